@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from baton_git.interfaces.context.invocation import Call
-from baton_git.interfaces.context.settings import Asked, Settings
+from baton_git.interfaces.context.settings import CommonOptions, Settings
 
 ERAS = {"modern": "auto", "legacy": "legacy"}
 """What the SDK's client calls them: a handshake with each request, or one at the start (2025-11-25 and older)."""
 
 
-def talk(use: Callable[[Any], Awaitable[Any]], *, asked: Asked = Asked(), **options: Any) -> Any:  # noqa: B008
+def talk(use: Callable[[Any], Awaitable[Any]], *, asked: CommonOptions = CommonOptions(), **options: Any) -> Any:  # noqa: B008
     """What `use` makes of a client that is connected with a server of its own."""
     from mcp.client import Client  # half a second, which every worker of pytest would pay while it collects
 

@@ -18,10 +18,8 @@ MODULES_TO_RENAME = {"interfaces/mcp/answers.py"}
 """Modules under a banned word. Take an entry out when its module is gone; never add one."""
 
 CLASSES_TO_RENAME = {
-    "Asked",
     "Body",
     "Checkpoints", "Compared",
-    "Desk",
     "FieldChange", "Found",
     "Guard",
     "Handoffs",

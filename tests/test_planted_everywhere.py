@@ -25,7 +25,7 @@ from planting import ID, PLANTED, SESSION, UNSAFE, planted_states
 from baton_git.core.names import Namespace
 from baton_git.core.state import State
 from baton_git.git.store import Repository, Store
-from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.app import application
 from baton_git.interfaces.http.site import Site
 from baton_git.namespace.branch import Branch
@@ -158,7 +158,7 @@ def requests(document: Any) -> Iterator[str]:
 
 def test_no_answer_over_http_holds_what_steers_a_terminal(top: Path) -> None:
     plant(top)
-    site = Site(Asked(str(top), "work", None, None))
+    site = Site(CommonOptions(str(top), "work", None, None))
 
     async def ask() -> list[tuple[str, int, str]]:
         transport = httpx2.ASGITransport(application(site))
@@ -200,7 +200,7 @@ def test_no_answer_of_a_tool_that_reads_holds_what_steers_a_terminal(
             said += [(str(resource.uri), one.text) for one in read.contents]
         return said
 
-    answers = talk(use, asked=Asked(str(top), "work", None, None))
+    answers = talk(use, asked=CommonOptions(str(top), "work", None, None))
     assert len(answers) > 8
     for name, text in answers:
         assert_safe(text, name)

@@ -14,7 +14,7 @@ from baton_git.core.errors import InvalidArgument
 from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.handoff_text import narrative, structured
 from baton_git.interfaces.context.handoff import handoff_options
-from baton_git.interfaces.context.settings import Asked, Settings
+from baton_git.interfaces.context.settings import CommonOptions, Settings
 
 FACTS: dict[str, Any] = {
     "initial_goal": "Fix it",
@@ -46,7 +46,7 @@ def options(top: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
                 path.mkdir(parents=True, exist_ok=True)
                 (path / "config.yaml").write_text(f"autonomous_handoff: {text}\n")
         monkeypatch.chdir(top)
-        settings = Settings(Asked(), problems=[] if lenient else None)
+        settings = Settings(CommonOptions(), problems=[] if lenient else None)
         return handoff_options(App(settings, json=False)), settings.problems or []
 
     return given

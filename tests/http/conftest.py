@@ -19,7 +19,7 @@ import pytest
 import uvicorn
 from waiting import until
 
-from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.app import application
 from baton_git.interfaces.http.connection import Connection
 from baton_git.interfaces.http.serving import Server
@@ -46,7 +46,7 @@ class Client:
     @property
     def folder(self) -> Path:
         """The work tree that is served."""
-        return Path(str(self.site.asked.repo))
+        return Path(str(self.site.options.repo))
 
     @property
     def headers(self) -> dict[str, str]:
@@ -133,7 +133,7 @@ def serve(top: Path) -> Iterator[Serve]:
     with ExitStack() as stack:
 
         def start(*, repo: Path = top, namespace: str = NAMESPACE, token: str | None = None, **options: Any) -> Client:
-            site = Site(Asked(str(repo), namespace, None, None), token)
+            site = Site(CommonOptions(str(repo), namespace, None, None), token)
             client = Client(stack.enter_context(running(site, **options)), site, token, namespace)
             stack.callback(client.close)
             return client
@@ -169,7 +169,7 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         _run_git(folder, "remote", "add", name, str(here / address))
     _run_git(folder, "config", "remote.reviewed.batonPolicy", "review")
     (folder / "readme").write_text("hello\n")
-    site = Site(Asked(str(folder), NAMESPACE, None, None))
+    site = Site(CommonOptions(str(folder), NAMESPACE, None, None))
     with running(site) as url, closing(Client(url, site)) as client:
         yield client
 

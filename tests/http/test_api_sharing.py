@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from baton_git.core.lifecycle import Confirmed
-from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.site import Site
 from baton_git.verbs.patterns import graduate_pattern, record_pattern
 
@@ -116,7 +116,7 @@ def test_a_contested_value_is_listed_and_settled(shared: Any, elsewhere: Any, ba
 
 
 def test_a_rule_that_waits_is_not_taken_over_by_a_request(shared: Any, elsewhere: Any) -> None:
-    with Site(Asked(str(shared.folder.parent / "other"), shared.namespace, None, None)).work() as ws:
+    with Site(CommonOptions(str(shared.folder.parent / "other"), shared.namespace, None, None)).work() as ws:
         for number in range(3):
             record_pattern(ws, NOW, what="w", context=f"c{number}", rule="obey", id="PAT-1")
         graduate_pattern(

@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from baton_git.interfaces.http.body import JsonOnly, body_as
+from baton_git.interfaces.http.body import JsonOnly, parse_body
 from baton_git.interfaces.http.session_baton import WriteRequest
 
 JSON = {"Content-Type": "application/json"}
@@ -57,7 +57,7 @@ def test_the_event_loop_goes_on_while_a_large_body_is_parsed() -> None:
     raw = body_of(1_000_000)
     scope, receive = scope_and_receive(raw)
     assert asyncio.run(turns_during(JsonOnly(inner)(scope, receive, None))) > 3
-    assert asyncio.run(turns_during(body_as(WriteRequest, Request(scope, receive)))) > 3
+    assert asyncio.run(turns_during(parse_body(WriteRequest, Request(scope, receive)))) > 3
 
 
 def test_an_mcp_message_with_a_repeated_key_is_answered_and_not_passed_on() -> None:

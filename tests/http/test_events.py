@@ -16,7 +16,7 @@ import pytest
 from waiting import until
 
 from baton_git.core.names import Namespace
-from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http import streams
 from baton_git.interfaces.http.api import events
 from baton_git.interfaces.http.site import Site
@@ -189,7 +189,7 @@ def test_there_are_only_so_many_streams_and_one_that_ends_makes_room(
 @pytest.mark.slow
 @pytest.mark.slow
 def test_streams_end_with_the_server(run_server: Any, listen: Listen, api: Any, top: Path) -> None:
-    site = Site(Asked(str(top), api.namespace, None, None))
+    site = Site(CommonOptions(str(top), api.namespace, None, None))
     with run_server(site) as url:
         stream = listen(type(api)(url, site))
         assert stream.next().name == "current"

@@ -14,7 +14,7 @@ import pytest
 from baton_git.interfaces.http import connection
 from baton_git.interfaces.http.guard import CALLER, FREE_WRONG, Guard, is_token, name_of
 from baton_git.interfaces.http.problems import refusal
-from baton_git.interfaces.http.timing import MAX_BODY, Timed
+from baton_git.interfaces.http.timing import MAX_BODY, TimeLimits
 
 HOST = (b"host", b"127.0.0.1:9101")
 CHUNKED = (b"transfer-encoding", b"chunked")
@@ -198,7 +198,9 @@ def test_what_an_answer_says_itself_stands():
 
 
 def test_a_body_that_does_not_arrive_is_408_and_the_connection_ends():
-    code, headers, body = asked(Timed(inner, receive_seconds=0.05), HOST, CHUNKED, parts=(b"a", b"b", b"c"), pause=0.03)
+    code, headers, body = asked(
+        TimeLimits(inner, receive_seconds=0.05), HOST, CHUNKED, parts=(b"a", b"b", b"c"), pause=0.03
+    )
     assert (code, headers[b"connection"]) == (408, b"close")
     assert b"0.05 seconds" in body
 
@@ -211,7 +213,7 @@ def test_an_answer_that_does_not_come_is_503():
         except Exception as error:  # what a framework does with whatever goes wrong
             raise AssertionError from error
 
-    code, headers, body = asked(Timed(sleeps, answer_seconds=0.05), HOST)
+    code, headers, body = asked(TimeLimits(sleeps, answer_seconds=0.05), HOST)
     assert (code, headers[b"retry-after"], b"look before you try again" in body) == (503, b"1", True)
 
 
@@ -224,8 +226,8 @@ def test_who_never_reads_a_body_has_the_time_of_an_answer(headers: tuple[tuple[b
     async def sleeps(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.sleep(5)
 
-    assert status(Timed(works, receive_seconds=0.03), HOST, *headers) == 200
-    assert status(Timed(sleeps, receive_seconds=0.03, answer_seconds=0.05), HOST, *headers) == 503
+    assert status(TimeLimits(works, receive_seconds=0.03), HOST, *headers) == 200
+    assert status(TimeLimits(sleeps, receive_seconds=0.03, answer_seconds=0.05), HOST, *headers) == 503
 
 
 def test_an_answer_that_has_begun_may_take_its_time():
@@ -234,7 +236,7 @@ def test_an_answer_that_has_begun_may_take_its_time():
         await asyncio.sleep(0.1)
         await send({"type": "http.response.body", "body": b"done"})
 
-    assert asked(Timed(streams, 0.03, 0.03), HOST)[2] == b"done"
+    assert asked(TimeLimits(streams, 0.03, 0.03), HOST)[2] == b"done"
 
 
 def test_a_listener_who_takes_nothing_is_not_waited_for():
@@ -247,7 +249,7 @@ def test_a_listener_who_takes_nothing_is_not_waited_for():
             await asyncio.sleep(5 if message["type"] == "http.response.body" else 0)
 
         scope = {"type": "http", "method": "GET", "path": "/", "headers": []}
-        await Timed(streams, take_seconds=0.05)(scope, lambda: asyncio.sleep(5, {}), send)
+        await TimeLimits(streams, take_seconds=0.05)(scope, lambda: asyncio.sleep(5, {}), send)
 
     with pytest.raises(TimeoutError):
         asyncio.run(talk())
@@ -255,11 +257,11 @@ def test_a_listener_who_takes_nothing_is_not_waited_for():
 
 def test_a_body_that_is_too_large_is_413_whether_it_says_so_or_not():
     said = asked(Guard(inner), HOST, (b"content-length", str(MAX_BODY + 1).encode()))
-    found = asked(Timed(inner), HOST, CHUNKED, parts=(b"x" * (MAX_BODY // 2),) * 3)
+    found = asked(TimeLimits(inner), HOST, CHUNKED, parts=(b"x" * (MAX_BODY // 2),) * 3)
     for code, headers, body in (said, found):
         assert (code, headers[b"connection"]) == (413, b"close")
         assert b"larger than 16,777,216 bytes" in body
-    assert status(Guard(Timed(inner)), HOST, CHUNKED, parts=(b"x" * (MAX_BODY // 2),) * 2) == 200
+    assert status(Guard(TimeLimits(inner)), HOST, CHUNKED, parts=(b"x" * (MAX_BODY // 2),) * 2) == 200
     assert status(Guard(inner, token="t"), HOST, (b"content-length", b"99999999")) == 401
 
 

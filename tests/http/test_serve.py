@@ -19,7 +19,7 @@ import pytest
 
 from baton_git.core.errors import StoreError
 from baton_git.interfaces.cli.serve import _addresses, is_this_machine
-from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.site import Site
 
 ARGV = [sys.executable, "-m", "baton_git", "serve"]
@@ -166,7 +166,7 @@ def test_what_cannot_be_is_refused_before_anything_is_served(baton):
 
 
 def test_with_registered_agents_it_does_not_start_without_a_token(baton, top):
-    site = Site(Asked(str(top), "work", None, None))
+    site = Site(CommonOptions(str(top), "work", None, None))
     site.agents.register("zero", "work", "2026-11-21")
     assert "agents are registered" in baton("serve", "--port", "0", code=1).err
 
@@ -179,7 +179,7 @@ def test_what_the_site_gives_to_programs_has_no_token(top, monkeypatch):
 
     monkeypatch.setenv("BATON_API_TOKEN", "very-secret")
     monkeypatch.setitem(FOUND, "BATON_API_TOKEN", "very-secret")
-    site = Site(Asked(str(top), "work", None, None), "very-secret")
+    site = Site(CommonOptions(str(top), "work", None, None), "very-secret")
     with site.work() as ws:
         assert "BATON_API_TOKEN" not in ws.environment
     assert taken_token() == "very-secret"

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from baton_git.core.errors import NotARepository
-from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.site import Site
 
 
 @pytest.fixture
 def site(top, baton) -> Iterator[Site]:
     baton("init")
-    found = Site(Asked(repo=str(top)))
+    found = Site(CommonOptions(repo=str(top)))
     yield found
     found.close()
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from mcp_client import talk
 
-from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.context.settings import CommonOptions
 
 NAMESPACES = ["work", "project:x", "a/b", "..", "/etc", "名前", "é", "100%", "a b?c#d", "A", "a&b=c", "..\\x"]
 
@@ -58,7 +58,7 @@ def test_a_namespace_of_any_name_has_them(here, read, baton, namespace):
     assert state["namespace"] == namespace
     assert state["baton"]["follow_ups"][0]["item"] == f"Later in {namespace}"
     assert json.loads(read(f"baton://record/{encoded}/follow_up/FU-1"))["item"] == f"Later in {namespace}"
-    listed = talk(lambda client: client.list_resources(), asked=Asked(namespace=namespace)).resources
+    listed = talk(lambda client: client.list_resources(), asked=CommonOptions(namespace=namespace)).resources
     assert f"baton://state/{encoded}" in [one.uri for one in listed]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.interfaces.cli.app import App
-from baton_git.interfaces.context.settings import Asked, Settings
+from baton_git.interfaces.context.settings import CommonOptions, Settings
 
 CALLS = {
     "followup_add": {"item": "x"},
@@ -23,7 +23,7 @@ def talking(use, *, era="auto", over_http=False):
     from baton_git.interfaces.mcp.server import server
 
     def made():
-        return server(App(Settings(Asked()), False), over_http=over_http)
+        return server(App(Settings(CommonOptions()), False), over_http=over_http)
 
     async def connected():
         first = made()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from web_server import Running, Served
 
-from baton_git.interfaces.context.settings import Asked
+from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.site import Site
 
 Serve = Callable[..., Served]
@@ -31,7 +31,7 @@ def serve(top: Path) -> Iterator[Serve]:
             page_token: str | None = None,
             agent: str | None = None,
         ) -> Served:
-            site = Site(Asked(str(repo), namespace, None, None), token, agent)
+            site = Site(CommonOptions(str(repo), namespace, None, None), token, agent)
             served = Served(stack.enter_context(Running(site, whole=whole, page_token=page_token)), site, namespace)
             stack.callback(site.close)
             stack.callback(served.client.close)

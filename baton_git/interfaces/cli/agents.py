@@ -160,7 +160,7 @@ def _work_tree(app: App) -> Path:
 
 def _repository(app: App) -> Repository | None:
     """The one that was named or is around us; the user's own store has no settings, and is not made for asking."""
-    named = app.settings.asked.repo or os.environ.get("BATON_REPO")
+    named = app.settings.options.repo or os.environ.get("BATON_REPO")
     if not named and Repository.discover(Path.cwd()) is None:
         return None
     return None if app.settings.is_own_store else app.settings.repository

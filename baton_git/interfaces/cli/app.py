@@ -19,7 +19,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
 from baton_git.interfaces.cli.printing import tell, write, write_json
 from baton_git.interfaces.context.invocation import Call
-from baton_git.interfaces.context.settings import Asked, Settings
+from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.namespace.results import Changed, WrittenResult, summarise
 from baton_git.namespace.revision import WriteResult
 
@@ -139,7 +139,7 @@ def command(
         def wrapped(
             repo: str | None, namespace: str | None, session: str | None, agent: str | None, as_json: bool, **rest: Any
         ) -> Any:
-            return function(App(Settings(Asked(repo, namespace, session, agent)), as_json), **rest)
+            return function(App(Settings(CommonOptions(repo, namespace, session, agent)), as_json), **rest)
 
         return cast("click.Command", wrapped)
 

@@ -18,7 +18,7 @@ from baton_git.interfaces.cli.cache_words import go_on, outcome_data, tell_rest
 from baton_git.interfaces.cli.error_handler import CONFLICT, FAILED
 from baton_git.interfaces.cli.printing import write_json
 from baton_git.interfaces.context.process import read_token
-from baton_git.interfaces.context.settings import Asked, Settings, outside_git
+from baton_git.interfaces.context.settings import CommonOptions, Settings, outside_git
 from baton_git.systems.session_baton.cache import CacheFolder
 from baton_git.systems.session_baton.caching import (
     BatonCache,
@@ -46,7 +46,7 @@ def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable
     def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
         def wrapped(as_json: bool, folder: Path | None, **rest: Any) -> Any:
-            app = App(Settings(Asked()), as_json)
+            app = App(Settings(CommonOptions()), as_json)
             there = CacheFolder(folder or Path.home() / ".claude" / "loop" / "batons")
             if not asks:
                 return function(app, there, **rest)

@@ -26,7 +26,7 @@ def import_command(app: App, path: Path) -> int | None:
     from baton_git.systems.paif.exchange import import_paif
 
     with app.workspace() as ws:
-        done = import_paif(ws, app.now, path, agent=app.settings.agent if app.settings.asked.agent else None)
+        done = import_paif(ws, app.now, path, agent=app.settings.agent if app.settings.options.agent else None)
     version = done.written.revision
     data = {
         "ok": not done.refused,
@@ -60,6 +60,6 @@ def export_command(app: App, folder: Path) -> None:
     from baton_git.systems.paif.exchange import export_paif
 
     with app.workspace() as ws:
-        paths = export_paif(ws, folder, agent=app.settings.agent if app.settings.asked.agent else None)
+        paths = export_paif(ws, folder, agent=app.settings.agent if app.settings.options.agent else None)
     app.answer({"path": str(folder), "files": [str(one) for one in paths]}, "")
     app.say(f"{len(paths)} checkpoint{'' if len(paths) == 1 else 's'} in {flat(show_path(folder))}")

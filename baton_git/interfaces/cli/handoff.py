@@ -101,15 +101,15 @@ def extract_command(
 
 def _acting(app: App) -> App:
     """The call without `auto`, which is no agent that acts."""
-    asked = app.settings.asked
-    if asked.agent != AUTO:
+    options = app.settings.options
+    if options.agent != AUTO:
         return app
-    return replace(app, settings=replace(app.settings, asked=asked._replace(agent=None)))
+    return replace(app, settings=replace(app.settings, options=options._replace(agent=None)))
 
 
 def _agent(app: App) -> str | None:
     """Whose transcript it is; None when that must be found out."""
-    named = app.settings.asked.agent
+    named = app.settings.options.agent
     if named not in (None, AUTO, *AGENTS):
         raise click.UsageError(f"--agent {named!r}: give {', '.join(sorted(AGENTS))} or {AUTO}")
     return None if named == AUTO else named

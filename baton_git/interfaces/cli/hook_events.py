@@ -23,7 +23,7 @@ from baton_git.git.hooks.location import EVENTS
 from baton_git.git.store import Store
 from baton_git.interfaces.cli.app import App, command, flat
 from baton_git.interfaces.cli.error_handler import FAILED
-from baton_git.interfaces.context.settings import Asked, Settings
+from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.namespace.ingest.server import check_ref_updates, format_refusal, parse_ref_updates
 from baton_git.verbs.hooks import (
     BY_COMMITS,
@@ -114,7 +114,7 @@ def _quarantine() -> list[Path]:
 
 def _of(app: App, namespace: Namespace) -> App:
     """The same call for another namespace; bad settings stop no hook."""
-    return replace(app, settings=Settings(Asked(app.settings.asked.repo, namespace.text), problems=[]))
+    return replace(app, settings=Settings(CommonOptions(app.settings.options.repo, namespace.text), problems=[]))
 
 
 @contextmanager

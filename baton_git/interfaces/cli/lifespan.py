@@ -25,7 +25,7 @@ def _render_init(app: App, result: InitResult) -> None:
         config.set("merge.baton.driver", f"{baton_command()} merge-driver %O %A %B %P")
     app.answer(result.as_data(), result.namespace)
     app.say(f"{'made' if result.created else 'there is already'} {result.ref} in {result.repository}")
-    if app.settings.asked.namespace and not app.settings.is_own_store:
+    if app.settings.options.namespace and not app.settings.is_own_store:
         app.say("commands in this repository use it from now on (git config baton.namespace)")
     if result.created:
         app.say("next: baton boot at the start of a session, baton wrap --context TEXT at its end")

@@ -80,9 +80,9 @@ def _site(app: App, token: str | None) -> Site:
     from baton_git.interfaces.context.person import find_agent  # as above
     from baton_git.interfaces.http.site import Site  # a quarter of a second, and an extra that is not everywhere
 
-    named = app.settings.asked.repo or os.environ.get("BATON_REPO")
+    named = app.settings.options.repo or os.environ.get("BATON_REPO")
     is_new = bool(named) and not Path(str(named)).exists()
-    site = Site(app.settings.asked, token, find_agent(os.environ, app.settings.agent))
+    site = Site(app.settings.options, token, find_agent(os.environ, app.settings.agent))
     with site.work() as ws:
         ws.branch.read()
     if is_new:

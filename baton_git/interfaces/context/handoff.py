@@ -76,7 +76,7 @@ def _user_file() -> Path:
 
 def work_tree(call: Call) -> Path | None:
     """Return the work tree that is meant; no repository is made if there is none."""
-    named = call.settings.asked.repo or os.environ.get("BATON_REPO")
+    named = call.settings.options.repo or os.environ.get("BATON_REPO")
     repository = Repository.open(Path(named)) if named else Repository.discover(Path.cwd())
     return repository.work_tree if repository is not None else None
 

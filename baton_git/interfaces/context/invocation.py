@@ -32,7 +32,7 @@ class Call:
             store.tidied_by = self._merges_packs
             ws = self.workspace_on(store, settings.namespace)
             ws.branch.check_name()
-            named = settings.asked.agent is not None
+            named = settings.options.agent is not None
             yield replace(ws, actor=replace(ws.actor, session=session, agent=settings.agent, is_agent_named=named))
 
     def _merges_packs(self) -> bool:
@@ -65,11 +65,11 @@ class Call:
     def beside_run(self) -> Self:
         """Return the call for a protocol run named by --session: the session at work here acts, else the run itself, if
         its id can name a session."""
-        asked = self.settings.asked
-        other = replace(self, settings=replace(self.settings, asked=asked._replace(session=None)))
-        if asked.session is None or other.settings.session or other.current.get() or not _names_session(asked.session):
-            return other
-        return self
+        options = self.settings.options
+        sessionless = replace(self, settings=replace(self.settings, options=options._replace(session=None)))
+        if options.session is None or sessionless.settings.session or sessionless.current.get():
+            return sessionless
+        return self if _names_session(options.session) else sessionless
 
     def signing_by_person(self, ws: Workspace) -> Workspace:
         """The workspace in which one commit can be made, with a signature that only a person can give.

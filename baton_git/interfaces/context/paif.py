@@ -46,7 +46,7 @@ def agent_of(call: Call, config: PaifConfig | None = None) -> str:
 
 def asked_agent(call: Call, config: PaifConfig | None = None) -> str | None:
     """As `agent_of`; None where none of them names one."""
-    if call.settings.asked.agent is not None:
+    if call.settings.options.agent is not None:
         return call.settings.agent
     config = config or paif_config(call)
     return (config.agent_id if config is not None else None) or call.settings.agent
@@ -59,7 +59,7 @@ def fill_agent(call: Call, fields: dict[str, Any]) -> dict[str, Any]:
 
 def fill_checkpoint(call: Call, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a checkpoint with the agent, and the interval of the settings for a periodic one."""
-    named = fields.get("agent") or call.settings.asked.agent
+    named = fields.get("agent") or call.settings.options.agent
     config = paif_config(call) if fields.get("periodic") or named is None else None
     minutes = {"interval_minutes": config.interval_minutes} if config is not None else {}
     return {**fields, **minutes, "agent": fields.get("agent") or agent_of(call, config)}

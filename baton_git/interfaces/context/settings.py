@@ -44,7 +44,7 @@ WANTED = (
 _REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
 
 
-class Asked(NamedTuple):
+class CommonOptions(NamedTuple):
     """The options of a command; None where one is not given."""
 
     repo: str | None = None
@@ -62,7 +62,7 @@ class Settings:
         known: the repository, where it was found before and must not be looked for again.
     """
 
-    asked: Asked
+    options: CommonOptions
     problems: list[str] | None = None
     known: Repository | None = None
 
@@ -79,7 +79,7 @@ class Settings:
 
     def _read_option(self, name: str) -> str | None:
         """Return the option, else the variable; an empty variable is ignored, an empty option is a mistake."""
-        option: str | None = getattr(self.asked, name)
+        option: str | None = getattr(self.options, name)
         if option == "":
             raise InvalidArgument(f"--{name} is empty", hint="leave it out, or say which")
         return option or os.environ.get(f"BATON_{name.upper()}") or None
@@ -232,7 +232,7 @@ class Settings:
     @property
     def run(self) -> str | None:
         """The protocol run that --session names, if any; BATON_SESSION names who acts, never a run."""
-        if self.asked.session is None:
+        if self.options.session is None:
             return None
         named = self._read_option("session")
         return RecordId(named).text if named else None
@@ -246,7 +246,7 @@ class Settings:
         named = self._read_option(name)
         if not named:
             return None
-        if getattr(self.asked, name):
+        if getattr(self.options, name):
             return kind(named).text
         return self._mild(lambda: kind(named).text, None, f"BATON_{name.upper()} is passed over, {instead}")
 

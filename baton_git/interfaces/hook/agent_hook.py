@@ -17,7 +17,7 @@ from baton_git.interfaces.context.handoff import handoff_options
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.paif import paif_config
 from baton_git.interfaces.context.process import hide_tokens
-from baton_git.interfaces.context.settings import Asked, Settings
+from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.interfaces.hook.event_runner import HookReply
 from baton_git.interfaces.hook.handler import handle_event
 from baton_git.interfaces.hook.inputs import HookInputs
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def handle(payload: Payload) -> HookReply:
     """Handle one event. Bad settings stop no hook: they are among the problems."""
     hide_tokens()
-    app = Call(Settings(Asked(), problems=[]))
+    app = Call(Settings(CommonOptions(), problems=[]))
     settings = app.settings
     hook_settings = HookInputs(
         HookSessionStore(str(settings.repository.common_dir)),

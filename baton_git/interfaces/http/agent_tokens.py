@@ -33,8 +33,8 @@ class Registration(NamedTuple):
     digest: str
 
 
-class _Look(NamedTuple):
-    """What the file said when it looked like `stamp`."""
+class _IndexedTable(NamedTuple):
+    """The registrations in the file, read when its stat fields were `stamp`."""
 
     stamp: tuple[int, int, int] | None
     by_agent: Table
@@ -46,29 +46,29 @@ class AgentTokens:
     """The registered agents of a repository, in the file `path`. Threads may use it side by side."""
 
     path: Path
-    _look: _Look = field(default=_Look(None, {}, {}), repr=False)
+    _table: _IndexedTable = field(default=_IndexedTable(None, {}, {}), repr=False)
 
     def all(self) -> list[Registration]:
         """Raises Corrupt when the file cannot be read; then no agent's token opens anything."""
-        by_agent = self._now().by_agent
+        by_agent = self._read_table().by_agent
         return [by_agent[name] for name in sorted(by_agent)]
 
     def __bool__(self) -> bool:
         """Whether any agent is registered. Raises Corrupt."""
-        return bool(self._now().by_agent)
+        return bool(self._read_table().by_agent)
 
     def of(self, token: bytes) -> Registration | None:
-        """Whose token that is. Digests are compared, so the time it takes says nothing about any token."""
-        return self._now().by_digest.get(_digest(token))
+        """Return the registration of a token. Digests are compared, so the time reveals nothing about any token."""
+        return self._read_table().by_digest.get(_digest(token))
 
     def register(self, agent: str, namespace: str, at: str) -> str:
-        """A fresh token for an agent, told this once; the one it had opens nothing any more.
+        """Create a token for an agent, which replaces its old one and is never shown again.
 
         Raises:
-            InvalidName: the agent, or the namespace, cannot be one.
+            InvalidName: the agent or the namespace is no valid name.
             Busy: another process is changing the file.
             Corrupt: the file cannot be read.
-            WriteFailed: the disk said no; an older token still counts.
+            WriteFailed: the file cannot be written; an older token still counts.
         """
         name, space = AgentId(agent).text, Namespace(namespace).text
         token = PREFIX + token_urlsafe(32)
@@ -77,23 +77,23 @@ class AgentTokens:
         return token
 
     def remove(self, agent: str) -> None:
-        """The agent is registered no more, and its token opens nothing.
+        """Remove the registration of an agent; its token opens nothing any more.
 
         Raises:
-            NotFound: it was not registered.
+            NotFound: the agent is not registered.
             Busy, Corrupt, WriteFailed: as in `register`.
         """
 
         def without(table: Table) -> Table:
             if agent not in table:
                 raise NotFound("agent", agent, hint="GET /agents lists those that are registered")
-            return {name: one for name, one in table.items() if name != agent}
+            return {name: registration for name, registration in table.items() if name != agent}
 
         self._change(without)
 
     def _change(self, change: Callable[[Table], Table]) -> None:
         with self._file.lock():
-            table = change(self._now().by_agent)
+            table = change(self._read_table().by_agent)
             agents = {
                 agent.agent: {"namespace": agent.namespace, "at": agent.at, "sha256": agent.digest}
                 for agent in table.values()
@@ -104,20 +104,20 @@ class AgentTokens:
     def _file(self) -> PrivateJsonFile:
         return PrivateJsonFile(self.path, "remove it and register the agents again")
 
-    def _now(self) -> _Look:
-        look, stamp = self._look, self._stamp()
-        if look.stamp != stamp:
-            look = self._look = _looked(stamp, self._load())
-        return look
+    def _read_table(self) -> _IndexedTable:
+        table, stamp = self._table, self._stamp()
+        if table.stamp != stamp:
+            table = self._table = _index_registrations(stamp, self._load())
+        return table
 
     def _stamp(self) -> tuple[int, int, int] | None:
         try:
-            found = os.stat(self.path)  # noqa: PTH116  asked at every request
+            status = os.stat(self.path)  # noqa: PTH116  asked at every request
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise self._corrupt(error) from error
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        return status.st_mtime_ns, status.st_size, status.st_ino
 
     def _load(self) -> list[Registration]:
         data = self._file.load({"agents": {}})
@@ -130,8 +130,12 @@ class AgentTokens:
         return self._file.corrupt(f"cannot be read ({error})")
 
 
-def _looked(stamp: tuple[int, int, int] | None, found: list[Registration]) -> _Look:
-    return _Look(stamp, {one.agent: one for one in found}, {one.digest: one for one in found})
+def _index_registrations(stamp: tuple[int, int, int] | None, registrations: list[Registration]) -> _IndexedTable:
+    return _IndexedTable(
+        stamp,
+        {registration.agent: registration for registration in registrations},
+        {registration.digest: registration for registration in registrations},
+    )
 
 
 def _registration(name: str, data: Mapping[str, Any]) -> Registration:

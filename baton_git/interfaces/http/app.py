@@ -11,12 +11,12 @@ from starlette.types import ASGIApp
 from baton_git import __version__
 from baton_git.interfaces.http import api, paif, problems, session_baton
 from baton_git.interfaces.http.api import document
-from baton_git.interfaces.http.fast_path import Lane
+from baton_git.interfaces.http.fast_path import FastPath
 from baton_git.interfaces.http.guard import LOOPBACK, Guard
 from baton_git.interfaces.http.session_baton import SessionBaton
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import Places
-from baton_git.interfaces.http.timing import Timed
+from baton_git.interfaces.http.timing import TimeLimits
 from baton_git.interfaces.web import routes as web
 
 DESCRIPTION = """\
@@ -47,7 +47,7 @@ def application(
         app.include_router(routes)
     app.include_router(web.router(site, places, page_token))
     document.install(app, is_guarded=site.token is not None)
-    return Guard(Timed(Lane(app, wire.posts)), site.token, hosts, site.agents, web.is_page)
+    return Guard(TimeLimits(FastPath(app, wire.posts)), site.token, hosts, site.agents, web.is_page)
 
 
 def _closing(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:

@@ -26,26 +26,28 @@ INLINE_BYTES = 32 << 10
 """A larger body is parsed in a thread, so that other requests are answered meanwhile."""
 
 
-async def body_as(model: type[Model], request: Request) -> Model:
-    """What a request brings, with the answers that FastAPI gives to one that does not fit.
+async def parse_body(model: type[Model], request: Request) -> Model:
+    """Parse and validate the body of a request; refuse an invalid one with FastAPI's own responses.
 
     Raises:
-        RequestValidationError: it is none, no JSON, not said to be JSON, or does not fit.
-        HTTPException: 400, it cannot be read at all.
+        RequestValidationError: the body is missing, no JSON, not declared as JSON, or does not fit `model`.
+        HTTPException: 400, the body cannot be decoded.
     """
     raw = await request.body()
     if not raw:
         _refuse("missing", "Field required", None)
-    data = await _parsed(raw) if _is_json(request.headers.get("content-type", "")) else raw.decode("utf-8", "replace")
+    data = (
+        await _parse_json(raw) if _is_json(request.headers.get("content-type", "")) else raw.decode("utf-8", "replace")
+    )
     try:
         return model.model_validate(data, from_attributes=True)
     except ValidationError as error:
         faults = error.errors(include_url=False)
-        raise RequestValidationError([{**one, "loc": ("body", *one["loc"])} for one in faults]) from None
+        raise RequestValidationError([{**fault, "loc": ("body", *fault["loc"])} for fault in faults]) from None
 
 
 class Routes(APIRouter):
-    """Routes whose bodies are read as `body_as` reads them, before FastAPI fits them to the parameters."""
+    """Routes whose bodies are read as `parse_body` reads them, before FastAPI fits them to the parameters."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(route_class=_JsonRoute, **options)
@@ -72,7 +74,7 @@ class _ParsedRequest(Request):
         """Raises RequestValidationError or HTTPException when the body is said to be JSON and cannot be read."""
         raw = await self.body()
         if raw and _is_json(self.headers.get("content-type", "")):
-            self._json = await _parsed(raw)  # where `Request.json` keeps what it has parsed
+            self._json = await _parse_json(raw)  # where `Request.json` keeps what it has parsed
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def _is_json(kind: str) -> bool:
     return main == "application/json" or (main.startswith("application/") and main.endswith("+json"))
 
 
-async def _parsed(raw: bytes) -> Any:
+async def _parse_json(raw: bytes) -> Any:
     try:
         return await _in_thread(raw, parse)
     except json.JSONDecodeError as error:

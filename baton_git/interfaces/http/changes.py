@@ -1,4 +1,4 @@
-"""The changes of namespaces as they happen, whichever process made them: the refs are looked at again and again."""
+"""The changes of namespaces as they happen, whichever process makes them, found by polling the refs."""
 
 from __future__ import annotations
 
@@ -70,28 +70,28 @@ class Change:
 async def changes(
     site: Site, namespace: str | None = None, since: str | None = None
 ) -> AsyncGenerator[Current | Change, None]:
-    """First where things stand, then every commit as it comes, the older before the newer; it ends with the server.
+    """Yield the current tip, then every commit as it comes, oldest first, until the server ends.
 
     Args:
-        namespace: None: all of them.
-        since: a commit that the asker knows: what came after it is told too. Where all are watched, what other
-            namespaces got after its time.
+        namespace: the namespace to watch; None for all.
+        since: a commit that the client has: later commits are yielded too; with all namespaces, those of the
+            others after its time.
 
     Raises:
-        InvalidName: this can be no namespace.
+        InvalidName: `namespace` is no valid name.
         StoreError: the repository cannot be read.
     """
     watch = _Watch(site, namespace)
-    for one in await run_in_threadpool(watch.begin, since):
-        yield one
+    for event in await run_in_threadpool(watch.begin, since):
+        yield event
     while not site.ending.is_set():
         await asyncio.sleep(watch.pause)
-        for one in await run_in_threadpool(watch.look):
-            yield one
+        for event in await run_in_threadpool(watch.look):
+            yield event
 
 
 class _Watch:
-    """What is known of the namespaces that are watched."""
+    """The tips of the watched namespaces at the last look."""
 
     def __init__(self, site: Site, namespace: str | None) -> None:
         self._site = site
@@ -101,25 +101,25 @@ class _Watch:
 
     def begin(self, since: str | None) -> list[Current | Change]:
         self._known = self._tips()
-        place = self._place(self._known.get(self._namespace or ""))
+        current = self._read_current(self._known.get(self._namespace or ""))
         if since is None:
-            return [place]
-        told = self._since(since)
-        if told is None:
-            return [replace(place, missed=True)]
-        return [place, *told]
+            return [current]
+        missed = self._find_missed(since)
+        if missed is None:
+            return [replace(current, missed=True)]
+        return [current, *missed]
 
     def look(self) -> list[Current | Change]:
-        """What happened since the last look."""
+        """Return what happened since the last look."""
         began = time.monotonic()
         tips = self._tips()
         moved = {name: tip for name, tip in tips.items() if self._known.get(name) != tip}
-        found: list[Current | Change] = [Current(name) for name in self._known if name not in tips]
+        events: list[Current | Change] = [Current(name) for name in self._known if name not in tips]
         for name, tip in moved.items():
-            found += self._came(name, tip, self._known.get(name))
+            events += self._find_new(name, tip, self._known.get(name))
         self._known = tips
         self.pause = max(LOOK_EVERY, 10 * (time.monotonic() - began))
-        return found
+        return events
 
     def _tips(self) -> dict[str, Oid]:
         if self._namespace is not None:
@@ -130,40 +130,40 @@ class _Watch:
             named = ((ws.branch.sibling(ref), tip) for ref, tip in refs.items())
             return {str(branch.namespace): tip for branch, tip in named if branch is not None}
 
-    def _place(self, commit: Oid | None) -> Current:
+    def _read_current(self, commit: Oid | None) -> Current:
         if self._namespace is None or commit is None:
             return Current(self._namespace)
         with self._site.work(self._namespace) as ws:
             store = ws.branch.store
             return Current(self._namespace, commit, revision_of(store, store.commit(commit)))
 
-    def _came(self, name: str, tip: Oid, known: Oid | None) -> list[Change]:
-        """The commits that are new; of a branch that was set back, the one where it stands now."""
+    def _find_new(self, name: str, tip: Oid, known: Oid | None) -> list[Change]:
+        """Return the new commits of a namespace; of a branch that was reset, only its tip."""
         with self._site.work(name) as ws:
             new = list(islice(ws.branch.store.only_in(tip, *([known] if known else [])), BACKLOG))
             entries = [parse_entry(info) for info in new or [ws.branch.store.commit(tip)]]
-            return _told(ws.branch, reversed(entries))
+            return _build_changes(ws.branch, reversed(entries))
 
-    def _since(self, text: str) -> list[Change] | None:
-        """What came after a commit; None where nobody can say, or it is too much."""
+    def _find_missed(self, text: str) -> list[Change] | None:
+        """Return the changes after a commit; None if the commit is unknown or they are too many."""
         try:
             since = parse_oid(text)
         except InvalidName:
             return None
-        found: list[Change] = []
+        new: list[Change] = []
         is_known = False
         for name, tip in self._known.items():
             with self._site.work(name) as ws:
-                entries, is_own = _after(ws.branch, since, tip)
+                entries, is_own = _find_after(ws.branch, since, tip)
                 if len(entries) > BACKLOG or (self._namespace is not None and not is_own):
                     return None
                 is_known = is_known or is_own
-                found += _told(ws.branch, reversed(entries))
-        return sorted(found, key=lambda one: one.entry.time) if is_known else None
+                new += _build_changes(ws.branch, reversed(entries))
+        return sorted(new, key=lambda change: change.entry.time) if is_known else None
 
 
-def _after(branch: Branch, since: Oid, tip: Oid) -> tuple[list[LogEntry], bool]:
-    """What a branch got after a commit, newest first, and whether that is one of its own; else the clock decides."""
+def _find_after(branch: Branch, since: Oid, tip: Oid) -> tuple[list[LogEntry], bool]:
+    """Return the entries after a commit, newest first, and whether the branch has it; if not, by time."""
     store = branch.store
     if not store.has(since):
         return [], False
@@ -171,9 +171,9 @@ def _after(branch: Branch, since: Oid, tip: Oid) -> tuple[list[LogEntry], bool]:
         return [parse_entry(info) for info in islice(store.only_in(tip, since), BACKLOG + 1)], True
     then = parse_entry(store.commit(since)).time
     newest = islice(branch.history(tip), BACKLOG + 1)
-    return [one for one in newest if one.time > then], False
+    return [entry for entry in newest if entry.time > then], False
 
 
-def _told(branch: Branch, entries: Iterable[LogEntry]) -> list[Change]:
+def _build_changes(branch: Branch, entries: Iterable[LogEntry]) -> list[Change]:
     store, name = branch.store, str(branch.namespace)
-    return [Change(name, one, revision_of(store, store.commit(one.commit))) for one in entries]
+    return [Change(name, entry, revision_of(store, store.commit(entry.commit))) for entry in entries]

@@ -21,10 +21,10 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._expect()
+        self._start_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._arrived()
+        self._cancel_deadline()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -34,36 +34,36 @@ class Connection(HttpToolsProtocol):
             if self._head > HEAD_BYTES and not self.transport.is_closing():
                 self.send_400_response("The headers are too large.")
         elif self._deadline is None and self._is_idle():
-            self._expect()
+            self._start_deadline()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._in_head, self._head = True, 0
         if self._deadline is None:
-            self._expect()
+            self._start_deadline()
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        self._arrived()
+        self._cancel_deadline()
         super().on_headers_complete()
 
     def timeout_keep_alive_handler(self) -> None:
-        self._let_go()
+        self._close()
 
     def _is_idle(self) -> bool:
         """Whether nothing is asked, and nothing limits how long that lasts."""
         return (self.cycle is None or self.cycle.response_complete) and self.timeout_keep_alive_task is None
 
-    def _expect(self) -> None:
-        self._deadline = self.loop.call_later(HEAD_SECONDS, self._let_go)
+    def _start_deadline(self) -> None:
+        self._deadline = self.loop.call_later(HEAD_SECONDS, self._close)
 
-    def _arrived(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _let_go(self) -> None:
-        """Ends the connection; who has not taken the last answer by now is not waited for."""
+    def _close(self) -> None:
+        """Close the connection, without waiting for a client that has not read the last response."""
         if self.transport.get_write_buffer_size():
             self.transport.abort()
         elif not self.transport.is_closing():

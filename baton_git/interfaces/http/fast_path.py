@@ -19,7 +19,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True)
-class Lane:
+class FastPath:
     """An application in front of which some paths are answered at once.
 
     Attributes:

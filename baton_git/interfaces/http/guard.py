@@ -1,4 +1,4 @@
-"""Who may come in: Host and Origin, the token, and the headers that every answer gets. Nothing behind it asks again."""
+"""Check Host, Origin and token of every request, and add security headers to every response."""
 
 from __future__ import annotations
 
@@ -79,19 +79,19 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        answer = self._refusal(scope)
-        await (answer or self.app)(scope, receive, _hardened(send, self.is_page(scope["path"])))
+        answer = self._find_refusal(scope)
+        await (answer or self.app)(scope, receive, _add_headers(send, self.is_page(scope["path"])))
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    def _find_refusal(self, scope: Scope) -> Response | None:
         path, method = scope["path"], scope["method"]
-        asked = _asked(scope)
-        if not self._is_called_right(asked.get(b"host", b"")):
+        headers = _read_headers(scope)
+        if not self._is_allowed_host(headers.get(b"host", b"")):
             hint = "use 127.0.0.1 or localhost, or start it with --allow-host NAME"
             return refusal(path, 421, "wrong_host", "this server is not called that", hint=hint)
-        if method not in SAFE and _is_foreign(asked):
+        if method not in SAFE and _is_foreign(headers):
             return refusal(path, 403, "cross_site", "another site's page must not write here")
         try:
-            caller = self._caller(path, asked.get(b"authorization", b""), (scope.get("client") or ("",))[0])
+            caller = self._identify_caller(path, headers.get(b"authorization", b""), (scope.get("client") or ("",))[0])
         except BatonError as error:
             return of_error(path, error)
         if isinstance(caller, Response):
@@ -99,34 +99,34 @@ class Guard:
         scope[CALLER] = caller
         if caller.kind == "agent" and _agent_of(path) != caller.agent:
             return refusal(path, 403, "not_allowed", f"the token of agent {caller.agent} opens only its own paths")
-        return too_large(path) if _length(asked) > MAX_BODY else None
+        return too_large(path) if _content_length(headers) > MAX_BODY else None
 
-    def _is_called_right(self, host: bytes) -> bool:
+    def _is_allowed_host(self, host: bytes) -> bool:
         return self.hosts is None or name_of(host) in self.hosts
 
-    def _caller(self, path: str, given: bytes, address: str) -> Caller | Response:
-        """As session-baton answers: before anything is looked at, also whether there is such a path."""
+    def _identify_caller(self, path: str, authorization: bytes, address: str) -> Caller | Response:
+        """Identify who sends a request, before the path is looked at, as session-baton does; or refuse it."""
         if path.rstrip("/") == "/health":
             return Caller("nobody")
         if not self.token and not self.agents:
             return Caller("nobody") if self.is_page(path) else Caller("open")
         if self.token and self.is_page(path):
             return Caller("nobody")
-        if not given.startswith(b"Bearer "):
-            return _unknown(path, "missing bearer token")
-        brought = given[len(b"Bearer ") :]
+        if not authorization.startswith(b"Bearer "):
+            return _deny_access(path, "missing bearer token")
+        brought = authorization[len(b"Bearer ") :]
         if self.token and is_token(brought, self.token):
             return Caller("owner")
         agent = self.agents.of(brought) if self.agents else None
         if agent is None:
-            return self._wrong(path, address)
+            return self._answer_wrong_token(path, address)
         return Caller("agent", agent.agent, agent.namespace)
 
-    def _wrong(self, path: str, address: str) -> Response:
-        """The answer to a wrong token; a right one never comes here, whatever others at its address have tried."""
+    def _answer_wrong_token(self, path: str, address: str) -> Response:
+        """Answer a wrong token with 401, or 429 after too many from one address."""
         wait = math.ceil(self.attempts.note_wrong(address))
         if wait <= 0:
-            return _unknown(path, "invalid token")
+            return _deny_access(path, "invalid token")
         message, headers = f"too many wrong tokens from {address}", {"Retry-After": str(wait)}
         if is_ours(path):
             return problem(429, "too_many_attempts", message, hint="check the token", headers=headers)
@@ -144,26 +144,26 @@ def name_of(host: bytes) -> str:
     return match[1].decode("latin-1").strip("[]").lower() if match else ""
 
 
-def _unknown(path: str, message: str) -> Response:
-    """session-baton's words, everywhere: its clients know them, and so do ours."""
+def _deny_access(path: str, message: str) -> Response:
+    """Return a 401 with session-baton's message, which its clients know."""
     return problem(401, "access_denied", message) if is_ours(path) else SafeJSONResponse({"detail": message}, 401)
 
 
-def _asked(scope: Scope) -> dict[bytes, bytes]:
-    """The headers that matter here. Of one that stands twice nobody can say which counts: it says nothing then."""
-    found: dict[bytes, bytes] = {}
+def _read_headers(scope: Scope) -> dict[bytes, bytes]:
+    """Return the headers that are checked here; one that is given twice counts as empty."""
+    headers: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         if name in _ASKED:
-            found[name] = b"" if name in found else value
-    return found
+            headers[name] = b"" if name in headers else value
+    return headers
 
 
-def _is_foreign(asked: Mapping[bytes, bytes]) -> bool:
+def _is_foreign(headers: Mapping[bytes, bytes]) -> bool:
     """Whether a browser sends this for the page of another site."""
-    if asked.get(b"sec-fetch-site", b"").lower() in (b"cross-site", b"same-site"):
+    if headers.get(b"sec-fetch-site", b"").lower() in (b"cross-site", b"same-site"):
         return True
-    origin = asked.get(b"origin")
-    return origin is not None and not _is_of_host(origin.decode("latin-1"), asked.get(b"host", b"").decode("latin-1"))
+    origin = headers.get(b"origin")
+    return origin is not None and not _is_of_host(origin.decode("latin-1"), headers.get(b"host", b"").decode("latin-1"))
 
 
 def is_own_page(headers: Mapping[str, str]) -> bool:
@@ -182,20 +182,20 @@ def _is_of_host(origin: str | None, host: str) -> bool:
         return False
 
 
-def _length(asked: Mapping[bytes, bytes]) -> int:
-    """Bytes that the request says it has; uvicorn has seen to it that this is a number."""
-    said = asked.get(b"content-length", b"0")
-    return int(said) if said.isdigit() else 0
+def _content_length(headers: Mapping[bytes, bytes]) -> int:
+    """Return the declared length of the body in bytes; uvicorn has checked that it is a number."""
+    length = headers.get(b"content-length", b"0")
+    return int(length) if length.isdigit() else 0
 
 
 def _agent_of(path: str) -> str | None:
-    """The agent whose path of PAIF's this is."""
+    """Return the agent of a PAIF path; None for any other path."""
     match = _AGENT_PATH.fullmatch(path)
     return next(filter(None, match.groups()), None) if match else None
 
 
-def _hardened(send: Send, is_page: bool) -> Send:
-    """`send`, with the headers that say what a browser and a proxy must not do with the answer."""
+def _add_headers(send: Send, is_page: bool) -> Send:
+    """Wrap `send` to add the security headers that a response lacks."""
 
     async def with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -53,11 +53,11 @@ def router(site: Site) -> APIRouter:
 
 
 def _protocol(routes: APIRouter, site: Site) -> None:
-    def allowed(request: Request, agent_id: str, who: Who) -> None:
+    def check_caller(request: Request, agent_id: str, who: Who) -> None:
         """An agent's token opens its own paths, in its own namespace, for its own sessions. Raises NotAllowed."""
         caller: Caller = request.scope[CALLER]
-        asked = who.namespace if who.namespace is not None else str(site.settings.namespace)
-        if caller.kind == "agent" and (caller.agent, caller.namespace) != (agent_id, asked):
+        namespace = who.namespace if who.namespace is not None else str(site.settings.namespace)
+        if caller.kind == "agent" and (caller.agent, caller.namespace) != (agent_id, namespace):
             raise NotAllowed(
                 f"the token of agent {caller.agent} opens only its own paths in {caller.namespace}",
                 hint="name that with ?namespace=, percent-encoded",
@@ -66,7 +66,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
             with who.on(site) as ws:
                 check_own(ws.branch.read().state, agent_id, who.session)
 
-    its = [Depends(allowed)]
+    its = [Depends(check_caller)]
     known: Responses = {200: {"description": "None was due, or it was known already: `created` is false."}}
 
     @routes.post("/checkpoint/{agent_id}", status_code=201, dependencies=its, responses=known)
@@ -84,34 +84,34 @@ def _protocol(routes: APIRouter, site: Site) -> None:
         version = saved.written.revision
         response.headers["ETag"] = tag(version.commit)
         response.status_code = 200 if saved.id is None or saved.known else 201
-        return {**_checkpoint(saved), "revision": version.number, "commit": version.commit}
+        return {**_describe_checkpoint(saved), "revision": version.number, "commit": version.commit}
 
     @routes.get("/checkpoint/{agent_id}/latest", dependencies=its)
     def latest_checkpoint(agent_id: str, response: Response, who: Who) -> dict[str, Any]:
         """The newest checkpoint of an agent; 404 where there is none."""
         with who.on(site) as ws:
-            found = look(ws, site.now(), agent_id)
-        if found.checkpoint is None:
+            latest = look(ws, site.now(), agent_id)
+        if latest.checkpoint is None:
             raise NotFound("checkpoint", agent_id, hint=f"POST /checkpoint/{agent_id} makes one")
-        response.headers["ETag"] = tag(found.version.commit)
-        return _nested(found.checkpoint)
+        response.headers["ETag"] = tag(latest.version.commit)
+        return _describe_document(latest.checkpoint)
 
     @routes.post("/restore/{agent_id}", dependencies=its)
     def restore_agent(agent_id: str, who: Who) -> dict[str, Any]:
         """Begins a session: the newest checkpoint, the identity, and one more of experience."""
         with who.on(site) as ws:
             try:
-                found = restore(ws, site.now(), agent_id)
+                restored = restore(ws, site.now(), agent_id)
             except NotFound:
-                return _unknown(agent_id, ws.actor.session, ws.branch.read())
-        return _restored(found)
+                return _describe_unknown_agent(agent_id, ws.actor.session, ws.branch.read())
+        return _describe_restored(restored)
 
     @routes.get("/sessions/{agent_id}", dependencies=its)
     def list_sessions(agent_id: str, who: Who, limit: Annotated[int | None, Query(ge=1)] = None) -> dict[str, Any]:
         """The sessions of which an agent has a checkpoint, the newest first."""
         with who.on(site) as ws:
-            found = agent_sessions(ws, agent_id)[:limit]
-        return {"agent_id": agent_id, "sessions": [describe_session(one) for one in found]}
+            sessions = agent_sessions(ws, agent_id)[:limit]
+        return {"agent_id": agent_id, "sessions": [describe_session(session) for session in sessions]}
 
 
 def _agents(routes: APIRouter, site: Site) -> None:
@@ -133,7 +133,7 @@ def _agents(routes: APIRouter, site: Site) -> None:
     @routes.get("/agents", dependencies=own)
     def list_agents() -> dict[str, Any]:
         """The registered agents, without their tokens."""
-        return {"agents": [_registered(one) for one in site.agents.all()]}
+        return {"agents": [_describe_registration(registration) for registration in site.agents.all()]}
 
     @routes.delete("/agents/{agent_id}", status_code=204, dependencies=own)
     def remove_agent(agent_id: str) -> None:
@@ -141,39 +141,40 @@ def _agents(routes: APIRouter, site: Site) -> None:
         site.agents.remove(agent_id)
 
 
-def _registered(one: Registration) -> dict[str, Any]:
-    return {"agent_id": one.agent, "namespace": one.namespace, "registered_at": one.at}
+def _describe_registration(registration: Registration) -> dict[str, Any]:
+    return {"agent_id": registration.agent, "namespace": registration.namespace, "registered_at": registration.at}
 
 
-def _nested(checkpoint: Checkpoint) -> dict[str, Any]:
+def _describe_document(checkpoint: Checkpoint) -> dict[str, Any]:
     """PAIF's document, every documented field filled in, and our id of it."""
     return {**to_whole_document(checkpoint), "id": checkpoint.id}
 
 
-def _checkpoint(saved: Saved) -> dict[str, Any]:
+def _describe_checkpoint(saved: Saved) -> dict[str, Any]:
     """The checkpoint that was made, or the one because of which none was due."""
     state = saved.written.revision.state
     made = saved.younger if saved.id is None else state.entry(Key(Checkpoint.kind, saved.id))
     created = saved.id is not None and not saved.known
-    return {**(_nested(made) if isinstance(made, Checkpoint) else {"id": saved.id}), "created": created}
+    return {**(_describe_document(made) if isinstance(made, Checkpoint) else {"id": saved.id}), "created": created}
 
 
-def _unknown(agent: str, session: str | None, version: Revision) -> dict[str, Any]:
-    """What an agent begins with that nobody knows yet: a session of that name can begin all the same."""
-    return {**_restored(Restored(make_empty_identity(agent), None, version)), "session_id": session or str(uuid4())}
+def _describe_unknown_agent(agent: str, session: str | None, version: Revision) -> dict[str, Any]:
+    """Describe the start of an agent without an identity; its session can begin all the same."""
+    fields = _describe_restored(Restored(make_empty_identity(agent), None, version))
+    return {**fields, "session_id": session or str(uuid4())}
 
 
-def _restored(found: Restored) -> dict[str, Any]:
-    state, wrong = found.identity.mutable.state, found.unrecorded
+def _describe_restored(restored: Restored) -> dict[str, Any]:
+    state, wrong = restored.identity.mutable.state, restored.unrecorded
     return {
-        "agent_id": found.identity.id,
+        "agent_id": restored.identity.id,
         "session_id": state.session_id,
         "restored_at": state.last_session_at,
         "accumulated_experience": state.accumulated_experience,
-        "checkpoint": _nested(found.checkpoint) if found.checkpoint is not None else None,
-        "identity": found.identity.model_dump(mode="json", exclude={"id"}),
+        "checkpoint": _describe_document(restored.checkpoint) if restored.checkpoint is not None else None,
+        "identity": restored.identity.model_dump(mode="json", exclude={"id"}),
         "recorded": wrong is None and state.session_id is not None,
-        "damaged": [{"path": one.path, "why": one.why} for one in found.damaged],
-        "revision": found.version.number if found.version.commit else None,
-        "commit": found.version.commit,
+        "damaged": [{"path": file.path, "why": file.why} for file in restored.damaged],
+        "revision": restored.version.number if restored.version.commit else None,
+        "commit": restored.version.commit,
     }

@@ -1,4 +1,4 @@
-"""What goes wrong, as an answer: problem details (RFC 9457) with the command's names, or session-baton's shape."""
+"""Error responses: problem details (RFC 9457) with the command line's error names, or session-baton's shape."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def refusal(path: str, status: int, code: str, message: str, *, hint: str = "", 
 
 def of_error(path: str, error: BatonError, **more: Any) -> Response:
     """The answer for what went wrong on purpose, with `more` data; the texts hold nothing that steers a terminal."""
-    data = {name: value for name, value in _plain({**error.data, **more}).items() if name not in _OWN}
+    data = {name: value for name, value in _select_json({**error.data, **more}).items() if name not in _OWN}
     return refusal(path, status_of(error), error.code, terminal(str(error)), hint=terminal(error.hint), **data)
 
 
@@ -95,22 +95,22 @@ _OWN = ("path", "status", "code", "message", "hint", "headers")
 """What data must not be called: the words of `refusal`."""
 
 
-def told(error: BatonError) -> dict[str, Any]:
-    """What went wrong on purpose as problem details, for where there is no answer to put it into."""
+def describe_problem(error: BatonError) -> dict[str, Any]:
+    """Return an error as problem details, for a stream whose response has begun."""
     message, hint = terminal(str(error)), terminal(error.hint)
-    return _details(status_of(error), error.code, message, hint, _plain({**error.data}))
+    return _details(status_of(error), error.code, message, hint, _select_json({**error.data}))
 
 
-def _plain(data: dict[str, Any]) -> dict[str, Any]:
-    """What of an error's data can stand in JSON."""
-    kept = {}
+def _select_json(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of an error's data that JSON can represent."""
+    fields = {}
     for name, value in data.items():
         try:
             strict_json.check(value)
         except BatonError:
             continue
-        kept[name] = value
-    return kept
+        fields[name] = value
+    return fields
 
 
 def of_document(error: errors.InvalidDocument, where: tuple[str, ...], document: Any = None) -> Response:
@@ -119,8 +119,8 @@ def of_document(error: errors.InvalidDocument, where: tuple[str, ...], document:
     for fault in error.faults:
         steps = _steps(fault.path)
         value = _at(document, steps)
-        told = {"type": "value_error", "loc": ["body", *where, *steps], "msg": terminal(fault.message)}
-        faults.append({**told, "input": value if _is_json(value) else None})
+        details = {"type": "value_error", "loc": ["body", *where, *steps], "msg": terminal(fault.message)}
+        faults.append({**details, "input": value if _is_json(value) else None})
     return SafeJSONResponse({"detail": faults}, 422)
 
 
@@ -147,19 +147,19 @@ def install(app: FastAPI) -> None:
     """Every error of this program becomes an answer; a bug becomes 500 without a stack trace, which the log has."""
 
     @app.exception_handler(BatonError)
-    async def _told(request: Request, error: BatonError) -> Response:
+    async def _answer_error(request: Request, error: BatonError) -> Response:
         return of_error(request.url.path, error)
 
     @app.exception_handler(RequestValidationError)
-    async def _not_valid(request: Request, error: RequestValidationError) -> Response:
+    async def _answer_invalid_request(request: Request, error: RequestValidationError) -> Response:
         return of_request(request.url.path, error)
 
     @app.exception_handler(HTTPException)
-    async def _refused(request: Request, error: HTTPException) -> Response:
+    async def _answer_http_error(request: Request, error: HTTPException) -> Response:
         return _of_framework(request.url.path, error)
 
     @app.exception_handler(Exception)
-    async def _bug(request: Request, error: Exception) -> Response:
+    async def _answer_bug(request: Request, error: Exception) -> Response:
         return of_bug(request.method, request.url.path, error)
 
 
@@ -179,25 +179,25 @@ def _of_framework(path: str, error: HTTPException) -> Response:
 
 def of_request(path: str, error: RequestValidationError) -> Response:
     """FastAPI's own shape below session-baton's paths; elsewhere the same faults as problem details."""
-    faults = [_shown(one) for one in error.errors()]
+    faults = [_clean_fault(fault) for fault in error.errors()]
     if path.startswith(SESSION_BATON):
         return SafeJSONResponse({"detail": faults}, 422)
-    named = [{"path": _path(one["loc"]), "message": one["msg"]} for one in faults]
-    text = "; ".join(f"{one['path']}: {one['message']}" for one in named[:5])
+    named = [{"path": _path(fault["loc"]), "message": fault["msg"]} for fault in faults]
+    text = "; ".join(f"{fault['path']}: {fault['message']}" for fault in named[:5])
     return problem(422, "invalid_request", text, faults=named, hint="/openapi.json says what goes there")
 
 
-def _shown(fault: Any) -> dict[str, Any]:
-    """A fault without what is no JSON: an input of bytes, half of a surrogate pair, the exception in its context."""
+def _clean_fault(fault: Any) -> dict[str, Any]:
+    """Return a fault without values that JSON cannot represent: bytes, lone surrogates, exceptions."""
     loc = [terminal(part) if isinstance(part, str) else part for part in fault["loc"]]
-    kept = {"type": fault["type"], "loc": loc, "msg": terminal(str(fault["msg"]))}
+    fields = {"type": fault["type"], "loc": loc, "msg": terminal(str(fault["msg"]))}
     for name in ("input", "ctx"):
         value = fault.get(name)
         if isinstance(value, bytes):
             value = value.decode("utf-8", "replace")
         if name in fault and _is_json(value):
-            kept[name] = value
-    return kept
+            fields[name] = value
+    return fields
 
 
 def _is_json(value: Any) -> bool:

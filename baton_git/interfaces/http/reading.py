@@ -26,7 +26,7 @@ class Reading(NamedTuple):
 
 
 class Readings:
-    """The answers to reads, of each namespace the newest. To see that it has not moved costs one look at its ref."""
+    """Cache of the newest read response per namespace; a hit costs one look at its ref."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -35,25 +35,25 @@ class Readings:
         self._lock = Lock()
 
     async def of(self, namespace: str) -> Reading:
-        """The document as it is now.
+        """Return the current document of a namespace.
 
         Raises:
-            InvalidName: this can be no namespace.
-            Corrupt: it cannot be read.
+            InvalidName: `namespace` is no valid name.
+            Corrupt: the document cannot be read.
         """
         commit = self._site.tip(namespace)
-        kept, found = self._kept.get(namespace, (None, None))
-        if found is not None and kept == commit:
-            return found
-        return await run_in_threadpool(self._anew, namespace)
+        kept, reading = self._kept.get(namespace, (None, None))
+        if reading is not None and kept == commit:
+            return reading
+        return await run_in_threadpool(self._reload, namespace)
 
-    def _anew(self, namespace: str) -> Reading:
+    def _reload(self, namespace: str) -> Reading:
         with self._site.work(namespace) as ws:
-            found = read_document(ws)
-        body = compact(document(found))
-        reading = Reading(body, tag(found.version.commit))
-        if found.version.commit is not None and len(body) <= KEPT_BYTES // 4:
-            self._keep(namespace, found.version.commit, reading)
+            state = read_document(ws)
+        body = compact(document(state))
+        reading = Reading(body, tag(state.version.commit))
+        if state.version.commit is not None and len(body) <= KEPT_BYTES // 4:
+            self._keep(namespace, state.version.commit, reading)
         return reading
 
     def _keep(self, namespace: str, commit: Oid, reading: Reading) -> None:
@@ -78,5 +78,5 @@ def tag(commit: Oid | None) -> str:
 
 def is_named(header: str, commit: Oid | None) -> bool:
     """Whether If-Match or If-None-Match names the version; `*` names any that exists."""
-    tags = {one.strip().removeprefix("W/") for one in header.split(",")}
+    tags = {value.strip().removeprefix("W/") for value in header.split(",")}
     return tag(commit) in tags or (commit is not None and "*" in tags)

@@ -13,11 +13,11 @@ from starlette.responses import Response
 from baton_git.core.errors import InvalidDocument, InvalidName, LimitExceeded, Stale
 from baton_git.core.names import Oid
 from baton_git.interfaces.http import problems
-from baton_git.interfaces.http.body import Routes, body_as
+from baton_git.interfaces.http.body import Routes, parse_body
 from baton_git.interfaces.http.fast_path import Handler
 from baton_git.interfaces.http.reading import Readings, compact, tag
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.http.write_batcher import Answer, Desk
+from baton_git.interfaces.http.write_batcher import Answer, WriteBatcher
 from baton_git.interfaces.results.documents import conflict, written
 from baton_git.namespace.revision import UpdateResult
 from baton_git.namespace.workspace import Workspace
@@ -26,13 +26,13 @@ from baton_git.systems.session_baton.documents import DocumentRead, read_documen
 
 
 class ReadRequest(BaseModel):
-    """Which namespace is to be read."""
+    """The namespace to read."""
 
     namespace: str = Field(min_length=1, description="The namespace; any text.", examples=["project:memory-hall"])
 
 
 class WriteRequest(BaseModel):
-    """A whole document, and what it stands on."""
+    """A whole document, and the revision it is based on."""
 
     namespace: str = Field(min_length=1, description="The namespace; any text.", examples=["project:memory-hall"])
     baton: dict[str, Any] = Field(description="The whole document.", examples=[{"session_id": "2026-06-17-001"}])
@@ -67,7 +67,7 @@ class SessionBaton:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._readings = Readings(site)
-        self._desk = Desk[_Asked](lambda lot: _write_all(site, lot))
+        self._batcher = WriteBatcher[_QueuedWrite](lambda batch: _write_all(site, batch))
 
     @property
     def posts(self) -> dict[str, Handler]:
@@ -75,17 +75,17 @@ class SessionBaton:
 
     async def read(self, request: Request) -> Response:
         """The whole document of a namespace; `baton` is null where it does not exist."""
-        asked = await body_as(ReadRequest, request)
+        body = await parse_body(ReadRequest, request)
         try:
-            found = await self._readings.of(asked.namespace)
+            reading = await self._readings.of(body.namespace)
         except InvalidName as error:
-            return _refused_name(error)
-        return Response(found.body, 200, {"ETag": found.tag}, "application/json")
+            return _refuse_name(error)
+        return Response(reading.body, 200, {"ETag": reading.tag}, "application/json")
 
     async def write(self, request: Request) -> Response:
         """Writes a document, merged with what others wrote since its session last read; `held` was held back."""
-        asked = await body_as(WriteRequest, request)
-        return await self._desk.answer(asked.namespace, _Asked(asked, request.headers.get("if-match")))
+        body = await parse_body(WriteRequest, request)
+        return await self._batcher.answer(body.namespace, _QueuedWrite(body, request.headers.get("if-match")))
 
 
 def router(wire: SessionBaton) -> APIRouter:
@@ -103,93 +103,98 @@ def router(wire: SessionBaton) -> APIRouter:
     ):
         routes.add_api_route(
             path, handler, methods=["POST"], response_model=answer, name=handler.__name__ + "_baton",
-            openapi_extra={"requestBody": _described(model)},
+            openapi_extra={"requestBody": _describe_body(model)},
         )  # fmt: skip
     return routes
 
 
-def _described(model: type[BaseModel]) -> dict[str, Any]:
+def _describe_body(model: type[BaseModel]) -> dict[str, Any]:
     return {"required": True, "content": {"application/json": {"schema": model.model_json_schema()}}}
 
 
-class _Asked(NamedTuple):
-    """A request to write, with its If-Match."""
+class _QueuedWrite(NamedTuple):
+    """A request to write, with its If-Match header."""
 
     request: WriteRequest
     if_match: str | None
 
 
-class _Begun(NamedTuple):
-    """A request whose document is valid."""
+class _PreparedWrite(NamedTuple):
+    """A request whose document is valid, ready to be written."""
 
-    asked: WriteRequest
+    body: WriteRequest
     ws: Workspace
     writing: PreparedWrite
 
 
-def _write_all(site: Site, lot: Sequence[_Asked]) -> list[Answer]:
-    """Writes documents of one namespace together; the answer to each, or what went wrong with it."""
-    begun = [_begun(site, one.request, one.if_match) for one in lot]
-    ready = [one for one in begun if isinstance(one, _Begun)]
-    written = iter(ready[0].ws.branch.update_all([one.writing.update for one in ready]) if ready else ())
-    return [_ended(one, next(written)) if isinstance(one, _Begun) else one for one in begun]
+def _write_all(site: Site, batch: Sequence[_QueuedWrite]) -> list[Answer]:
+    """Write documents of one namespace together; return the response or the error of each."""
+    prepared_writes = [_prepare(site, item.request, item.if_match) for item in batch]
+    ready = [item for item in prepared_writes if isinstance(item, _PreparedWrite)]
+    written = iter(ready[0].ws.branch.update_all([item.writing.update for item in ready]) if ready else ())
+    return [_finish(item, next(written)) if isinstance(item, _PreparedWrite) else item for item in prepared_writes]
 
 
-def _begun(site: Site, asked: WriteRequest, if_match: str | None) -> _Begun | Answer:
-    expected = asked.expected_revision
+def _prepare(site: Site, body: WriteRequest, if_match: str | None) -> _PreparedWrite | Answer:
+    expected = body.expected_revision
     try:
-        with site.work(asked.namespace) as ws:
+        with site.work(body.namespace) as ws:
             if if_match is not None:
-                found = read_document(ws)
-                if not _matches(if_match, found):
-                    return _conflict(asked.namespace, expected, found, 412)
+                current = read_document(ws)
+                if not _is_current(if_match, current):
+                    return _answer_conflict(body.namespace, expected, current, 412)
                 if expected is None and if_match.strip() != "*":
-                    expected = found.version.number
-            return _Begun(asked, ws, prepare_write(ws, site.now(), asked.baton, expected_revision=expected))
+                    expected = current.version.number
+            return _PreparedWrite(body, ws, prepare_write(ws, site.now(), body.baton, expected_revision=expected))
     except Exception as error:  # noqa: BLE001  it is this request's, and not that of the others
-        return _refusal(asked, error)
+        return _answer_error(body, error)
 
 
-def _ended(begun: _Begun, updated: UpdateResult) -> Answer:
+def _finish(prepared: _PreparedWrite, updated: UpdateResult) -> Answer:
     try:
-        done = begun.writing.done(updated.result())
-        return _json(written(done), 200, done.written.revision.commit)
+        done = prepared.writing.done(updated.result())
+        return _json_response(written(done), 200, done.written.revision.commit)
     except Stale:
-        return _conflict(begun.asked.namespace, begun.writing.update.expected_revision, read_document(begun.ws), 409)
+        return _answer_conflict(
+            prepared.body.namespace,
+            prepared.writing.update.expected_revision,
+            read_document(prepared.ws),
+            409,
+        )
     except Exception as error:  # noqa: BLE001  as above
-        return _refusal(begun.asked, error)
+        return _answer_error(prepared.body, error)
 
 
-def _refusal(asked: WriteRequest, error: Exception) -> Answer:
-    """The wire's own answers; what else went wrong is answered as everywhere."""
+def _answer_error(body: WriteRequest, error: Exception) -> Answer:
+    """Return session-baton's own response to an error; any other error is returned for the common handlers."""
     if isinstance(error, InvalidName):
-        return _refused_name(error)
+        return _refuse_name(error)
     if isinstance(error, InvalidDocument):
-        return problems.of_document(error, ("baton",), asked.baton)
+        return problems.of_document(error, ("baton",), body.baton)
     if isinstance(error, LimitExceeded):
-        return _refused("baton", f"{error}; {error.hint}" if error.hint else str(error), None)
+        return _refuse_field("baton", f"{error}; {error.hint}" if error.hint else str(error), None)
     return error
 
 
-def _matches(if_match: str, found: DocumentRead) -> bool:
-    """Whether If-Match lets a write pass: one of its tags is the version's, or `*` and there is one."""
-    tags = [one.strip() for one in if_match.split(",")]
-    return tag(found.version.commit) in tags or (tags == ["*"] and found.version.commit is not None)
+def _is_current(if_match: str, current: DocumentRead) -> bool:
+    """Return whether If-Match allows a write: it has the ETag of the current revision, or `*` and there is one."""
+    tags = [value.strip() for value in if_match.split(",")]
+    return tag(current.version.commit) in tags or (tags == ["*"] and current.version.commit is not None)
 
 
-def _json(data: dict[str, Any], status: int, commit: Oid | None) -> Response:
+def _json_response(data: dict[str, Any], status: int, commit: Oid | None) -> Response:
     return Response(compact(data), status, {"ETag": tag(commit)}, "application/json")
 
 
-def _conflict(namespace: str, expected: int | None, found: DocumentRead, status: int) -> Response:
-    """memory-hall's answer to a write that comes too late: with the current state, nothing written."""
-    return _json({"detail": conflict(namespace, expected, found)}, status, found.version.commit)
+def _answer_conflict(namespace: str, expected: int | None, current: DocumentRead, status: int) -> Response:
+    """Return memory-hall's response to a stale write: the current state; nothing was written."""
+    return _json_response({"detail": conflict(namespace, expected, current)}, status, current.version.commit)
 
 
-def _refused_name(error: InvalidName) -> Response:
-    return _refused("namespace", str(error), error.data["name"])
+def _refuse_name(error: InvalidName) -> Response:
+    return _refuse_field("namespace", str(error), error.data["name"])
 
 
-def _refused(field: str, message: str, given: Any) -> Response:
+def _refuse_field(field: str, message: str, given: Any) -> Response:
     fault = {"type": "value_error", "loc": ["body", field], "msg": message, "input": given}
     return Response(compact({"detail": [fault]}), 422, media_type="application/json")

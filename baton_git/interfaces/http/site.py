@@ -16,7 +16,7 @@ from baton_git.core.errors import NotARepository
 from baton_git.core.names import AgentId, Namespace, Oid, SessionId
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.invocation import Call
-from baton_git.interfaces.context.settings import Asked, Settings
+from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.interfaces.context.tidying import Tidier
 from baton_git.interfaces.http.agent_tokens import AgentTokens
 from baton_git.namespace.branch import list_namespaces
@@ -43,13 +43,13 @@ class Site:
     """The repository and the settings of one server process. Its threads may use it side by side.
 
     Attributes:
-        asked: what `baton serve` was asked for; nobody's session or agent, those come with each request.
+        options: the options of `baton serve`, without a session or agent, which come with each request.
         token: what `Authorization: Bearer` must bring; None where anybody who reaches us may do anything.
         agent: how an agent is known that started the server, and so knows its tokens; None where none is.
         ending: is set when the server ends; what streams then ends as well.
     """
 
-    asked: Asked
+    options: CommonOptions
     token: str | None = None
     agent: str | None = None
     ending: Event = field(default_factory=Event)
@@ -64,10 +64,10 @@ class Site:
     @property
     def app(self) -> Call:
         """The settings, as they are in git's configuration at most `SETTINGS_AGE` seconds ago."""
-        return self._settled.app
+        return self._current.app
 
     @property
-    def _settled(self) -> _Read:
+    def _current(self) -> _Read:
         """The settings; while one thread reads them anew, the others go on with the old ones.
 
         Raises:
@@ -78,7 +78,7 @@ class Site:
             return read
         with self._lock:
             if self._read is read or self._read is None:
-                self._read = self._anew()
+                self._read = self._reload_settings()
             return self._read
 
     def _config(self, read: _Read) -> _FileState:
@@ -89,17 +89,17 @@ class Site:
         """
         return _file_state(read.plain.branch.store.repository)
 
-    def _anew(self) -> _Read:
+    def _reload_settings(self) -> _Read:
         known = self._read.plain.branch.store if self._read is not None else None
-        asked = self.asked._replace(session=None, agent=None)
-        settings = Settings(asked, known=None if known is None else known.repository)
+        options = self.options._replace(session=None, agent=None)
+        settings = Settings(options, known=None if known is None else known.repository)
         app = Call(settings)
-        store = known or self._opened(settings.repository)
+        store = known or self._open_store(settings.repository)
         config = _file_state(store.repository)
         plain = app.workspace_on(store, settings.namespace)
         return _Read(time.monotonic(), config, app, plain)
 
-    def _opened(self, repository: Repository) -> Store:
+    def _open_store(self, repository: Repository) -> Store:
         store = Store(repository)
         store.tidied_by = self._tidier = Tidier(repository)
         return store
@@ -107,7 +107,7 @@ class Site:
     @property
     def store(self) -> Store:
         """The one store of all threads: what one has read the others need not read, and they write together."""
-        return self._settled.plain.branch.store
+        return self._current.plain.branch.store
 
     @property
     def settings(self) -> Settings:
@@ -142,7 +142,7 @@ class Site:
             InvalidDocument: the namespace does not exist, and its name holds a secret.
             NotARepository: the repository is gone.
         """
-        plain = self._settled.plain
+        plain = self._current.plain
         branch = plain.branch
         chosen = branch.namespace if namespace is None else Namespace(namespace)
         branch = replace(branch, namespace=chosen)
@@ -162,7 +162,7 @@ class Site:
             InvalidName: this can be no namespace.
             NotARepository: the repository is gone.
         """
-        read = self._read or self._settled  # to ask git takes longer than all the rest
+        read = self._read or self._current  # to ask git takes longer than all the rest
         self._config(read)
         branch = read.plain.branch
         component = branch.namespace.component if namespace is None else _component(namespace)
@@ -182,10 +182,10 @@ def _component(namespace: str) -> str:
 
 def _file_state(repository: Repository) -> _FileState:
     try:
-        found = (repository.common_dir / "config").stat()
+        status = (repository.common_dir / "config").stat()
     except OSError as error:
         raise NotARepository(
             f"{repository.common_dir} is no repository any more: {error.strerror or error}",
             hint="put it back, or start the server anew",
         ) from error
-    return found.st_mtime_ns, found.st_ino, found.st_size
+    return status.st_mtime_ns, status.st_ino, status.st_size

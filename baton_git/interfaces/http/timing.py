@@ -1,4 +1,4 @@
-"""A request has its measure: who sends slowly or too much, or asks for what takes too long, is told so."""
+"""Limits on the size of a request and on the time it takes to receive, answer and stream."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STREAM = b"text/event-stream"
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimeLimits:
     """An application whose requests end. What streams (events) may go on once it has begun."""
 
     app: ASGIApp
@@ -35,31 +35,31 @@ class Timed:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        course = _Course(self, receive, send, has_body=_has_body(scope))
+        progress = _Progress(self, receive, send, has_body=_has_body(scope))
         try:
-            async with asyncio.timeout(self.answer_seconds) as course.limit:
-                await self.app(scope, course.receive, course.send)
+            async with asyncio.timeout(self.answer_seconds) as progress.limit:
+                await self.app(scope, progress.receive, progress.send)
         except TimeoutError:
-            if course.has_begun:
+            if progress.has_begun:
                 raise
-            await self._late(scope, course)(scope, receive, send)
+            await self._answer_timeout(scope, progress)(scope, receive, send)
 
-    def _late(self, scope: Scope, course: _Course) -> ASGIApp:
-        if course.size > MAX_BODY:
+    def _answer_timeout(self, scope: Scope, progress: _Progress) -> ASGIApp:
+        if progress.size > MAX_BODY:
             return too_large(scope["path"])
-        if course.is_waiting:
+        if progress.is_waiting:
             message = f"the request was not complete after {self.receive_seconds:g} seconds"
-            return _last(refusal(scope["path"], 408, "too_slow", message))
+            return _close_after(refusal(scope["path"], 408, "too_slow", message))
         message = f"no answer within {self.answer_seconds:g} seconds; what was asked for may still be done"
         return refusal(scope["path"], 503, "busy", message, hint="look before you try again")
 
 
 def too_large(path: str) -> Response:
-    return _last(refusal(path, 413, "limit_exceeded", f"the request is larger than {MAX_BODY:,} bytes"))
+    return _close_after(refusal(path, 413, "limit_exceeded", f"the request is larger than {MAX_BODY:,} bytes"))
 
 
-def _last(answer: Response) -> Response:
-    """The answer after which nothing more is read of the connection."""
+def _close_after(answer: Response) -> Response:
+    """Make the connection close after this response."""
     answer.headers["Connection"] = "close"
     return answer
 
@@ -69,8 +69,8 @@ def _has_body(scope: Scope) -> bool:
     return b"transfer-encoding" in headers or headers.get(b"content-length", b"0").strip(b"0 ") != b""
 
 
-class _Course:
-    """How far a request has come.
+class _Progress:
+    """The progress of one request.
 
     While somebody waits for the body the limit is that of receiving, else that of answering; once the answer has begun
     there is none. Who never reads a body does not wait for it.
@@ -78,7 +78,7 @@ class _Course:
 
     limit: asyncio.Timeout
 
-    def __init__(self, timed: Timed, receive: Receive, send: Send, *, has_body: bool) -> None:
+    def __init__(self, timed: TimeLimits, receive: Receive, send: Send, *, has_body: bool) -> None:
         self._timed, self._receive, self._send = timed, receive, send
         self.size = 0
         self.is_waiting = False
@@ -90,7 +90,7 @@ class _Course:
     async def receive(self) -> Message:
         if self._is_received:
             return await self._receive()
-        message = await self._waited()
+        message = await self._receive_body()
         self.size += len(message.get("body", b""))
         if self.size > MAX_BODY and not self.has_begun:
             self.limit.reschedule(0)
@@ -98,7 +98,7 @@ class _Course:
         self._is_received = not message.get("more_body", False)
         return message
 
-    async def _waited(self) -> Message:
+    async def _receive_body(self) -> Message:
         now = asyncio.get_running_loop().time()
         self._receive_until = self._receive_until or now + self._timed.receive_seconds
         self.is_waiting = True

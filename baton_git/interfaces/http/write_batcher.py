@@ -23,10 +23,10 @@ NAMESPACES = 8
 """How many namespaces are written to side by side; who comes then waits, and readers do not wait for them."""
 
 
-class Desk(Generic[Write]):
-    """Where requests of one event loop wait for `write_all`, which runs in a thread: once at a time for a namespace.
+class WriteBatcher(Generic[Write]):
+    """Batches the write requests of one event loop for `write_all`, run in a thread, once at a time per namespace.
 
-    Nobody waits for company: what has arrived by the time that a thread is free is what it gets.
+    A batch is whatever has arrived when a thread is free; no request waits for others to come.
     """
 
     def __init__(self, write_all: Callable[[Sequence[Write]], Sequence[Answer]]) -> None:
@@ -36,7 +36,7 @@ class Desk(Generic[Write]):
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def answer(self, namespace: str, write: Write) -> Response:
-        """The answer to one request; raises what went wrong."""
+        """Return the response to one request, or raise its error."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Response] = loop.create_future()
         waiting = self._waiting.get(namespace)
@@ -52,31 +52,31 @@ class Desk(Generic[Write]):
     async def _serve(self, namespace: str, waiting: deque[tuple[Write, asyncio.Future[Response]]]) -> None:
         try:
             while waiting:
-                lot = [waiting.popleft() for _ in range(min(len(waiting), MOST))]
-                await self._write([one for one in lot if not one[1].done()])  # done: nobody is there any more
+                batch = [waiting.popleft() for _ in range(min(len(waiting), MOST))]
+                await self._write([item for item in batch if not item[1].done()])  # done: nobody is there any more
         finally:
             del self._waiting[namespace]
             for _, answer in waiting:
                 answer.cancel()
 
-    async def _write(self, lot: Sequence[tuple[Write, asyncio.Future[Response]]]) -> None:
-        found: Sequence[Answer]
+    async def _write(self, batch: Sequence[tuple[Write, asyncio.Future[Response]]]) -> None:
+        results: Sequence[Answer]
         try:
-            found = await run_sync(self._write_all, [write for write, _ in lot], limiter=self._threads)
+            results = await run_sync(self._write_all, [write for write, _ in batch], limiter=self._threads)
         except Exception as error:  # noqa: BLE001  whoever waits raises it
-            found = [error] * len(lot)
+            results = [error] * len(batch)
         except BaseException:
-            for _, answer in lot:
+            for _, answer in batch:
                 answer.cancel()
             raise
-        for (_, answer), one in zip(lot, found, strict=True):
-            _tell(answer, one)
+        for (_, answer), result in zip(batch, results, strict=True):
+            _set_result(answer, result)
 
 
-def _tell(answer: asyncio.Future[Response], found: Answer) -> None:
+def _set_result(answer: asyncio.Future[Response], result: Answer) -> None:
     if answer.done():
         return
-    if isinstance(found, Exception):
-        answer.set_exception(found)
+    if isinstance(result, Exception):
+        answer.set_exception(result)
     else:
-        answer.set_result(found)
+        answer.set_result(result)

@@ -12,7 +12,7 @@ from baton_git.core.names import AgentId, SessionId
 from baton_git.core.verb import VerbFunction
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.paif import FILLS
-from baton_git.interfaces.context.settings import Asked, Settings
+from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.interfaces.library.verb_methods import VerbMethods
 
 
@@ -29,7 +29,7 @@ class OpenNamespace(VerbMethods):
         self._call = call
         self._stack = ExitStack()
         self._workspace = self._stack.enter_context(call.workspace())
-        self.session = call.settings.asked.session
+        self.session = call.settings.options.session
 
     @property
     def name(self) -> str:
@@ -73,4 +73,4 @@ def open_namespace(
     """Open a namespace, as `baton_git.open` documents it."""
     session = None if session is None else SessionId(session).text
     agent = None if agent is None else AgentId(agent).text
-    return OpenNamespace(Call(Settings(Asked(fspath(path), namespace, session, agent))))
+    return OpenNamespace(Call(Settings(CommonOptions(fspath(path), namespace, session, agent))))

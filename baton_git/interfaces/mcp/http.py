@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from baton_git.core.errors import InvalidArgument, StoreError
 from baton_git.interfaces.http.body import JsonOnly
 from baton_git.interfaces.http.guard import LOOPBACK, Guard
-from baton_git.interfaces.http.timing import Timed
+from baton_git.interfaces.http.timing import TimeLimits
 
 PATH = "/mcp"
 BACKLOG = 128
@@ -34,7 +34,7 @@ def guarded(server: MCPServer[Any], listener: socket.socket, token: str | None) 
     host = address_of(listener)
     names = LOOPBACK | {host} if is_loopback(host) else None
     app = server.streamable_http_app(streamable_http_path=PATH, host=host)
-    return Guard(Timed(JsonOnly(app)), token, names)
+    return Guard(TimeLimits(JsonOnly(app)), token, names)
 
 
 def listening(host: str, port: int, *, anywhere: bool) -> socket.socket:

@@ -98,14 +98,14 @@ class Desk:
         """The call, as if its options named this session."""
         if session is None:
             return self.app
-        asked = self.app.settings.asked._replace(session=SessionId(session).text)
-        return replace(self.app, settings=replace(self.app.settings, asked=asked))
+        options = self.app.settings.options._replace(session=SessionId(session).text)
+        return replace(self.app, settings=replace(self.app.settings, options=options))
 
     def _on(self, namespace: str | None) -> Call:
         if namespace is None:
             return self.app
-        asked = self.app.settings.asked._replace(namespace=Namespace(namespace).text)
-        return replace(self.app, settings=replace(self.app.settings, asked=asked))
+        options = self.app.settings.options._replace(namespace=Namespace(namespace).text)
+        return replace(self.app, settings=replace(self.app.settings, options=options))
 
 
 def _client(ctx: Ctx) -> str | None:

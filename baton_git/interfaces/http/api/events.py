@@ -17,7 +17,7 @@ from baton_git.core.names import Namespace
 from baton_git.interfaces.http.api.refusals import refusals
 from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.changes import changes
-from baton_git.interfaces.http.problems import told
+from baton_git.interfaces.http.problems import describe_problem
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import EVENTS, Places, Stream
 from baton_git.namespace.results import COMMIT
@@ -76,7 +76,7 @@ async def _events(site: Site, namespace: str | None, since: str | None) -> Async
                 yield format_sse_event(event=one.event, id=one.commit, data_str=json.dumps(one.as_data()))
                 coming = asyncio.ensure_future(anext(source, None))
         except BatonError as error:
-            yield format_sse_event(event="problem", data_str=json.dumps(told(error)))
+            yield format_sse_event(event="problem", data_str=json.dumps(describe_problem(error)))
         finally:
             coming.cancel()
             await asyncio.gather(coming, return_exceptions=True)
