@@ -1,4 +1,4 @@
-"""Syncs that nobody asked for: at the start and at the end of a session. They never fail."""
+"""Automatic syncs at the start and the end of a session. They never fail."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from baton_git.namespace.workspace import Workspace
 
 AT_START = 3.0
 AT_END = 10.0
-"""Seconds that they may take."""
+"""Time limits in seconds."""
 
 
-def at_start(ws: Workspace, now: datetime, seconds: float = AT_START) -> Sequence[str]:
-    """Before a session begins: what others sent comes in. In words what a person should know; never an error."""
-    return _by_itself(ws, now, seconds, receive_only=True)
+def sync_at_start(ws: Workspace, now: datetime, seconds: float = AT_START) -> Sequence[str]:
+    """Receive changes before a session starts; return lines for a person."""
+    return _sync_quietly(ws, now, seconds, receive_only=True)
 
 
-def at_end(ws: Workspace, now: datetime, seconds: float = AT_END) -> Sequence[str]:
-    """After a session: what it did goes out."""
-    return _by_itself(ws, now, seconds, receive_only=False)
+def sync_at_end(ws: Workspace, now: datetime, seconds: float = AT_END) -> Sequence[str]:
+    """Send changes after a session; return lines for a person."""
+    return _sync_quietly(ws, now, seconds, receive_only=False)
 
 
-def _by_itself(ws: Workspace, now: datetime, seconds: float, *, receive_only: bool) -> Sequence[str]:
+def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only: bool) -> Sequence[str]:
     try:
         name = automatic_remote(ws)
         if name is None:
             return []
         from baton_git.namespace.ingest.budget import BOOT
-        from baton_git.verbs.sync import in_words, sync  # slow to load, and many have no remote
+        from baton_git.verbs.sync import describe_sync, sync  # slow to load, and many have no remote
 
         done = sync(ws, now, remote=name, seconds=seconds, receive_only=receive_only, budget=BOOT, retry=False)
-        return [*in_words(done, waiting=not receive_only), *_elsewhere(ws)]
+        return [*describe_sync(done, waiting=not receive_only), *_list_other_namespaces(ws)]
     except (BatonError, OSError) as error:
         hint = f" ({error.hint})" if isinstance(error, BatonError) and error.hint else ""
         return [f"not synced: {error}{hint}"]
 
 
-def _elsewhere(ws: Workspace) -> list[str]:
-    """That the remote has other namespaces, where this one exists nowhere yet."""
+def _list_other_namespaces(ws: Workspace) -> list[str]:
+    """Name the remote's other namespaces if this one does not exist yet."""
     there = unfetched_namespaces(ws)
     text = ", ".join(there[:5]) + (", …" if len(there) > 5 else "")
     return [f"the remote has {text}, but not {ws.branch.namespace}: choose with --namespace"] if there else []

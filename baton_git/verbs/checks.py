@@ -23,9 +23,9 @@ from baton_git.git.store import Store
 from baton_git.namespace.results import WrittenResult
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.check_results import Checks, due_checks, news, with_results
+from baton_git.verbs.check_results import Checks, apply_results, due_checks, select_news
 from baton_git.verbs.consent import Consent
-from baton_git.verbs.trust import refusal_of
+from baton_git.verbs.trust import find_refusal
 
 BUDGET = 10.0
 """Seconds that all checks together may take."""
@@ -103,7 +103,7 @@ def check_loops(
     checks = run_checks(ws, now, version, loops, budget_seconds)
 
     def change(tip: Revision) -> State:
-        return with_results(tip.state, loops, news(tip.state, checks.kept))
+        return apply_results(tip.state, loops, select_news(tip.state, checks.kept))
 
     return CheckResults.of_checks(ws.update("verify", now, change), checks.found)
 
@@ -116,34 +116,33 @@ def run_checks(
     budget_seconds: float,
     most: int | None = None,
 ) -> Checks:
-    """What the probes of `loops` answer within the budget, as evidence. Those that wait for the user's approval are not
-    made.
+    """Run the checks of `loops` within the budget, without those that wait for the user's approval.
 
     Args:
-        version: the one that has the loops.
-        most: how many are made, and how many of those that wait are told; None: all.
+        version: the revision that has the loops.
+        most: how many checks run, and how many waiting ones are reported; None: all.
     """
-    refusals = _refusals(ws, version, loops)
-    allowed = {loop.id: _spec(loop.verify) for loop in loops if loop.verify and loop.id not in refusals}
+    refusals = _find_refusals(ws, version, loops)
+    allowed = {loop.id: _make_spec(loop.verify) for loop in loops if loop.verify and loop.id not in refusals}
     waiting = {id_: CheckResult(NotApproved(why), 0) for id_, why in islice(refusals.items(), most)}
     specs = dict(islice(allowed.items(), most))
-    answers = waiting | (run_all(specs, _world(ws), budget_seconds=budget_seconds) if specs else {})
+    answers = waiting | (run_all(specs, _make_world(ws), budget_seconds=budget_seconds) if specs else {})
     code = head_commit(ws.branch.store) if specs and ws.folder else None
-    found = {loop.id: _evidence(answers[loop.id], now, code) for loop in loops if loop.id in answers}
-    kept = {id_: one for id_, one in found.items() if not isinstance(answers[id_].outcome, NotApproved)}
-    return Checks(found, kept, tuple(refusals), len(allowed) - len(specs))
+    evidence = {loop.id: _make_evidence(answers[loop.id], now, code) for loop in loops if loop.id in answers}
+    kept = {id_: check for id_, check in evidence.items() if not isinstance(answers[id_].outcome, NotApproved)}
+    return Checks(evidence, kept, tuple(refusals), len(allowed) - len(specs))
 
 
-def _refusals(ws: Workspace, version: Revision, loops: Sequence[OpenLoop]) -> dict[str, str]:
-    """By id, why a check waits for approval."""
+def _find_refusals(ws: Workspace, version: Revision, loops: Sequence[OpenLoop]) -> dict[str, str]:
+    """Find the checks that wait for approval: by loop id, the reason."""
     if not loops:
         return {}
     consent = Consent(ws, version)
-    found = ((loop.id, consent.refusal(loop)) for loop in loops)
-    return {id_: why for id_, why in found if why is not None}
+    reasons = ((loop.id, consent.refusal(loop)) for loop in loops)
+    return {id_: why for id_, why in reasons if why is not None}
 
 
-def _world(ws: Workspace) -> World:
+def _make_world(ws: Workspace) -> World:
     repository = ws.branch.store.repository
 
     def find(text: str, branch: str | None) -> str | None:
@@ -152,19 +151,19 @@ def _world(ws: Workspace) -> World:
 
     return World(
         folder=ws.folder,
-        refusal=partial(refusal_of, ws),
+        refusal=partial(find_refusal, ws),
         allow_private_hosts=ws.private_hosts,
         environment=ws.environment,
         find_commit=find,
     )
 
 
-def _spec(verify: VerifySpec) -> CheckSpec:
+def _make_spec(verify: VerifySpec) -> CheckSpec:
     known = {name: getattr(verify, name) for name in CheckSpec._fields if hasattr(verify, name)}
     return CheckSpec(**{**known, "argv": verify.argv or ()})
 
 
-def _evidence(answer: CheckResult, now: datetime, code: str | None) -> LastCheck:
+def _make_evidence(answer: CheckResult, now: datetime, code: str | None) -> LastCheck:
     outcome = answer.outcome
     result = "passed" if isinstance(outcome, Passed) else "failed" if isinstance(outcome, Failed) else "unknown"
     optional = {

@@ -1,4 +1,4 @@
-"""Who wrote the sides of a conflict, as far as the history says: so that a person knows whom to ask."""
+"""Find in the history who wrote the two sides of a conflict."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from baton_git.core.state import Key
 from baton_git.git.store import TreeEntry
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.conflict_resolution import Side, side_value, standing
+from baton_git.verbs.conflict_resolution import Side, find_standing_value, get_side_value
 
 LOOKED = 500
-"""How many commits back the sides are looked for."""
+"""How many commits back the search goes."""
 MOST = 100
-"""Of how many conflicts; nobody looks at more at once."""
+"""The most conflicts of one search."""
 
 _FOLDERS = 500
-"""How many folders are remembered while looking."""
+"""How many folders are cached during a search."""
 
 Writers = dict[Side, LogEntry]
-"""By side, the commit that gave the contested field its value; a side that nobody can tell is not there."""
+"""By side, the commit that set the contested value; a side that was not found is absent."""
 
 
 class _Trail(NamedTuple):
-    """What is followed back from commit to commit: a conflict to the merge that found it, then each side's value.
+    """A search back through the commits: for the merge that found a conflict, then for each side's value.
 
-    `paths` are those of the file: of the conflict (`side` is None), or of the record, live and closed.
+    `paths` are the paths of the conflict's file (`side` is None), or of the record, live and archived.
     """
 
     conflict: Conflict
@@ -43,35 +43,35 @@ class _Trail(NamedTuple):
     paths: tuple[str, ...]
 
 
-def writers(ws: Workspace, found: Sequence[Conflict]) -> dict[str, Writers]:
-    """By id of a conflict, who wrote its sides; of what lies too far back, or cannot be read, nothing is told.
+def find_writers(ws: Workspace, conflicts: Sequence[Conflict]) -> dict[str, Writers]:
+    """Find who wrote the sides of conflicts, by conflict id; sides too far back or unreadable are absent.
 
-    The history is gone through once, with all trails side by side.
+    All searches share one walk through the history.
     """
-    told: dict[str, Writers] = {one.id: {} for one in found}
+    by_conflict: dict[str, Writers] = {conflict.id: {} for conflict in conflicts}
     version = ws.branch.read()
     state, tip = version.state, version.commit
-    keys = [(one, Key(Conflict.kind, one.id)) for one in found[:MOST]]
-    trails = [_Trail(one, None, (path_of(key),)) for one, key in keys if state.entry(key) is not None]
+    keys = [(conflict, Key(Conflict.kind, conflict.id)) for conflict in conflicts[:MOST]]
+    trails = [_Trail(conflict, None, (path_of(key),)) for conflict, key in keys if state.entry(key) is not None]
     if tip is None or not trails:
-        return told
-    look = _Look(ws)
+        return by_conflict
+    look = _TreeReader(ws)
     waiting: dict[Oid, list[_Trail]] = defaultdict(list, {tip: trails})
     with suppress(BatonError):  # a list of conflicts is needed most where the history is damaged
         for entry in islice(ws.branch.history(tip), LOOKED):
-            here = [(trail, _onward(look, entry, trail)) for trail in waiting.pop(entry.commit, ())]
+            here = [(trail, _follow_trail(look, entry, trail)) for trail in waiting.pop(entry.commit, ())]
             for parent, following in chain.from_iterable(onward for _, onward in here):
                 waiting[parent].append(following)
             for trail, onward in here:
                 if not onward and trail.side is not None and entry.parents:  # where a shallow clone ends nobody can say
-                    told[trail.conflict.id][trail.side] = entry
+                    by_conflict[trail.conflict.id][trail.side] = entry
             if not waiting:
                 break
-    return told
+    return by_conflict
 
 
-class _Look:
-    """Files of commits. Many trails ask for the same folders of one commit after the other."""
+class _TreeReader:
+    """Reads tree entries of commits, with a cache of folders that many searches share."""
 
     def __init__(self, ws: Workspace) -> None:
         self.ws = ws
@@ -81,61 +81,61 @@ class _Look:
         return self.ws.branch.store.commit(commit).tree
 
     def file(self, tree: Oid, path: str) -> TreeEntry | None:
-        """What stands at a path; None where nothing does."""
+        """Return the tree entry at a path, or None."""
         folder, _, name = path.rpartition("/")
         return self._entries(tree, folder).get(name)
 
     def _entries(self, tree: Oid, path: str) -> Mapping[str, TreeEntry]:
-        found = self._folders.get((tree, path))
-        if found is None:
+        entries = self._folders.get((tree, path))
+        if entries is None:
             folder = self.ws.branch.store.folder(tree)
             for name in path.split("/") if path else ():
                 folder = folder.folder(name)
             if len(self._folders) >= _FOLDERS:
                 self._folders.clear()
-            found = self._folders[tree, path] = folder.entries()
-        return found
+            entries = self._folders[tree, path] = folder.entries()
+        return entries
 
 
-def _onward(look: _Look, entry: LogEntry, trail: _Trail) -> list[tuple[Oid, _Trail]]:
-    """Where a trail goes on: at the parent that has the same, or, from the merge that found a conflict, at both sides;
-    nowhere where it began."""
+def _follow_trail(look: _TreeReader, entry: LogEntry, trail: _Trail) -> list[tuple[Oid, _Trail]]:
+    """Return where a search continues: at the parent with the same value, at both sides of the merge that found the
+    conflict, or nowhere at its origin."""
     for parent in entry.parents:
         if _is_same(look, entry.tree, parent, trail):
             return [(parent, trail)]
-    return _sides(look.ws, entry.parents, trail.conflict) if trail.side is None else []
+    return _find_sides(look.ws, entry.parents, trail.conflict) if trail.side is None else []
 
 
-def _is_same(look: _Look, tree: Oid, parent: Oid, trail: _Trail) -> bool:
+def _is_same(look: _TreeReader, tree: Oid, parent: Oid, trail: _Trail) -> bool:
     before = look.tree(parent)
     files = [look.file(before, path) for path in trail.paths]
     if files == [look.file(tree, path) for path in trail.paths]:
         return True
     if trail.side is None:
         return files != [None]
-    return _has(look.ws, parent, trail.conflict, trail.side)
+    return _has_value(look.ws, parent, trail.conflict, trail.side)
 
 
-def _sides(ws: Workspace, parents: Sequence[Oid], conflict: Conflict) -> list[tuple[Oid, _Trail]]:
-    """The parents of the merge had a side each; which one, their values say."""
+def _find_sides(ws: Workspace, parents: Sequence[Oid], conflict: Conflict) -> list[tuple[Oid, _Trail]]:
+    """Match the parents of a merge with the sides of its conflict, by their values."""
     kind, id_ = conflict.record_kind, conflict.record_id
     if kind not in ALL_KINDS:
         return []
-    found: dict[Side, Oid] = {}
+    commits: dict[Side, Oid] = {}
     for parent in parents:
         for side in get_args(Side):
-            if side not in found and parent not in found.values() and _has(ws, parent, conflict, side):
-                found[side] = parent
-    if not found:  # also where the name of the record is none
+            if side not in commits and parent not in commits.values() and _has_value(ws, parent, conflict, side):
+                commits[side] = parent
+    if not commits:  # also where the name of the record is none
         return []
     places = (False,) if kind in SINGLETONS else (False, True)
     paths = tuple(path_of(Key(kind, id_, archived)) for archived in places)
-    return [(parent, _Trail(conflict, side, paths)) for side, parent in found.items()]
+    return [(parent, _Trail(conflict, side, paths)) for side, parent in commits.items()]
 
 
-def _has(ws: Workspace, commit: Oid, conflict: Conflict, side: Side) -> bool:
-    """Whether the contested field has the side's value there."""
+def _has_value(ws: Workspace, commit: Oid, conflict: Conflict, side: Side) -> bool:
+    """Return whether the contested field has the side's value at a commit."""
     with suppress(BatonError):  # a name from elsewhere that is none
-        there = standing(ws.branch.revision_at(commit).state, conflict)
-        return there is not None and alike(there, side_value(conflict, side))
+        there = find_standing_value(ws.branch.revision_at(commit).state, conflict)
+        return there is not None and alike(there, get_side_value(conflict, side))
     return False

@@ -1,4 +1,4 @@
-"""Settling a value that two sides changed differently."""
+"""Settle values that two sides changed differently."""
 
 from __future__ import annotations
 
@@ -27,133 +27,142 @@ from baton_git.namespace.workspace import Workspace
 Side = Literal["ours", "theirs"]
 
 
-def conflicts(ws: Workspace) -> list[Conflict]:
-    """All that are not settled yet, by record and field."""
-    found = ws.branch.read().state.records(Conflict)
-    return sorted(found, key=lambda one: (one.record_kind, one.record_id, one.field, one.id))
+def list_open_conflicts(ws: Workspace) -> list[Conflict]:
+    """List the conflicts that are not settled, by record and field."""
+    conflicts = ws.branch.read().state.records(Conflict)
+    return sorted(
+        conflicts, key=lambda conflict: (conflict.record_kind, conflict.record_id, conflict.field, conflict.id)
+    )
 
 
 def resolve(
     ws: Workspace, now: datetime, id_: str, side: Side | None, value: Any = None, *,
     shown: Conflict | None = None, stood: tuple[Any, ...] | None = None,
 ) -> tuple[Conflict, WriteResult]:  # fmt: skip
-    """Settles a conflict: the value of one side, or another one, stands from now on.
+    """Settle a conflict with the value of one side, or another value.
 
     Args:
-        id_: of the conflict, or of a record that has only one.
-        side: whose value; None: `value` is meant, as plain data.
-        shown: the conflict as somebody has seen it; None: however it stands.
-        stood: what `standing` gave then: the side's value is put there whatever changed since the conflict arose.
+        id_: the id of the conflict, or of a record with one conflict.
+        side: whose value to take; None takes `value`, as plain data.
+        shown: the conflict as the person saw it; None accepts any state of it.
+        stood: the result of `find_standing_value` as the person saw it; then the side's value is set even if the field
+            has changed since the conflict arose.
 
     Raises:
-        NotFound, Ambiguous: `id_` names none, or several.
-        Unsettled: it is not as it was shown.
+        NotFound, Ambiguous: `id_` names no conflict, or several.
+        Unsettled: the conflict or the value is not as it was shown.
         NeedsHuman: it would graduate a pattern.
         NotAllowed: a rule forbids that value, or the field has changed since: a side would take that back.
         InvalidDocument: the value does not fit its field.
     """
-    conflict = _found(ws.branch.read().state, id_)
+    conflict = _find_conflict(ws.branch.read().state, id_)
 
     def change(tip: Revision) -> State | ProposedState:
-        one = tip.state.get(Conflict, conflict.id)
-        if shown is not None and not alike(one.as_data(), shown.as_data()):
+        current = tip.state.get(Conflict, conflict.id)
+        if shown is not None and not alike(current.as_data(), shown.as_data()):
             raise Unsettled("this conflict has changed since it was shown", hint="look again")
-        if stood is not None and not alike(standing(tip.state, one) or (), stood):
+        if stood is not None and not alike(find_standing_value(tip.state, current) or (), stood):
             raise Unsettled("what stands there has changed since it was shown", hint="look again")
-        settled = tip.state.remove(Key(Conflict.kind, one.id))
-        if one.record_kind == FILE:
-            return _file_settled(ws, tip, settled, one, side)
-        if side == one.winner and (stood is None or alike(stood, side_value(one, side))):
+        settled = tip.state.remove(Key(Conflict.kind, current.id))
+        if current.record_kind == FILE:
+            return _settle_file(ws, tip, settled, current, side)
+        if side == current.winner and (stood is None or alike(stood, get_side_value(current, side))):
             return settled
-        chosen = side_value(one, side) if side is not None else (value,)
-        return _settled(ws, now, settled, one, chosen, is_side=side is not None and stood is None)
+        chosen = get_side_value(current, side) if side is not None else (value,)
+        return _apply_value(ws, now, settled, current, chosen, is_side=side is not None and stood is None)
 
     return conflict, ws.update("resolve", now, change)
 
 
-def standing(state: State, conflict: Conflict) -> tuple[Any, ...] | None:
-    """The value that stands now where a conflict is; nothing where there is none, None where nobody can say."""
+def find_standing_value(state: State, conflict: Conflict) -> tuple[Any, ...] | None:
+    """Find the current value of a contested field: a tuple of it, empty if it is absent; None if it is unknown."""
     if conflict.record_kind == FILE or conflict.record_kind not in ALL_KINDS:
         return None
-    _, entry = _place(state, conflict)
+    _, entry = _find_entry(state, conflict)
     if conflict.field == "":
         return entry_values(entry)
     if not isinstance(entry, Part):
         return None
     data = record_data(entry)
-    return _at(data, _names(data, conflict.field))
+    return _read_value(data, _split_field(data, conflict.field))
 
 
-def _found(state: State, text: str) -> Conflict:
-    of_record = [one for one in state.records(Conflict) if text and text in (one.record_id, one.record_kind)]
+def _find_conflict(state: State, text: str) -> Conflict:
+    of_record = [
+        candidate
+        for candidate in state.records(Conflict)
+        if text and text in (candidate.record_id, candidate.record_kind)
+    ]
     if len(of_record) > 1:
-        raise Ambiguous("conflict", text, [one.id for one in of_record])
+        raise Ambiguous("conflict", text, [candidate.id for candidate in of_record])
     return of_record[0] if of_record else state.find(Conflict, text)
 
 
-def side_value(conflict: Conflict, side: Side) -> tuple[Any, ...]:
-    """What a side had; nothing where it had none."""
+def get_side_value(conflict: Conflict, side: Side) -> tuple[Any, ...]:
+    """Return a side's value in a tuple, which is empty if the side had none."""
     return (getattr(conflict, side),) if side in conflict.model_fields_set else ()
 
 
-def _settled(
+def _apply_value(
     ws: Workspace, now: datetime, state: State, conflict: Conflict, chosen: tuple[Any, ...], *, is_side: bool
 ) -> State:
     if conflict.record_kind == Rule.kind and chosen:
-        raise NeedsHuman(f"{conflict.record_id}: a rule is what a person confirmed", hint=_keep(conflict))
-    key, entry = _place(state, conflict)
+        raise NeedsHuman(f"{conflict.record_id}: a rule is what a person confirmed", hint=_make_keep_hint(conflict))
+    key, entry = _find_entry(state, conflict)
     if is_side and chosen and isinstance(chosen[0], dict) and chosen[0].keys() == {"path", "blob"}:
         raise NotAllowed(
             f"{conflict.record_id}: that side is too large to be stored again",
-            hint=f"git cat-file blob {chosen[0]['blob']} shows it; {_keep(conflict)}",
+            hint=f"git cat-file blob {chosen[0]['blob']} shows it; {_make_keep_hint(conflict)}",
         )
     if conflict.field == "":
-        return _whole(ws, now, state, key, entry, chosen)
+        return _settle_record(ws, now, state, key, entry, chosen)
     if not isinstance(entry, Part):
-        raise NotFound("record", conflict.record_id or conflict.record_kind, hint=_keep(conflict))
+        raise NotFound("record", conflict.record_id or conflict.record_kind, hint=_make_keep_hint(conflict))
     data = dict(entry.record) if isinstance(entry, Archived) else entry.as_data()
-    names = _names(data, conflict.field)
-    if is_side and not alike(_at(data, names), side_value(conflict, conflict.winner)):
+    names = _split_field(data, conflict.field)
+    if is_side and not alike(_read_value(data, names), get_side_value(conflict, conflict.winner)):
         raise NotAllowed(
             f"{conflict.field} of {conflict.record_id or conflict.record_kind} has changed since",
-            hint=f"{_keep(conflict)}, or give another --value",
+            hint=f"{_make_keep_hint(conflict)}, or give another --value",
         )
-    return _put(state, key, entry, _with(data, names, chosen))
+    return _put_record(state, key, entry, _replace_value(data, names, chosen))
 
 
-def _at(data: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
-    """The value that stands at the end of the names; nothing where there is none."""
+def _read_value(data: Mapping[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
+    """Read the value at a path of names, in a tuple; empty if it is absent."""
     first, *rest = names
     if first not in data:
         return ()
-    return _at(data[first], rest) if rest else (data[first],)
+    return _read_value(data[first], rest) if rest else (data[first],)
 
 
-def _names(data: Mapping[str, Any], field: str) -> list[str]:
-    """The names that lead to a field: `state.a.b` is the key `a.b` of the table `state`, if there is no table `a`."""
+def _split_field(data: Mapping[str, Any], field: str) -> list[str]:
+    """Split a field into names: `state.a.b` is the key `a.b` of the table `state` if that has no table `a`."""
     first, _, rest = field.partition(".")
     if field in data or not rest or not isinstance(data.get(first, {}), Mapping):
         return [field]
-    return [first, *_names(data.get(first, {}), rest)]
+    return [first, *_split_field(data.get(first, {}), rest)]
 
 
-def _with(data: Mapping[str, Any], names: Sequence[str], chosen: tuple[Any, ...]) -> dict[str, Any]:
-    """The table with the chosen value at the end of the names, or without one."""
+def _replace_value(data: Mapping[str, Any], names: Sequence[str], chosen: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the table with the value at a path of names replaced or removed."""
     first, *rest = names
     if rest:
-        return {**data, first: _with(data.get(first, {}), rest, chosen)}
+        return {**data, first: _replace_value(data.get(first, {}), rest, chosen)}
     others = {name: value for name, value in data.items() if name != first}
     return {**others, first: chosen[0]} if chosen else others
 
 
-def _keep(conflict: Conflict) -> str:
+def _make_keep_hint(conflict: Conflict) -> str:
     return f"keep what stands: baton resolve {conflict.id} --{conflict.winner}"
 
 
-def _place(state: State, conflict: Conflict) -> tuple[Key, Any]:
+def _find_entry(state: State, conflict: Conflict) -> tuple[Key, Any]:
     kind, id_ = conflict.record_kind, conflict.record_id
     if kind not in ALL_KINDS:
-        raise InvalidArgument(f"{conflict.id} is about a {kind!r}, which nobody here knows", hint=_keep(conflict))
+        raise InvalidArgument(
+            f"{conflict.id} is about a {kind!r}, which nobody here knows", hint=_make_keep_hint(conflict)
+        )
     for key in (Key(kind, id_), Key(kind, id_, archived=True)):
         if kind in SINGLETONS and key.archived:
             continue
@@ -163,35 +172,35 @@ def _place(state: State, conflict: Conflict) -> tuple[Key, Any]:
     return Key(kind, id_), None
 
 
-def _put(state: State, key: Key, entry: Part | None, data: dict[str, Any]) -> State:
+def _put_record(state: State, key: Key, entry: Part | None, data: dict[str, Any]) -> State:
     model = ALL_KINDS[key.kind].model
     record = parse(model, data)
     if isinstance(record, Record):
-        _check(state, key, entry, record)
+        _check_claim(state, key, entry, record)
     return state.put(entry.replace(record=record.as_data()) if isinstance(entry, Archived) else record, key)
 
 
-def _check(state: State, key: Key, entry: Part | None, claim: Record) -> None:
-    """Settling a conflict is no way around the gate, nor into the place of another record."""
+def _check_claim(state: State, key: Key, entry: Part | None, claim: Record) -> None:
+    """Check that settling a conflict claims nothing that needs a person, and keeps the record's id."""
     if claim.id != key.id and not key.archived:
         raise NotAllowed(f"{key} cannot become {claim.id}: an id stays", hint="keep what stands")
 
     def tier_of(id_: str) -> str | None:
-        found = state.entry(Key(ActiveDecision.kind, id_))
-        return found.source_tier if isinstance(found, ActiveDecision) else None
+        decision = state.entry(Key(ActiveDecision.kind, id_))
+        return decision.source_tier if isinstance(decision, ActiveDecision) else None
 
     before = parse(type(claim), entry.record) if isinstance(entry, Archived) else entry
     _, holds = hold_claims(before if isinstance(before, Record) else None, claim, tier_of, evidence=False)
-    for one in holds:
-        if one.claimed == "graduated":
+    for hold in holds:
+        if hold.claimed == "graduated":
             raise NeedsHuman(
-                f"{claim.id}: {one.why}", hint=f"baton pattern graduate {claim.id}, then baton resolve it --ours"
+                f"{claim.id}: {hold.why}", hint=f"baton pattern graduate {claim.id}, then baton resolve it --ours"
             )
-        raise NotAllowed(f"{claim.id} {one.field}: {one.why}", hint="keep what stands: --ours")
+        raise NotAllowed(f"{claim.id} {hold.field}: {hold.why}", hint="keep what stands: --ours")
 
 
-def _whole(ws: Workspace, now: datetime, state: State, key: Key, entry: Any, chosen: tuple[Any, ...]) -> State:
-    """A record that one side removed, or could not read."""
+def _settle_record(ws: Workspace, now: datetime, state: State, key: Key, entry: Any, chosen: tuple[Any, ...]) -> State:
+    """Settle a conflict about a whole record, which one side removed or could not read."""
     if not chosen:
         if isinstance(entry, Record) and not key.archived:
             return state.archive(entry, at=iso(now), reason="removed on one side", session=ws.actor.session)
@@ -204,28 +213,28 @@ def _whole(ws: Workspace, now: datetime, state: State, key: Key, entry: Any, cho
         closed = parse(Archived, data)
         record = parse(KINDS[key.kind].model, closed.record)
         if isinstance(record, Record):
-            _check(state, key._replace(archived=True), entry if isinstance(entry, Part) else None, record)
+            _check_claim(state, key._replace(archived=True), entry if isinstance(entry, Part) else None, record)
         return state.put(closed, Key(key.kind, key.id, archived=True))
-    return _put(state, key, entry if isinstance(entry, Part) else None, data)
+    return _put_record(state, key, entry if isinstance(entry, Part) else None, data)
 
 
-def _file_settled(ws: Workspace, tip: Revision, state: State, conflict: Conflict, side: Side | None) -> ProposedState:
-    """The chosen side's file takes the place; the one beside it goes."""
+def _settle_file(ws: Workspace, tip: Revision, state: State, conflict: Conflict, side: Side | None) -> ProposedState:
+    """Settle a conflict about a file: keep the chosen side's file, and remove the copy beside it."""
     if side is None:
         raise InvalidArgument(f"{conflict.record_id} is a file", hint="choose --ours or --theirs")
     assert tip.tree is not None
     root, path = ws.branch.store.folder(tip.tree), conflict.record_id
-    other: Side = "theirs" if conflict.winner == "ours" else "ours"
-    named = [one.get("path") for one in side_value(conflict, other) if isinstance(one, dict)]
+    losing: Side = "theirs" if conflict.winner == "ours" else "ours"
+    named = [value.get("path") for value in get_side_value(conflict, losing) if isinstance(value, dict)]
     beside = str(named[0] if named else path)
-    if any(key_at(one) is not None for one in (path, beside)):
-        raise NotAllowed(f"{conflict.id} is about a file, but {path} is a record", hint=_keep(conflict))
-    found = entry_at(root, beside)
+    if any(key_at(candidate) is not None for candidate in (path, beside)):
+        raise NotAllowed(f"{conflict.id} is about a file, but {path} is a record", hint=_make_keep_hint(conflict))
+    entry = entry_at(root, beside)
     gone: dict[str, Edit] = {beside: None} if beside != path else {}
     if side == conflict.winner:
-        return ProposedState(state, files=gone if found is not None else {})
-    if not side_value(conflict, side):
+        return ProposedState(state, files=gone if entry is not None else {})
+    if not get_side_value(conflict, side):
         return ProposedState(state, files={path: None})
-    if found is None:
+    if entry is None:
         raise NotFound("file", beside, hint=f"keep what stands: --{conflict.winner}")
-    return ProposedState(state, files={path: found, **gone})
+    return ProposedState(state, files={path: entry, **gone})

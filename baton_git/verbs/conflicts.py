@@ -13,8 +13,8 @@ from baton_git.core.verb import READS, REPLACES, Input, Option, Tool, verb
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.results import PageInput, PageResult, WrittenResult, full_position, take_page
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.conflict_blame import writers
-from baton_git.verbs.conflict_resolution import Side, conflicts, resolve
+from baton_git.verbs.conflict_blame import find_writers
+from baton_git.verbs.conflict_resolution import Side, list_open_conflicts, resolve
 
 
 class ConflictPage(PageInput):
@@ -67,13 +67,15 @@ class SettledConflict(WrittenResult):
 def list_conflicts(ws: Workspace, now: datetime, asked: ConflictPage) -> ConflictList:
     """List the values that two sides changed differently; one of each stands for now, both are kept."""
     version = ws.branch.read()
-    shown, more = take_page(conflicts(ws), asked, lambda conflict: conflict.id)
-    by_conflict = writers(ws, shown)
-    listed = [{**conflict.as_data(), "writers": _writers_of(by_conflict.get(conflict.id, {}))} for conflict in shown]
+    shown, more = take_page(list_open_conflicts(ws), asked, lambda conflict: conflict.id)
+    by_conflict = find_writers(ws, shown)
+    listed = [
+        {**conflict.as_data(), "writers": _describe_writers(by_conflict.get(conflict.id, {}))} for conflict in shown
+    ]
     return ConflictList(conflicts=listed, next=more, **full_position(version))
 
 
-def _writers_of(sides: Mapping[Side, LogEntry]) -> dict[str, Any]:
+def _describe_writers(sides: Mapping[Side, LogEntry]) -> dict[str, Any]:
     names = ("session", "agent", "machine", "commit", "revision")
     return {
         side: {"time": iso(entry.time), "author": entry.author, **{name: getattr(entry, name) for name in names}}

@@ -1,7 +1,6 @@
-"""What git hooks have done: look again at the loops that code can settle, and push along what no remote has yet.
+"""The work of git hooks: check the loops that code can settle, and push commits that no remote has.
 
-Both begin with marks: a file for each namespace that has such loops, or such commits. The hooks, which must cost
-nothing, look for these files only.
+The hooks must cost nothing, so they only look for marker files: one for each namespace with such loops or commits.
 """
 
 from __future__ import annotations
@@ -27,43 +26,42 @@ from baton_git.namespace.remote_selection import automatic_remote
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.sync.tracking_refs import tracking_refs_of
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.check_results import due_checks, news, with_results
+from baton_git.verbs.check_results import apply_results, due_checks, select_news
 from baton_git.verbs.checks import run_checks
-from baton_git.verbs.sync import in_words, sync
+from baton_git.verbs.sync import describe_sync, sync
 
 BY_COMMITS: Final = frozenset({"git_commit"})
-"""Those that a server answers from the repository alone: what was pushed to it must not make it do anything else."""
+"""Check methods that a server runs after a push: they read the repository only."""
 SECONDS: Final = 30.0
-"""For all that a hook does in the background."""
+"""Time limit of a hook's background work."""
 _LOG_BYTES: Final = 64 * 1024
 
 
 def verify_due(
     ws: Workspace, now: datetime, seconds: float, methods: Collection[str] = CODE_METHODS, *, agent: str = "git-hook"
 ) -> WriteResult | None:
-    """Checks the loops of these methods that are not verified yet; None when there are none.
+    """Check the unverified loops with these methods; return None if there are none.
 
-    Only news is written: a first answer, or one that differs from the last. A check that could not be made is none.
-    No session is named, though one may be at work here: it has not seen what others wrote until now, and a commit in
-    its name would say that it has.
+    Only a first result, or one that differs from the last, is written. The commit names no session, even if one is
+    active: a commit in its name would claim that the session has seen all changes until now.
 
     Args:
-        seconds: for all checks together.
+        seconds: time limit of all checks together.
     """
     ws = replace(ws, actor=replace(ws.actor, session=None, agent=agent))
     version = ws.branch.read()
-    loops = _due(version, methods)
+    loops = _list_due(version, methods)
     if not loops:
         _settle_mark(ws, methods)
         return None
     checks = run_checks(ws, now, version, loops, seconds)
-    kept = {id_: one for id_, one in checks.kept.items() if one.result != "unknown"}
-    written = ws.update("verify", now, lambda tip: with_results(tip.state, loops, news(tip.state, kept)))
+    kept = {id_: check for id_, check in checks.kept.items() if check.result != "unknown"}
+    written = ws.update("verify", now, lambda tip: apply_results(tip.state, loops, select_news(tip.state, kept)))
     _settle_mark(ws, methods)
     return written
 
 
-def _due(version: Revision, methods: Collection[str]) -> list[OpenLoop]:
+def _list_due(version: Revision, methods: Collection[str]) -> list[OpenLoop]:
     return [loop for loop in due_checks(version.state) if loop.verify and loop.verify.method in methods]
 
 
@@ -71,11 +69,11 @@ def _due(version: Revision, methods: Collection[str]) -> list[OpenLoop]:
 
 
 @contextmanager
-def turn(repository: Repository, wait: float = SECONDS + 10) -> Iterator[bool]:
-    """Waits until nobody else looks; whether a look is needed still.
+def wait_for_turn(repository: Repository, wait: float = SECONDS + 10) -> Iterator[bool]:
+    """Wait for other hook processes; yield whether this one still has work to do.
 
-    The hook leaves the mark `asked` before it starts us. Whoever looks takes it away first, so a mark that is gone
-    means that somebody began to look after our commit was made.
+    The hook writes the marker `asked` before it starts this process. A process removes it before it works, so a missing
+    marker means that another process started after our commit.
     """
     asked = repository.git_dir / "baton" / "asked"
     was_asked = asked.exists()
@@ -83,12 +81,12 @@ def turn(repository: Repository, wait: float = SECONDS + 10) -> Iterator[bool]:
         wanted = alone is not False and (asked.exists() or not was_asked)
         if wanted:
             durable_files.remove(asked)
-            _shorten(repository.common_dir / "baton" / "hooks.log")
+            _shorten_log(repository.common_dir / "baton" / "hooks.log")
         yield wanted
 
 
-def _shorten(log: Path) -> None:
-    """Keeps the newer half of a log that has grown too long."""
+def _shorten_log(log: Path) -> None:
+    """Cut a log that is too long to its newer half."""
     with suppress(OSError):
         if log.stat().st_size > _LOG_BYTES:
             with log.open("r+b") as file:
@@ -98,29 +96,29 @@ def _shorten(log: Path) -> None:
                 file.write(kept)
 
 
-def left_of(end: float) -> float:
-    """Seconds until the monotonic time `end`, and a little for whoever comes last."""
+def count_seconds_left(end: float) -> float:
+    """Return the seconds until the monotonic time `end`, at least half a second."""
     return max(0.5, end - time.monotonic())
 
 
 # --- marks
 
 
-def due_namespaces(repository: Repository) -> list[Namespace]:
-    """The namespaces with loops that code may settle."""
-    return _marked(HookMarkers(repository.common_dir).due)
+def list_due_namespaces(repository: Repository) -> list[Namespace]:
+    """List the namespaces with loops that code may settle."""
+    return _list_marked(HookMarkers(repository.common_dir).due)
 
 
-def unsent_namespaces(repository: Repository) -> list[Namespace]:
-    """The namespaces with commits that no remote has acknowledged."""
-    return _marked(HookMarkers(repository.common_dir).unsent)
+def list_unsent_namespaces(repository: Repository) -> list[Namespace]:
+    """List the namespaces with commits that no remote has acknowledged."""
+    return _list_marked(HookMarkers(repository.common_dir).unsent)
 
 
-def _marked(mark: HookMarker) -> list[Namespace]:
-    return [name for component in mark.all() if (name := _namespace(component)) is not None]
+def _list_marked(mark: HookMarker) -> list[Namespace]:
+    return [name for component in mark.all() if (name := _parse_component(component)) is not None]
 
 
-def _namespace(component: str) -> Namespace | None:
+def _parse_component(component: str) -> Namespace | None:
     try:
         return Namespace.from_component(component)
     except InvalidName:
@@ -128,41 +126,41 @@ def _namespace(component: str) -> Namespace | None:
 
 
 def _settle_mark(ws: Workspace, methods: Collection[str]) -> None:
-    """Takes the mark away when nothing is due; looks again then, since a loop may have been added meanwhile."""
+    """Clear the marker if nothing is due; then look again, since a loop may have been added meanwhile."""
     mark = HookMarkers(ws.branch.store.repository.common_dir).due
-    if not _due(ws.branch.read(), methods):
+    if not _list_due(ws.branch.read(), methods):
         mark.clear(ws.branch.namespace.component)
-        if _due(ws.branch.read(), methods):
+        if _list_due(ws.branch.read(), methods):
             mark.set(ws.branch.namespace.component)
 
 
 # --- pre-push
 
 
-def pushed_components(lines: str, prefix: str) -> set[str]:
-    """What the user pushes of ours himself, by what git says to pre-push (`ref id remote-ref id`)."""
+def parse_pushed_components(lines: str, prefix: str) -> set[str]:
+    """Parse which namespaces the user pushes, from pre-push's input (`ref id remote-ref id`)."""
     targets = (words[2] for line in lines.splitlines() if len(words := line.split()) == 4)
     return {ref.removeprefix(prefix) for ref in targets if ref.startswith(prefix)}
 
 
 def push_along(ws: Workspace, now: datetime, remote: str, seconds: float) -> str:
-    """Syncs the namespace with `remote` within `seconds`; one line about it, empty when there is nothing to say.
+    """Sync the namespace with `remote` within `seconds`; return one line about it, or an empty text.
 
-    Nothing is sent by itself to where it never was. A namespace with a record that nobody can read is not spread.
+    Only remotes that already have the branch receive it. A namespace with an unreadable record is not pushed.
 
     Raises:
         BatonError: as for `sync`.
     """
-    if not _goes_along(ws, remote):
+    if not _is_synced_with(ws, remote):
         return ""
     damaged = next(iter(ws.branch.read().state.unreadable((*SINGLETONS, *KINDS))), None)
     if damaged is not None:
         return f"{ws.branch.namespace} is not pushed along: {damaged.path}: {damaged.why}"
-    said = "; ".join(in_words(sync(ws, now, remote=remote, seconds=seconds), waiting=False))
-    return f"{ws.branch.namespace}: {said}" if said else ""
+    text = "; ".join(describe_sync(sync(ws, now, remote=remote, seconds=seconds), waiting=False))
+    return f"{ws.branch.namespace}: {text}" if text else ""
 
 
-def _goes_along(ws: Workspace, remote: str) -> bool:
+def _is_synced_with(ws: Workspace, remote: str) -> bool:
     if not ws.reach.automatic:
         return False
     has_it = ws.branch.store.tip(tracking_refs_of(ws.branch, remote).seen) is not None

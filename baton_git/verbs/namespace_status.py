@@ -32,7 +32,7 @@ def read_status(ws: Workspace) -> NamespaceStatus:
     """Return how a namespace stands."""
     version = ws.branch.read()
     state = version.state
-    counts = {f"{info.kind}s": _count(state, info) for info in KINDS.values() if info.counted is not None}
+    counts = {f"{info.kind}s": _count_records(state, info) for info in KINDS.values() if info.counted is not None}
     active = tuple(session for session in state.records(Session) if session.status == "active")
     place = ws.branch.store.checked_out_at(ws.branch.ref)
     damaged = tuple(state.unreadable((*SINGLETONS, *KINDS)))
@@ -40,7 +40,7 @@ def read_status(ws: Workspace) -> NamespaceStatus:
     return NamespaceStatus(version, counts, active, damaged, str(place) if place else None, waiting, pending_counts(ws))
 
 
-def _count(state: State, info: KindInfo) -> dict[str, int]:
+def _count_records(state: State, info: KindInfo) -> dict[str, int]:
     """How many live records of a kind there are, as its `counted` says; they are opened only to look at a field."""
     ids = state.ids(info.kind)
     if info.counted == LIVE:

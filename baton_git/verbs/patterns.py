@@ -89,7 +89,7 @@ def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Change
     fresh = asked.id or fresh_id(KINDS[Pattern.kind].prefix)
 
     def change(tip: Revision) -> State:
-        known = _known(tip.state, asked.what, asked.id)
+        known = _find_pattern(tip.state, asked.what, asked.id)
         if known is not None:
             again = record_recurrence(known, ws.session, asked.context, now)
             return tip.state.put(again.replace(proposed_rule=asked.rule) if asked.rule else again)
@@ -108,19 +108,19 @@ def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Change
         return tip.state.add(propose_when_due(parse(Pattern, data | rule)))
 
     written = ws.update("pattern-record", now, change)
-    known = _known(written.before.state, asked.what, asked.id)
+    known = _find_pattern(written.before.state, asked.what, asked.id)
     return Changed.of(written, id=known.id if known else fresh)
 
 
-def _known(state: State, what: str, id_: str | None) -> Pattern | None:
-    words = _words(redact_text(what)[0])  # as it was stored
+def _find_pattern(state: State, words_or_id: str, id_: str | None) -> Pattern | None:
+    words = _split_words(redact_text(words_or_id)[0])  # as it was stored
     for pattern in state.records(Pattern):
-        if pattern.id in (id_, what) or (id_ is None and _words(pattern.what) == words):
+        if pattern.id in (id_, words_or_id) or (id_ is None and _split_words(pattern.what) == words):
             return pattern
     return None
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return text.casefold().split()
 
 

@@ -83,10 +83,10 @@ class Decided(Result):
 @verb("review", "GET /v1/review", effect=READS, tag="sharing", refuses=(502, 504), examples=("baton review",))
 def show_review(ws: Workspace, now: datetime, asked: ReviewInput) -> Waiting:
     """Show what came from a remote and waits for a person."""
-    return waiting_of(*review(ws, configured_remote(ws, asked.remote)))
+    return make_waiting(*load_review(ws, configured_remote(ws, asked.remote)))
 
 
-def waiting_of(remote: str, queue: ReviewQueue | None) -> Waiting:
+def make_waiting(remote: str, queue: ReviewQueue | None) -> Waiting:
     """Return what waits of a remote as a result."""
     if queue is None:
         return Waiting(remote=remote, waiting=[])
@@ -110,16 +110,16 @@ def decide_review(ws: Workspace, now: datetime, asked: ReviewDecision) -> Decide
 
     What would become a rule is refused: that takes a person, on the page or in a terminal.
     """
-    name, queue = review(ws, configured_remote(ws, asked.remote))
+    name, queue = load_review(ws, configured_remote(ws, asked.remote))
     if queue is None:
         raise NotFound("change that waits of", name)
     take = None if asked.accept_all else asked.accept
     refuse = None if asked.reject_all else asked.reject
     shown = parse_oid(asked.shown) if asked.shown is not None else None
-    return decided_of(name, decide(ws, now, name, take=take, refuse=refuse, shown=shown))
+    return make_decided(name, decide(ws, now, name, take=take, refuse=refuse, shown=shown))
 
 
-def decided_of(remote: str, outcome: ReviewResult) -> Decided:
+def make_decided(remote: str, outcome: ReviewResult) -> Decided:
     """Return what became of a review as a result."""
     return Decided(
         remote=remote, taken=list(outcome.taken), refused=list(outcome.refused), left=outcome.left,
@@ -127,18 +127,18 @@ def decided_of(remote: str, outcome: ReviewResult) -> Decided:
     )  # fmt: skip
 
 
-def review(ws: Workspace, remote: str | None = None) -> tuple[str, ReviewQueue | None]:
+def load_review(ws: Workspace, remote: str | None = None) -> tuple[str, ReviewQueue | None]:
     """The remote, and what of it waits.
 
     Raises:
         NotFound: there is no such remote, and nothing of it waits.
         Corrupt: something cannot be read.
     """
-    name = _named(ws, remote)
-    found = load_review_queue(ws.branch, name)
-    if found is None and remote:
+    name = _choose_remote(ws, remote)
+    queue = load_review_queue(ws.branch, name)
+    if queue is None and remote:
         address_of(ws, remote)  # what a removed remote sent may still wait; a name that never was is a mistake
-    return name, found
+    return name, queue
 
 
 def decide(
@@ -167,23 +167,23 @@ def decide(
             )
 
     stamp = ws.stamp("review", now)
-    names = (str(Key(Pattern.kind, one)) for one in confirmed)
-    said = confirmation_trailers(how, ws.actor.author, *names) if confirmed else ()
+    names = (str(Key(Pattern.kind, id_)) for id_ in confirmed)
+    trailers = confirmation_trailers(how, ws.actor.author, *names) if confirmed else ()
     return resolve_review(
-        ws.branch, remote, stamp, take=take, refuse=refuse, shown=shown, check=check, confirmed=said
+        ws.branch, remote, stamp, take=take, refuse=refuse, shown=shown, check=check, confirmed=trailers
     )  # fmt: skip
 
 
 def takes_person(ws: Workspace, remote: str, item: WaitingRecord) -> bool:
     """Whether taking it over makes a rule here, or changes one, that nobody here vouches for yet."""
-    graduates = any(one.kind == "pattern" and one.after("status") == "graduated" for one in item.changes)
-    if not graduates and not any(one.kind == "rule" and one.action != "removed" for one in item.changes):
+    graduates = any(change.kind == "pattern" and change.after("status") == "graduated" for change in item.changes)
+    if not graduates and not any(change.kind == "rule" and change.action != "removed" for change in item.changes):
         return False
     labels = Labels(ws.branch, ws.branch.store.tip(tracking_refs_of(ws.branch, remote).incoming), ws.vouching)
     return labels.of(Key(Rule.kind, item.id)).kind != "confirmed"
 
 
-def _named(ws: Workspace, remote: str | None) -> str:
+def _choose_remote(ws: Workspace, remote: str | None) -> str:
     name = remote or remote_of(ws)
     if name is None:
         raise NotFound("remote to review", hint="baton review --remote NAME")

@@ -30,7 +30,7 @@ RECORDS = tuple(_MODELS)
 """Each kind with a folder, the singletons, `archived`, and the whole documents of the systems."""
 DECISIONS = "decisions"
 SCHEMAS = (*RECORDS, DECISIONS)
-"""The names that `schema` knows."""
+"""The names that `make_schema` knows."""
 
 _SESSION = {"minLength": 1, "maxLength": 128, "pattern": r"\S"}
 _BEYOND: dict[str, dict[str, dict[str, Any]]] = {"baton": {"session_id": _SESSION, "parent_session": _SESSION}}
@@ -43,8 +43,8 @@ _COMMENTS = {
 }
 
 
-def schema(kind: str) -> dict[str, Any]:
-    """The JSON Schema of a kind, the same each time: `$schema`, `$id`, `title`, then what the model says.
+def make_schema(kind: str) -> dict[str, Any]:
+    """Make the JSON Schema of a kind: `$schema`, `$id`, `title`, then the schema of the model.
 
     Raises:
         NotFound: there is no such kind; the hint lists them.
@@ -52,24 +52,27 @@ def schema(kind: str) -> dict[str, Any]:
     if kind not in SCHEMAS:
         raise NotFound("kind", kind, hint=f"the kinds are {', '.join(SCHEMAS)}")
     if kind == DECISIONS:
-        return _decisions()
+        return _make_decisions_schema()
     model = _MODELS[kind]()
-    data = model.model_json_schema(schema_generator=_Plain)
+    data = model.model_json_schema(schema_generator=_SchemaGenerator)
     for name, more in _BEYOND.get(kind, {}).items():
-        data["properties"][name] = _narrowed(data["properties"][name], more)
+        data["properties"][name] = _narrow_field(data["properties"][name], more)
     comment = {"$comment": _COMMENTS[kind]} if kind in _COMMENTS else {}
     return {"$schema": DIALECT, "$id": f"urn:baton-git:format:{FORMAT}:{kind}", "title": kind, **comment, **data}
 
 
-def _narrowed(field: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """The field with `more` demanded of its text, which may stand beside null."""
+def _narrow_field(field: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Add constraints to a text field, which may be nullable."""
     if "anyOf" not in field:
         return {**field, **more}
-    return {**field, "anyOf": [{**one, **more} if one.get("type") == "string" else one for one in field["anyOf"]]}
+    return {
+        **field,
+        "anyOf": [{**option, **more} if option.get("type") == "string" else option for option in field["anyOf"]],
+    }
 
 
-def _decisions() -> dict[str, Any]:
-    """What `Decision.as_data` gives, in a list: written by hand, as these are no models."""
+def _make_decisions_schema() -> dict[str, Any]:
+    """Make the schema of a list of `Decision.as_data`, which is no model."""
     place = {
         "kind": {"enum": [*KINDS, *SINGLETONS], "description": "Its kind.", "type": "string"},
         "id": {"description": "Its id; empty for a single file.", "type": "string"},
@@ -81,11 +84,11 @@ def _decisions() -> dict[str, Any]:
         "base": {"description": f"The value that both started from; {value}"},
         "ours": {"description": f"The value of ours, or the one that stands where nobody is preferred; {value}"},
         "theirs": {"description": f"The other value; {value}"},
-        "winner": _choice(ContestedValue, "winner", "Which of the two stands."),
+        "winner": _make_choice(ContestedValue, "winner", "Which of the two stands."),
     }
     decision = {
         **place,
-        "action": _choice(Decision, "action", "What is done."),
+        "action": _make_choice(Decision, "action", "What is done."),
         "result": {"description": "The record as it will be; absent where it goes, or ours stays.", "type": "object"},
         "to": {"$ref": "#/$defs/Place", "description": "Where the result goes, if not to the place of the record."},
         "leaves": {"$ref": "#/$defs/Place", "description": "The place that becomes free."},
@@ -99,18 +102,18 @@ def _decisions() -> dict[str, Any]:
         "type": "array",
         "items": {"$ref": "#/$defs/Decision"},
         "$defs": {
-            "Decision": _table("What becomes of one record.", decision, ["kind", "id", "action"]),
-            "Place": _table("Where a record stands.", place, ["kind", "id"]),
-            "Contested": _table("A value that both sides changed.", contested, ["field", "winner"]),
+            "Decision": _make_table("What becomes of one record.", decision, ["kind", "id", "action"]),
+            "Place": _make_table("Where a record stands.", place, ["kind", "id"]),
+            "Contested": _make_table("A value that both sides changed.", contested, ["field", "winner"]),
         },
     }
 
 
-def _choice(of: type, name: str, description: str) -> dict[str, Any]:
+def _make_choice(of: type, name: str, description: str) -> dict[str, Any]:
     return {"enum": list(get_args(get_type_hints(of)[name])), "description": description, "type": "string"}
 
 
-def _table(description: str, fields: dict[str, Any], required: list[str]) -> dict[str, Any]:
+def _make_table(description: str, fields: dict[str, Any], required: list[str]) -> dict[str, Any]:
     return {
         "description": description,
         "type": "object",
@@ -120,8 +123,8 @@ def _table(description: str, fields: dict[str, Any], required: list[str]) -> dic
     }
 
 
-class _Plain(GenerateJsonSchema):
-    """Schemas without the titles that pydantic makes of Python's names."""
+class _SchemaGenerator(GenerateJsonSchema):
+    """Generates schemas without pydantic's titles."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False

@@ -12,7 +12,7 @@ from baton_git.core.times import iso
 from baton_git.namespace.last_seen import last_seen
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.session_start import with_session
+from baton_git.verbs.session_start import add_session
 
 
 def end_session(
@@ -41,22 +41,22 @@ def end_session(
     def change(tip: Revision) -> State:
         state = tip.state
         if context is not None:
-            state = _with_context(ws, now, tip, context, replace_all=expected_revision is not None)
+            state = _put_context(ws, now, tip, context, replace_all=expected_revision is not None)
         return _mark_ended(ws, now, state, summary)
 
     return ws.update("wrap", now, change, expected_revision=expected_revision)
 
 
-def _with_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, replace_all: bool) -> State:
+def _put_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, replace_all: bool) -> State:
     head = tip.state.head
     guards = ws.actor.session is not None and not replace_all  # nobody knows what a nameless writer has seen
-    keeps = guards and head.context not in (_context_at_start(ws, tip), context, "")
+    keeps = guards and head.context not in (_find_context_at_start(ws, tip), context, "")
     text = f"{head.context.rstrip()}\n\n{context}" if keeps else context
     session = {"session_id": ws.session, "updated_at": iso(now)} if ws.actor.session else {"updated_at": iso(now)}
     return tip.state.put(head.replace(context=text, **session), HEAD)
 
 
-def _context_at_start(ws: Workspace, tip: Revision) -> str | None:
+def _find_context_at_start(ws: Workspace, tip: Revision) -> str | None:
     """What the session saw when it began or wrote last; None when it never did."""
     if find_session(tip.state, ws.session) is None:
         return None
@@ -70,7 +70,7 @@ def _context_at_start(ws: Workspace, tip: Revision) -> str | None:
 def _mark_ended(ws: Workspace, now: datetime, state: State, summary: str | None) -> State:
     if ws.actor.session is None:
         return state
-    state = with_session(ws, now, state, None)
+    state = add_session(ws, now, state, None)
     session = state.get(Session, ws.session)
-    said = {"summary": summary} if summary else {}
-    return state.put(session.replace(status="ended", ended=iso(now), **said))
+    fields = {"summary": summary} if summary else {}
+    return state.put(session.replace(status="ended", ended=iso(now), **fields))

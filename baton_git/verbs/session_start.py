@@ -24,14 +24,14 @@ from baton_git.namespace.remote_selection import format_commits, waiting_counts
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
-from baton_git.verbs.auto_sync import AT_START, at_start
-from baton_git.verbs.check_results import MOST_AT_START, Checks, due_checks, with_results
+from baton_git.verbs.auto_sync import AT_START, sync_at_start
+from baton_git.verbs.check_results import MOST_AT_START, Checks, apply_results, due_checks
 
 CHECK_BUDGET = 5.0
 """Seconds that the checks at the start of a session may take together."""
 
 
-def fresh_session(now: datetime) -> SessionId:
+def make_session_id(now: datetime) -> SessionId:
     """A session name in session-baton's manner, `2026-06-17-7k3f9q`: a counter would meet others' counters."""
     return SessionId(mint_id(now.strftime("%Y-%m-%d"), os.urandom(4)))
 
@@ -103,22 +103,22 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     Raises:
         InvalidName, InvalidDocument: the session's name cannot be one. Everything else is among the problems.
     """
-    session = SessionId(ws.actor.session or fresh_session(now).text).text
+    session = SessionId(ws.actor.session or make_session_id(now).text).text
     refuse_secret("session", session)
     ws = replace(ws, actor=replace(ws.actor, session=session))
     problems = list(options.problems)
-    synced = at_start(ws, now, options.sync_seconds) if options.sync_seconds > 0 else []
-    before = _read(ws, problems)
-    problems += _reverted(ws, before)
-    parent = _parent_of(before.state, session, options.parent, problems)
-    checks = _checked(ws, now, before, options.check_seconds, problems)
-    after = _begun(ws, now, before, parent, checks, problems)
-    closed = [loop for loop in _listed(before.state, OpenLoop, problems) if loop.status == "verified"]
-    problems += _damage(after.state, problems)
-    news = (*synced, *_waiting_news(ws, problems), *_unapproved(checks))
-    verified = _verified_lines(ws, before, closed, problems)
-    parts = [*_parts(ws, now, after, problems, _persona(ws, options), handoff=options.handoff)]
-    heading, sections = _heading(now, session, after), _sections(parts, verified, problems, news)
+    synced = sync_at_start(ws, now, options.sync_seconds) if options.sync_seconds > 0 else []
+    before = _read_tip(ws, problems)
+    problems += _describe_revert(ws, before)
+    parent = _find_parent(before.state, session, options.parent, problems)
+    checks = _run_due_checks(ws, now, before, options.check_seconds, problems)
+    after = _record_begin(ws, now, before, parent, checks, problems)
+    closed = [loop for loop in _list_records(before.state, OpenLoop, problems) if loop.status == "verified"]
+    problems += _list_damage(after.state, problems)
+    news = (*synced, *_list_waiting_news(ws, problems), *_describe_unapproved(checks))
+    verified = _make_verified_lines(ws, before, closed, problems)
+    parts = [*_make_parts(ws, now, after, problems, _find_persona(ws, options), handoff=options.handoff)]
+    heading, sections = _make_heading(now, session, after), _make_sections(parts, verified, problems, news)
     return BegunSession(
         session, parent, after, heading, sections,
         brief=compose(heading, sections, options.mark or fresh_mark(), options.budget),
@@ -130,63 +130,63 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     )  # fmt: skip
 
 
-def _persona(ws: Workspace, options: StartOptions) -> Persona:
+def _find_persona(ws: Workspace, options: StartOptions) -> Persona:
     return Persona(options.agent or ws.actor.agent, options.restored)
 
 
-def _damage(state: State, problems: list[str]) -> list[str]:
+def _list_damage(state: State, problems: list[str]) -> list[str]:
     """A line about each file that cannot be read."""
-    return [f"{record.path}: {record.why}" for record in _damaged(state, problems)]
+    return [f"{record.path}: {record.why}" for record in _list_unreadable(state, problems)]
 
 
-def _waiting_news(ws: Workspace, problems: list[str]) -> list[str]:
+def _list_waiting_news(ws: Workspace, problems: list[str]) -> list[str]:
     """A line about each remote whose commits wait for a review."""
-    waiting = _waiting(ws, problems)
+    waiting = _list_waiting(ws, problems)
     return [f"{text} not taken over yet (baton sync says why, baton review shows what)" for text in waiting]
 
 
-def _verified_lines(ws: Workspace, version: Revision, loops: Sequence[OpenLoop], problems: list[str]) -> list[str]:
+def _make_verified_lines(ws: Workspace, version: Revision, loops: Sequence[OpenLoop], problems: list[str]) -> list[str]:
     """The loops that earlier sessions verified, each with who vouches for it."""
     judge = ws.judgement(version)
     try:
-        return [judged_line(one, one.action, judge) for one in loops]
+        return [judged_line(loop, loop.action, judge) for loop in loops]
     except (BatonError, OSError) as error:
-        problems.append(_said(error))
+        problems.append(_describe_error(error))
         return []
 
 
 def compose_brief(ws: Workspace, now: datetime, *, budget: int = BUDGET, mark: str | None = None) -> Brief:
     """Return the brief of how things stand, without beginning a session: nothing is settled, checked or written."""
     problems: list[str] = []
-    version = _read(ws, problems)
-    parts = [*_parts(ws, now, version, problems, Persona(ws.actor.agent), handoff=True)]
-    problems += _damage(version.state, problems)
-    heading = _heading(now, ws.actor.session or "none", version)
-    return compose(heading, _sections(parts, (), problems, ()), mark or fresh_mark(), budget)
+    version = _read_tip(ws, problems)
+    parts = [*_make_parts(ws, now, version, problems, Persona(ws.actor.agent), handoff=True)]
+    problems += _list_damage(version.state, problems)
+    heading = _make_heading(now, ws.actor.session or "none", version)
+    return compose(heading, _make_sections(parts, (), problems, ()), mark or fresh_mark(), budget)
 
 
-def _read(ws: Workspace, problems: list[str]) -> Revision:
+def _read_tip(ws: Workspace, problems: list[str]) -> Revision:
     try:
         return ws.branch.read()
     except (BatonError, OSError) as error:
-        problems.append(_said(error))
+        problems.append(_describe_error(error))
         return Revision(ws.branch.namespace, State())
 
 
-def _reverted(ws: Workspace, version: Revision) -> list[str]:
+def _describe_revert(ws: Workspace, version: Revision) -> list[str]:
     """Says it when the newest commit looks like one that took others' work back without meaning to."""
     try:
         older = ws.branch.suspected_revert(version)
     except (BatonError, OSError) as error:
-        return [_said(error)]
+        return [_describe_error(error)]
     if older is None:
         return []
-    what = ws.branch.name(older.commit)
-    said = f"the newest commit was made by hand and goes back to {what}, without what came after it"
-    return [f"{said} (baton diff ~1 ~0 shows what; baton undo takes it back)"]
+    name = ws.branch.name(older.commit)
+    text = f"the newest commit was made by hand and goes back to {name}, without what came after it"
+    return [f"{text} (baton diff ~1 ~0 shows what; baton undo takes it back)"]
 
 
-def _checked(ws: Workspace, now: datetime, before: Revision, seconds: float, problems: list[str]) -> Checks:
+def _run_due_checks(ws: Workspace, now: datetime, before: Revision, seconds: float, problems: list[str]) -> Checks:
     if seconds <= 0:
         return Checks()
     try:
@@ -197,42 +197,42 @@ def _checked(ws: Workspace, now: datetime, before: Revision, seconds: float, pro
 
         made = run_checks(ws, now, before, due, seconds, MOST_AT_START)
     except (BatonError, OSError) as error:
-        problems.append(_said(error))
+        problems.append(_describe_error(error))
         return Checks()
     if made.left:
         problems.append(f"{made.left} more checks were not made, only the {MOST_AT_START} most urgent (baton verify)")
     return made
 
 
-def _unapproved(checks: Checks) -> list[str]:
+def _describe_unapproved(checks: Checks) -> list[str]:
     """What a person can do about checks that wait for approval."""
     if not checks.waiting:
         return []
-    shown = ", ".join(quote_id(one) for one in checks.waiting[:5]) + (", …" if len(checks.waiting) > 5 else "")
+    shown = ", ".join(quote_id(id_) for id_ in checks.waiting[:5]) + (", …" if len(checks.waiting) > 5 else "")
     verb = "check from elsewhere waits" if len(checks.waiting) == 1 else "checks from elsewhere wait"
     return [f"{len(checks.waiting)} {verb} for a person's approval: {shown} (baton trust --list)"]
 
 
-def _begun(
+def _record_begin(
     ws: Workspace, now: datetime, before: Revision, parent: str | None, checks: Checks, problems: list[str]
 ) -> Revision:
     """The version after what a session's start brings about; the one before when it could not be written."""
-    loops = [one for one in _listed(before.state, OpenLoop, problems) if one.id in checks.kept]
+    loops = [loop for loop in _list_records(before.state, OpenLoop, problems) if loop.id in checks.kept]
 
     def change(tip: Revision) -> State:
         state = settle_state(archive_closed(tip.state, now, ws.actor.session, ws.judgement(tip)), now, ws.policy)
-        return with_session(ws, now, with_results(state, loops, checks.kept), parent)
+        return add_session(ws, now, apply_results(state, loops, checks.kept), parent)
 
     try:
         return ws.update("boot", now, change).revision
     except InvalidName:
         raise
     except (BatonError, OSError) as error:
-        problems.append(f"this start was not recorded: {_said(error)}")
-        return before._replace(state=with_results(before.state, loops, checks.kept))
+        problems.append(f"this start was not recorded: {_describe_error(error)}")
+        return before._replace(state=apply_results(before.state, loops, checks.kept))
 
 
-def with_session(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:
+def add_session(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:
     """Return the state with the acting session in it, seen just now."""
     known = find_session(state, ws.session)
     if known is not None:
@@ -243,51 +243,51 @@ def with_session(ws: Workspace, now: datetime, state: State, parent: str | None)
     return record_session(state, session, now, ws.policy)
 
 
-def _parent_of(state: State, session: str, said: str | None, problems: list[str]) -> str | None:
+def _find_parent(state: State, session: str, named: str | None, problems: list[str]) -> str | None:
     own = state.entry(Key(Session.kind, session))
     if isinstance(own, Session):
         return own.parent
-    if said is not None:
-        return said
-    others = [one for one in _listed(state, Session, problems) if one.id != session]
+    if named is not None:
+        return named
+    others = [known for known in _list_records(state, Session, problems) if known.id != session]
     return others[-1].id if others else None
 
 
-def _listed(state: State, model: Any, problems: list[str]) -> list[Any]:
+def _list_records(state: State, model: Any, problems: list[str]) -> list[Any]:
     """The records of a kind; none, and a problem, when their folder cannot be read."""
     try:
         return state.records(model)
     except (BatonError, OSError) as error:
-        problems.append(_said(error))
+        problems.append(_describe_error(error))
         return []
 
 
-def _damaged(state: State, problems: list[str]) -> list[Unreadable]:
+def _list_unreadable(state: State, problems: list[str]) -> list[Unreadable]:
     try:
         kinds = (kind for kind, info in KINDS.items() if not info.left_behind)  # of those only what is shown is read
         return list(state.unreadable((*SINGLETONS, *kinds)))
     except (BatonError, OSError) as error:
-        problems.append(_said(error))
+        problems.append(_describe_error(error))
         return []
 
 
-def _said(error: BatonError | OSError) -> str:
+def _describe_error(error: BatonError | OSError) -> str:
     if isinstance(error, OSError):
         return f"{error.filename or 'the system'}: {error.strerror or error}"
     return f"{error} ({error.hint})" if error.hint else str(error)
 
 
-def _heading(now: datetime, session: str, version: Revision) -> str:
+def _make_heading(now: datetime, session: str, version: Revision) -> str:
     time = version.time if version.number else None  # the commit that all namespaces begin with has none
     when = f" · last change {age(iso(time), now)}" if time else " · nothing recorded yet"
     return one_line(f"baton {version.namespace} · revision {version.number}{when} · session {session}", 300)
 
 
-def _sections(
+def _make_sections(
     parts: Sequence[Section], closed: Sequence[str], problems: Sequence[str], news: Sequence[str]
 ) -> tuple[Section, ...]:
-    first = Section("Problems", tuple(f"- {one_line(one, 400)}" for one in dict.fromkeys(problems)), "problems")
-    sync = Section("Other machines", tuple(f"- {one_line(one, 300)}" for one in news), "news")
+    first = Section("Problems", tuple(f"- {one_line(problem, 400)}" for problem in dict.fromkeys(problems)), "problems")
+    sync = Section("Other machines", tuple(f"- {one_line(line, 300)}" for line in news), "news")
     last = Section(
         "Verified by earlier sessions, archived now",
         tuple(closed),
@@ -296,15 +296,15 @@ def _sections(
     return (first, sync, *parts, last)
 
 
-def _waiting(ws: Workspace, problems: list[str]) -> list[str]:
+def _list_waiting(ws: Workspace, problems: list[str]) -> list[str]:
     try:
-        return [f"{format_commits(one.commits)} of {one.remote}" for one in waiting_counts(ws)]
+        return [f"{format_commits(count.commits)} of {count.remote}" for count in waiting_counts(ws)]
     except (BatonError, OSError) as error:
-        problems.append(_said(error))
+        problems.append(_describe_error(error))
         return []
 
 
-def _parts(
+def _make_parts(
     ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
 ) -> Iterator[Section]:
     """The sections that can be made; one whose records cannot be read takes no other with it."""
@@ -313,18 +313,18 @@ def _parts(
         try:
             yield make(version.state, now, ws.policy, judge)
         except (BatonError, OSError) as error:
-            problems.append(_said(error))
+            problems.append(_describe_error(error))
         if make is SECTIONS[0]:  # what somebody was in the middle of comes right after where the work stands
-            yield _restored(persona)
-            yield from _of_systems(ws, now, version, problems, persona, handoff=handoff)
+            yield _make_restored_section(persona)
+            yield from _make_system_sections(ws, now, version, problems, persona, handoff=handoff)
 
 
-def _restored(persona: Persona) -> Section:
-    lines = tuple(f"- [llm_derived] {one}" for one in persona.restored)
+def _make_restored_section(persona: Persona) -> Section:
+    lines = tuple(f"- [llm_derived] {line}" for line in persona.restored)
     return Section("Restored from the last checkpoint", lines, "lines of the checkpoint", all="baton restore --json")
 
 
-def _of_systems(
+def _make_system_sections(
     ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
 ) -> Iterator[Section]:
     """What the seed systems have to say; one that cannot takes no other with it."""
@@ -333,4 +333,4 @@ def _of_systems(
         try:
             yield from list(system.make_sections(request))
         except (BatonError, OSError) as error:
-            problems.append(_said(error))
+            problems.append(_describe_error(error))

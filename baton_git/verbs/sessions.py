@@ -15,10 +15,10 @@ from baton_git.core.verb import READS, REPLACES, SETTLES, Input, Option, Tool, v
 from baton_git.namespace.results import AtNamespace, UnreadableFile, WrittenResult, full_position
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_hooks import run_end_hooks, run_start_hooks
-from baton_git.verbs.auto_sync import AT_START, at_end
+from baton_git.verbs.auto_sync import AT_START, sync_at_end
 from baton_git.verbs.namespace_status import NamespaceStatus, read_status
 from baton_git.verbs.session_end import end_session
-from baton_git.verbs.session_start import CHECK_BUDGET, BegunSession, StartOptions, begin_session, fresh_session
+from baton_git.verbs.session_start import CHECK_BUDGET, BegunSession, StartOptions, begin_session, make_session_id
 
 
 class NewNamespace(Input):
@@ -145,7 +145,7 @@ def boot(ws: Workspace, now: datetime, asked: SessionStart) -> BootResult:
     Raises:
         InvalidName, InvalidDocument: the session's name cannot be one.
     """
-    session = ws.actor.session or fresh_session(now).text
+    session = ws.actor.session or make_session_id(now).text
     ws = replace(ws, actor=replace(ws.actor, session=session))
     hooks = run_start_hooks(ws, now)
     options = StartOptions(
@@ -210,7 +210,7 @@ def wrap(ws: Workspace, now: datetime, asked: SessionEnd) -> WrapResult:
         ws, now, context=asked.context, summary=asked.summary, expected_revision=asked.expected_revision
     )
     hooks = run_end_hooks(ws, now, summary=asked.summary, context=asked.context)
-    news = [*hooks.news, *(at_end(ws, now) if asked.sync else ())]
+    news = [*hooks.news, *(sync_at_end(ws, now) if asked.sync else ())]
     checkpoint = {"checkpoint": hooks.checkpoint} if hooks.checkpoint is not None else {}
     return WrapResult.of(written, session=ws.actor.session, news=news, **checkpoint)
 

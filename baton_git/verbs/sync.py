@@ -21,7 +21,7 @@ from baton_git.namespace.sync.synchronise import SyncOutcome, synchronise
 from baton_git.namespace.workspace import Workspace
 
 SECONDS = 60.0
-"""What a sync that somebody asked for may take."""
+"""Time limit of a requested sync, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class Synced:
 
     @property
     def errors(self) -> list[BatonError]:
-        return [one.error for one in self.outcomes if one.error is not None]
+        return [outcome.error for outcome in self.outcomes if outcome.error is not None]
 
     @property
     def pending(self) -> int:
-        return sum(one.pending for one in self.outcomes)
+        return sum(outcome.pending for outcome in self.outcomes)
 
     def as_data(self) -> dict[str, Any]:
         offline = {"offline": self.offline} if self.offline else {}
-        return {"remote": self.remote, **offline, "namespaces": [one.as_data() for one in self.outcomes]}
+        return {"remote": self.remote, **offline, "namespaces": [outcome.as_data() for outcome in self.outcomes]}
 
 
 class SyncInput(Input):
@@ -77,7 +77,7 @@ class SyncResult(Result):
     def of(cls, synced: Synced) -> Self:
         """Return what became of a sync as a result."""
         errors = [str(error) for error in synced.errors]
-        result = cls(**synced.as_data(), said=in_words(synced), errors=errors)
+        result = cls(**synced.as_data(), said=describe_sync(synced), errors=errors)
         result._failure = synced.errors[0] if synced.errors else None
         return result
 
@@ -123,8 +123,8 @@ def sync(
     name = (configured_remote(ws, remote) if named_only else remote) or remote_of(ws)
     if name is None:
         raise NotFound("remote to sync with", hint="git remote add origin URL, or baton sync --remote URL")
-    branches = _branches(ws) if everything else [ws.branch]
-    terms = _terms(ws, name, settle)
+    branches = _list_branches(ws) if everything else [ws.branch]
+    terms = _make_terms(ws, name, settle)
     try:
         known = None if ws.reach.remotes is None else Configured(ws.reach.remotes, SshSettings(*ws.reach.ssh))
         repository, progress = ws.branch.store.repository, ws.reach.progress
@@ -134,64 +134,70 @@ def sync(
             seconds=seconds, dry_run=dry_run, receive_only=receive_only, more=everything, budget=budget, retry=retry,
         )  # fmt: skip
     except Unreachable as error:
-        return Synced(mask_logins(name), tuple(_left_as_it_is(branch, name) for branch in branches), str(error))
+        return Synced(mask_logins(name), tuple(_make_offline_outcome(branch, name) for branch in branches), str(error))
     return Synced(mask_logins(name), tuple(outcomes))
 
 
-def _branches(ws: Workspace) -> list[Branch]:
+def _list_branches(ws: Workspace) -> list[Branch]:
     branch = ws.branch
     all_ = [
-        Branch(branch.store, one, branch.prefix, branch.sign) for one in list_namespaces(branch.store, branch.prefix)
+        Branch(branch.store, name, branch.prefix, branch.sign) for name in list_namespaces(branch.store, branch.prefix)
     ]
-    here = [one for one in all_ if (tip := branch.store.tip(one.ref)) is not None and one.is_namespace(tip)]
+    here = [
+        candidate
+        for candidate in all_
+        if (tip := branch.store.tip(candidate.ref)) is not None and candidate.is_namespace(tip)
+    ]
     return here or [branch]
 
 
-def _terms(ws: Workspace, remote: str, settle: Settle | None) -> Terms:
+def _make_terms(ws: Workspace, remote: str, settle: Settle | None) -> Terms:
     where = f"git config remote.{remote}.batonPolicy"
     policy = policy_of(ws.reach.policies.get(remote), where)
     return Terms(policy, ws.signature_check, settle, mask_logins(remote), without_login(address_of(ws, remote)))
 
 
-def _left_as_it_is(branch: Branch, remote: str) -> SyncOutcome:
+def _make_offline_outcome(branch: Branch, remote: str) -> SyncOutcome:
     return SyncOutcome(str(branch.namespace), pending=count_unsent(branch, remote))
 
 
-def in_words(done: Synced, *, waiting: bool = True) -> list[str]:
-    """What a person should know of a sync, a line each; nothing when all is as it was.
+def describe_sync(done: Synced, *, waiting: bool = True) -> list[str]:
+    """Describe a sync for a person, in lines; none if nothing changed.
 
     Args:
-        waiting: whether to tell what waits for a review.
+        waiting: whether to mention what waits for a review.
     """
     lines = []
     if done.offline:
         lines.append(f"working offline, {format_commits(done.pending)} pending ({done.offline})")
-    for one in done.outcomes:
-        about = f"{one.namespace}: " if len(done.outcomes) > 1 else ""
-        lines += [f"{about}{text}" for text in _told(one, done.remote, waiting)]
+    for outcome in done.outcomes:
+        about = f"{outcome.namespace}: " if len(done.outcomes) > 1 else ""
+        lines += [f"{about}{text}" for text in _describe_outcome(outcome, done.remote, waiting)]
     return lines
 
 
-def _told(one: SyncOutcome, remote: str, waiting: bool) -> list[str]:
+def _describe_outcome(outcome: SyncOutcome, remote: str, waiting: bool) -> list[str]:
     lines = []
-    if one.received:
-        lines.append(f"{format_commits(one.received)} came in from {remote}")
-    if one.sent:
-        lines.append(f"{format_commits(one.sent)} sent to {remote}")
-    if one.waiting and waiting:
-        why = next((action.why for action in one.actions if action.kind == "wait"), "")
-        verb = "waits" if one.waiting == 1 else "wait"
-        lines.append(f"{format_commits(one.waiting)} of {remote} {verb} for a review: {why} (baton review)")
-        if one.pending:
-            verb = "is" if one.pending == 1 else "are"
-            lines.append(f"{format_commits(one.pending)} of ours {verb} sent after that")
-    if one.conflicts:
-        lines.append(f"{len(one.conflicts)} contested: {', '.join(one.conflicts[:5])} (baton conflicts)")
-    lines += [f"{old} is now {new}: two records had this id" for old, new in (one.renamed or {}).items()]
-    lines += list(one.problems)
-    lines += one.notes
-    if one.checked_out_at:
-        lines.append(f"{one.checked_out_at} has the branch checked out and shows that as a revert: do not commit there")
-    if one.error is not None:
-        lines.append(f"{one.error}{f' ({one.error.hint})' if one.error.hint else ''}")
+    if outcome.received:
+        lines.append(f"{format_commits(outcome.received)} came in from {remote}")
+    if outcome.sent:
+        lines.append(f"{format_commits(outcome.sent)} sent to {remote}")
+    if outcome.waiting and waiting:
+        why = next((action.why for action in outcome.actions if action.kind == "wait"), "")
+        verb = "waits" if outcome.waiting == 1 else "wait"
+        lines.append(f"{format_commits(outcome.waiting)} of {remote} {verb} for a review: {why} (baton review)")
+        if outcome.pending:
+            verb = "is" if outcome.pending == 1 else "are"
+            lines.append(f"{format_commits(outcome.pending)} of ours {verb} sent after that")
+    if outcome.conflicts:
+        lines.append(f"{len(outcome.conflicts)} contested: {', '.join(outcome.conflicts[:5])} (baton conflicts)")
+    lines += [f"{old} is now {new}: two records had this id" for old, new in (outcome.renamed or {}).items()]
+    lines += list(outcome.problems)
+    lines += outcome.notes
+    if outcome.checked_out_at:
+        lines.append(
+            f"{outcome.checked_out_at} has the branch checked out and shows that as a revert: do not commit there"
+        )
+    if outcome.error is not None:
+        lines.append(f"{outcome.error}{f' ({outcome.error.hint})' if outcome.error.hint else ''}")
     return lines

@@ -1,4 +1,4 @@
-"""Is it what it should be? Files that stand somewhere, and whole branches."""
+"""Validate files and whole branches."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems import find_document, list_documents
 
 
-class Checked(NamedTuple):
-    """One file, and what is wrong with it: nothing, when there are no faults."""
+class ValidatedFile(NamedTuple):
+    """One file and its faults."""
 
     path: str
     kind: str
     faults: tuple[Fault, ...] = ()
 
 
-def validate_text(path: str, text: bytes, kind: str | None = None) -> Checked:
-    """Checks the text of a file: a session-baton document (`.json`), ECC's snapshot, or the stored file of a record.
+def validate_text(path: str, text: bytes, kind: str | None = None) -> ValidatedFile:
+    """Validate the text of a file: a session-baton document (`.json`), ECC's snapshot, or the stored file of a record.
 
     Args:
-        path: its name; its last two parts say what record it is, as on a branch, unless `kind` does.
+        path: its name; its last parts identify the record, as on a branch, unless `kind` does.
     """
     try:
         document = find_document(kind or ("baton" if PurePath(path).suffix == ".json" else None))
         if document is not None:
             document.parse()(strict_json.loads(text))
-            return Checked(path, document.name)
-        key = _key(path, kind)
-        found = layout.decode(key, path, text)
+            return ValidatedFile(path, document.name)
+        key = _find_key(path, kind)
+        decoded = layout.decode(key, path, text)
     except InvalidDocument as error:
-        return Checked(path, kind or "baton", error.faults)
+        return ValidatedFile(path, kind or "baton", error.faults)
     except BatonError as error:
-        return Checked(path, kind or "?", (Fault("", str(error)),))
+        return ValidatedFile(path, kind or "?", (Fault("", str(error)),))
     name = f"archived {key.kind}" if key.archived else key.kind
-    return Checked(path, name, (Fault("", found.why),) if isinstance(found, Unreadable) else ())
+    return ValidatedFile(path, name, (Fault("", decoded.why),) if isinstance(decoded, Unreadable) else ())
 
 
-def _key(path: str, kind: str | None) -> Key:
-    """Which record a file should be, by as much of its path as a branch would have."""
+def _find_key(path: str, kind: str | None) -> Key:
+    """Find the key of a file's record, from the last parts of its path."""
     parts = PurePath(path).parts
     for length in (4, 3, 2, 1):
         key = layout.key_at("/".join(parts[-length:]))
@@ -64,10 +64,10 @@ def _key(path: str, kind: str | None) -> Key:
     raise NotFound("kind of file", path, hint=f"name it as on a branch, or say --kind: {known}")
 
 
-def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[Checked]:
-    """Checks every file of a namespace, the archive too; files that are nobody's here are only named.
+def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[ValidatedFile]:
+    """Validate every file of a namespace, with the archive; files of no record are only named.
 
-    What all records make together is checked as well, by making it: the brief, and the document that a read exports.
+    The brief and the exported document are made as well, and validated.
     """
     version = ws.branch.read(at)
     if version.tree is None:
@@ -76,18 +76,18 @@ def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[Checked]:
     for path in sorted(layout.paths_below(root)):
         key = layout.key_at(path)
         if key is None:
-            yield _other(path)
+            yield _check_other_file(path)
             continue
         entry = version.state.entry(key)
         name = f"archived {key.kind}" if key.archived else key.kind
-        yield Checked(path, name, (Fault("", entry.why),) if isinstance(entry, Unreadable) else ())
-    faults = _document_faults(ws, version)
+        yield ValidatedFile(path, name, (Fault("", entry.why),) if isinstance(entry, Unreadable) else ())
+    faults = _find_document_faults(ws, version)
     if faults:
-        yield Checked("(document)", "baton", faults)
+        yield ValidatedFile("(document)", "baton", faults)
 
 
-def _document_faults(ws: Workspace, version: Revision) -> tuple[Fault, ...]:
-    """What is wrong with the document of a version, which `boot` tells of and `read` exports."""
+def _find_document_faults(ws: Workspace, version: Revision) -> tuple[Fault, ...]:
+    """Find the faults of a revision's brief and exported document."""
     judge = ws.judgement(version)
     for make in SECTIONS:
         make(version.state, version.time or datetime.fromtimestamp(0, UTC), ws.policy, judge)
@@ -102,9 +102,9 @@ def _document_faults(ws: Workspace, version: Revision) -> tuple[Fault, ...]:
     return ()
 
 
-def _other(path: str) -> Checked:
-    """A file without a record: misplaced when it stands in the folder of a kind, else somebody else's."""
+def _check_other_file(path: str) -> ValidatedFile:
+    """Return the result of a file without a record: a fault in the folder of a kind, else no fault."""
     places = {row.folder for row in kinds.KINDS.values()} | {kinds.ARCHIVE}
     if path.split("/")[0] in places:
-        return Checked(path, "unknown", (Fault("", "is not the file of a record"),))
-    return Checked(path, "other")
+        return ValidatedFile(path, "unknown", (Fault("", "is not the file of a record"),))
+    return ValidatedFile(path, "other")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.core.codecs import json
-from baton_git.verbs.schemas import DECISIONS, RECORDS, schema
+from baton_git.verbs.schemas import DECISIONS, RECORDS, make_schema
 
 FORMATS = Path(__file__).parents[2] / "formats"
 TABLES = re.compile(r"(?<=<!-- fields: made by tests/formats/regenerate.py -->\n).*?(?=<!-- end)", re.DOTALL)
@@ -20,7 +20,7 @@ LIMITS = {"minimum": "≥ {}", "maximum": "≤ {}", "maxItems": "at most {}", "m
 
 
 def schema_text(kind: str) -> str:
-    return json.dumps(schema(kind)) + "\n"
+    return json.dumps(make_schema(kind)) + "\n"
 
 
 def page(kind: str, text: str) -> str:
@@ -31,7 +31,7 @@ def page(kind: str, text: str) -> str:
 
 def tables(kind: str) -> Iterator[str]:
     """One table for the kind, and one for each part in it that has no page of its own."""
-    data = schema(kind)
+    data = make_schema(kind)
     yield from table(data)
     for name, part in data.get("$defs", {}).items():
         if kind not in ("baton", "snapshot"):

@@ -23,7 +23,7 @@ from baton_git.verbs.validation import validate_text
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.core.records.base import Part, alike, parse
 from baton_git.systems.ecc.record import Snapshot
-from baton_git.verbs.schemas import schema
+from baton_git.verbs.schemas import make_schema
 from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store
 
@@ -49,7 +49,7 @@ def test_there_are_golden_files() -> None:
 def test_a_valid_snapshot_is_taken_and_given_back_as_it_was(path: Path) -> None:
     data = json.loads(path.read_bytes())
     assert alike(parse_snapshot(data).as_data(), data)
-    assert not list(schema_faults(data, schema(KIND), schema(KIND)))
+    assert not list(schema_faults(data, make_schema(KIND), make_schema(KIND)))
     assert validate_text(str(path), path.read_bytes(), KIND).faults == ()
 
 
@@ -85,7 +85,7 @@ def test_the_schema_refuses_what_it_can_express(path: Path) -> None:
         data = json.loads(path.read_bytes())
     except InvalidDocument:
         return  # no data at all: nothing that a schema could judge
-    assert bool(list(schema_faults(data, schema(KIND), schema(KIND)))) != (path.stem in BEYOND)
+    assert bool(list(schema_faults(data, make_schema(KIND), make_schema(KIND)))) != (path.stem in BEYOND)
 
 
 RECORDINGS = sorted((FORMATS / KIND / "recordings").glob("*/*.json"))

@@ -22,7 +22,7 @@ from baton_git.core.errors import BatonError, Fault, InvalidDocument, InvalidNam
 from baton_git.core.names import AgentId, Namespace, RecordId, SessionId
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, alike, parse
-from baton_git.verbs.schemas import RECORDS, schema
+from baton_git.verbs.schemas import RECORDS, make_schema
 from baton_git.core.state import Key, State, Unreadable
 
 STORED = tuple(kind for kind in RECORDS if kind not in ("baton", "ecc_session"))
@@ -129,7 +129,7 @@ def test_a_valid_file_that_is_written_again_still_means_the_same(kind: str, path
 
 @pytest.mark.parametrize(("kind", "path"), cases("valid"))
 def test_what_a_valid_file_means_fits_its_schema(kind: str, path: Path) -> None:
-    assert not list(schema_faults(expected(path, ".json"), schema(kind), schema(kind)))
+    assert not list(schema_faults(expected(path, ".json"), make_schema(kind), make_schema(kind)))
 
 
 @pytest.mark.parametrize(("kind", "path"), cases("invalid"))
@@ -156,9 +156,9 @@ def test_the_schema_refuses_what_it_can_express(kind: str, path: Path) -> None:
         data = layout.toml.loads(path.read_bytes()) if key.archived else row.codec.decode(key.id, path.read_bytes())
     except (InvalidDocument, UnicodeDecodeError):
         return  # no data at all: nothing that a schema could judge
-    wrong = list(schema_faults(data, schema(kind), schema(kind)))
+    wrong = list(schema_faults(data, make_schema(kind), make_schema(kind)))
     if key.archived and isinstance(data.get("record"), dict):
-        wrong += schema_faults(data["record"], schema(key.kind), schema(key.kind))
+        wrong += schema_faults(data["record"], make_schema(key.kind), make_schema(key.kind))
     messages = [one["message"] for one in expected(path, ".error.json")["faults"]]
     beyond = any("but the file is that of" in message for message in messages) or path.stem in BEYOND
     assert bool(wrong) != beyond
@@ -167,7 +167,7 @@ def test_the_schema_refuses_what_it_can_express(kind: str, path: Path) -> None:
 @pytest.mark.parametrize("kind", STORED)
 def test_each_field_is_shown_by_a_valid_file_and_each_choice_as_well(kind: str) -> None:
     shown = [expected(path, ".json") for path in stored(kind, "valid")]
-    for name, field in schema(kind)["properties"].items():
+    for name, field in make_schema(kind)["properties"].items():
         values = [one[name] for one in shown if name in one]
         assert values, f"no valid {kind} has {name}"
         missing = [choice for choice in field.get("enum", ()) if choice not in values and kind != "conflict"]
@@ -217,7 +217,7 @@ def test_the_files_of_a_document_give_it_back(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", document_cases())
 def test_a_valid_document_fits_its_schema(folder: Path) -> None:
-    assert not list(schema_faults(read(folder / "document.json"), schema("baton"), schema("baton")))
+    assert not list(schema_faults(read(folder / "document.json"), make_schema("baton"), make_schema("baton")))
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in documents("baton")])
@@ -239,7 +239,7 @@ def test_the_schema_of_a_document_refuses_what_it_can_express(path: Path) -> Non
     except BatonError:
         return  # no JSON: nothing that a schema could judge
     beyond = {"id-twice", "id-too-long", "session-of-two-lines"}
-    wrong = list(schema_faults(data, schema("baton"), schema("baton")))
+    wrong = list(schema_faults(data, make_schema("baton"), make_schema("baton")))
     assert bool(wrong) or path.stem in beyond
 
 

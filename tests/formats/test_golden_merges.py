@@ -15,7 +15,7 @@ from baton_git.core import kinds, layout
 from baton_git.core.merge import Decision, apply, decide, merge_fields
 from baton_git.core.records.base import Part, alike, parse
 from baton_git.core.records.conflict import Conflict
-from baton_git.verbs.schemas import DECISIONS, schema
+from baton_git.verbs.schemas import DECISIONS, make_schema
 from baton_git.core.state import HEAD, SHAPE, Key, State
 
 ROWS = kinds.ALL_KINDS
@@ -123,10 +123,10 @@ def test_the_mirrored_merge_gives_the_same_tree(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", MERGES)
 def test_the_decisions_fit_their_schema(case: dict[str, Any]) -> None:
-    assert not list(faults(case["decisions"], schema(DECISIONS), schema(DECISIONS)))
+    assert not list(faults(case["decisions"], make_schema(DECISIONS), make_schema(DECISIONS)))
     base, ours, theirs = (state_of(case[side]) for side in SIDES)
     mirrored = as_data(decide(base, theirs, ours))
-    assert not list(faults(mirrored, schema(DECISIONS), schema(DECISIONS)))
+    assert not list(faults(mirrored, make_schema(DECISIONS), make_schema(DECISIONS)))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_the_decisions_fit_their_schema(case: dict[str, Any]) -> None:
      [{"kind": "rule", "id": "P", "action": "keep", "contested": [{"field": "x"}]}]],
 )  # fmt: skip
 def test_the_schema_of_decisions_refuses_what_is_none(wrong: Any) -> None:
-    assert list(faults(wrong, schema(DECISIONS), schema(DECISIONS)))
+    assert list(faults(wrong, make_schema(DECISIONS), make_schema(DECISIONS)))
 
 
 @pytest.mark.parametrize("case", MERGES)

@@ -13,7 +13,7 @@ from baton_git.core import kinds
 from baton_git.core.errors import NotFound
 from baton_git.core.records.base import merge_rule
 from baton_git.core.records.work_items import Baton, FollowUp, Pattern
-from baton_git.verbs.schemas import DECISIONS, RECORDS, SCHEMAS, schema
+from baton_git.verbs.schemas import DECISIONS, RECORDS, SCHEMAS, make_schema
 
 
 def tables(data: Any) -> Iterator[dict[str, Any]]:
@@ -26,7 +26,7 @@ def tables(data: Any) -> Iterator[dict[str, Any]]:
 
 
 def fields(kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    for table in tables(schema(kind)):
+    for table in tables(make_schema(kind)):
         yield from table["properties"].items()
 
 
@@ -45,12 +45,12 @@ def test_the_schema_in_formats_is_the_one_of_the_models(kind: str) -> None:
 def test_the_page_in_formats_has_the_fields_of_the_models(kind: str) -> None:
     text = (FORMATS / kind / "README.md").read_text(encoding="utf-8")
     assert text == page(kind, text), "run: python tests/formats/regenerate.py"
-    assert all(f"| `{name}` |" in text for name in schema(kind)["properties"])
+    assert all(f"| `{name}` |" in text for name in make_schema(kind)["properties"])
 
 
 @pytest.mark.parametrize("kind", RECORDS)
 def test_a_schema_says_what_it_is(kind: str) -> None:
-    found = schema(kind)
+    found = make_schema(kind)
     assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert found["$id"] == f"urn:baton-git:format:1:{kind}"
     assert found["title"] == kind
@@ -61,7 +61,7 @@ def test_a_schema_says_what_it_is(kind: str) -> None:
 @pytest.mark.parametrize("kind", RECORDS)
 def test_every_property_is_described_and_every_table_takes_unknown_fields(kind: str) -> None:
     undescribed = [name for name, field in fields(kind) if not field.get("description")]
-    closed = [table for table in tables(schema(kind)) if table["additionalProperties"] is not True]
+    closed = [table for table in tables(make_schema(kind)) if table["additionalProperties"] is not True]
     closed = [table for table in closed if "schemaVersion" not in table["properties"]]  # ECC's contract wants that
     assert (undescribed, closed) == ([], [])
 
@@ -78,13 +78,13 @@ def test_schemas_use_only_words_that_the_checker_of_these_tests_knows(kind: str)
         for one in (data.get("items"), data.get("additionalProperties"), *data.get("anyOf", ())):
             yield from words(one)
 
-    assert set(words(schema(kind))) <= KNOWN
+    assert set(words(make_schema(kind))) <= KNOWN
 
 
 @pytest.mark.parametrize("kind", [*kinds.KINDS, *kinds.SINGLETONS])
 def test_each_declared_merge_rule_stands_in_the_schema_and_no_other(kind: str) -> None:
     model = kinds.ALL_KINDS[kind].model
-    properties = schema(kind)["properties"]
+    properties = make_schema(kind)["properties"]
     assert set(properties) == set(model.model_fields)
     for name, field in properties.items():
         rule = merge_rule(model, name)
@@ -93,24 +93,24 @@ def test_each_declared_merge_rule_stands_in_the_schema_and_no_other(kind: str) -
 
 
 def test_merge_rules_read_as_the_contract_says() -> None:
-    assert schema("follow_up")["properties"]["defer_count"]["x-merge"] == "counter"
-    assert schema("pattern")["properties"]["recent_occurrences"]["x-merge"] == {"recent": 5}
-    assert schema("pattern")["properties"]["recent_occurrences"]["maxItems"] == 5
-    assert schema("active_decision")["properties"]["evidence"]["x-merge"] == "set"
-    assert schema("open_loop")["properties"]["last_check"]["x-merge"] == {"beside": ["status", "at"]}
-    assert schema("session")["properties"]["wrote_document"]["x-merge"] == "either"
-    assert schema("shape")["properties"]["order"]["x-merge"] == "either"
+    assert make_schema("follow_up")["properties"]["defer_count"]["x-merge"] == "counter"
+    assert make_schema("pattern")["properties"]["recent_occurrences"]["x-merge"] == {"recent": 5}
+    assert make_schema("pattern")["properties"]["recent_occurrences"]["maxItems"] == 5
+    assert make_schema("active_decision")["properties"]["evidence"]["x-merge"] == "set"
+    assert make_schema("open_loop")["properties"]["last_check"]["x-merge"] == {"beside": ["status", "at"]}
+    assert make_schema("session")["properties"]["wrote_document"]["x-merge"] == "either"
+    assert make_schema("shape")["properties"]["order"]["x-merge"] == "either"
 
 
 def test_the_schema_of_decisions_says_what_it_is() -> None:
-    found = schema(DECISIONS)
+    found = make_schema(DECISIONS)
     assert (found["$id"], found["title"], found["type"]) == ("urn:baton-git:format:1:decisions", DECISIONS, "array")
     assert all(field.get("description") for table in tables(found) for field in table["properties"].values())
     assert all(table["additionalProperties"] is False for table in tables(found))
 
 
 def test_required_fields_are_those_of_session_baton() -> None:
-    required = {kind: set(schema(kind)["required"]) for kind in ("open_loop", "follow_up", "pattern", "baton")}
+    required = {kind: set(make_schema(kind)["required"]) for kind in ("open_loop", "follow_up", "pattern", "baton")}
     assert required == {
         "open_loop": {"id", "action", "expected_outcome", "created_at"},
         "follow_up": {"id", "item", "first_seen"},
@@ -122,27 +122,27 @@ def test_required_fields_are_those_of_session_baton() -> None:
 def test_defaults_in_the_schema_are_those_that_records_have() -> None:
     for model in (FollowUp, Pattern, Baton):
         kind = getattr(model, "kind", "baton")
-        for name, field in schema(kind)["properties"].items():
+        for name, field in make_schema(kind)["properties"].items():
             default = model.model_fields[name].get_default(call_default_factory=True, validated_data={})
             if "default" in field:
                 assert field["default"] == (list(default) if isinstance(default, tuple) else default), name
 
 
 def test_a_schema_can_be_changed_by_its_reader_without_harm() -> None:
-    schema("head")["properties"].clear()
-    assert schema("head")["properties"]
+    make_schema("head")["properties"].clear()
+    assert make_schema("head")["properties"]
 
 
 def test_an_unknown_kind_is_not_found_and_the_hint_lists_the_kinds() -> None:
     with pytest.raises(NotFound) as caught:
-        schema("checkpointz")
+        make_schema("checkpointz")
     assert "there is no kind 'checkpointz'" in str(caught.value)
     assert all(kind in caught.value.hint for kind in SCHEMAS)
 
 
 @pytest.mark.parametrize("session", ["", " ", "x" * 129])
 def test_the_schema_of_the_document_refuses_the_sessions_that_the_code_refuses(session: str) -> None:
-    document = schema("baton")
+    document = make_schema("baton")
     assert list(faults({"session_id": session}, document, document))
     assert list(faults({"session_id": "s", "parent_session": session}, document, document))
     assert not list(faults({"session_id": "s", "parent_session": None}, document, document))

@@ -16,7 +16,7 @@ from baton_git.core.errors import Corrupt, InvalidArgument, NotFound
 from baton_git.verbs import session_start
 from baton_git.verbs.check_results import due_checks
 from baton_git.verbs.checks import verify
-from baton_git.verbs.consent import approve_check, loop_with_check, waiting_checks
+from baton_git.verbs.consent import approve_check, find_loop_with_check, list_waiting_checks
 from baton_git.verbs.loops import add_loop, settle_loop
 from baton_git.verbs.trust import distrust, trust
 
@@ -144,7 +144,7 @@ def test_a_script_that_changed_after_its_approval_waits_again(here):
     assert found.result == "unknown"
     assert found.why == "changed since it was approved on this machine: check.sh; run: baton trust -- ./check.sh"
     assert not (here.folder / "ran").exists()
-    assert set(waiting_checks(here)) == {made, other}
+    assert set(list_waiting_checks(here)) == {made, other}
     trust(here, NOW, ("./check.sh",))
     assert verify(here, NOW).evidence[other].result == "failed"
 
@@ -161,10 +161,10 @@ def test_an_approval_is_taken_back(here, tmp_path):
     made = command(here, *touching(tmp_path / "ran"))
     trust(here, NOW, touching(tmp_path / "ran"))
     assert trust(here, NOW, touching(tmp_path / "ran")) is False
-    assert waiting_checks(here) == {}
+    assert list_waiting_checks(here) == {}
     assert distrust(here, touching(tmp_path / "ran")) is True
     assert distrust(here, touching(tmp_path / "ran")) is False
-    assert set(waiting_checks(here)) == {made}
+    assert set(list_waiting_checks(here)) == {made}
     assert verify(here, NOW).evidence[made].result == "unknown"
 
 
@@ -205,10 +205,10 @@ def test_approvals_are_the_users_own_file(here):
 def test_only_what_needs_it_can_be_approved(here):
     made = add_loop(here, NOW, action="a", expect="b")
     with pytest.raises(InvalidArgument, match="has no check"):
-        loop_with_check(here, made.id)
+        find_loop_with_check(here, made.id)
     with pytest.raises(InvalidArgument):
         trust(here, NOW, ())
     local = add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"})
     with pytest.raises(InvalidArgument, match="needs no approval"):
-        approve_check(here, NOW, local.id, loop_with_check(here, local.id)[1])
-    assert waiting_checks(here) == {}
+        approve_check(here, NOW, local.id, find_loop_with_check(here, local.id)[1])
+    assert list_waiting_checks(here) == {}

@@ -34,7 +34,7 @@ from baton_git.systems.kairos.handovers import Outcome, clear, resume, show, ste
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import Going
 from baton_git.systems.kairos.work_tree_copy import Copy
-from baton_git.verbs.conflict_resolution import conflicts
+from baton_git.verbs.conflict_resolution import list_open_conflicts
 
 URI = "kairos://mem/"
 
@@ -374,7 +374,7 @@ def test_of_a_contested_value_the_later_one_stands_and_the_other_is_kept(
     assert taken.contested == ("step", "state.a")
     assert show(ws).handover.state == {"a": stands}
     assert challenge(ws) == ("find_slot" if stands == "file" else "confirm")
-    [about_a] = [one for one in conflicts(ws) if one.field == "state.a"]
+    [about_a] = [one for one in list_open_conflicts(ws) if one.field == "state.a"]
     assert {about_a.ours, about_a.theirs} == {"file", "git"}
     assert len(resume(ws, NOW).run.contested) == 2
 

@@ -23,7 +23,7 @@ from baton_git.verbs.followups import add_follow_up
 from baton_git.verbs.loops import add_loop, settle_loop
 from baton_git.verbs.namespace_status import read_status
 from baton_git.verbs.session_end import end_session
-from baton_git.verbs.session_start import StartOptions, begin_session, compose_brief, fresh_session
+from baton_git.verbs.session_start import StartOptions, begin_session, compose_brief, make_session_id
 from baton_git.verbs.sessions import init
 
 
@@ -53,7 +53,7 @@ def test_a_boot_without_a_session_mints_one(ws):
     begun = begin_session(acting(ws, None), NOW)
     assert begun.session.startswith("2026-11-21-")
     assert begun.session in sessions(ws)
-    assert fresh_session(NOW) != fresh_session(NOW)
+    assert make_session_id(NOW) != make_session_id(NOW)
 
 
 def test_a_session_follows_the_one_before(ws):

@@ -34,7 +34,7 @@ from baton_git.systems.session_baton import document_writing, documents
 from baton_git.verbs import decisions, followups, loops, patterns
 from baton_git.verbs import rollback as going_back
 from baton_git.verbs import sync as syncing
-from baton_git.verbs.conflict_resolution import conflicts, resolve
+from baton_git.verbs.conflict_resolution import list_open_conflicts, resolve
 from baton_git.verbs.session_end import end_session
 from baton_git.verbs.session_start import StartOptions, begin_session
 
@@ -261,7 +261,7 @@ def _undo(ws: Workspace, now: datetime, act: Act) -> Revision:
 
 
 def _resolve(ws: Workspace, now: datetime, act: Act) -> Revision | None:
-    found = conflicts(ws)
+    found = list_open_conflicts(ws)
     if not found:
         return None
     side: Any = ("ours", "theirs")[act.which % 2]

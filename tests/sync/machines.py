@@ -22,12 +22,12 @@ from baton_git.namespace.branch import Branch
 from baton_git.namespace.review.queue import ReviewQueue
 from baton_git.namespace.sync.synchronise import SyncOutcome
 from baton_git.namespace.workspace import Actor, RemoteSettings, Vouched, Workspace
-from baton_git.verbs.conflict_resolution import conflicts
+from baton_git.verbs.conflict_resolution import list_open_conflicts
 from baton_git.verbs.decisions import add_decision
 from baton_git.verbs.followups import add_follow_up, defer_follow_up
 from baton_git.verbs.loops import add_loop
 from baton_git.verbs.patterns import graduate_pattern, record_pattern
-from baton_git.verbs.review import decide, review
+from baton_git.verbs.review import decide, load_review
 from baton_git.verbs.sync import Synced, sync
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -186,13 +186,13 @@ class Machine:
         return [one.id for one in found.items] if found else []
 
     def look(self) -> ReviewQueue | None:
-        return review(self.ws)[1]
+        return load_review(self.ws)[1]
 
     def decide(self, take: Any = (), refuse: Any = ()) -> Any:
         return decide(self.ws, self.clock(), "origin", take=take, refuse=refuse)
 
     def conflicts(self) -> list[Conflict]:
-        return conflicts(self.ws)
+        return list_open_conflicts(self.ws)
 
     def contested(self) -> list[tuple[str, str]]:
         return [(one.record_id, one.field) for one in self.conflicts()]

@@ -18,7 +18,7 @@ from machines import Machine, loop
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument
 from baton_git.verbs.checks import verify
-from baton_git.verbs.consent import approve_check, loop_with_check, revoke_check, waiting_checks
+from baton_git.verbs.consent import approve_check, find_loop_with_check, list_waiting_checks, revoke_check
 from baton_git.verbs.hooks import verify_due
 from baton_git.verbs.rollback import rollback_record
 from baton_git.verbs.session_end import end_session
@@ -98,7 +98,7 @@ def test_nothing_is_asked_for_a_check_that_was_pushed_and_no_answer_goes_back(bo
     assert server.count == 0
     assert {one.result for one in told.values()} == {"unknown"}
     assert all(one.why.startswith("waits for approval: this check came from origin") for one in told.values())
-    assert set(told) == set(waiting_checks(bob.ws)) == set(spies(server, key))
+    assert set(told) == set(list_waiting_checks(bob.ws)) == set(spies(server, key))
     assert checks_of(ada) == {}
     assert "6 checks from elsewhere wait for a person's approval" in begun.brief.text
     assert begin_session(ada.ws, ada.clock()).checks["get"].result == "passed"  # here it was written
@@ -110,12 +110,12 @@ def test_a_check_is_made_once_it_was_approved_as_it_stands(both, server, tmp_pat
     ada.loop("get", verify=spec)
     ada.sync()
     bob.sync()
-    shown = loop_with_check(bob.ws, "get")[1]
+    shown = find_loop_with_check(bob.ws, "get")[1]
     assert approve_check(bob.ws, bob.clock(), "get", shown)
     assert not approve_check(bob.ws, bob.clock(), "get", shown)
     assert verify(bob.ws, bob.clock()).evidence["get"].result == "passed"
     assert revoke_check(bob.ws, "get")
-    assert waiting_checks(bob.ws)
+    assert list_waiting_checks(bob.ws)
     approve_check(bob.ws, bob.clock(), "get", shown)
     ada.change("open_loop", "get", verify={**spec, "url": spec["url"] + "other"})
     ada.sync()
@@ -133,9 +133,9 @@ def test_the_checks_of_a_trusted_remote_are_made_until_that_ends(both, server, t
     ada.sync()
     bob.sync()
     assert trust_remote(bob.ws, bob.clock(), "origin")
-    assert waiting_checks(bob.ws) == {}
+    assert list_waiting_checks(bob.ws) == {}
     assert distrust_remote(bob.ws, "origin")
-    assert list(waiting_checks(bob.ws)) == ["get"]
+    assert list(list_waiting_checks(bob.ws)) == ["get"]
     trust_remote(bob.ws, bob.clock(), "origin")
     assert verify(bob.ws, bob.clock()).evidence["get"].result == "passed"
 
@@ -164,11 +164,11 @@ def test_who_changes_the_text_of_a_loop_or_goes_back_to_its_check_has_not_writte
     ada.sync()
     bob.sync()
     bob.change("open_loop", "get", action="deployed again")
-    assert list(waiting_checks(bob.ws)) == ["get"]
+    assert list(list_waiting_checks(bob.ws)) == ["get"]
     bob.change("open_loop", "get", verify={"method": "file_exists", "path": "x"})
-    assert waiting_checks(bob.ws) == {}
+    assert list_waiting_checks(bob.ws) == {}
     rollback_record(bob.ws, bob.clock(), "get")
-    assert list(waiting_checks(bob.ws)) == ["get"]
+    assert list(list_waiting_checks(bob.ws)) == ["get"]
     assert verify(bob.ws, bob.clock()).evidence["get"].result == "unknown"
     assert server.count == 0
 
@@ -182,7 +182,7 @@ def test_a_check_of_ones_own_that_was_sent_and_came_back_needs_nobody(both, serv
     ada.defer("FU-1")
     bob.sync()
     ada.sync()
-    assert waiting_checks(ada.ws) == {}
+    assert list_waiting_checks(ada.ws) == {}
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from baton_git.core.errors import (
     NotFound,
 )
 from baton_git.git.store import Repository, Store
-from baton_git.verbs.conflict_blame import writers
+from baton_git.verbs.conflict_blame import find_writers
 from baton_git.verbs.conflict_resolution import resolve
 from baton_git.verbs.loops import close_loop
 from baton_git.verbs.patterns import dismiss_pattern
@@ -77,21 +77,21 @@ def test_it_is_told_who_wrote_the_sides(contested: Pair) -> None:
     written = {"here": ada.ws.actor.machine, "there": bob.ws.actor.machine}
     for one in (ada, bob):
         [conflict] = one.conflicts()
-        told = writers(one.ws, [conflict])[conflict.id]
+        told = find_writers(one.ws, [conflict])[conflict.id]
         by_value = {getattr(conflict, side): entry.machine for side, entry in told.items()}
         assert by_value == written
         assert {len(entry.parents) for entry in told.values()} == {1}
         one.loop(f"OL-later-{one.ws.actor.machine}")
-        assert writers(one.ws, [conflict]) == {conflict.id: told}
+        assert find_writers(one.ws, [conflict]) == {conflict.id: told}
 
 
 def test_of_a_conflict_that_nobody_knows_the_origin_of_no_writer_is_told(contested: Pair) -> None:
     ada, _ = contested
     [conflict] = ada.conflicts()
     strange = conflict.replace(record_kind="nothing_known", ours="neither")
-    assert writers(ada.ws, [strange]) == {conflict.id: {}}
-    assert writers(ada.ws, [conflict.replace(id="C-gone")]) == {"C-gone": {}}
-    assert writers(ada.ws, [conflict.replace(record_id="x" * 300)]) == {conflict.id: {}}
+    assert find_writers(ada.ws, [strange]) == {conflict.id: {}}
+    assert find_writers(ada.ws, [conflict.replace(id="C-gone")]) == {"C-gone": {}}
+    assert find_writers(ada.ws, [conflict.replace(record_id="x" * 300)]) == {conflict.id: {}}
 
 
 def test_the_writer_is_who_gave_the_field_its_value_and_not_who_wrote_the_record_last(pair: Pair) -> None:
@@ -105,7 +105,7 @@ def test_the_writer_is_who_gave_the_field_its_value_and_not_who_wrote_the_record
     bob.change("open_loop", "OL-1", evidence="seen")
     settled(ada, bob)
     [conflict] = ada.conflicts()
-    told = writers(ada.ws, [conflict])[conflict.id]
+    told = find_writers(ada.ws, [conflict])[conflict.id]
     assert {getattr(conflict, side): entry.commit for side, entry in told.items()} == {"here": first, "there": other}
 
 
@@ -121,7 +121,7 @@ def test_a_value_that_won_before_is_its_writers_still(pair: Pair, make: Any) -> 
     settled(ada, bob)
     settled(ada, bob, eve)
     found = ada.conflicts()
-    told = writers(ada.ws, found)
+    told = find_writers(ada.ws, found)
     assert len(found) == 2
     for conflict in found:
         assert {getattr(conflict, side): entry.commit for side, entry in told[conflict.id].items()} == {
@@ -137,7 +137,7 @@ def test_where_a_shallow_clone_ends_nobody_is_named(contested: Pair, tmp_path: P
     with Store(Repository.open(tmp_path / "shallow")) as store:
         [conflict] = ada.conflicts()
         ws = replace(ada.ws, branch=replace(ada.ws.branch, store=store))
-        assert writers(ws, [conflict]) == {conflict.id: {}}
+        assert find_writers(ws, [conflict]) == {conflict.id: {}}
 
 
 def test_another_value_is_chosen(contested: Pair) -> None:

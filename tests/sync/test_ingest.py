@@ -26,7 +26,7 @@ from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates, form
 from baton_git.namespace.ingest.tree_names import tree_fault
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import synchronise
-from baton_git.verbs.auto_sync import at_start
+from baton_git.verbs.auto_sync import sync_at_start
 from baton_git.verbs.session_start import StartOptions, begin_session
 
 Pair = tuple[Machine, Machine]
@@ -197,13 +197,13 @@ def test_the_session_starts_in_time_without_what_is_over_the_budget(pair: Pair, 
 def test_a_tip_that_was_rejected_is_not_fetched_again_by_the_next_session(pair: Pair, mallory: Hostile) -> None:
     _, bob = pair
     mallory.push(mallory.bomb())
-    [first] = at_start(bob.ws, bob.clock())
+    [first] = sync_at_start(bob.ws, bob.clock())
     trace = bob.top / "trace"
     bob.ws = replace(bob.ws, environment={**bob.ws.environment, "GIT_TRACE": str(trace)})
-    assert list(at_start(bob.ws, bob.clock())) == [first]
+    assert list(sync_at_start(bob.ws, bob.clock())) == [first]
     assert " fetch " not in trace.read_text()
     mallory.lead_to(bob.tip or "")
-    assert list(at_start(bob.ws, bob.clock())) == []
+    assert list(sync_at_start(bob.ws, bob.clock())) == []
     mallory.push(mallory.bomb())
     assert bob.tried().error is not None
     assert " fetch " in trace.read_text()

@@ -10,7 +10,7 @@ import pytest
 from machines import INCOMING, REF, Clock, Machine, machine
 
 from baton_git.core.errors import Corrupt, RemoteError
-from baton_git.verbs.auto_sync import at_start
+from baton_git.verbs.auto_sync import sync_at_start
 
 Pair = tuple[Machine, Machine]
 
@@ -39,7 +39,7 @@ def cloned(pair: Pair, bare: Path, tmp_path: Path) -> Iterator[object]:
 )
 def test_a_session_in_an_odd_clone_begins_with_what_the_remote_has(pair: Pair, cloned, options: str) -> None:
     cara = cloned(*options.split())
-    [line] = at_start(cara.ws, cara.clock())
+    [line] = sync_at_start(cara.ws, cara.clock())
     assert line.endswith("came in from origin")
     assert cara.tip == pair[0].tip
     assert cara.get("open_loop", "OL-1").action == "deployed"
@@ -59,7 +59,7 @@ def test_a_partial_clone_fetches_only_what_is_new(cloned) -> None:
 def test_a_branch_of_a_partial_clone_that_git_made_is_completed(pair: Pair, cloned) -> None:
     cara = cloned("--filter=blob:none")
     cara.git("branch", "-q", "baton/x", "origin/baton/x")
-    at_start(cara.ws, cara.clock())
+    sync_at_start(cara.ws, cara.clock())
     assert cara.get("open_loop", "OL-1").action == "deployed"
 
 

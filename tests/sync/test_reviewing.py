@@ -17,7 +17,7 @@ from baton_git.git.signing import AllowedSigners, Signer
 from baton_git.verbs.namespace_status import read_status
 from baton_git.verbs.review import decide
 from baton_git.verbs.session_start import begin_session
-from baton_git.verbs.sync import in_words
+from baton_git.verbs.sync import describe_sync
 
 Pair = tuple[Machine, Machine]
 Make = Callable[..., Machine]
@@ -71,7 +71,7 @@ def test_nothing_of_ours_is_sent_while_it_waits_and_that_is_said(waiting: Pair) 
     done = ada.synced()
     assert kinds(done.outcomes[0]) == ["wait"]
     assert done.pending == 1
-    assert any("sent after that" in one for one in in_words(done))
+    assert any("sent after that" in one for one in describe_sync(done))
 
 
 def test_all_of_it_is_what_a_sync_without_review_does(waiting: Pair) -> None:

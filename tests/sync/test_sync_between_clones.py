@@ -17,11 +17,11 @@ from baton_git.namespace.machine_state import HookMarkers
 from baton_git.namespace.remote_selection import automatic_remote
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import synchronise
-from baton_git.verbs.auto_sync import at_end, at_start
+from baton_git.verbs.auto_sync import sync_at_end, sync_at_start
 from baton_git.verbs.namespace_status import read_status
 from baton_git.verbs.rollback import undo_revision
 from baton_git.verbs.session_start import begin_session
-from baton_git.verbs.sync import in_words
+from baton_git.verbs.sync import describe_sync
 
 Pair = tuple[Machine, Machine]
 Make = Callable[..., Machine]
@@ -85,7 +85,7 @@ def test_nothing_happens_when_both_have_the_same(pair: Pair) -> None:
     done = ada.sync()
     assert kinds(done) == ["nothing"]
     assert ada.git("for-each-ref") == before
-    assert in_words(ada.synced()) == []
+    assert describe_sync(ada.synced()) == []
 
 
 def test_a_sync_of_nothing_with_nothing_is_no_mistake(ada: Machine) -> None:
@@ -301,7 +301,7 @@ def test_a_remote_that_is_gone_is_no_error(pair: Pair, tmp_path: Path) -> None:
     done = ada.synced()
     assert done.offline
     assert done.pending == 2
-    assert "working offline, 2 commits pending" in in_words(done)[0]
+    assert "working offline, 2 commits pending" in describe_sync(done)[0]
     ada.git("remote", "set-url", "origin", str(away))
     assert ada.sync().sent == 2
 
@@ -309,8 +309,8 @@ def test_a_remote_that_is_gone_is_no_error(pair: Pair, tmp_path: Path) -> None:
 def test_sessions_without_a_remote_say_nothing(tmp_path: Path, ada: Machine) -> None:
     ada.git("remote", "remove", "origin")
     ada.loop("OL-1")
-    assert list(at_start(ada.ws, ada.clock())) == []
-    assert list(at_end(ada.ws, ada.clock())) == []
+    assert list(sync_at_start(ada.ws, ada.clock())) == []
+    assert list(sync_at_end(ada.ws, ada.clock())) == []
     with pytest.raises(NotFound):
         ada.synced()
 
@@ -318,15 +318,15 @@ def test_sessions_without_a_remote_say_nothing(tmp_path: Path, ada: Machine) -> 
 def test_nothing_is_disclosed_by_itself_to_where_it_never_was(ada: Machine) -> None:
     ada.loop("OL-1")
     assert automatic_remote(ada.ws) is None
-    assert list(at_end(ada.ws, ada.clock())) == []
+    assert list(sync_at_end(ada.ws, ada.clock())) == []
     assert ada.git("ls-remote", "origin") == ""
 
 
 def test_what_was_synced_once_is_synced_by_itself(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
-    assert list(at_end(ada.ws, ada.clock())) == ["1 commit sent to origin"]
-    assert list(at_start(bob.ws, bob.clock())) == ["1 commit came in from origin"]
+    assert list(sync_at_end(ada.ws, ada.clock())) == ["1 commit sent to origin"]
+    assert list(sync_at_start(bob.ws, bob.clock())) == ["1 commit came in from origin"]
     assert bob.get("open_loop", "OL-2")
 
 
@@ -343,14 +343,14 @@ def test_autosync_false_stops_that(pair: Pair) -> None:
     ada, _ = pair
     ada.reach(automatic=False)
     ada.loop("OL-2")
-    assert list(at_end(ada.ws, ada.clock())) == []
+    assert list(sync_at_end(ada.ws, ada.clock())) == []
 
 
 def test_the_start_of_a_session_sends_nothing(pair: Pair) -> None:
     ada, _ = pair
     ada.loop("OL-2")
     before = ada.git("ls-remote", "origin")
-    at_start(ada.ws, ada.clock())
+    sync_at_start(ada.ws, ada.clock())
     assert ada.git("ls-remote", "origin") == before
 
 
@@ -534,7 +534,7 @@ def test_a_policy_that_is_none_is_said_before_anything_happens(pair: Pair) -> No
     with pytest.raises(InvalidArgument, match=r"remote\.origin\.batonPolicy"):
         ada.synced()
     assert ada.git("for-each-ref") == was
-    assert any("batonPolicy" in one for one in at_start(ada.ws, ada.clock()))
+    assert any("batonPolicy" in one for one in sync_at_start(ada.ws, ada.clock()))
 
 
 # --- what is the user's is left alone

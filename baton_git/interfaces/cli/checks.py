@@ -17,8 +17,8 @@ from baton_git.interfaces.cli.verb_command import Addition
 from baton_git.namespace.remote_selection import address_of
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.checks import CheckResults
-from baton_git.verbs.consent import approve_check, loop_with_check, revoke_check, waiting_checks
-from baton_git.verbs.trust import approvals_of, distrust, distrust_remote, trust, trust_remote
+from baton_git.verbs.consent import approve_check, find_loop_with_check, list_waiting_checks, revoke_check
+from baton_git.verbs.trust import distrust, distrust_remote, require_approvals, trust, trust_remote
 
 
 def render_checks(app: App, results: CheckResults) -> int | None:
@@ -88,7 +88,7 @@ def _trust_command(app: App, ws: Workspace, argv: tuple[str, ...], *, yes: bool,
 
 def _trust_check(app: App, ws: Workspace, id_: str, *, yes: bool, revoke: bool) -> int | None:
     """Approves the check of an open loop, and the command that it runs."""
-    loop, verify = loop_with_check(ws, id_)
+    loop, verify = find_loop_with_check(ws, id_)
     data = {"argv": list(verify.argv)} if verify.argv else {"id": loop.id, "check": verify.as_data()}
     if not (revoke or _agreed(app, f"it would {_in_words(verify)}", yes=yes)):
         return _not_approved(app, {**data, "approved": False})
@@ -156,10 +156,10 @@ def _tell_trust(app: App, data: dict[str, Any], what: str, revoke: bool, changed
 
 
 def _list(app: App, ws: Workspace) -> None:
-    approvals = approvals_of(ws)
+    approvals = require_approvals(ws)
     approved, remotes, earlier = approvals.commands(), approvals.remotes(), approvals.earlier_commands()
     checks = [one for one in approvals.checks() if one.namespace == str(ws.branch.namespace)]
-    waiting = waiting_checks(ws)
+    waiting = list_waiting_checks(ws)
     data = {
         "approved": [{"argv": list(one.argv), "at": one.at} for one in approved],
         "checks": [{"id": one.id, "at": one.at} for one in checks],

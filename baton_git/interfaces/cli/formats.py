@@ -11,8 +11,8 @@ from baton_git.interfaces.cli.app import App, command, flat, read_bytes
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import write, write_json
 from baton_git.interfaces.results import validation as answers
-from baton_git.verbs.schemas import SCHEMAS, schema
-from baton_git.verbs.validation import Checked, validate_branch, validate_text
+from baton_git.verbs.schemas import SCHEMAS, make_schema
+from baton_git.verbs.validation import ValidatedFile, validate_branch, validate_text
 
 
 @command("validate")
@@ -50,7 +50,7 @@ def validate_command(app: App, files: tuple[Path, ...], kind: str | None, at: st
     return FAILED if faulty else None
 
 
-def _lines(faulty: list[Checked]) -> list[str]:
+def _lines(faulty: list[ValidatedFile]) -> list[str]:
     return [flat(f"{one.path}: {fault}") for one in faulty for fault in one.faults]
 
 
@@ -65,7 +65,7 @@ def schema_command(kind: str | None, as_json: bool) -> None:
     baton schema open_loop > open_loop.schema.json
     """
     if kind is not None or as_json:
-        write_json(schema(kind) if kind is not None else SCHEMAS)
+        write_json(make_schema(kind) if kind is not None else SCHEMAS)
     else:
         write("\n".join(SCHEMAS))
 

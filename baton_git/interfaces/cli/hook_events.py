@@ -28,13 +28,13 @@ from baton_git.namespace.ingest.server import check_ref_updates, format_refusal,
 from baton_git.verbs.hooks import (
     BY_COMMITS,
     SECONDS,
-    due_namespaces,
-    left_of,
+    count_seconds_left,
+    list_due_namespaces,
+    list_unsent_namespaces,
+    parse_pushed_components,
     push_along,
-    pushed_components,
-    turn,
-    unsent_namespaces,
     verify_due,
+    wait_for_turn,
 )
 
 PUSH_SECONDS = 4.0
@@ -61,11 +61,11 @@ def _look(app: App, event: str, _: tuple[str, ...]) -> None:
     """Verifies, in the background, what may have been settled."""
     repository = app.settings.repository
     methods, agent = (BY_COMMITS, "server") if event == "post-receive" else (CODE_METHODS, "git-hook")
-    with _at_most(2 * SECONDS + 20, "took too long"), turn(repository) as wanted:
+    with _at_most(2 * SECONDS + 20, "took too long"), wait_for_turn(repository) as wanted:
         end = time.monotonic() + SECONDS
-        for namespace in due_namespaces(repository) if wanted else ():
+        for namespace in list_due_namespaces(repository) if wanted else ():
             with _told(app, namespace), _of(app, namespace).workspace() as ws:
-                written = verify_due(ws, app.now, left_of(end), methods, agent=agent)
+                written = verify_due(ws, app.now, count_seconds_left(end), methods, agent=agent)
                 if written is not None and written.changes:
                     said = flat(commit_subject(list(written.changes)))
                     app.say(f"{app.now.isoformat(timespec='seconds')} {event} {namespace}: {said}")
@@ -76,11 +76,11 @@ def _push(app: App, _: str, arguments: tuple[str, ...]) -> None:
     lines = sys.stdin.read()
     with _at_most(PUSH_SECONDS + 0.5, f"baton: not pushed along: no answer within {PUSH_SECONDS:g} s"):
         end = time.monotonic() + PUSH_SECONDS
-        themselves = pushed_components(lines, app.lenient.settings.prefix)
-        for namespace in unsent_namespaces(app.settings.repository):
+        themselves = parse_pushed_components(lines, app.lenient.settings.prefix)
+        for namespace in list_unsent_namespaces(app.settings.repository):
             if namespace.component not in themselves:
                 with _told(app, namespace), _of(app, namespace).workspace() as ws:
-                    said = push_along(ws, app.now, arguments[0] if arguments else "origin", left_of(end))
+                    said = push_along(ws, app.now, arguments[0] if arguments else "origin", count_seconds_left(end))
                     app.say(*([f"baton: {flat(said)}"] if said else []))
 
 

@@ -13,7 +13,7 @@ from baton_git.interfaces.cli.app import App, at_terminal, command, flat
 from baton_git.interfaces.cli.printing import ask, choose
 from baton_git.namespace.review.queue import ReviewQueue, ReviewResult, WaitingRecord
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.review import decide, decided_of, review, waiting_of
+from baton_git.verbs.review import decide, load_review, make_decided, make_waiting
 
 
 @command("review")
@@ -41,9 +41,9 @@ def review_command(
     if set(accept) & set(reject):
         raise click.UsageError(f"{', '.join(sorted(set(accept) & set(reject)))} cannot be both accepted and rejected")
     with app.workspace() as ws:
-        name, found = review(ws, remote)
+        name, found = load_review(ws, remote)
         if found is None:
-            app.answer(waiting_of(name, found).as_data(), "")
+            app.answer(make_waiting(name, found).as_data(), "")
             app.say(f"nothing of {name} waits")
         elif accept or reject or accept_all or reject_all:
             take: Collection[str] | None = None if accept_all else accept
@@ -53,7 +53,7 @@ def review_command(
             _ask(app, ws, name, found)
         else:
             app.answer(
-                waiting_of(name, found).as_data(),
+                make_waiting(name, found).as_data(),
                 Styled("\n").join(line for item in found.items for line in _lines(item)),
             )
             app.say("decide with --accept ID, --reject ID, --accept-all or --reject-all")
@@ -113,7 +113,7 @@ def _ask(app: App, ws: Workspace, name: str, found: ReviewQueue) -> None:
 
 
 def _told(app: App, name: str, done: ReviewResult) -> None:
-    app.answer(decided_of(name, done).as_data(), "")
+    app.answer(make_decided(name, done).as_data(), "")
     app.say(f"{len(done.taken)} taken over, {len(done.refused)} turned down, {done.left} left")
     if done.refused:
         app.say("what was turned down is taken back for everybody with the next sync")

@@ -12,7 +12,7 @@ from baton_git.interfaces.cli.app import SECONDS, App, command, flat
 from baton_git.interfaces.cli.printing import tell
 from baton_git.namespace.sync.policy import Settle
 from baton_git.verbs.sync import SECONDS as DEFAULT
-from baton_git.verbs.sync import Synced, in_words, sync
+from baton_git.verbs.sync import Synced, describe_sync, sync
 
 
 @command("sync")
@@ -48,7 +48,7 @@ def sync_command(
     told = (
         _planned(done)
         if dry_run
-        else in_words(done)
+        else describe_sync(done)
         or [_SAME.format(done.remote) if is_here else _NONE.format(app.settings.namespace, done.remote)]
     )
     app.say(*(flat(line) for text in told for line in text.splitlines()))

@@ -17,7 +17,7 @@ from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, Op
 from baton_git.core.state import HEAD, State
 from baton_git.interfaces.web.health import summarize_health
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
-from baton_git.verbs.conflict_resolution import conflicts
+from baton_git.verbs.conflict_resolution import list_open_conflicts
 
 SHOWN = 25
 """Records of a kind that the board has; the rest is one click away."""
@@ -49,7 +49,8 @@ def show(request: PageRequest) -> Response:
             "loops": filter_records(loops, wanted), "items": filter_records(_sort_items(state), wanted),
             "patterns": filter_records(_sort_patterns(state), wanted),
             "decisions": filter_records(_sort_decisions(state), wanted),
-            "rules": filter_records(state.records(Rule), wanted), "contested": filter_records(conflicts(ws), wanted),
+            "rules": filter_records(state.records(Rule), wanted),
+            "contested": filter_records(list_open_conflicts(ws), wanted),
         }  # fmt: skip
         due = {loop.id: _find_due(loop, now) for loop in loops}
         return request.render(

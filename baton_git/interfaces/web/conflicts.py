@@ -18,8 +18,8 @@ from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import sentence
 from baton_git.namespace.file_merge import KIND as FILE
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.conflict_blame import writers
-from baton_git.verbs.conflict_resolution import Side, conflicts, resolve, standing
+from baton_git.verbs.conflict_blame import find_writers
+from baton_git.verbs.conflict_resolution import Side, find_standing_value, list_open_conflicts, resolve
 
 SHOWN = 50
 SIDES = ("ours", "theirs")
@@ -62,8 +62,8 @@ def show(request: PageRequest) -> Response:
 def _render_conflicts(
     request: PageRequest, ws: Workspace, status: int = 200, refused: UnsettledForm | None = None
 ) -> Response:
-    every, state = conflicts(ws), ws.branch.read().state
-    changed_by = writers(ws, every[:SHOWN])
+    every, state = list_open_conflicts(ws), ws.branch.read().state
+    changed_by = find_writers(ws, every[:SHOWN])
     shown = [view_conflict(state, conflict) for conflict in every[:SHOWN]]
     is_gone = refused is not None and all(view.conflict.id != refused.id for view in shown)
     return request.render(
@@ -81,7 +81,7 @@ def _render_conflicts(
 def view_conflict(state: State, conflict: Conflict) -> ConflictView:
     sides = {side: getattr(conflict, side) for side in SIDES if side in conflict.model_fields_set}
     is_text = bool(sides) and all(isinstance(value, str) for value in sides.values())
-    stands = standing(state, conflict)
+    stands = find_standing_value(state, conflict)
     side = _find_side(conflict, sides, stands)
     return ConflictView(
         conflict, sides, stands, side, is_text, conflict.record_kind == FILE, digest(conflict.as_data(), stands)
@@ -118,7 +118,7 @@ def settle(request: PageRequest) -> Response:
 
 def _settle_conflict(request: PageRequest, ws: Workspace, id_: str, choice: str, value: str, *, is_empty: bool) -> None:
     state, now = ws.branch.read().state, request.site.now()
-    view = next((view_conflict(state, conflict) for conflict in conflicts(ws) if conflict.id == id_), None)
+    view = next((view_conflict(state, conflict) for conflict in list_open_conflicts(ws) if conflict.id == id_), None)
     if view is None:
         raise Unsettled("this conflict was settled since the page was made")
     if view.digest != request.form.get("shown"):

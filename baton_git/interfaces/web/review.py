@@ -15,7 +15,7 @@ from baton_git.interfaces.web.texts import quote_value, sentence
 from baton_git.namespace.remote_selection import waiting_counts
 from baton_git.namespace.review.queue import ReviewQueue, WaitingRecord
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.review import decide, review, takes_person
+from baton_git.verbs.review import decide, load_review, takes_person
 
 SHOWN = 100
 """Records that one page asks about; the others come up once these are decided."""
@@ -57,7 +57,7 @@ def _render_queues(request: PageRequest, ws: Workspace, status: int = 200, probl
 
 def _read_queues(ws: Workspace) -> Iterator[Queue]:
     for count in waiting_counts(ws):
-        name, queue = review(ws, count.remote)
+        name, queue = load_review(ws, count.remote)
         if queue is not None:
             yield Queue(name, queue, tuple(_build_item(ws, name, item) for item in queue.items[:SHOWN]))
 
@@ -82,7 +82,7 @@ def settle(request: PageRequest) -> Response:
             return _render_queues(
                 request, ws, 409, f"Nothing of {remote or 'that remote'} waits any more. Nothing was decided."
             )
-        name, queue = review(ws, remote)
+        name, queue = load_review(ws, remote)
         if queue is None:
             return request.redirect_to("review", done="nothing")
         try:

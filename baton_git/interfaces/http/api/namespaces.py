@@ -25,7 +25,7 @@ from baton_git.namespace.remote_selection import pending_counts, waiting_counts
 from baton_git.namespace.results import UnreadableFile
 from baton_git.namespace.revision import Revision
 from baton_git.systems.session_baton.documents import read_document
-from baton_git.verbs.schemas import schema
+from baton_git.verbs.schemas import make_schema
 from baton_git.verbs.validation import validate_branch
 
 FAULTY = 1000
@@ -108,7 +108,7 @@ def router(site: Site) -> APIRouter:
         kind: Annotated[str, Path(description="A kind of record, or `baton`.", examples=["open_loop"])],
     ) -> Any:
         """The JSON Schema of a kind of record."""
-        return answer(schema(kind))
+        return answer(make_schema(kind))
 
     return routes
 
