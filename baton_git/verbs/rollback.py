@@ -82,15 +82,6 @@ def go_back(
     return ws.update(way.op, now, change)
 
 
-def rollback_to(ws: Workspace, now: datetime, revision: str, person: str | None = None) -> WriteResult:
-    """The state as it was at `revision`, as a new version; files that nobody here knows come back too.
-
-    Raises:
-        NeedsHuman: it would make a rule of a pattern again.
-    """
-    return go_back(ws, now, way_to(ws, revision), person)
-
-
 def way_to(ws: Workspace, revision: str) -> WayBack:
     """The way back to how everything was at `revision`."""
     old = ws.branch.read(revision)
@@ -113,17 +104,6 @@ def _as_it_was(ws: Workspace, tip: Revision, old: Revision, note: str) -> Propos
     entries = {key: entry for key in keys if not isinstance(entry := old.state.entry(key), Unreadable)}
     state = State(tip.state.source, {**tip.state.edits, **entries})
     return ProposedState(state, files={path: there.get(path) for path in paths}, note=note)
-
-
-def rollback_record(
-    ws: Workspace, now: datetime, id_: str, revision: str | None = None, person: str | None = None
-) -> WriteResult:
-    """One record as it was at `revision`, or before its last change; also when its file cannot be read now.
-
-    Raises:
-        NeedsHuman: it would make a rule of a pattern again.
-    """
-    return go_back(ws, now, way_to_record(ws, id_, revision), person)
 
 
 def way_to_record(ws: Workspace, id_: str, revision: str | None = None) -> WayBack:
@@ -184,14 +164,6 @@ def _record_as_it_was(ws: Workspace, tip: Revision, old: Revision, key: Key) -> 
     return ProposedState(state, files=files, note=f"{key.id} as at {_name(ws, old)}")
 
 
-def rollback_session(ws: Workspace, now: datetime, session: str, person: str | None = None) -> WriteResult:
-    """Without what one session did; what others did since stays, also where they changed the same field.
-
-    What was taken back before is not taken back twice.
-    """
-    return go_back(ws, now, way_without_session(ws, session), person)
-
-
 def way_without_session(ws: Workspace, session: str) -> WayBack:
     """The way to what would stand had one session done nothing."""
     entries = list(ws.branch.history())
@@ -223,19 +195,6 @@ def _takes_back(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
     """Whether a commit only takes back some of these: then it is gone with them."""
     undoes = entry.undone_commits()
     return bool(undoes) and {one.commit for one in others}.issuperset(undoes)
-
-
-def undo_revision(
-    ws: Workspace, now: datetime, revision: str | None = None, person: str | None = None
-) -> tuple[WriteResult, LogEntry]:
-    """Takes one commit back, the newest when `revision` is None, and keeps what came after it.
-
-    Raises:
-        NotAllowed: it is the first commit, or was taken back already.
-        NeedsHuman: it would make a rule of a pattern again.
-    """
-    way, entry = way_without(ws, revision)
-    return go_back(ws, now, way, person), entry
 
 
 def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, LogEntry]:

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from going_back import rollback_record, rollback_to, undo_revision
 from world import NOW, acting, all_bytes, by_hand, files, later, stored
 
 from baton_git.core.errors import InvalidArgument, InvalidDocument, InvalidName, LimitExceeded, NotFound
@@ -27,7 +28,6 @@ from baton_git.systems.paif.checkpoints import (
 from baton_git.systems.paif.identities import check_text, init_identity
 from baton_git.systems.paif.settings import PaifConfig
 from baton_git.verbs.history import Filter, compare, read_log
-from baton_git.verbs.rollback import rollback_record, rollback_to, undo_revision
 from baton_git.verbs.session_end import end_session
 from baton_git.verbs.session_start import StartOptions, begin_session
 

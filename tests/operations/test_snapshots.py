@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from going_back import rollback_record, rollback_to, undo_revision
 from session_snapshots import a_snapshot, put, worker
 from world import NOW, by_hand, files, later, stored
 
@@ -33,7 +34,6 @@ from baton_git.systems.ecc.recording_files import make_recording_path, parse_rec
 from baton_git.systems.ecc.recordings import export_ecc, import_ecc
 from baton_git.systems.ecc.snapshots import Recorded, find, history, record, recorded
 from baton_git.verbs.history import Filter, read_log
-from baton_git.verbs.rollback import rollback_record, rollback_to, undo_revision
 
 PROOF = "dmux-tmux/proof"
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from going_back import rollback_record, rollback_session, rollback_to, undo_revision
 from world import NOW, acting, by_hand, current, document, ids, later, stored
 
 from baton_git.core.errors import NeedsHuman, NotAllowed, NotFound
@@ -15,7 +16,6 @@ from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
 from baton_git.verbs.loops import add_loop, close_loop
 from baton_git.verbs.patterns import graduate_pattern, propose_rule, record_pattern
-from baton_git.verbs.rollback import rollback_record, rollback_session, rollback_to, undo_revision
 from baton_git.verbs.session_end import end_session
 from baton_git.verbs.session_start import StartOptions, begin_session
 

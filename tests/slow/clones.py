@@ -16,6 +16,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import going_back
+
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.layout import path_of
 from baton_git.core.lifecycle import Confirmed
@@ -32,7 +34,6 @@ from baton_git.namespace.sync.synchronise import SyncOutcome, synchronise
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.systems.session_baton import document_writing, documents
 from baton_git.verbs import decisions, followups, loops, patterns
-from baton_git.verbs import rollback as going_back
 from baton_git.verbs import sync as syncing
 from baton_git.verbs.conflict_resolution import list_open_conflicts, resolve
 from baton_git.verbs.session_end import end_session

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from going_back import rollback_record
 from machines import Machine, loop
 
 from baton_git.checks.approvals import Approvals
@@ -20,7 +21,6 @@ from baton_git.core.errors import InvalidArgument
 from baton_git.verbs.checks import verify
 from baton_git.verbs.consent import approve_check, find_loop_with_check, list_waiting_checks, revoke_check
 from baton_git.verbs.hooks import verify_due
-from baton_git.verbs.rollback import rollback_record
 from baton_git.verbs.session_end import end_session
 from baton_git.verbs.session_start import begin_session
 from baton_git.verbs.trust import distrust_remote, trust_remote

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from going_back import rollback_session, undo_revision
 from machines import REF, Machine, settled
 
 from baton_git.core.layout import path_of
@@ -18,7 +19,6 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif.records.identity import Identity
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.patterns import record_pattern
-from baton_git.verbs.rollback import rollback_session, undo_revision
 
 FOLLOW_UP = path_of(Key("follow_up", "FU-1"))
 PATTERN = path_of(Key("pattern", "PAT-1"))

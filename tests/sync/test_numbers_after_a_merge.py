@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from going_back import rollback_session, rollback_to, undo_revision
 from machines import REF, Machine
 
 from baton_git.core.errors import Ambiguous, NotFound
 from baton_git.core.names import Oid
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.verbs.history import Filter, compare, read_commit, read_log
-from baton_git.verbs.rollback import rollback_session, rollback_to, undo_revision
 
 Pair = tuple[Machine, Machine]
 

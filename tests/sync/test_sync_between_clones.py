@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from going_back import undo_revision
 from machines import INCOMING, REF, SEEN, Machine, loop, settled
 
 from baton_git.core.errors import Busy, InvalidArgument, NotAllowed, NotFound, Unsettled
@@ -19,7 +20,6 @@ from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import synchronise
 from baton_git.verbs.auto_sync import sync_at_end, sync_at_start
 from baton_git.verbs.namespace_status import read_status
-from baton_git.verbs.rollback import undo_revision
 from baton_git.verbs.session_start import begin_session
 from baton_git.verbs.sync import describe_sync
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import going_back
 import pytest
 from machines import Machine, settled
 
@@ -13,7 +14,6 @@ from baton_git.core.records.base import parse
 from baton_git.core.state import Key, State
 from baton_git.namespace.ingest.rejections import find_refusals
 from baton_git.systems.paif.records.identity import Identity
-from baton_git.verbs import rollback
 
 Pair = tuple[Machine, Machine]
 ME = {"purpose": {"statement": "care for the parser"}}
@@ -77,12 +77,12 @@ def test_going_back_keeps_it_and_takes_the_rest_back(ada: Machine) -> None:
     put(ada, mutable={"state": {"accumulated_experience": 1}})
     put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 1}})
     put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 2}})
-    rollback.rollback_to(ada.ws, ada.clock(), "~2")
+    going_back.rollback_to(ada.ws, ada.clock(), "~2")
     assert (purpose(ada), identity(ada).mutable.state.accumulated_experience) == (ME["purpose"]["statement"], 1)
-    rollback.rollback_to(ada.ws, ada.clock(), "1")
+    going_back.rollback_to(ada.ws, ada.clock(), "1")
     assert purpose(ada) == ME["purpose"]["statement"]
-    rollback.rollback_record(ada.ws, ada.clock(), "zero", "2")
-    rollback.undo_revision(ada.ws, ada.clock(), "3")
+    going_back.rollback_record(ada.ws, ada.clock(), "zero", "2")
+    going_back.undo_revision(ada.ws, ada.clock(), "3")
     assert purpose(ada) == ME["purpose"]["statement"]
     assert not ada.git("fsck", "--strict", "--no-dangling")
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from going_back import rollback_record, rollback_to
 from machines import REF, Machine, settled
 
 from baton_git.checks.approvals import Approvals
@@ -28,7 +29,6 @@ from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.workspace import Vouched
 from baton_git.verbs.decisions import supersede_decision
 from baton_git.verbs.patterns import dismiss_pattern
-from baton_git.verbs.rollback import rollback_record, rollback_to
 
 Pair = tuple[Machine, Machine]
 PATTERN, RULE = Key("pattern", "PAT-1"), Key("rule", "PAT-1")

@@ -19,8 +19,3 @@ def told(written: WriteResult) -> dict[str, Any]:
         "changes": [one.as_data() for one in written.changes],
         "redactions": [{"record": str(key), "path": one.path, "kind": one.kind} for key, one in written.redactions],
     }
-
-
-def went_back(written: WriteResult) -> dict[str, Any]:
-    """The version that a rollback or an undo made, and what that changed."""
-    return {**place(written.revision), "changes": [one.as_data() for one in written.changes]}
