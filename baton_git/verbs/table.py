@@ -29,6 +29,7 @@ MODULES = {
     "sessions": "systems.paif.checkpoint_verbs",
     "handoff": "systems.gobby.handoff_verbs",
     "session": "systems.ecc.snapshot_verbs",
+    "identity": "systems.paif.identity_verbs",
     "handover": "systems.kairos.handover_verbs",
     "conflicts": "verbs.conflicts",
     "resolve": "verbs.conflicts",

@@ -1,4 +1,4 @@
-"""`baton identity`: init, show, check."""
+"""`baton identity check`, and what the command line adds to the verbs of identities."""
 
 from __future__ import annotations
 
@@ -8,81 +8,23 @@ from typing import Any
 
 import click
 
-from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, StoreError
+from baton_git.core.errors import BatonError, Fault, InvalidDocument, StoreError
+from baton_git.core.records.base import parse
 from baton_git.interfaces.cli.app import App, command, flat, group, read_text
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN, failed
-from baton_git.interfaces.context.paif import agent_of
-from baton_git.systems.paif.identities import Held, check_text, check_words, init_identity, show_identity
-
-TEXTS = {
-    "purpose": ("purpose", "statement"), "value": ("values", "primary"), "tone": ("voice", "tone"),
-    "created_by": ("origin", "created_by"), "genesis": ("origin", "genesis_event"),
-    "parent_agent": ("lineage", "parent_agent"), "custodian": ("lineage", "human_custodian"),
-}  # fmt: skip
-LISTS = {
-    "domain": ("purpose", "domains"), "constraint": ("purpose", "constraints"), "secondary": ("values", "secondary"),
-    "never": ("values", "non_negotiables"), "quirk": ("voice", "quirks"), "taboo": ("voice", "taboo_phrases"),
-}  # fmt: skip
-"""By option, the part of the identity and its field."""
+from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
+from baton_git.interfaces.context.paif import agent_of, fill_agent
+from baton_git.systems.paif.identities import Held, check_text, check_words
+from baton_git.systems.paif.identity_verbs import ShownIdentity
+from baton_git.systems.paif.records.identity import Identity
+from baton_git.verbs.table import verbs_of
 
 
-@command("init", short_help="Set, once and for all, who an agent is.")
-@click.option(
-    "--file", "-f", "file", metavar="FILE", help="PAIF's identity as YAML, JSON or TOML; - reads standard input."
-)
-@click.option("--purpose", metavar="TEXT", help="What the agent is for.")
-@click.option("--domain", metavar="TEXT", multiple=True, help="Where it works; may be given again.")
-@click.option("--constraint", metavar="TEXT", multiple=True, help="What it keeps to; may be given again.")
-@click.option("--value", metavar="TEXT", help="What matters most to it.")
-@click.option("--secondary", metavar="TEXT", multiple=True, help="A further value; may be given again.")
-@click.option("--never", metavar="TEXT", multiple=True, help="What it never gives up; may be given again.")
-@click.option("--tone", metavar="TEXT", help="How it speaks.")
-@click.option("--quirk", metavar="TEXT", multiple=True, help="What is typical of it; may be given again.")
-@click.option("--taboo", metavar="PHRASE", multiple=True, help="What it never says, instead of PAIF's own list.")
-@click.option("--created-by", metavar="WHO", help="human:NAME or agent:NAME.")
-@click.option("--genesis", metavar="TEXT", help="What it was created for or at.")
-@click.option("--parent-agent", metavar="NAME", help="The agent that it was made from.")
-@click.option("--custodian", metavar="NAME", help="The person who answers for it.")
-def init(app: App, file: str | None, **given: Any) -> None:
-    """Set, once and for all, who an agent is: nobody can change it afterwards.
-
-    The file has `immutable:` and `mutable:`, as PAIF's identity.yaml, or the immutable part alone; the options count
-    more. Without any taboos the phrases that PAIF documents are taboo.
-
-    \b
-    baton identity init --agent zero --purpose "Keep the memory of the lab" --created-by human:Ada
-    baton identity init --agent zero --file identity.yaml
-    """
-    document = _read(file) if file is not None else {}
-    wanted = {place: given[name] for name, place in TEXTS.items() if given[name] is not None}
-    wanted |= {place: list(given[name]) for name, place in LISTS.items() if given[name]}
-    if file is None and not wanted:
-        raise click.UsageError("say who the agent is: --purpose TEXT, or --file FILE")
-    _check_said(given)
-    agent = agent_of(app)
-    with app.workspace() as ws:
-        app.made(init_identity(ws, app.now, agent, _with(document, wanted), where=file or ""))
-
-
-def _check_said(given: dict[str, Any]) -> None:
-    """Raises InvalidArgument for an option that says nothing: what is immutable could not be mended."""
-    for name, value in given.items():
-        texts = [value] if isinstance(value, str) else value or ()
-        if any(not text.strip() for text in texts):
-            raise InvalidArgument(f"--{name.replace('_', '-')} says nothing", hint="leave it out, or say something")
-
-
-def _with(document: dict[str, Any], wanted: dict[tuple[str, str], Any]) -> dict[str, Any]:
-    """The document with what the options say, in its immutable part."""
-    inside = document.get("immutable", {}) if "immutable" in document else document
-    if not wanted or not isinstance(inside, dict):
-        return document
-    parts = dict(inside)
-    for (part, field), value in wanted.items():
-        before = parts.get(part, {})
-        if isinstance(before, dict):
-            parts[part] = {**before, field: value}
-    return {**document, "immutable": parts} if "immutable" in document else parts
+def _fill_identity(app: App, values: Values) -> Values:
+    """Take the identity from the file, where one is named."""
+    file = values.get("file")
+    filled = fill_agent(app, values)
+    return filled if file is None else {**filled, "document": _read(file), "source": file}
 
 
 def _read(file: str) -> dict[str, Any]:
@@ -116,24 +58,18 @@ def _loaders() -> dict[str, Any]:
     }
 
 
-@command("show", short_help="Print who an agent is.")
-def show(app: App) -> None:
-    """Print who an agent is, and how it has grown.
+def _render_shown(app: App, result: ShownIdentity) -> None:
+    """Print an identity as lines, or as JSON."""
+    data = result.as_data()
+    app.answer(data, "" if app.json else "\n".join(_describe(data)))
 
-    \b
-    baton identity show --agent zero
-    baton identity show --agent zero --json | jq .immutable.purpose
-    """
-    agent = agent_of(app)
-    with app.workspace() as ws:
-        identity = show_identity(ws, agent)
-    if app.json:
-        app.answer({"agent": agent, **identity.model_dump(mode="json", exclude={"id"})}, "")
-        return
+
+def _describe(data: dict[str, Any]) -> list[str]:
     from baton_git.systems.paif import restore_text
 
+    identity = parse(Identity, {"id": data["agent"], **{name: data[name] for name in data if name != "agent"}})
     state = identity.mutable.state
-    lines = [agent]
+    lines = [identity.id]
     for part in restore_text.list_sections(identity, None):
         lines += [f"{part.title}:", *(f"  {line}" for line in part.lines)] if part.lines else []
     if identity.immutable is None:
@@ -142,7 +78,7 @@ def show(app: App) -> None:
     lines.append(f"restored {state.accumulated_experience} times{last}")
     counts = state.drift_checks
     lines.append(f"drift checks since the last checkpoint: {counts.passed} passed, {counts.failed} failed")
-    app.answer(None, "\n".join(lines))
+    return lines
 
 
 @command("check", short_help="Hold a text against an agent's identity.")
@@ -197,4 +133,16 @@ def _told(app: App, agent: str | None, held: Held) -> int | None:
     return FAILED if drift else None
 
 
-COMMANDS = {"identity": group("identity", "Who an agent is, and whether it still speaks so.", [init, show, check])}
+FILE = click.option(
+    "--file", "-f", metavar="FILE", help="PAIF's identity as YAML, JSON or TOML; - reads standard input."
+)
+ADDITIONS = {
+    "identity init": Addition(
+        [FILE], fill=_fill_identity,
+        about="The file has `immutable:` and `mutable:`, as PAIF's identity.yaml, or the immutable part alone; the "
+        "options count more.",
+    ),
+    "identity show": Addition(fill=fill_agent, render=_render_shown),
+}  # fmt: skip
+DERIVED = [verb_command(verb, ADDITIONS[name]) for name, verb in verbs_of("identity").items()]
+COMMANDS = {"identity": group("identity", "Who an agent is, and whether it still speaks so.", [*DERIVED, check])}

@@ -68,5 +68,8 @@ def fill_checkpoint(call: Call, fields: dict[str, Any]) -> dict[str, Any]:
 FILLS: Mapping[str, Callable[[Call, dict[str, Any]], dict[str, Any]]] = {
     "checkpoint": fill_checkpoint,
     "restore": fill_agent,
+    "sessions": fill_agent,
+    "identity init": fill_agent,
+    "identity show": fill_agent,
 }
 """By verb, what completes its fields from the settings."""

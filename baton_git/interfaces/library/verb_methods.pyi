@@ -21,6 +21,7 @@ from baton_git.systems.kairos.handover_verbs import SteppedHandover
 from baton_git.systems.paif.checkpoint_verbs import AgentSessions
 from baton_git.systems.paif.checkpoint_verbs import RestoredAgent
 from baton_git.systems.paif.checkpoint_verbs import SavedCheckpoint
+from baton_git.systems.paif.identity_verbs import ShownIdentity
 from baton_git.verbs.checks import CheckResults
 from baton_git.verbs.conflicts import ConflictList
 from baton_git.verbs.conflicts import SettledConflict
@@ -147,6 +148,26 @@ class VerbMethods:
         *,
         namespace: str | None = None,
     ) -> InitResult: ...
+    def init_agent_identity(
+        self,
+        *,
+        agent: str | None = None,
+        purpose: str | None = None,
+        domain: list[str] = ...,
+        constraint: list[str] = ...,
+        value: str | None = None,
+        secondary: list[str] = ...,
+        never: list[str] = ...,
+        tone: str | None = None,
+        quirk: list[str] = ...,
+        taboo: list[str] = ...,
+        created_by: str | None = None,
+        genesis: str | None = None,
+        parent_agent: str | None = None,
+        custodian: str | None = None,
+        document: dict[str, Any] | None = None,
+        source: str = "",
+    ) -> Changed: ...
     def list_agent_sessions(
         self,
         *,
@@ -277,6 +298,11 @@ class VerbMethods:
         self,
         revision: str = "~0",
     ) -> CommitResult: ...
+    def show_agent_identity(
+        self,
+        *,
+        agent: str | None = None,
+    ) -> ShownIdentity: ...
     def show_handoff(
         self,
         id: str | None = None,

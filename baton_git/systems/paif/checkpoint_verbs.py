@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from baton_git.core.brief import BUDGET, MIN_BUDGET
-from baton_git.core.errors import Corrupt, InvalidArgument
+from baton_git.core.errors import Corrupt
 from baton_git.core.verb import ADDS, READS, Input, Option, Tool, verb
 from baton_git.namespace.results import (
     AtRevision,
@@ -26,6 +26,7 @@ from baton_git.systems.paif.checkpoints import (
     INTERVAL_MINUTES,
     SessionOf,
     agent_sessions,
+    check_agent,
     look,
     restore,
     save_checkpoint,
@@ -149,7 +150,7 @@ def save_agent_checkpoint(ws: Workspace, now: datetime, asked: SaveCheckpoint) -
     """
     options = {body: value for name, body in BODY_FIELDS.items() if (value := getattr(asked, name)) not in (None, [])}
     saved = save_checkpoint(
-        ws, now, _check_agent(asked.agent), asked.more, options=options, periodic=asked.periodic,
+        ws, now, check_agent(asked.agent), asked.more, options=options, periodic=asked.periodic,
         interval_minutes=asked.interval_minutes, where=asked.source,
     )  # fmt: skip
     result = SavedCheckpoint.of(saved.written, id=saved.id, saved=saved.id is not None and not saved.known)
@@ -178,7 +179,7 @@ def restore_agent(ws: Workspace, now: datetime, asked: RestoreAgent) -> Restored
         InvalidArgument: no agent is named.
         NotFound: the agent has no identity and no checkpoint.
     """
-    agent = _check_agent(asked.agent)
+    agent = check_agent(asked.agent)
     restored = look(ws, now, agent) if asked.look else restore(ws, now, agent)
     checkpoint, state, error = restored.checkpoint, restored.identity.mutable.state, restored.unrecorded
     text = restore_text.make_restore_brief(restored.identity, checkpoint, now, fresh_mark(), asked.budget)
@@ -231,9 +232,3 @@ def describe_session(session: SessionOf) -> dict[str, Any]:
         "pending_items": list(context.pending_items),
         "checkpoints": list(session.ids),
     }
-
-
-def _check_agent(agent: str | None) -> str:
-    if agent is None:
-        raise InvalidArgument("no agent is named", hint="name the agent that is meant")
-    return agent

@@ -84,6 +84,13 @@ def agent_at_work(ws: Workspace, config: PaifConfig, asked: str | None = None) -
     return asked or config.agent_id or ws.actor.agent
 
 
+def check_agent(agent: str | None) -> str:
+    """Return the agent that is meant. Raises InvalidArgument where none is named."""
+    if agent is None:
+        raise InvalidArgument("no agent is named", hint="name the agent that is meant")
+    return agent
+
+
 def check_known(state: State, agent: str) -> None:
     """Raises NotFound for an agent without an identity and without a checkpoint."""
     if not checkpoint_store.is_known(state, agent):
