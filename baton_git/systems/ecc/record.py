@@ -19,7 +19,7 @@ Counts = dict[Id, Whole]
 
 
 def _check_number(value: Any) -> int | float:
-    """The number itself; a union of two types would tell one mistake as two."""
+    """Return the number; a union of two types would report one mistake twice."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     raise ValueError("should be a number or null")
@@ -29,7 +29,7 @@ Number = Annotated[int | float, PlainValidator(_check_number), WithJsonSchema({"
 
 
 def explain_extra_field(fault: Fault, schema: str = SCHEMA_VERSION) -> Fault:
-    """The fault; of a field too many it says what it is no field of."""
+    """Return the fault; for an unknown field, say which format does not have it."""
     is_extra = fault.message.startswith("extra inputs are not permitted")
     return fault._replace(message=f"is no field of {schema}") if is_extra else fault
 

@@ -26,7 +26,7 @@ from baton_git.systems.imported import UnusableEntry
 SCHEMA_VERSION = "ecc.session.recording.v1"
 
 MAX_FILES = 10_000
-"""Recordings that a folder may have."""
+"""The most recordings of a folder."""
 
 
 def _check_time(text: str) -> str:
@@ -78,7 +78,7 @@ class Recording(Part):
 
 
 def parse_recording(text: bytes, *, where: str = "") -> Recording:
-    """Raises InvalidDocument, with each fault and its place, when it is no recording."""
+    """Parse a recording. Raises InvalidDocument with each fault and its path."""
     data = json.loads(text, where=where)
     if not isinstance(data, dict):
         raise InvalidDocument([Fault("", "a recording is an object, and this is not one")], where=where)
@@ -89,13 +89,13 @@ def parse_recording(text: bytes, *, where: str = "") -> Recording:
 
 
 def _explain_fault(fault: Fault) -> Fault:
-    """The fault; of a field too many it says what it is no field of."""
+    """Return the fault; for an unknown field, say which format does not have it."""
     is_in_snapshot = fault.path.startswith("latest.") or ".snapshot." in fault.path
     return explain_extra_field(fault, "ecc.session.v1" if is_in_snapshot else SCHEMA_VERSION)
 
 
 def read_recordings(path: Path) -> list[Recording | UnusableEntry]:
-    """The recording that a file is, or all that are in a folder, by their paths.
+    """Read one recording file, or all in a folder, sorted by path.
 
     Raises:
         NotFound: nothing is there, or no recording.
@@ -121,12 +121,12 @@ def _read_recording(path: Path) -> Recording | UnusableEntry:
 
 
 def read_existing(path: Path) -> Recording | UnusableEntry | None:
-    """The recording that stands at `path`, or why it is none; None when nothing is there."""
+    """Read the recording at `path`, or why it is not one; None if nothing is there."""
     return _read_recording(path) if os.path.lexists(path) else None
 
 
 def encode_recording(recording: Recording) -> bytes:
-    """The file, byte for byte as ECC writes it.
+    """Encode a recording byte for byte as ECC writes it.
 
     Raises:
         LimitExceeded: it could not be read again.
@@ -137,7 +137,7 @@ def encode_recording(recording: Recording) -> bytes:
 
 
 def make_recording_path(adapter: str, session: str) -> Path:
-    """Where ECC keeps the recording of a session, below its folder.
+    """Return the path of a session's recording, relative to ECC's folder.
 
     Raises:
         InvalidArgument: the name would lead out of the folder, or is too long.

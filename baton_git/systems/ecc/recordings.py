@@ -1,4 +1,4 @@
-"""ECC's recording files: each body becomes a version, and the versions a file again."""
+"""Import ECC's recording files, one revision for each body, and export them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from baton_git.systems.ecc.snapshots import cleaned, find, latest, made, trimmed
 from baton_git.systems.imported import UnusableEntry
 
 _ATTEMPTS = 20
-"""How often a take-over begins anew when others write meanwhile."""
+"""How often an import starts again when others write meanwhile."""
 
 
 class ImportedRecording(NamedTuple):
-    """What came of one recording: how many bodies are new, or why it could not be taken over.
+    """The import of one recording: how many bodies are new, or why it could not be imported.
 
     `version` is None when nothing was written. It is there with nothing added when what the recording has as its
     latest stands again. `checked_out_at` is a work tree that has the branch checked out.
@@ -48,7 +48,7 @@ class ImportedRecording(NamedTuple):
 
 
 def import_ecc(ws: Workspace, now: datetime, path: Path) -> list[ImportedRecording]:
-    """Takes over a recording file of ECC, or all in a folder: each body becomes a version, in the order of the file.
+    """Import a recording file of ECC, or all in a folder: each body becomes a revision, in the order of the file.
 
     What is known already is not written again. What the file has as its latest stands afterwards, unless the branch
     has something that the file lacks and that is newer.
@@ -56,7 +56,7 @@ def import_ecc(ws: Workspace, now: datetime, path: Path) -> list[ImportedRecordi
     Raises:
         NotFound: nothing there.
         InvalidDocument: the one file that was named is no recording.
-        Busy, WriteFailed: nothing more can be written now; what was taken over before stays.
+        Busy, WriteFailed: nothing more can be written now; earlier imports stay.
     """
     entries = read_recordings(path)
     return [
@@ -102,7 +102,7 @@ DatedBody = tuple[str, dict[str, Any]]
 
 
 def _clean_bodies(recording: Recording) -> tuple[list[DatedBody], Redactions]:
-    """The bodies of a recording, without secrets; the latest one too, where the history lacks it."""
+    """Return the bodies of a recording, redacted; the latest one too, if the history lacks it."""
     bodies = [(body.recordedAt, body.snapshot) for body in recording.history]
     if not bodies or not alike(bodies[-1][1].as_data(), recording.latest.as_data()):
         bodies.append((recording.updatedAt, recording.latest))
@@ -112,8 +112,8 @@ def _clean_bodies(recording: Recording) -> tuple[list[DatedBody], Redactions]:
 
 
 def _find_new_bodies(given: Sequence[DatedBody], known: Sequence[Body]) -> list[DatedBody]:
-    """The bodies that the branch never had at their time, in the order of the file, without those that repeat another:
-    the one before it in the file, or the one that the branch had at that time.
+    """Find the bodies that the branch lacks, in the order of the file, without repetitions of the body before, in the
+    file or on the branch.
     """
     there = [(body.recorded_at, body.snapshot.as_data()) for body in known]
     new = []
@@ -128,7 +128,7 @@ def _find_new_bodies(given: Sequence[DatedBody], known: Sequence[Body]) -> list[
 def _plan_steps(
     current: Snapshot | None, new: Sequence[DatedBody], given: Sequence[DatedBody], recording: Recording
 ) -> list[Snapshot]:
-    """The record as it will be, version by version: at the end either the file's latest, or what stands now."""
+    """Plan the record's revisions; the last one is the file's latest body, or the current record."""
     created = min([recording.createdAt, *([current.created_at] if current else [])], key=moment_of)
     steps = [made(data, at, created) for at, data in new]
     if current is not None and not _is_continued(given, current):
@@ -143,15 +143,15 @@ def _plan_steps(
 
 
 def _is_continued(given: Sequence[DatedBody], current: Snapshot) -> bool:
-    """Whether the file is newer than what stands: it has that too, or something that was recorded later."""
+    """Return whether the file has the current body, or a later one."""
     has_it = any(at == current.recorded_at and alike(data, current.snapshot.as_data()) for at, data in given)
     return has_it or max(moment_of(at) for at, _ in given) > moment_of(current.recorded_at)
 
 
 def _commit_steps(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Sequence[Snapshot]) -> bool:
-    """Puts one commit for each step on the tip, all at once; False when somebody else was faster.
+    """Commit each step on the tip, with one ref move; return False if the tip has changed.
 
-    With the last one, snapshots beyond those that are kept go to the archive.
+    The last commit archives the snapshots beyond those that are kept.
     """
     draft = ws.branch.store.draft()
     state, commit, tree, revision = tip.state, tip.commit, tip.tree, tip.number
@@ -171,7 +171,7 @@ def _commit_steps(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Seque
 
 
 class RefusedExport(NamedTuple):
-    """A session whose recording was not written, and why."""
+    """A session whose recording was not exported, and why."""
 
     id: str
     why: str
@@ -179,7 +179,7 @@ class RefusedExport(NamedTuple):
 
 
 class ExportedRecordings(NamedTuple):
-    """The files that were written, and what was not."""
+    """The exported files, and the refused sessions."""
 
     written: list[Path]
     refused: list[RefusedExport]
@@ -189,12 +189,12 @@ _IN_THE_WAY = "import it first (baton import ecc FILE), or write over it with --
 
 
 def export_ecc(ws: Workspace, folder: Path, text: str | None = None, *, force: bool = False) -> ExportedRecordings:
-    """Writes the recording of one session (named as in `find`), or of all, as ECC keeps them.
+    """Export the recording of one session (named as in `find`), or of all, as ECC keeps them.
 
-    A file that is there is written over only when the branch has every body in it.
+    An existing file is replaced only if the branch has all its bodies.
 
     Args:
-        force: whether a file is written over whatever it holds.
+        force: whether to replace files in any case.
 
     Raises:
         NotFound: nothing was recorded.
@@ -221,7 +221,7 @@ def export_ecc(ws: Workspace, folder: Path, text: str | None = None, *, force: b
 
 
 def _separate_files(ids: Sequence[str]) -> tuple[list[str], list[RefusedExport]]:
-    """The sessions that have a file of their own, and those that do not."""
+    """Separate the sessions with a file of their own from those that would share one."""
     owners: dict[Path, list[str]] = {}
     refused = []
     for id_ in ids:
@@ -237,10 +237,10 @@ def _separate_files(ids: Sequence[str]) -> tuple[list[str], list[RefusedExport]]
 
 
 def _make_recording(ws: Workspace, path: Path, record: Snapshot, *, force: bool) -> Recording:
-    """The recording of a session, unless it would take something away from the file at `path`.
+    """Make the recording of a session.
 
     Raises:
-        NotAllowed: it would.
+        NotAllowed: the file at `path` has bodies that the branch lacks.
     """
     there = None if force else read_existing(path)
     if there is not None:

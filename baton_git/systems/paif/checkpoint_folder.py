@@ -3,7 +3,7 @@
     <agent>/checkpoint-2026-04-04T18-34-00.json      UTC, without milliseconds
     <agent>/checkpoint-2026-04-04T18-34-00_2.json    another one of the same second, which PAIF itself would overwrite
 
-Nothing is read through a link that leads out of the folder, and no file that says something else is written over.
+A link that leads out of the folder is not followed, and a file with another document is never replaced.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_NAME = 240
 
 
 class CheckpointFile(NamedTuple):
-    """One checkpoint as its file has it. `agent` is the one that its folder, or the caller, says."""
+    """One checkpoint file. `agent` comes from its folder or the caller."""
 
     agent: str | None
     document: dict[str, Any]
@@ -37,14 +37,14 @@ class CheckpointFile(NamedTuple):
 
 
 class UnusableCheckpoint(NamedTuple):
-    """A file that was there but could not be taken."""
+    """A file that is not a usable checkpoint."""
 
     where: str
     why: str
 
 
 class OutgoingCheckpoint(NamedTuple):
-    """One checkpoint on its way out. `file`: the name it once came under."""
+    """One checkpoint to export. `file` is the name of the file it was imported from."""
 
     agent: str
     document: dict[str, Any]
@@ -53,10 +53,10 @@ class OutgoingCheckpoint(NamedTuple):
 
 
 def read_checkpoints(path: Path, agent: str | None = None) -> list[CheckpointFile | UnusableCheckpoint]:
-    """The checkpoints at `path`: a folder of agents, the folder of one agent, or one file; by agent and name.
+    """Read the checkpoints at `path`: a folder of agents, the folder of one agent, or one file; by agent and name.
 
     Args:
-        agent: only those of this one; a folder with files in it is taken to be that agent's, whatever its name.
+        agent: only those of this agent; a folder with files is taken to be that agent's, whatever its name.
 
     Raises:
         NotFound: there is nothing, or no folder of that agent.
@@ -75,7 +75,7 @@ def read_checkpoints(path: Path, agent: str | None = None) -> list[CheckpointFil
 
 
 def _find_agent(path: Path) -> str | None:
-    """The agent that the place of a single file names: `checkpoints/<agent>/<file>`."""
+    """Find the agent of a single file by its path: `checkpoints/<agent>/<file>`."""
     folder = Path(os.path.realpath(path)).parent
     return folder.name if folder.parent.name == _FOLDER else None
 
@@ -86,7 +86,7 @@ def _list_folder(folder: Path) -> list[Path]:
 
 
 def _list_files(folder: Path) -> Iterator[Path]:
-    """The JSON files of a folder; hidden ones, and what is a folder, are none."""
+    """List the JSON files of a folder, without hidden ones."""
     for path in _list_folder(folder):
         if path.name.endswith(_SUFFIX) and not path.name.startswith(".") and not path.is_dir():
             yield path
@@ -136,10 +136,10 @@ def _parse_file(path: Path) -> dict[str, Any]:
 
 
 def write_checkpoints(folder: Path, leaving: list[OutgoingCheckpoint], *, one_agent: bool = False) -> list[Path]:
-    """Writes the checkpoints as PAIF keeps them, and gives their paths; those that are there already are left alone.
+    """Write the checkpoints as PAIF keeps them, and return their paths; existing ones are left alone.
 
     Args:
-        one_agent: whether `folder` is that of the one agent, and not the folder of all.
+        one_agent: whether `folder` is the folder of one agent, and not of all.
 
     Raises:
         InvalidName: an agent whose name can be no folder's.
@@ -171,7 +171,7 @@ def _check_place(place: Path, folder: Path) -> None:
 
 
 def _choose_path(folder: Path, checkpoint: OutgoingCheckpoint, taken: set[tuple[str, str]]) -> tuple[Path, bool]:
-    """The first file name that is free, or whose file says the same already; and whether it does."""
+    """Choose the first file name that is free or has the same document, and return whether it has."""
     for name in _list_names(checkpoint):
         path = folder / name
         if (checkpoint.agent.casefold(), name.casefold()) in taken:
@@ -194,14 +194,14 @@ def _list_names(checkpoint: OutgoingCheckpoint) -> Iterator[str]:
 
 
 def _find_own_name(checkpoint: OutgoingCheckpoint) -> str | None:
-    """The name that a checkpoint came under, if it can be one: what a record says may come from anybody."""
+    """Find the name that a checkpoint was imported under, if it is a valid one: a record may say anything."""
     name = checkpoint.file or ""
     fits = name.endswith(_SUFFIX) and name.isprintable() and len(name.encode()) <= _MAX_NAME
     return name if fits and not name.startswith(".") and "/" not in name else None
 
 
 def _holds_document(path: Path, document: dict[str, Any]) -> bool:
-    """Whether the file at `path` holds this document; what cannot be read holds something else."""
+    """Return whether the file at `path` holds this document; an unreadable file does not."""
     try:
         return path.is_file() and alike(_parse_file(path), document)
     except BatonError:

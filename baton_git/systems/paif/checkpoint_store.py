@@ -1,4 +1,4 @@
-"""Where the checkpoints of an agent stand in a state: their ids, their order, and how many stay at hand.
+"""The checkpoints of an agent in a state: their ids, their order, and how many stay live.
 
 <agent>/2026-04-04t18-34-00.123z-<session>       the point in time is that of `metadata.ended_at`, in UTC
 <agent>/2026-04-04t18-34-00.123z-<session>.2     another one of the same moment and session
@@ -23,16 +23,16 @@ from baton_git.systems.paif.records.checkpoint import Checkpoint
 from baton_git.systems.paif.records.identity import Identity
 
 KEPT = 50
-"""How many checkpoints of an agent stay live, the newest ones; the others are in the archive."""
+"""How many checkpoints of an agent stay live, the newest ones; the others are archived."""
 AHEAD = timedelta(minutes=5)
-"""How far the clock that made a checkpoint may be ahead of ours."""
+"""How far the clock of a checkpoint may be ahead of ours."""
 _ROOM = 190
 """Bytes of a file name that an id may take, so that `.2` has room."""
 _ROOM_OF_AGENT = 140
 
 
 def parse_agent(text: str) -> str:
-    """The id of an agent, checked.
+    """Parse the id of an agent.
 
     Raises:
         InvalidName: it cannot be one, or is too long for the names of its files.
@@ -45,25 +45,25 @@ def parse_agent(text: str) -> str:
 
 
 def list_agents(state: State) -> list[str]:
-    """The agents that have a checkpoint, live or archived."""
+    """List the agents with a checkpoint, live or archived."""
     ids = state.ids(Checkpoint.kind) | state.ids(Checkpoint.kind, archived=True)
     return sorted({id_.partition("/")[0] for id_ in ids})
 
 
 def is_known(state: State, agent: str) -> bool:
-    """Whether the agent has an identity or a checkpoint, even one that cannot be read."""
+    """Return whether the agent has an identity or a checkpoint, even an unreadable one."""
     return agent in state.ids(Identity.kind) or agent in list_agents(state)
 
 
 def list_live(state: State, agent: str) -> list[Checkpoint]:
-    """The live readable checkpoints of an agent, the newest first."""
+    """List the live readable checkpoints of an agent, newest first."""
     return _sort_newest_first(
         entry for entry in _list_entries(state, agent, archived=False) if isinstance(entry, Checkpoint)
     )
 
 
 def list_all(state: State, agent: str) -> list[Checkpoint]:
-    """All readable checkpoints of an agent, those in the archive too, the newest first."""
+    """List all readable checkpoints of an agent, archived ones too, newest first."""
     closed = (_open_archived(entry) for entry in _list_entries(state, agent, archived=True))
     return _sort_newest_first(
         [*list_live(state, agent), *(checkpoint for checkpoint in closed if checkpoint is not None)]
@@ -71,10 +71,10 @@ def list_all(state: State, agent: str) -> list[Checkpoint]:
 
 
 def find_newest(state: State, agent: str, now: datetime, session: str | None = None) -> Checkpoint | None:
-    """The newest checkpoint of an agent; one that is more than `AHEAD` in the future only where there is no other.
+    """Find the newest checkpoint of an agent; one more than `AHEAD` in the future only if there is no other.
 
     Args:
-        session: only those of this one.
+        session: only checkpoints of this session.
     """
     future: Checkpoint | None = None
     for checkpoints in (list_live(state, agent), list_all(state, agent)):
@@ -91,7 +91,7 @@ def _is_ahead(checkpoint: Checkpoint, now: datetime) -> bool:
 
 
 def list_unreadable(state: State, agent: str) -> list[Unreadable]:
-    """Live checkpoints of the agent that cannot be read."""
+    """List the live checkpoints of the agent that cannot be read."""
     return [entry for entry in _list_entries(state, agent, archived=False) if isinstance(entry, Unreadable)]
 
 
@@ -101,7 +101,7 @@ def _list_entries(state: State, agent: str, *, archived: bool) -> Iterator[Entry
 
 
 def _open_archived(entry: Entry | None) -> Checkpoint | None:
-    """The checkpoint in an entry of the archive; None when it cannot be read."""
+    """Return the checkpoint of an archived entry; None if it cannot be read."""
     with suppress(InvalidDocument):
         return parse(Checkpoint, entry.record) if isinstance(entry, Archived) else None
     return None
@@ -112,7 +112,7 @@ def _sort_newest_first(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
 
 
 def place_checkpoint(state: State, record: Checkpoint) -> tuple[State, str]:
-    """The state with the checkpoint under its id, and that id; the same state when it has that checkpoint."""
+    """Place a checkpoint under its id; return the state, unchanged if it has the checkpoint, and the id."""
     first = _make_id(record)
     for number in count(1):
         id_ = first if number == 1 else f"{first}.{number}"
@@ -138,12 +138,12 @@ def _make_id(record: Checkpoint) -> str:
 
 
 def format_stamp(at: datetime) -> str:
-    """`2026-04-04t18-34-00.123z`."""
+    """Format a time as `2026-04-04t18-34-00.123z`."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds")[:23].replace(":", "-").lower() + "z"
 
 
 def _is_same(stored: Checkpoint, record: Checkpoint) -> bool:
-    """Whether both are one checkpoint; two files of other names, that came from elsewhere, are two all the same."""
+    """Return whether two records are one checkpoint; imported files with different names are two."""
     names = {
         checkpoint.foreign.file
         for checkpoint in (stored, record)
@@ -153,7 +153,7 @@ def _is_same(stored: Checkpoint, record: Checkpoint) -> bool:
 
 
 def trim_checkpoints(state: State, agent: str, now: datetime, *, session: str | None) -> State:
-    """The state in which only the newest `KEPT` checkpoints of an agent are live; those from the future go first."""
+    """Archive all but the newest `KEPT` checkpoints of an agent; those from the future go first."""
     ordered = sorted(list_live(state, agent), key=lambda checkpoint: _is_ahead(checkpoint, now))
     for old in ordered[KEPT:]:
         with suppress(InvalidName):  # the folder can have ids, made elsewhere, that are too long for the archive

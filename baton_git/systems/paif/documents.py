@@ -1,4 +1,4 @@
-"""PAIF's checkpoint document ↔ our record.
+"""Convert PAIF's checkpoint document to a record, and back.
 
 A request body is flat (`{"conversation_summary": …, "open_files": […]}`) and its server nests it; a stored file is
 nested (`{"metadata": {…}, "context": {…}, …}`), and may stand in a `session_checkpoint`. All three are understood.
@@ -35,11 +35,11 @@ SECTIONS: Mapping[str, type[Part]] = {
 }
 _SECTION_OF = {field: name for name, model in SECTIONS.items() for field in model.model_fields}
 _OURS = ("id", "foreign")
-"""Fields of the record that are none of the document."""
+"""Fields of the record that the document does not have."""
 
 
 def nest_sections(body: Table, *, where: str = "") -> dict[str, Any]:
-    """The sections that a body says, whichever of the three forms it has. Unknown fields stay where they are.
+    """Nest the fields of a body, in any of the three forms, in their sections. Unknown fields stay where they are.
 
     Raises:
         InvalidDocument: a section is no table.
@@ -61,7 +61,7 @@ def _check_table(name: str, value: Any, where: str) -> Table:
 
 
 def overlay_document(document: Table, changes: Table) -> dict[str, Any]:
-    """`document` with what `other` says; within the sections field by field."""
+    """Overlay a document with changes, field by field within the sections."""
     both = {**document, **changes}
     return both | {
         name: {**document[name], **changes[name]} for name in SECTIONS if name in document and name in changes
@@ -69,7 +69,7 @@ def overlay_document(document: Table, changes: Table) -> dict[str, Any]:
 
 
 def has_content(document: Table) -> bool:
-    """Whether there is anything worth keeping, beyond whose checkpoint it is and when it was made."""
+    """Return whether a document has any content besides its metadata."""
     return any(_has_value(value) for name, value in document.items() if name != "metadata")
 
 
@@ -78,7 +78,7 @@ def _has_value(value: Any) -> bool:
 
 
 def carry_over(checkpoint: Checkpoint, now: datetime) -> dict[str, Any]:
-    """What the next checkpoint of the same session begins with: all but what is counted or learned once."""
+    """Return what the session's next checkpoint starts with: all but counts and what is learned once."""
     metadata = checkpoint.metadata
     began = {"started_at": metadata.started_at} if parse_time(metadata.started_at) <= now else {}
     kept = {name: getattr(checkpoint, name).as_data() for name in ("context", "recent_memories", "working_memory")}
@@ -96,12 +96,12 @@ def complete_checkpoint(
     focus: str | None,
     where: str = "",
 ) -> Checkpoint:
-    """The record of a new checkpoint, without its final id, and with every documented field filled in.
+    """Make the record of a new checkpoint, without its final id, with every documented field filled in.
 
     Args:
-        session: the one that acts; else that of the document counts, and where there is none, `fresh`.
-        began: when a session began, where that is known; what the document says counts more.
-        focus: what the agent is at, where the document does not say.
+        session: the acting session; else that of the document counts, else `fresh`.
+        began: returns when a session began, if known; the document's start takes precedence.
+        focus: the agent's focus, if the document has none.
 
     Raises:
         InvalidDocument: with one fault for each field that does not fit; `agent_id` is that of another agent, or the
@@ -132,7 +132,7 @@ def complete_checkpoint(
 
 
 def _parse_session(metadata: Table, where: str) -> Any:
-    """The session that a document names, held to what `--session` takes."""
+    """Parse the session that a document names, by the rules of `--session`."""
     named = metadata.get("session_id")
     try:
         return SessionId(named).text if named and isinstance(named, str) else named
@@ -157,10 +157,10 @@ def _measure_duration(metadata: Metadata) -> int:
 
 
 def parse_checkpoint(document: Table, agent: str, *, file: str | None = None, where: str = "") -> Checkpoint:
-    """The record of a whole document as it came, without its final id.
+    """Parse a whole document into a record, without its final id.
 
     Args:
-        file: the name of the file that it came in.
+        file: the name of its file.
 
     Raises:
         InvalidDocument: a field does not fit, or the document is that of another agent.
@@ -177,7 +177,7 @@ def parse_checkpoint(document: Table, agent: str, *, file: str | None = None, wh
 
 
 def to_paif_document(record: Checkpoint) -> dict[str, Any]:
-    """PAIF's document of a record: exactly the one that it was made of."""
+    """Convert a record to PAIF's document: exactly the one that it was made from."""
     foreign = record.foreign
     document = {name: value for name, value in record.as_data().items() if name not in _OURS}
     if foreign is not None:
@@ -186,6 +186,6 @@ def to_paif_document(record: Checkpoint) -> dict[str, Any]:
 
 
 def to_whole_document(record: Checkpoint) -> dict[str, Any]:
-    """PAIF's document with every documented field, those that nobody wrote with their defaults."""
+    """Convert a record to PAIF's document with every documented field, unset ones with their defaults."""
     also = record.foreign.also if record.foreign is not None else {}
     return record.model_dump(mode="json", exclude=set(_OURS)) | also

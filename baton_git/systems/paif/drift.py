@@ -1,7 +1,7 @@
-"""PAIF's "persona gravity": whether a text drifts from who the agent is, by the phrases that it never says.
+"""PAIF's persona drift check: whether a text has phrases that the agent never says.
 
-Categories and phrases are the four that PAIF documents; an identity that has taboos of its own is held against those
-instead. Letter case, the kind of quotes and the width of spaces make no difference; a phrase is made of whole words.
+The default phrases are PAIF's four documented categories; an identity with taboos of its own is checked against those
+instead. Letter case, quote style and the width of spaces are ignored; a phrase matches whole words only.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = {
     "Hedging": ("I think", "maybe", "perhaps"),
 }
 OTHERS = "Taboo phrases"
-"""The category of phrases that stand in no other."""
+"""The category of phrases without another one."""
 
 _QUOTES = {ord(sign): "'" for sign in "‘’‚‛′"} | {ord(sign): '"' for sign in "“”„‟″«»"}
 
 
 class Drift(NamedTuple):
-    """What a text says that the agent never would; empty when it says nothing of the kind."""
+    """The taboo phrases of a text, and their categories; empty if there are none."""
 
     categories: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Drift(NamedTuple):
 
 
 def list_taboos(identity: Identity | None) -> Mapping[str, tuple[str, ...]]:
-    """By category, what the agent never says; PAIF's categories where the identity names nothing."""
+    """List the agent's taboo phrases by category; PAIF's categories if the identity has none."""
     voice = identity.immutable.voice if identity is not None and identity.immutable is not None else None
     if voice is None or not (voice.taboo_categories or voice.taboo_phrases):
         return CATEGORIES
@@ -59,13 +59,13 @@ def list_taboos(identity: Identity | None) -> Mapping[str, tuple[str, ...]]:
 
 
 def _find_category(phrase: str) -> str:
-    """The category in which PAIF lists a phrase."""
+    """Find PAIF's category of a phrase."""
     plain = _normalize(phrase)
     return next((name for name, phrases in CATEGORIES.items() if plain in map(_normalize, phrases)), OTHERS)
 
 
 def check_drift(text: str, identity: Identity | None) -> Drift:
-    """Holds `text` against the identity's taboos; the phrases are given as the identity writes them."""
+    """Check `text` against the identity's taboos; the result has the phrases as the identity writes them."""
     plain = _normalize(text)
     matches = {
         name: [phrase for phrase in phrases if (pattern := _compile_phrase(phrase)) and pattern.search(plain)]
@@ -81,7 +81,7 @@ def _normalize(text: str) -> str:
 
 @cache
 def _compile_phrase(phrase: str) -> re.Pattern[str] | None:
-    """None for a phrase without any word or sign."""
+    """Compile a phrase to a pattern; None for a blank phrase."""
     words = _normalize(phrase).split()
     if not words:
         return None
@@ -91,7 +91,7 @@ def _compile_phrase(phrase: str) -> re.Pattern[str] | None:
 
 
 def make_realignment_prompt(identity: Identity | None) -> str:
-    """PAIF's prompt that brings the agent back to itself; all that the identity says of a thing stands on one line."""
+    """Make PAIF's realignment prompt: one line for each part of the identity."""
     who = (identity.immutable if identity is not None else None) or Immutable()
     lines = [f"PURPOSE: {who.purpose.statement}"] if who.purpose.statement else []
     values = [*list_texts(who.values.primary), *who.values.secondary]
@@ -107,7 +107,7 @@ def _flatten(text: str) -> str:
 
 
 def list_texts(value: Any) -> list[str]:
-    """One text or several, as a list: PAIF leaves open which of them `values.primary` is."""
+    """Return one text or several as a list: PAIF leaves open which of them `values.primary` is."""
     if value is None or value == "":
         return []
     if isinstance(value, str) or not isinstance(value, Iterable):

@@ -1,4 +1,4 @@
-"""Take over PAIF's checkpoint folders, and write them."""
+"""Import PAIF's checkpoint folders, and export them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ NOTHING = "give a folder `checkpoints`, the folder of one agent in it, or a file
 
 
 class CheckpointDraft(NamedTuple):
-    """A checkpoint that fits, without secrets, and without its final id."""
+    """A valid, redacted checkpoint without its final id."""
 
     record: Checkpoint
     redactions: tuple[Redaction, ...]
 
 
 class ImportedPaif(NamedTuple):
-    """What came of the files: how many were new, how many known, and which could not be taken over."""
+    """The result of an import: how many checkpoints were new or known, and which were refused."""
 
     written: WriteResult
     new: int
@@ -40,7 +40,7 @@ class ImportedPaif(NamedTuple):
 
 
 def import_paif(ws: Workspace, now: datetime, path: Path, *, agent: str | None = None) -> ImportedPaif:
-    """Takes over the checkpoints of a folder or a file as they are, in one commit; what is here stays.
+    """Import the checkpoints of a folder or a file as they are, in one commit; existing ones stay.
 
     Raises:
         NotFound: there is nothing, or nothing of that agent.
@@ -69,7 +69,7 @@ def import_paif(ws: Workspace, now: datetime, path: Path, *, agent: str | None =
 def _check_agent(
     folder: Path, files: Iterable[checkpoint_folder.CheckpointFile | checkpoint_folder.UnusableCheckpoint], agent: str
 ) -> None:
-    """Raises InvalidArgument when all that a folder holds is another agent's."""
+    """Raise InvalidArgument if a folder holds only another agent's checkpoints."""
     named = {_find_agent(file.document) for file in files if isinstance(file, checkpoint_folder.CheckpointFile)}
     others = sorted(name for name in named if name is not None)
     if others and named.isdisjoint((agent, None)):
@@ -86,7 +86,7 @@ class _Placed(NamedTuple):
 
 
 def _place_drafts(state: State, drafts: Iterable[CheckpointDraft]) -> _Placed:
-    """The state with the checkpoints that it does not have, and how many these are."""
+    """Place the checkpoints that the state lacks, and count them."""
     redactions: list[tuple[Key, Redaction]] = []
     new = 0
     for draft in drafts:
@@ -101,7 +101,7 @@ def _place_drafts(state: State, drafts: Iterable[CheckpointDraft]) -> _Placed:
 def _make_draft(
     file: checkpoint_folder.CheckpointFile | checkpoint_folder.UnusableCheckpoint,
 ) -> CheckpointDraft | checkpoint_folder.UnusableCheckpoint:
-    """The file as a checkpoint, or what does not fit."""
+    """Make a draft of a file, or say why it is unusable."""
     if isinstance(file, checkpoint_folder.UnusableCheckpoint):
         return file
     try:
@@ -118,7 +118,7 @@ def _make_draft(
 
 
 def _find_agent(document: dict[str, object]) -> str | None:
-    """The agent that a document names."""
+    """Find the agent that a document names."""
     inner = document.get("session_checkpoint", document)
     metadata = inner.get("metadata") if isinstance(inner, dict) else None
     named = metadata.get("agent_id") if isinstance(metadata, dict) else None
@@ -126,7 +126,7 @@ def _find_agent(document: dict[str, object]) -> str | None:
 
 
 def export_paif(ws: Workspace, folder: Path, *, agent: str | None = None) -> list[Path]:
-    """Writes the checkpoints of all agents, or of one, as PAIF keeps them; gives the paths.
+    """Export the checkpoints of all agents, or of one, as PAIF keeps them; return the paths.
 
     Raises:
         NotFound: there are none, or nobody knows the agent.

@@ -1,4 +1,4 @@
-"""How an identity comes to be, and grows: with each restore, each checkpoint and each drift check."""
+"""Create an identity, and update it with each restore, checkpoint and drift check."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from baton_git.systems.paif.records.identity import Identity, Immutable
 Table = Mapping[str, Any]
 
 KNOWN = 200
-"""How many beliefs, skills, relationships and projects each an identity keeps, the newest ones."""
+"""The most beliefs, skills, relationships and projects each that an identity keeps, the newest ones."""
 FOCUS = 4000
-"""Characters of the focus that an identity keeps; the checkpoint has all of it."""
+"""The most characters of the focus that an identity keeps; the checkpoint has all of it."""
 _LISTS = ("beliefs", "skills", "relationships", "active_projects")
 _ROOM = layout.MAX_RECORD_BYTES - 16 * 1024
-"""Bytes that an identity may grow to, so that it can still be restored and checked."""
+"""The most bytes of an identity, so that it can still be restored and checked."""
 
 
 def find_identity(state: State, agent: str) -> Identity | None:
-    """The agent's identity; None when it has none.
+    """Find the agent's identity; None if it has none.
 
     Raises:
         Corrupt: there is one, but it cannot be read.
@@ -38,26 +38,26 @@ def find_identity(state: State, agent: str) -> Identity | None:
 
 
 def make_empty_identity(agent: str) -> Identity:
-    """The identity of an agent of which nobody has said who it is."""
+    """Make the identity of an agent without an immutable part."""
     return parse(Identity, {"id": agent})
 
 
 def record_restore(identity: Identity, now: datetime, session: str) -> Identity:
-    """After a session has begun: one more of experience."""
+    """Record that a session has begun: its time, its id, and one more of experience."""
     experience = identity.mutable.state.accumulated_experience + 1
     begun = {"last_session_at": iso_ms(now), "session_id": session}
     return _update_state(identity, **begun, accumulated_experience=experience)
 
 
 def record_check(identity: Identity, *, failed: bool) -> Identity:
-    """After one more drift check."""
+    """Count one more drift check."""
     counts = identity.mutable.state.drift_checks
     name = "failed" if failed else "passed"
     return _update_state(identity, drift_checks={**counts.as_data(), name: getattr(counts, name) + 1})
 
 
 def add_drift_counts(checkpoint: Checkpoint, identity: Identity) -> Checkpoint:
-    """The checkpoint with the drift checks that the identity has counted since the one before."""
+    """Add the drift checks since the last checkpoint to a checkpoint."""
     since = identity.mutable.state.drift_checks
     counts = checkpoint.identity_updates.drift_checks
     both = {**counts.as_data(), "passed": counts.passed + since.passed, "failed": counts.failed + since.failed}
@@ -65,7 +65,7 @@ def add_drift_counts(checkpoint: Checkpoint, identity: Identity) -> Checkpoint:
 
 
 def apply_checkpoint(identity: Identity, checkpoint: Checkpoint) -> Identity:
-    """After a checkpoint: what it says is new, what the agent is at, and the drift checks it took along.
+    """Apply a checkpoint to the identity: new entries, the focus, and the reset of the drift counts.
 
     Each list keeps its newest `KNOWN` entries, or fewer where they are so long that the file would be too large.
     """
@@ -96,9 +96,9 @@ def _apply_learned(identity: Identity, checkpoint: Checkpoint) -> Identity:
 
 
 def _merge_entries(key: str, old: Iterable[Table], new: Sequence[Table], more: Table) -> list[dict[str, Any]]:
-    """The old entries with the new ones; one that is known by the same `key` takes on what is new about it.
+    """Merge new entries into the old ones; an entry with the same `key` is updated.
 
-    Where some will have to go, those that are said now stand last, with the newest.
+    If there are too many, the entries that are named now go to the end, among the newest.
     """
     entries = [dict(entry) for entry in old]
     for new_entry in new:
@@ -113,7 +113,7 @@ def _merge_entries(key: str, old: Iterable[Table], new: Sequence[Table], more: T
 
 
 def _shrink_to_fit(identity: Identity) -> Identity | None:
-    """The identity without its oldest entries, as far as its file would be too large; None where that is not enough."""
+    """Remove the oldest entries until the identity's file fits; None if that is not enough."""
     while not _fits(identity):
         mutable = identity.mutable.as_data()
         longest = max(_LISTS, key=lambda field: len(json.dumps(mutable.get(field, []))))
@@ -143,13 +143,13 @@ def _update_state(identity: Identity, **changes: Any) -> Identity:
 def make_identity(
     identity: Identity | None, agent: str, document: Table, now: datetime, *, where: str = ""
 ) -> Identity:
-    """The identity that `document` (PAIF's identity file, or its immutable part alone) makes of the agent.
+    """Make the agent's identity from `document` (PAIF's identity file, or its immutable part alone).
 
-    What has grown already stays. `created_at`, and the taboos that PAIF documents, are filled in.
+    The mutable part of `identity` stays. `created_at` and PAIF's documented taboos are filled in.
 
     Raises:
-        InvalidDocument: a field does not fit, nothing is said, `created_by` is neither a human nor an agent, or it is
-            the identity of another agent.
+        InvalidDocument: a field does not fit, nothing is said, `created_by` is neither a human nor an agent,
+            or it is the identity of another agent.
         NotAllowed: the immutable part is there already.
     """
     if identity is not None and identity.immutable is not None:
@@ -170,7 +170,7 @@ def make_identity(
 
 
 def _split_document(document: Table, agent: str, where: str) -> dict[str, Any]:
-    """The document as one with an immutable part, and without the name of the agent."""
+    """Split off the immutable part of a document, and remove the name of the agent."""
     data = dict(document)
     for name in ("id", "agent_id"):
         if data.pop(name, agent) != agent:

@@ -1,4 +1,4 @@
-"""What an agent must know when it is restored, as sections of a brief; the most urgent comes first."""
+"""The brief of a restore: what the agent must know, in sections, most urgent first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOCUS = "Where you stopped"
 def make_restore_brief(
     identity: Identity, checkpoint: Checkpoint | None, now: datetime, mark: str, budget: int = BUDGET
 ) -> Brief:
-    """The text that a restore prints, within `budget` bytes."""
+    """Make the brief that a restore prints, within `budget` bytes."""
     experience = identity.mutable.state.accumulated_experience
     when = f"checkpoint {age(checkpoint.metadata.ended_at, now)}" if checkpoint is not None else "no checkpoint yet"
     heading = f"restore of {identity.id} · session {experience} · {when}"
@@ -28,7 +28,7 @@ def make_restore_brief(
 
 
 def _add_tier(part: Section) -> tuple[str, ...]:
-    """The lines with who vouches for them before each: the agent itself, whatever a text in them says."""
+    """Add the tier to each line: the agent itself vouches for it, whatever the text says."""
     return tuple(f"- [llm_derived] {line[2:]}" if line.startswith("- ") else line for line in part.lines)
 
 
@@ -117,6 +117,6 @@ def _format_lines(text: str) -> tuple[str, ...]:
 
 
 def _format_code_line(line: str) -> str:
-    """A line of code keeps its indentation."""
+    """Format a line of code with its indentation."""
     flat = line.expandtabs(4)
     return " " * min(40, len(flat) - len(flat.lstrip(" "))) + one_line(line, LINE)

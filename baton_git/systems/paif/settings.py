@@ -66,7 +66,7 @@ _SETTING = re.compile(
 
 
 class _Block(NamedTuple):
-    """One place where settings may stand: its first line, and its value or why that cannot be read."""
+    """A block that may hold settings: its first line, and its value or the error of parsing it."""
 
     line: int
     text: str
@@ -75,14 +75,14 @@ class _Block(NamedTuple):
 
     @property
     def has_settings(self) -> bool:
-        """Whether a setting that we know stands in it; of one that cannot be read, whether it looks so."""
+        """Whether it has a known setting; for a block that cannot be parsed, whether it looks so."""
         if self.error is not None:
             return _SETTING.search(self.text) is not None
         return isinstance(self.value, dict) and not PaifConfig.model_fields.keys().isdisjoint(self.value)
 
     @property
     def is_prose(self) -> bool:
-        """Whether it is a sentence that happens to begin so."""
+        """Whether it is a sentence that happens to start with the key."""
         if self.error is not None:
             first, *others = self.text.strip().splitlines()
             return not others and not first.partition(":")[2].strip().startswith(("{", "["))
@@ -90,7 +90,7 @@ class _Block(NamedTuple):
 
 
 def parse_config(text: str, *, where: str = "") -> PaifConfig | None:
-    """The settings that a Markdown text holds; None where it holds none.
+    """Parse the settings in a Markdown text; None if it has none.
 
     Raises:
         InvalidDocument: the block is not YAML, a setting does not fit, or there are two blocks.
@@ -109,7 +109,7 @@ def parse_config(text: str, *, where: str = "") -> PaifConfig | None:
 
 
 def _choose_block(blocks: list[_Block], where: str) -> _Block | None:
-    """The block that is meant."""
+    """Choose the block with settings, else the first that is no prose."""
     own = [block for block in blocks if block.has_settings]
     if len(own) > 1:
         lines = " and ".join(str(block.line) for block in own[:2])
@@ -129,7 +129,7 @@ def _parse_block(text: str, begin: re.Match[str], where: str) -> _Block:
 
 
 def _extract_block(text: str, begin: re.Match[str]) -> str:
-    """The lines of the block, less the indentation of the first, each with the number that it has in the text."""
+    """Extract the lines of a block, without the indentation of the first, with the line numbers of the text."""
     indent = begin["indent"]
     before = [""] * text.count("\n", 0, begin.start())
     lines = [*before, begin[0].removeprefix(indent).rstrip()]

@@ -1,4 +1,4 @@
-"""What every adapter has, and what it is told about the machine."""
+"""The interface of an adapter, and its view of the machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton_git.core.state import State
 
 
 class Target(NamedTuple):
-    """What to look at. `type` is empty where only a value was given (`claude:latest`, `plan.json`, `demo`)."""
+    """The target to open; `type` is empty if only a value was given (`claude:latest`, `plan.json`, `demo`)."""
 
     value: str
     type: str = ""
@@ -24,7 +24,7 @@ class Listed(NamedTuple):
 
     Attributes:
         target: opens it, given to any command.
-        updated_at: ISO 8601 in UTC; empty when nobody knows.
+        updated_at: ISO 8601 in UTC; empty if unknown.
     """
 
     target: str
@@ -35,12 +35,12 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The machine as adapters may see it: nothing else of it is looked at.
+    """What an adapter may see of the machine.
 
     Attributes:
-        cwd: the folder that relative targets are relative to.
-        state: the namespace that one works in, for sessions of our own.
-        warn: takes one line about what had to be left out; the rest is still worth showing.
+        cwd: the base of relative targets.
+        state: the state of the current namespace, for baton's own sessions.
+        warn: called with one line for each thing that was left out.
     """
 
     home: Path
@@ -52,17 +52,17 @@ class Surroundings:
 
 
 class Adapter(Protocol):
-    """One source of sessions; a module with these names is one, also from an entry point `baton_git.adapters`."""
+    """A source of sessions: any module with these names, also from an entry point `baton_git.adapters`."""
 
     ID: str
     DESCRIPTION: str
     TARGET_TYPES: tuple[str, ...]
 
     def can_open(self, target: Target, around: Surroundings) -> bool:
-        """Whether the target is one of this source; cheap, and False rather than an error."""
+        """Return whether the target belongs to this source; cheap, and never an error."""
 
     def open_session(self, target: Target, around: Surroundings) -> dict[str, Any]:
-        """The snapshot, as plain data (`ecc.session.v1`).
+        """Return the snapshot as plain data (`ecc.session.v1`).
 
         Raises:
             NotFound: nothing matches the target.
@@ -70,4 +70,4 @@ class Adapter(Protocol):
         """
 
     def sessions(self, around: Surroundings) -> Iterable[Listed]:
-        """The sessions that can be opened, the newest first; looked into only as far as somebody asks for them."""
+        """Give the sessions that can be opened, newest first; lazily."""

@@ -1,7 +1,6 @@
-"""The one list of adapters: a new source is a module with the names of `Adapter`, named here, or an agent's CLI.
+"""The list of adapters: modules named here, the agent CLIs, and entry points of the group `baton_git.adapters`.
 
-Others come from installed distributions, as entry points of the group `baton_git.adapters` whose names are the ids.
-Each is loaded when it is asked for; what is wrong with one is said of that one, and harms no other.
+An entry point is named after the adapter's id and loaded when it is needed; a broken one affects no other.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from baton_git.systems.ecc.adapters.transcripts import Transcripts
 from baton_git.systems.ecc.record import CanonicalSession
 
 GROUP = "baton_git.adapters"
-"""The entry point group of adapters that others write."""
+"""The entry point group of third-party adapters."""
 
 ADAPTERS: Mapping[str, Adapter] = {
     "claude-history": claude_history,
@@ -32,10 +31,10 @@ ADAPTERS: Mapping[str, Adapter] = {
     **{cli.source.adapter: Transcripts(cli) for cli in AGENTS.values()},
     "baton": baton,
 }
-"""By id, our own; asked in this order whose target it is."""
+"""The built-in adapters by id, in the order in which they are asked."""
 
 FAILURES = (Exception, SystemExit)
-"""What somebody else's code may end with; that the user interrupts is not among it."""
+"""What third-party code may raise; KeyboardInterrupt is not caught."""
 
 _NAMES = {"ID": str, "DESCRIPTION": str, "TARGET_TYPES": tuple}
 _CALLED = ("can_open", "open_session", "sessions")
@@ -54,7 +53,7 @@ class NoAdapter(NotFound):
 
 
 class BrokenAdapter(NamedTuple):
-    """An adapter that cannot be used, and why; with `partly` it can, but had to leave something out."""
+    """An adapter that cannot be used, and why; with `partly`, it left something out."""
 
     id: str
     why: str
@@ -62,7 +61,7 @@ class BrokenAdapter(NamedTuple):
 
 
 class OpenedSession(NamedTuple):
-    """A snapshot as its adapter gave it, the same as a checked record, and what went wrong on the way to it."""
+    """A snapshot as plain data and as a validated record, with the problems on the way."""
 
     data: dict[str, Any]
     snapshot: CanonicalSession
@@ -73,18 +72,18 @@ class OpenedSession(NamedTuple):
 
 
 def list_adapters() -> list[Adapter | BrokenAdapter]:
-    """All adapters, our own first, then those of others by name; of those that cannot be used, why."""
+    """List all adapters, built-in ones first, then others by name; broken ones with the reason."""
     return list(_iterate_adapters())
 
 
 def _iterate_adapters() -> Iterator[Adapter | BrokenAdapter]:
-    """As `everyone`, but what others wrote is loaded only when none of ours was wanted."""
+    """Give all adapters lazily: third-party ones are loaded only after the built-in ones."""
     yield from ADAPTERS.values()
     yield from (_load_adapter(name) for name in sorted(_entry_points()))
 
 
 def find_adapter(id_: str) -> Adapter:
-    """The adapter of this id.
+    """Find the adapter with this id.
 
     Raises:
         InvalidArgument: there is none, or it cannot be used.
@@ -101,7 +100,7 @@ def find_adapter(id_: str) -> Adapter:
 
 
 def _entry_points() -> dict[str, metadata.EntryPoint]:
-    """By name, the adapters of others; none of them takes the place of one of ours."""
+    """Return the entry points of third-party adapters by name; none replaces a built-in one."""
     return {point.name: point for point in metadata.entry_points(group=GROUP) if point.name not in ADAPTERS}
 
 
@@ -115,7 +114,7 @@ def _load_adapter(name: str) -> Adapter | BrokenAdapter:
 
 
 def _find_fault(name: str, candidate: object) -> str | None:
-    """What keeps somebody's object from being an adapter."""
+    """Find why an object is not an adapter; None if it is one."""
     for attribute, kind in _NAMES.items():
         if not isinstance(getattr(candidate, attribute, None), kind):
             return f"{attribute} is missing, or no {kind.__name__}"
@@ -134,16 +133,16 @@ def _describe_error(error: BaseException) -> str:
 
 
 def open_target(target: Target, around: Surroundings, adapter: str | None = None) -> OpenedSession:
-    """The session that a target names, as a canonical snapshot that was checked.
+    """Open the session of a target, as a validated canonical snapshot.
 
     Args:
-        adapter: the id of the one that must open it; None asks each in turn.
+        adapter: the id of the adapter to use; None asks each in turn.
 
     Raises:
         InvalidArgument: the target is empty or a folder, or there is no such adapter or type of target.
         NotFound: no adapter knows the target, or the one that does finds nothing.
-        InvalidDocument: what is there cannot be read, or the adapter gave something that is no snapshot.
-        StoreError: the system does not let us read it.
+        InvalidDocument: the session cannot be parsed, or the adapter gave no valid snapshot.
+        StoreError: it cannot be read.
     """
     if not target.value.strip():
         raise InvalidArgument("the target is empty", hint="Structured session targets require a non-empty string value")
@@ -158,7 +157,7 @@ def open_target(target: Target, around: Surroundings, adapter: str | None = None
 
 
 def _choose_adapter(target: Target, around: Surroundings, broken: list[BrokenAdapter]) -> Adapter:
-    """The first adapter that knows the target; of one with a type, the first that has such targets."""
+    """Choose the first adapter that can open the target, among those that have its type."""
     usable = []
     for adapter in _iterate_adapters():
         if isinstance(adapter, BrokenAdapter):
@@ -173,7 +172,7 @@ def _choose_adapter(target: Target, around: Surroundings, broken: list[BrokenAda
 def _make_unmatched_error(
     target: Target, around: Surroundings, usable: Sequence[Adapter], broken: Sequence[BrokenAdapter]
 ) -> BatonError:
-    """Why nobody opens the target, with the adapters that could not be asked."""
+    """Make the error for a target that no adapter opens, with the adapters that failed."""
     if target.type and not any(target.type in adapter.TARGET_TYPES for adapter in usable):
         error: BatonError = _make_type_error(target.type, usable)
     else:
@@ -189,7 +188,7 @@ def _make_type_error(type_: str, among: Sequence[Adapter]) -> InvalidArgument:
 
 
 def _make_warner(id_: str, broken: list[BrokenAdapter]) -> Callable[[str], None]:
-    """What an adapter may call to say that it left something out."""
+    """Make the function that an adapter calls when it leaves something out."""
     return lambda why: broken.append(BrokenAdapter(id_, str(why), partly=True))
 
 
@@ -215,7 +214,7 @@ def _open_session(adapter: Adapter, target: Target, around: Surroundings) -> obj
 
 
 def check_snapshot(adapter: str, data: object) -> OpenedSession:
-    """What an adapter gave, as a snapshot. That it is none is the adapter's fault, and told as that.
+    """Validate an adapter's snapshot; an error names the adapter.
 
     Raises:
         InvalidDocument: it is no plain JSON, or breaks a rule of the contract.
@@ -232,7 +231,7 @@ def check_snapshot(adapter: str, data: object) -> OpenedSession:
 
 
 class OfferedSession(NamedTuple):
-    """A session that can be opened, and by whom."""
+    """A session that can be opened, and its adapter."""
 
     adapter: str
     listed: Listed
@@ -241,11 +240,12 @@ class OfferedSession(NamedTuple):
 def list_sessions(
     around: Surroundings, adapter: str | None = None
 ) -> tuple[Iterator[OfferedSession], list[BrokenAdapter]]:
-    """What can be opened, newest first, looked up as far as it is asked for; and whose sessions could not be listed,
-    one line for each source: of a folder that is known once the first was asked for, else once all were.
+    """List the sessions that can be opened, newest first and lazily, with the adapters that failed.
+
+    The list of failures grows while the sessions are read: one entry for each source.
 
     Args:
-        adapter: the id of the only one to ask; None asks all.
+        adapter: the id of the only adapter to ask; None asks all.
 
     Raises:
         InvalidArgument: there is no such adapter.
@@ -278,6 +278,6 @@ def _offer_sessions(adapter: Adapter, around: Surroundings, broken: list[BrokenA
 
 
 def _convert_to_texts(listed_sessions: Iterable[Listed]) -> Iterator[Listed]:
-    """The sessions, with texts where texts belong: somebody else may give anything."""
+    """Convert all fields to texts: a third-party adapter may give anything."""
     for listed in listed_sessions:
         yield Listed(*(str(part) for part in listed))

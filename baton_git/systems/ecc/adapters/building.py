@@ -1,4 +1,4 @@
-"""What snapshots are built of, so that every adapter gives the same shape and the counts are right by construction."""
+"""Functions that build snapshots, so that every adapter gives the same shape and the right counts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from baton_git.systems.ecc.record import SCHEMA_VERSION
 Table = dict[str, Any]
 
 STALE_AFTER = timedelta(minutes=5)
-"""ECC's limit: who said nothing for longer is not at work any more."""
+"""ECC's limit: a session without news for longer is stale."""
 
 COMPLETED = ("completed", "succeeded", "success", "done")
 FAILED = ("failed", "error")
 AT_WORK = ("running", "active")
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Bytes of a file that people and agents write for each other; a larger one is none of these."""
+"""The most bytes of a file that an adapter reads."""
 
 
 def snapshot(adapter: str, session: Table, workers: Sequence[Table]) -> Table:
-    """A canonical snapshot, with the counts that its workers give."""
+    """Build a canonical snapshot, with the counts of its workers."""
     return {
         "schemaVersion": SCHEMA_VERSION,
         "adapterId": adapter,
@@ -42,7 +42,7 @@ def snapshot(adapter: str, session: Table, workers: Sequence[Table]) -> Table:
 
 
 def session(id_: str, kind: str, state: str, root: str | None, source: tuple[str, str]) -> Table:
-    """The session of a snapshot; `source` is the type and the value of the target."""
+    """Build the session of a snapshot; `source` is the type and the value of the target."""
     type_, value = source
     target = {"type": type_, "value": value}
     return {"id": id_, "kind": kind, "state": state, "repoRoot": root, "sourceTarget": target}
@@ -59,11 +59,11 @@ def outputs(summary: Iterable[str] = (), validation: Iterable[str] = (), risks: 
 
 
 def judge_health(state: str, updated: str | None, now: datetime, *, dead: bool = False) -> str:
-    """ECC's rule: how a worker is doing, from what it says of itself.
+    """Return a worker's health from its state, by ECC's rule.
 
     Args:
-        updated: when it said so, ISO 8601; a time without an offset is UTC.
-        dead: its process is known to have ended.
+        updated: the time of the state, ISO 8601; UTC if it has no offset.
+        dead: whether its process is known to have ended.
     """
     if state in FAILED:
         return "degraded"
@@ -77,13 +77,13 @@ def judge_health(state: str, updated: str | None, now: datetime, *, dead: bool =
 
 
 def is_fresh(time: str | None, now: datetime) -> bool:
-    """Whether `time` is at most `STALE_AFTER` ago; what cannot be read is not."""
+    """Return whether `time` is at most `STALE_AFTER` ago; False if it cannot be parsed."""
     parsed = parse_time_or_none(time)
     return parsed is not None and now - parsed <= STALE_AFTER
 
 
 def read_text(path: Path) -> str:
-    """The text of a file; what is no UTF-8 in it stands as U+FFFD.
+    """Read the text of a file; bytes that are not UTF-8 become U+FFFD.
 
     Raises:
         NotFound, InvalidArgument, StoreError: it cannot be read.
@@ -97,7 +97,7 @@ def read_text(path: Path) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a file; no too, where nobody may look, or where no such name can be."""
+    """Return whether there is a file; False also if the path is invalid or not accessible."""
     try:
         return path.is_file()
     except OSError:
@@ -105,7 +105,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder; no too, where nobody may look, or where no such name can be."""
+    """Return whether there is a folder; False also if the path is invalid or not accessible."""
     try:
         return path.is_dir()
     except OSError:
@@ -113,7 +113,7 @@ def is_folder(path: Path) -> bool:
 
 
 def find_modified_time(path: Path) -> str:
-    """When a file was changed last, ISO 8601 in UTC; empty when it is gone."""
+    """Find when a file was last modified, ISO 8601 in UTC; empty if it is gone."""
     try:
         seconds = path.stat().st_mtime
     except OSError:
@@ -122,10 +122,10 @@ def find_modified_time(path: Path) -> str:
 
 
 def first_text(values: Iterable[str | None], otherwise: str) -> str:
-    """The first that says something."""
+    """Return the first text that is not blank."""
     return next((value for value in values if value and value.strip()), otherwise)
 
 
 def drop_empty(artifacts: Mapping[str, Any]) -> Table:
-    """Only what is there: an adapter's own keys are absent where they would say nothing."""
+    """Drop the artifacts without a value."""
     return {key: value for key, value in artifacts.items() if value not in (None, "", [])}

@@ -1,4 +1,4 @@
-"""Plain data → a checked canonical snapshot; whoever takes one from elsewhere takes it through here."""
+"""Parse a canonical snapshot; every snapshot from elsewhere goes through this module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from baton_git.systems.ecc.record import CanonicalSession, explain_extra_field
 
 
 def parse_snapshot(data: object, *, where: str = "") -> CanonicalSession:
-    """The snapshot that `data` is.
+    """Parse and validate a snapshot.
 
     Raises:
         InvalidDocument: it is no plain JSON, or breaks a rule of ECC's contract; each fault with its field.

@@ -96,7 +96,7 @@ def _is_file(target: Target, around: Surroundings) -> bool:
 
 
 def _find_file(target: Target, around: Surroundings) -> tuple[SessionFile, tuple[str, str]]:
-    """The file, and the type and value of its target.
+    """Find the file, and the type and value of its target.
 
     Raises:
         NotFound: nothing matches.
@@ -135,7 +135,7 @@ def _find_named_file(wanted: str, value: str, around: Surroundings) -> tuple[Ses
 
 
 def _find_latest(files: list[SessionFile], around: Surroundings) -> SessionFile:
-    """The newest that can be read; the newer ones are told."""
+    """Find the newest readable file; warn of newer ones that are not."""
     first: BatonError | None = None
     for file in files:
         try:
@@ -149,7 +149,7 @@ def _find_latest(files: list[SessionFile], around: Surroundings) -> SessionFile:
 
 
 def _matches(file: SessionFile, wanted: str) -> bool:
-    """Whether an id names the file, in ECC's ways: the beginning of the short id, or the name."""
+    """Return whether an id names the file, as in ECC: by the beginning of the short id, or by the name."""
     name = file.path.name
     by_date = file.short is None and name == f"{wanted}-session.tmp"
     return (file.short or "").startswith(wanted) or name in (wanted, f"{wanted}.tmp") or by_date
@@ -161,7 +161,7 @@ def _find_root(around: Surroundings) -> Path:
 
 
 def _list_files(around: Surroundings) -> list[SessionFile]:
-    """All files of the history, the newest first; of two with one name the one in ECC's own folder."""
+    """List the files of the history, newest first; of two with the same name, the one in ECC's own folder."""
     by_name: dict[str, SessionFile] = {}
     for folder in _FOLDERS:
         for path in find_files(_find_root(around), folder, "*-session.tmp", warn=around.warn):
@@ -173,7 +173,7 @@ def _list_files(around: Surroundings) -> list[SessionFile]:
 
 
 def _parse_name(name: str) -> tuple[str, str | None] | None:
-    """The date and the short id in a file name; None when it is no session's."""
+    """Parse the date and the short id of a file name; None if it is not a session's."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None
@@ -185,7 +185,7 @@ def _parse_name(name: str) -> tuple[str, str | None] | None:
 
 
 def _make_session_file(path: Path) -> SessionFile:
-    """Raises InvalidDocument when the file is not called like a session's."""
+    """Make the session file of a path. Raises InvalidDocument if the name is not a session's."""
     named = _parse_name(path.name)
     if named is None:
         why = "is not called like a session file, as 2026-02-01-a1b2c3d4-session.tmp is"
@@ -194,15 +194,15 @@ def _make_session_file(path: Path) -> SessionFile:
 
 
 class _NoAliases(Exception):
-    """The file of aliases is there and cannot be used: how, in words."""
+    """The file of aliases exists and cannot be used; the message says why."""
 
 
 def _resolve_alias(name: str, file: Path, around: Surroundings) -> Path | None:
-    """The file that an alias stands for; None when there is no such alias.
+    """Resolve an alias to its file; None if there is no such alias.
 
     Raises:
-        NotFound: there is, but no such file.
-        _NoAliases: nobody can tell.
+        NotFound: the alias names a file that is missing.
+        _NoAliases: the file of aliases cannot be used.
     """
     if not _ALIAS.fullmatch(name) or name.lower() in _RESERVED or not os.path.lexists(file):
         return None
@@ -228,7 +228,7 @@ def _resolve_alias(name: str, file: Path, around: Surroundings) -> Path | None:
 
 
 class HistoryContent(NamedTuple):
-    """What a session file says, without its placeholders."""
+    """The content of a session file, without its placeholders."""
 
     title: str
     facts: dict[str, str]
@@ -263,7 +263,7 @@ def _parse_content(text: str) -> HistoryContent:
 
 
 def _read_session_text(path: Path) -> str:
-    """The text of a session file.
+    """Read the text of a session file.
 
     Raises:
         InvalidDocument: it is empty, or no text at all.
@@ -278,7 +278,7 @@ def _read_session_text(path: Path) -> str:
 
 
 def _find_objective(content: HistoryContent) -> str:
-    """The first thing in progress, else the first task that the Stop hook noted; empty when there is neither."""
+    """Find the first item in progress, else the first task of the Stop hook; empty if there is neither."""
     return first_text((*content.in_progress, *content.tasks), "")
 
 

@@ -52,7 +52,7 @@ _PANE = "\t".join(
 
 
 class OrchestratedSession(NamedTuple):
-    """Where a session is: its name, its folders (the first that has a worker counts), and its repository."""
+    """A session of the orchestrator: its name, its folders (the first with a worker counts), and its repository."""
 
     name: str
     folders: tuple[Path, ...]
@@ -105,12 +105,12 @@ def sessions(around: Surroundings) -> Iterator[Listed]:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a text can be the name of a session's folder: one part of a path."""
+    """Return whether a text can be the name of a session's folder."""
     return bool(text.strip()) and "/" not in text and "\0" not in text and text not in (".", "..")
 
 
 def _may_be_plan(path: Path) -> bool:
-    """Whether a JSON file can be a plan: transcripts are JSON files too, but name no session so."""
+    """Return whether a JSON file can be a plan and not a transcript."""
     try:
         plan = object_in(read_text(path))
     except BatonError:
@@ -131,7 +131,7 @@ def _find_session(target: Target, around: Surroundings) -> OrchestratedSession:
 
 
 def _parse_plan(path: Path, around: Surroundings) -> OrchestratedSession:
-    """What a plan says: `{sessionName, repoRoot?, coordinationRoot?}`.
+    """Parse a plan: `{sessionName, repoRoot?, coordinationRoot?}`.
 
     Raises:
         InvalidDocument: it is no plan.
@@ -170,7 +170,7 @@ def _list_subfolders(folder: Path, warn: Warn = ignore_warning) -> list[Path]:
 
 
 def _list_workers(folder: Path) -> list[Path]:
-    """The folders of a session's workers: those with one of the three files."""
+    """List the folders of a session's workers: those with one of the three files."""
     return [path for path in _list_subfolders(folder) if any(is_file(path / name) for name in _FILES)]
 
 
@@ -178,7 +178,7 @@ def _list_workers(folder: Path) -> list[Path]:
 
 
 def list_panes(name: str, environment: Mapping[str, str]) -> list[TmuxPane]:
-    """The panes of a session, in all its windows; none where there is no tmux, or no such session."""
+    """List the panes of a session, in all its windows; none without tmux or without such a session."""
     target = f"={re.sub('[.:]', '_', name)}:"  # as tmux changes the name; `=` keeps it from completing one
     try:
         done = subprocess.run(  # noqa: S603  the arguments are ours, the name is one argument
@@ -192,7 +192,7 @@ def list_panes(name: str, environment: Mapping[str, str]) -> list[TmuxPane]:
 
 
 def parse_pane(line: str) -> TmuxPane | None:
-    """A pane as `list-panes` tells it; None for a line that it is not."""
+    """Parse a line of `list-panes`; None if it is not one."""
     parts = line.split("\t")
     if len(parts) < 5:
         return None
@@ -204,10 +204,10 @@ def parse_pane(line: str) -> TmuxPane | None:
 
 
 def judge_session_state(states: list[str], panes: Sequence[TmuxPane]) -> str:
-    """The state of a session, by ECC's rule: active as long as it has panes, else what its workers say.
+    """Return the state of a session, by ECC's rule: active while it has panes, else from its workers.
 
     Args:
-        states: those of its workers.
+        states: the states of its workers.
     """
     if panes:
         return "active"
@@ -249,10 +249,9 @@ def _make_worker(folder: Path, pane: TmuxPane | None, around: Surroundings) -> d
 
 
 def _read_worker_file(path: Path, notes: list[str]) -> str:
-    """The text of a worker's file, which may be missing; of one that is not read, a note says why.
+    """Read a worker's file, which may be missing; a note says why one was not read.
 
-    A link may lead anywhere in the folder of the session, not out of it: whoever writes there must not have other
-    files of the reader shown.
+    A link that leads out of the session's folder is not followed, so a worker cannot expose other files of the reader.
     """
     if not is_file(path):
         return ""
@@ -267,14 +266,14 @@ def _read_worker_file(path: Path, notes: list[str]) -> str:
 
 
 def _parse_status(text: str) -> dict[str, str]:
-    """The lines `- Key: value`, by key in lower case."""
+    """Parse the lines `- Key: value`, by key in lower case."""
     matches = (_STATUS.fullmatch(line.strip()) for line in text.split("\n"))
     values = {match[1].strip().lower(): _strip_back_ticks(match[2]) for match in matches if match}
     return {key: value for key, value in values.items() if not is_placeholder(value)}
 
 
 def _strip_back_ticks(text: str) -> str:
-    """Without the back-ticks around it."""
+    """Strip the back-ticks around a text."""
     text = text.strip()
     return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == "`" else text
 

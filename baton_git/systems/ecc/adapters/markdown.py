@@ -1,4 +1,4 @@
-"""The Markdown that agents write for each other: sections, bullets, and the placeholders that nobody filled in."""
+"""Parse the Markdown that agents write for each other: sections, bullets, and template placeholders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BOX = re.compile(r"\[([ xX])\](?:[ \t]+(.*))?")
 _PLACEHOLDERS = {
     "", "-", "*", "pending", "none yet", "tbd", "[relevant files]", "[session context goes here]", "[ ]", "...", "…",
 }  # fmt: skip
-"""What templates hold until somebody writes something in its place."""
+"""The placeholders of templates."""
 
 
 def is_placeholder(text: str) -> bool:
@@ -25,7 +25,7 @@ def is_placeholder(text: str) -> bool:
 
 
 def parse_sections(text: str, *, bold: bool = False) -> dict[str, list[str]]:
-    """By heading in lower case, the lines below it, those of its sub-headings among them.
+    """Parse sections: by heading in lower case, the lines below it, with those of its sub-headings.
 
     Blank lines end nothing, what is inside a fence is text, and where a heading comes twice the lines are of both.
     The markers of ECC's Stop hook end whatever is open.
@@ -50,7 +50,7 @@ def parse_sections(text: str, *, bold: bool = False) -> dict[str, list[str]]:
 
 
 def _mark_code_lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Each line, and whether it is inside a fence; the fence itself is."""
+    """Give each line, and whether it is inside a code fence (the fence included)."""
     fence = ""
     for line in text.split("\n"):
         mark = _FENCE.match(line)
@@ -62,7 +62,7 @@ def _mark_code_lines(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _parse_heading(line: str, *, bold: bool) -> tuple[int, str] | None:
-    """How deep a heading is, and what it says; None for any other line."""
+    """Parse the level and text of a heading; None for any other line."""
     match = _HEADING.fullmatch(line)
     if match:
         return len(match[1]), match[2].rstrip(" \t#")
@@ -71,7 +71,7 @@ def _parse_heading(line: str, *, bold: bool) -> tuple[int, str] | None:
 
 
 def parse_bullets(lines: list[str]) -> list[str]:
-    """The items of a list, without placeholders; a line that is indented below one goes on with it."""
+    """Parse the items of a list, without placeholders; an indented line continues the item above."""
     items: list[str] = []
     for line in lines:
         match = _BULLET.fullmatch(line.strip())
@@ -83,14 +83,14 @@ def parse_bullets(lines: list[str]) -> list[str]:
 
 
 def parse_tasks(lines: list[str], *, done: bool) -> list[str]:
-    """The items of a list of tasks that are done (`- [x]`), or that are not (`- [ ]`)."""
+    """Parse the tasks that are done (`- [x]`), or those that are not (`- [ ]`)."""
     boxes = (_BOX.fullmatch(item) for item in parse_bullets(lines))
     items = [(box[2] or "").strip() for box in boxes if box and (box[1] != " ") == done]
     return [item for item in items if not is_placeholder(item)]
 
 
 def join_prose(lines: list[str]) -> str:
-    """The text of a section; empty when all of it is placeholders."""
+    """Join the lines of a section; empty if they are all placeholders."""
     kept = [line.rstrip() for line in lines]
     while kept and (not kept[-1] or _RULE.fullmatch(kept[-1])):
         kept.pop()
@@ -100,7 +100,7 @@ def join_prose(lines: list[str]) -> str:
 
 
 def parse_fenced(lines: list[str]) -> list[str]:
-    """The lines of the first fence in a section; without one, of the section."""
+    """Parse the lines of the first code fence in a section; without one, of the section."""
     marks = [number for number, line in enumerate(lines) if _FENCE.match(line)]
     inside = lines[marks[0] + 1 : marks[1] if len(marks) > 1 else None] if marks else lines
     return [line.strip() for line in inside if not is_placeholder(line)]

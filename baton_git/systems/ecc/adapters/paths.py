@@ -1,4 +1,4 @@
-"""What is at a path that no adapter opens, in words: that there is nothing, a folder, or which other file it is."""
+"""Explain why no adapter opens a path: nothing is there, it is a folder, or another kind of file."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _ELSEWHERE = {
     "ecc.session.v1": ("a snapshot already", "baton session record --file takes it"),
     "ecc.session.recording.v1": ("a recording of ECC", "baton import ecc takes it"),
 }
-"""By `schemaVersion`, what a file is that is opened elsewhere, and where."""
+"""By `schemaVersion`, the kind of a file that another command opens, and that command."""
 
 
 def explain_refusal(value: str, around: Surroundings) -> BatonError | None:
-    """Why nobody opens a target that is a path; None when it is a name."""
+    """Explain why no adapter opens a target that is a path; None if it is a name."""
     path = around.cwd / value
     try:
         mode = path.stat().st_mode

@@ -60,7 +60,7 @@ _LOOKED_AT = 200
 
 @dataclass
 class _TranscriptSummary:
-    """What is kept of a transcript while it is read once."""
+    """A summary of a transcript, collected while it is read once."""
 
     setting: dict[str, Any] = field(default_factory=dict)
     title: str = ""
@@ -96,17 +96,17 @@ class _TranscriptSummary:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether somebody waited for an answer when the transcript ends."""
+        """Whether the transcript ends with a prompt or tool call that waits for an answer."""
         return isinstance(self.last, Prompt | ToolCall)
 
 
 def _find_request(prompt: Prompt) -> str:
-    """What a person asked for; nothing for a bare command, as `/clear` is one."""
+    """Find what a person asked for; empty for a bare command such as `/clear`."""
     return "" if prompt.command and prompt.text.strip() == prompt.command else prompt.text.strip()
 
 
 class Transcripts:
-    """The adapter of the transcripts of one agent's CLI.
+    """The adapter for the transcripts of one agent CLI.
 
     Targets: its prefix and a colon before `latest` or (the beginning of) an id, or a path.
     """
@@ -126,7 +126,7 @@ class Transcripts:
         return path.suffix in (".json", ".jsonl") and is_file(path) and self._find_fault(path) is None
 
     def _find_fault(self, path: Path) -> BatonError | None:
-        """What keeps a file from being a transcript of this agent, by a look at its first lines."""
+        """Find why a file is not a transcript of this agent, from its first lines; None if it is one."""
         try:
             owner = detect(path)
         except BatonError as error:
@@ -150,9 +150,9 @@ class Transcripts:
         return self._make_snapshot(self._find_transcript(value, around), (self.ID, value), around)
 
     def _find_transcript(self, wanted: str, around: Surroundings) -> Transcript:
-        """The transcript of a session: the newest, the one of this id, or the only one whose id begins so.
+        """Find the transcript of a session: the newest, or by id or a unique beginning of it.
 
-        Its id is what its place and name say, or else what it says itself.
+        The id comes from the path, else from the transcript itself.
 
         Raises:
             NotFound: there is none.
@@ -175,7 +175,7 @@ class Transcripts:
         return NotFound(f"{self.agent} session", wanted, hint=hint)
 
     def _find_latest(self, around: Surroundings) -> Transcript:
-        """The newest that can be read; the newer ones are told."""
+        """Find the newest readable transcript; warn of newer ones that are not."""
         first: BatonError | None = None
         for transcript in self._list_transcripts(around):
             fault = self._find_fault(transcript.path)
@@ -186,7 +186,7 @@ class Transcripts:
         raise first or self._make_not_found("latest")
 
     def _find_inner_id(self, transcript: Transcript) -> str:
-        """The id that the transcript itself gives first."""
+        """Read the first id in the transcript itself."""
         try:
             return str(self._summarize_beginning(transcript.path).setting.get("session") or "")
         except BatonError:
@@ -241,7 +241,7 @@ def _find_id(transcript: Transcript) -> str:
 
 
 def _parse_id_in_name(transcript: Transcript) -> str:
-    """The UUID at the end of a file's name, or all of the name."""
+    """Parse the UUID at the end of a file name; without one, return the name."""
     named = _UUID.search(transcript.path.stem)
     return named[0] if named else transcript.path.stem
 
@@ -264,6 +264,6 @@ def _judge_health(story: _TranscriptSummary, *, is_active: bool) -> str:
 
 
 def _take_first_lines(reply: str) -> list[str]:
-    """The first lines of what was said last."""
+    """Take the first lines of a reply."""
     lines = (one_line(line, _SUMMARY) for line in reply.split("\n"))
     return list(islice((line for line in lines if line), _SUMMARY_LINES))
