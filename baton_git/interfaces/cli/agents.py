@@ -56,17 +56,17 @@ def install_command(app: App, name: str, project: bool, trust: bool, todo_tools:
         raise click.UsageError("--todo-tools is for claude: the others have no such switch")
     codex = _codex(app) if trust else None
     scope: Scope = "project" if project else "user"
-    files = {agent: _file(app, agent, scope) for agent in _agents(name)}
-    wanted = {agent: _wanted(agent, scope, todo_tools=todo_tools) for agent in files}
-    done, failed = _each(app, files, lambda agent, file: file.install(wanted[agent]))
-    trusted = _trusted(app, codex, files["codex"]) if codex and "codex" in done else []
+    files = {agent: _open_settings(app, agent, scope) for agent in _agents(name)}
+    wanted = {agent: _build_wanted_hooks(agent, scope, todo_tools=todo_tools) for agent in files}
+    done, failed = _change_each(app, files, lambda agent, file: file.install(wanted[agent]))
+    trusted = _trust_hooks(app, codex, files["codex"]) if codex and "codex" in done else []
     for agent, changed in done.items():
         app.say(f"{agent}: {'installed in' if changed else 'nothing to be done in'} {files[agent].path}")
         if changed:
-            app.say(*_told(app, agent, scope, trusted=bool(trusted)))
+            app.say(*_describe_install(app, agent, scope, trusted=bool(trusted)))
     if any(done.values()):
         app.say("hooks act only in repositories where baton init made a namespace")
-    app.answer(_changes(files, done) | ({"trusted": trusted} if trust else {}), "")
+    app.answer(_describe_changes(files, done) | ({"trusted": trusted} if trust else {}), "")
     return failed
 
 
@@ -81,17 +81,17 @@ def uninstall_command(app: App, name: str, project: bool) -> int | None:
     baton agents uninstall all --project
     """
     scope: Scope = "project" if project else "user"
-    files = {agent: _file(app, agent, scope) for agent in _agents(name)}
-    for_trust = _trusted_now(app, files.get("codex"))
-    done, failed = _each(app, files, lambda _, file: file.uninstall())
+    files = {agent: _open_settings(app, agent, scope) for agent in _agents(name)}
+    for_trust = _find_trusted(app, files.get("codex"))
+    done, failed = _change_each(app, files, lambda _, file: file.uninstall())
     for agent, changed in done.items():
         app.say(f"{agent}: {'taken out of' if changed else 'nothing of ours in'} {files[agent].path}")
     if done.get("codex") and for_trust:
-        _forget(app, for_trust)
+        _forget_trust(app, for_trust)
     for agent in done:
         left = [name for name in AGENTS[agent].todo_variables if _has_variable(files[agent], name)]
         app.say(*(f"{agent}: env.{name} was not set by baton here and stays" for name in left))
-    app.answer(_changes(files, done), "")
+    app.answer(_describe_changes(files, done), "")
     return failed
 
 
@@ -108,10 +108,13 @@ def status_command(app: App, name: str) -> int | None:
     baton agents status codex
     """
     health = ProgramHealth(outside_git(), _program("user"))
-    reports = [_looking(app, agent, health).report() for agent in _agents(name)]
-    app.answer([_data(one) for one in reports], "\n".join(line for one in reports for line in _lines(one)))
-    verdicts = {one.verdict for one in reports}
-    missing = name != "all" and not any(one.is_installed for one in reports)
+    reports = [_build_inspection(app, agent, health).report() for agent in _agents(name)]
+    app.answer(
+        [_describe_report(report) for report in reports],
+        "\n".join(line for report in reports for line in _format_report(report)),
+    )
+    verdicts = {report.verdict for report in reports}
+    missing = name != "all" and not any(report.is_installed for report in reports)
     if "off" in verdicts or missing:
         return FAILED
     return UNKNOWN if "unknown" in verdicts else None
@@ -142,7 +145,7 @@ def _agents(name: str) -> list[str]:
     return list(AGENTS) if name == "all" else [name]
 
 
-def _file(app: App, agent: str, scope: Scope) -> SettingsFile:
+def _open_settings(app: App, agent: str, scope: Scope) -> SettingsFile:
     settings = AGENTS[agent].hooks
     own = scope == "user"
     top = None if own else _work_tree(app)
@@ -172,7 +175,7 @@ def _memory() -> Path:
     return home / "baton" / "agents"
 
 
-def _wanted(agent: str, scope: Scope, *, todo_tools: bool) -> WantedHooks:
+def _build_wanted_hooks(agent: str, scope: Scope, *, todo_tools: bool) -> WantedHooks:
     settings = AGENTS[agent].hooks
     env = AGENTS[agent].todo_variables if todo_tools else {}
     return WantedHooks(settings.groups(hook_line(agent, _program(scope))), env, settings.comments)
@@ -186,8 +189,8 @@ def _program(scope: Scope) -> list[str]:
     return [str(script)] if os.access(script, os.X_OK) else [sys.executable, "-P", "-m", "baton_git"]
 
 
-def _each(app: App, files: dict[str, SettingsFile], do: Any) -> tuple[dict[str, bool], int | None]:
-    """What was changed, by agent; of several, one that cannot be done stops no other."""
+def _change_each(app: App, files: dict[str, SettingsFile], do: Any) -> tuple[dict[str, bool], int | None]:
+    """Change each agent's settings; return by agent whether they changed, and the exit status of a failure."""
     done: dict[str, bool] = {}
     failed = None
     for agent, file in files.items():
@@ -211,22 +214,22 @@ def _codex(app: App) -> Codex:
     return Codex(program, Path.cwd(), outside_git())
 
 
-def _trusted(app: App, codex: Codex, file: SettingsFile) -> list[str]:
-    """Vouches for our hooks of this file; the keys of those that codex runs now."""
+def _trust_hooks(app: App, codex: Codex, file: SettingsFile) -> list[str]:
+    """Trust our hooks of this file in codex; return the keys of those that it runs now."""
     loaded = of_file(codex.hooks(), file.path)
     if not loaded:
         raise InvalidArgument(
             f"codex does not load {file.path}, so nothing was trusted", hint="trust this folder in codex first"
         )
-    waiting = [one for one in loaded if one.status not in ("trusted", "managed")]
+    waiting = [hook for hook in loaded if hook.status not in ("trusted", "managed")]
     if waiting:
         codex.trust(waiting)
     app.say(f"codex: you vouch for {len(loaded)} hooks; it runs them without asking, as long as they stay as they are")
-    return [one.key for one in loaded]
+    return [hook.key for hook in loaded]
 
 
-def _trusted_now(app: App, file: SettingsFile | None) -> list[str]:
-    """What codex remembers of our hooks in this file, to be forgotten with them."""
+def _find_trusted(app: App, file: SettingsFile | None) -> list[str]:
+    """Return the keys of our hooks in this file that codex trusts, to be removed with them."""
     program = shutil.which("codex")
     if file is None or program is None or not file.entries_or_none():
         return []
@@ -235,10 +238,10 @@ def _trusted_now(app: App, file: SettingsFile | None) -> list[str]:
     except BatonError as error:
         app.say(f"codex: whether it trusts them: {flat(str(error))}")
         return []
-    return [one.key for one in of_file(seen, file.path) if one.status in ("trusted", "modified")]
+    return [hook.key for hook in of_file(seen, file.path) if hook.status in ("trusted", "modified")]
 
 
-def _forget(app: App, keys: list[str]) -> None:
+def _forget_trust(app: App, keys: list[str]) -> None:
     try:
         _codex(app).forget(keys)
     except BatonError as error:
@@ -248,15 +251,15 @@ def _forget(app: App, keys: list[str]) -> None:
 # --- telling
 
 
-def _told(app: App, agent: str, scope: Scope, *, trusted: bool) -> Iterator[str]:
+def _describe_install(app: App, agent: str, scope: Scope, *, trusted: bool) -> Iterator[str]:
     cli = AGENTS[agent]
     if not (cli.must_trust_hooks and trusted):
         yield cli.installed
     if scope == "project" and not cli.trusts_projects:
         yield f"{agent}: settings of a project count once its folder is trusted there"
-    other: Scope = "user" if scope == "project" else "project"
+    other_scope: Scope = "user" if scope == "project" else "project"
     try:
-        also = _file(app, agent, other)
+        also = _open_settings(app, agent, other_scope)
         if also.entries_or_none():
             yield f"{agent}: baton is in {also.path} too, so each hook is called twice; one of them is enough"
     except BatonError:
@@ -268,24 +271,24 @@ def _has_variable(file: SettingsFile, name: str) -> bool:
     return isinstance(data, dict) and name in (data.get("env") or {})
 
 
-def _changes(files: dict[str, SettingsFile], done: dict[str, bool]) -> dict[str, Any]:
+def _describe_changes(files: dict[str, SettingsFile], done: dict[str, bool]) -> dict[str, Any]:
     return {"agents": {agent: {"file": str(files[agent].path), "changed": done.get(agent)} for agent in files}}
 
 
-def _looking(app: App, agent: str, health: ProgramHealth) -> HookInspection:
+def _build_inspection(app: App, agent: str, health: ProgramHealth) -> HookInspection:
     settings = AGENTS[agent].hooks
-    files: dict[Scope, SettingsFile] = {"user": _file(app, agent, "user")}
+    files: dict[Scope, SettingsFile] = {"user": _open_settings(app, agent, "user")}
     repository = _repository(app)
     top = repository.work_tree if repository else None
     remembered = repository.common_dir / "baton" / "agents" if repository else None
     if top is not None:
-        files["project"] = _file(app, agent, "project")
+        files["project"] = _open_settings(app, agent, "project")
     programs = {scope: tuple(_program(scope)) for scope in files}
     own = user_folder(settings, Path.home(), os.environ)
     return HookInspection(agent, settings, files, programs, own, top or Path.cwd(), outside_git(), health, remembered)
 
 
-def _data(report: AgentReport) -> dict[str, Any]:
+def _describe_report(report: AgentReport) -> dict[str, Any]:
     return {
         "agent": report.agent,
         "program": report.program,
@@ -293,27 +296,27 @@ def _data(report: AgentReport) -> dict[str, Any]:
         "verdict": report.verdict,
         "installed": report.is_installed,
         "files": [
-            {"scope": one.scope, "path": str(one.path), "state": one.state, "findings": _found(one)}
-            for one in report.files
+            {"scope": file.scope, "path": str(file.path), "state": file.state, "findings": _list_findings(file)}
+            for file in report.files
         ],
-        "findings": _found(report),
+        "findings": _list_findings(report),
         "last_ran": report.last_ran,
     }
 
 
-def _found(report: AgentReport | FileReport) -> list[dict[str, str]]:
-    return [{"verdict": one.verdict, "said": one.said} for one in report.findings]
+def _list_findings(report: AgentReport | FileReport) -> list[dict[str, str]]:
+    return [{"verdict": finding.verdict, "said": finding.said} for finding in report.findings]
 
 
-def _lines(report: AgentReport) -> Iterator[str]:
+def _format_report(report: AgentReport) -> Iterator[str]:
     there = f"{report.program} {report.version or ''}".strip() if report.program else "not on the PATH"
     status = {"ok": "installed" if report.is_installed else "not installed"}.get(report.verdict, report.verdict)
     yield f"{report.agent:<8}{status}  ({flat(there)})"
     for file in report.files:
         if file.state != "absent":
             yield f"  {file.scope:<9}{file.state}  {flat(str(file.path))}"
-        yield from (f"  {one.verdict:<9}{flat(one.said)}" for one in file.findings)
-    yield from (f"  {one.verdict:<9}{flat(one.said)}" for one in report.findings)
+        yield from (f"  {finding.verdict:<9}{flat(finding.said)}" for finding in file.findings)
+    yield from (f"  {finding.verdict:<9}{flat(finding.said)}" for finding in report.findings)
     if report.last_ran:
         yield f"  last ran {flat(report.last_ran)}"
 

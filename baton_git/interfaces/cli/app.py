@@ -51,24 +51,24 @@ class App(Call):
     json: bool
 
     def answer(self, data: Any, text: str) -> None:
-        """Data to stdout: JSON when it was asked for, else the text (nothing when it is empty)."""
+        """Write to stdout: the data as JSON with --json, else the text, if any."""
         if self.json:
             write_json(data)
         elif text:
             write(text)
 
     def say(self, *lines: str) -> None:
-        """Words to stderr."""
+        """Write messages to stderr."""
         tell(*lines)
 
     def can_ask_person(self, hint: str = "") -> bool:
-        """Whether there is a terminal at which an answer counts as a person's word.
+        """Return whether there is a terminal at which an answer counts as a person's.
 
         Args:
             hint: how a person can do it instead, for the error.
 
         Raises:
-            NeedsHuman: there is one, but an agent is known to be acting.
+            NeedsHuman: there is a terminal, but an agent is known to be acting.
         """
         if not at_terminal():
             return False
@@ -76,7 +76,7 @@ class App(Call):
         return True
 
     def refuse_agents(self, hint: str = "") -> None:
-        """Lets a command go on that only a person may give, with a terminal or without.
+        """Refuse a command that only a person may give when an agent acts.
 
         Raises:
             NeedsHuman: an agent is known to be acting.
@@ -86,30 +86,30 @@ class App(Call):
         check_no_agent(self.settings.agent, hint)
 
     def answer_json(self, data: Any) -> None:
-        """Data to stdout as JSON, where there is no other form of it."""
+        """Write data to stdout as JSON, whether or not --json is given."""
         write_json(data)
 
-    def made(self, changed: Changed) -> None:
-        """A record's id, and in words what became of it."""
+    def answer_changed(self, changed: Changed) -> None:
+        """Print the id of a changed record and describe the change."""
         self.answer(changed.as_data(), changed.id)
-        self.told(changed.written)
+        self.tell_write(changed.written)
 
     def tell_change(self, result: WrittenResult) -> None:
         """Say what a change did, and what its reader should know."""
-        self.told(result.written)
+        self.tell_write(result.written)
 
-    def told(self, written: WriteResult) -> None:
+    def tell_write(self, written: WriteResult) -> None:
         """Say what a change did, and what its reader should know."""
         self.say(f"{summarise(written.changes)} (revision {written.revision.number})")
         if written.before.commit is None and written.revision.commit is not None:
-            self.told_new(written.revision.namespace)
+            self.tell_new_namespace(written.revision.namespace)
         for key, redaction in written.redactions:
             self.say(f"redacted: {redaction.kind} in {key}, {redaction.path}")
         if written.checked_out_at is not None:
             self.say(CHECKED_OUT.format(written.checked_out_at))
 
-    def told_new(self, namespace: Namespace | str) -> None:
-        """Say that a command made the namespace: a mistyped name or folder does so too."""
+    def tell_new_namespace(self, namespace: Namespace | str) -> None:
+        """Say that the command created the namespace, in case its name or folder was mistyped."""
         self.say(f"this began the namespace {namespace} in {self.settings.repository.common_dir}")
 
 
@@ -119,7 +119,7 @@ SESSION_HELP = "The session that acts; else BATON_SESSION, the agent's own, or t
 def command(
     name: str, *, session_help: str = SESSION_HELP, **settings: Any
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """A command with the options that all have; its function gets the `App` first."""
+    """Declare a command with the common options; its function gets the `App` first."""
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @click.command(name, **settings)
@@ -136,12 +136,12 @@ def command(
         @click.option("--agent", metavar="NAME", help="The agent that acts; else BATON_AGENT.")
         @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
         @functools.wraps(function)
-        def wrapped(
+        def run_with_app(
             repo: str | None, namespace: str | None, session: str | None, agent: str | None, as_json: bool, **rest: Any
         ) -> Any:
             return function(App(Settings(CommonOptions(repo, namespace, session, agent)), as_json), **rest)
 
-        return cast("click.Command", wrapped)
+        return cast("click.Command", run_with_app)
 
     return decorate
 
@@ -164,7 +164,7 @@ def baton_command() -> str:
 
 
 def flat(text: str) -> str:
-    """All of a record's text on one line, control characters as spaces: none of it may steer the terminal."""
+    """Return a text on one line, with control characters as spaces."""
     return one_line(text, len(text))
 
 

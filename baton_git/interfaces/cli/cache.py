@@ -41,16 +41,16 @@ _URL_HELP = "The server; else BATON_URL, or git config --global baton.url."
 
 
 def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable[[Callable[..., Any]], click.Command]:
-    """A command on the cache folder; its function gets the `App`, and the `Cache` (`asks`) or its folder."""
+    """Declare a command on the cache folder; its function gets the `App`, and the `Cache` (`asks`) or its folder."""
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
-        def wrapped(as_json: bool, folder: Path | None, **rest: Any) -> Any:
+        def run_with_cache(as_json: bool, folder: Path | None, **rest: Any) -> Any:
             app = App(Settings(CommonOptions()), as_json)
             there = CacheFolder(folder or Path.home() / ".claude" / "loop" / "batons")
             if not asks:
                 return function(app, there, **rest)
-            server = BatonServer(_address(rest.pop("url")), read_token(), rest.pop("timeout"))
+            server = BatonServer(_find_server(rest.pop("url")), read_token(), rest.pop("timeout"))
             return function(app, BatonCache(there, server), **rest)
 
         place = click.Path(path_type=Path, file_okay=False)
@@ -64,31 +64,31 @@ def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable
                 click.option("--timeout", type=SECONDS, default=5.0, show_default=True, help="Seconds for a request."),
             ]
         return click.command(name, short_help=short_help)(
-            functools.reduce(lambda done, option: option(done), options, wrapped)
+            functools.reduce(lambda done, option: option(done), options, run_with_cache)
         )
 
     return decorate
 
 
-def _address(named: str | None) -> ServerAddress:
+def _find_server(named: str | None) -> ServerAddress:
     """Raises InvalidArgument when nobody says where the server is."""
-    url = named if named is not None else os.environ.get("BATON_URL") or _configured()
+    url = named if named is not None else os.environ.get("BATON_URL") or _read_configured_url()
     if not url:
         hint = "--url URL, BATON_URL, or git config --global baton.url URL"
         raise InvalidArgument("nobody says which server", hint=hint)
     return ServerAddress.parse(url)
 
 
-def _configured() -> str:
-    """The user's own setting. Never a repository's: what was unpacked must not say where the token goes."""
+def _read_configured_url() -> str:
+    """Return the user's own setting, never a repository's: cloned files must not decide where the token is sent."""
     try:
-        said = subprocess.run(  # noqa: S603  the arguments are ours
+        completed = subprocess.run(  # noqa: S603  the arguments are ours
             ["git", f"--git-dir={os.devnull}", "config", "--get", "baton.url"],  # noqa: S607  the user's git is meant
             capture_output=True, env=outside_git(), timeout=10, check=False, text=True,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):  # no git program: then there is no setting
         return ""
-    return said.stdout.strip()
+    return completed.stdout.strip()
 
 
 @_cache_command("read", "Print a server's baton, and keep it in the cache.")
@@ -106,7 +106,7 @@ def read_command(app: App, cache: BatonCache, namespace: str) -> None:
     BATON_URL=https://baton.example.org baton cache read work | jq .baton
     """
     outcome = read_baton(cache, namespace)
-    source, answer = _answered(outcome)
+    source, answer = _choose_answer(outcome)
     data: dict[str, Any] = {"baton": answer.baton, "namespace": namespace, "updated_at": answer.updated_at}
     if answer.revision is not None:
         data["revision"] = answer.revision or None
@@ -115,12 +115,15 @@ def read_command(app: App, cache: BatonCache, namespace: str) -> None:
         data |= {"source": source, "status": outcome.entry.status, **refused}
     write_json(data)
     if outcome.offline:
-        app.say(f"baton: {outcome.offline}", f"offline: {_offline(source, answer)}{_whose(cache, outcome)}")
-        if outcome.entry.note.local is not None and _whose(cache, outcome):
-            app.say(f"       {_send_here(cache, namespace)}")
-    elif _whose(cache, outcome):
+        app.say(
+            f"baton: {outcome.offline}",
+            f"offline: {_describe_offline(source, answer)}{_describe_owner(cache, outcome)}",
+        )
+        if outcome.entry.note.local is not None and _describe_owner(cache, outcome):
+            app.say(f"       {_suggest_send(cache, namespace)}")
+    elif _describe_owner(cache, outcome):
         words = "the server's, not kept in the cache" if source == "server" else "baton from the local cache"
-        app.say(f"{words}: one waits for {outcome.entry.note.url}", f"       {_send_here(cache, namespace)}")
+        app.say(f"{words}: one waits for {outcome.entry.note.url}", f"       {_suggest_send(cache, namespace)}")
     elif outcome.answer is not None and outcome.answer.baton is None and outcome.entry.copy is not None:
         app.say("the server has no baton; the one in the cache stays there", f"       {go_on(namespace)}")
     elif outcome.refused is not None:
@@ -130,8 +133,8 @@ def read_command(app: App, cache: BatonCache, namespace: str) -> None:
     tell_rest(app, outcome)
 
 
-def _answered(outcome: CacheOutcome) -> tuple[str, ServerAnswer]:
-    """What to print, and where it is from: `server`, `cache`, or `none`."""
+def _choose_answer(outcome: CacheOutcome) -> tuple[str, ServerAnswer]:
+    """Return the source of what to print (`server`, `cache` or `none`), and what to print."""
     if outcome.answer is not None:
         return "server", outcome.answer
     entry = outcome.entry
@@ -144,17 +147,17 @@ def _answered(outcome: CacheOutcome) -> tuple[str, ServerAnswer]:
     return "cache", ServerAnswer(entry.copy, date if isinstance(date, str) else None)
 
 
-def _send_here(cache: BatonCache, namespace: str) -> str:
+def _suggest_send(cache: BatonCache, namespace: str) -> str:
     return f"compare and send it to this server: {flat(make_send_command(cache, namespace))}"
 
 
-def _whose(cache: BatonCache, outcome: CacheOutcome) -> str:
-    """The server that the cache's baton is of, where it is another one."""
+def _describe_owner(cache: BatonCache, outcome: CacheOutcome) -> str:
+    """Name the server of the cached baton, if it is another one."""
     url = outcome.entry.note.url
     return f" of {url}" if url not in ("", cache.url) else ""
 
 
-def _offline(source: str, answer: ServerAnswer) -> str:
+def _describe_offline(source: str, answer: ServerAnswer) -> str:
     if source == "none":
         return "there is no baton in the local cache either"
     return f"baton from the local cache (updated_at {flat(answer.updated_at or 'unknown')})"
@@ -177,14 +180,14 @@ def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int
     baton = parse_object(read_bytes(file), where=file)
     redactions: list[Redaction] = []
 
-    def tell(found: tuple[Redaction, ...]) -> None:
-        redactions.extend(found)
-        app.say(*(f"redacted: {one.kind} in {flat(one.path)}" for one in found))
+    def tell(new: tuple[Redaction, ...]) -> None:
+        redactions.extend(new)
+        app.say(*(f"redacted: {redaction.kind} in {flat(redaction.path)}" for redaction in new))
 
-    outcome = _safely(lambda: write_baton(cache, namespace, baton, tell))
+    outcome = _keep_refused(lambda: write_baton(cache, namespace, baton, tell))
     data = outcome_data(outcome)
     if redactions:
-        data["redactions"] = [one._asdict() for one in redactions]
+        data["redactions"] = [redaction._asdict() for redaction in redactions]
     write_json(data)
     if outcome.offline:
         app.say(f"baton: {outcome.offline}", "offline: it waits in the local cache and is sent the next time")
@@ -192,8 +195,8 @@ def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int
     return CONFLICT if outcome.clash else None
 
 
-def _safely(call: Callable[[], CacheOutcome]) -> CacheOutcome:
-    """What a server refuses is told with the word that it is not lost."""
+def _keep_refused(call: Callable[[], CacheOutcome]) -> CacheOutcome:
+    """Run a write; add to an error of the server that the document waits in the cache."""
     try:
         return call()
     except Unreachable:
@@ -224,7 +227,7 @@ def send_command(
     """
     choices = [name for name, given in (("ours", ours), ("theirs", theirs), ("merge", merge)) if given]
     if len(choices) > 1:
-        raise click.UsageError(f"give one of {', '.join(f'--{one}' for one in choices)}")
+        raise click.UsageError(f"give one of {', '.join(f'--{option}' for option in choices)}")
     choice = choices[0] if choices else None
     if choice is not None and (len(namespaces) != 1 or everything):
         raise click.UsageError(f"--{choice} needs exactly one NS")
@@ -233,23 +236,23 @@ def send_command(
     if choice is not None:
         outcomes = [settle_conflict(cache, namespaces[0], cast("Choice", choice))]
     else:
-        outcomes = list(_all_sent(cache, list(namespaces) or list_waiting(cache)))
+        outcomes = list(_send_all(cache, list(namespaces) or list_waiting(cache)))
     elsewhere = [] if namespaces else list_waiting_elsewhere(cache)
-    app.answer([outcome_data(one) for one in outcomes], "")
+    app.answer([outcome_data(outcome) for outcome in outcomes], "")
     if not outcomes:
         app.say(f"nothing waits to be sent to {cache.url}" if elsewhere else "nothing waits to be sent")
-    for one in outcomes:
-        app.say(*_sent_words(one, choice))
-        tell_rest(app, one)
+    for outcome in outcomes:
+        app.say(*_describe_sent(outcome, choice))
+        tell_rest(app, outcome)
     for name, url in elsewhere:
-        app.say(f"{flat(name)}: waits for {flat(url)}", f"       {_send_here(cache, name)}")
-    if any(one.clash for one in outcomes):
+        app.say(f"{flat(name)}: waits for {flat(url)}", f"       {_suggest_send(cache, name)}")
+    if any(outcome.clash for outcome in outcomes):
         return CONFLICT
-    return FAILED if elsewhere or any(one.offline or one.refused for one in outcomes) else None
+    return FAILED if elsewhere or any(outcome.offline or outcome.refused for outcome in outcomes) else None
 
 
-def _all_sent(cache: BatonCache, names: list[str]) -> Iterator[CacheOutcome]:
-    """One after the other; a server that does not answer is not asked again and again."""
+def _send_all(cache: BatonCache, names: list[str]) -> Iterator[CacheOutcome]:
+    """Send one namespace after the other; stop when the server does not answer."""
     for name in names:
         outcome = send_waiting(cache, name)
         yield outcome
@@ -257,20 +260,20 @@ def _all_sent(cache: BatonCache, names: list[str]) -> Iterator[CacheOutcome]:
             return
 
 
-def _sent_words(one: CacheOutcome, choice: str | None) -> list[str]:
-    name = flat(one.entry.note.namespace)
-    if one.offline:
-        return [f"baton: {one.offline}", f"{name}: it still waits in the local cache"]
-    if one.refused is not None:
-        hint = [f"       {one.refused.hint}"] if one.refused.hint else []
-        return [f"baton: {one.refused}", *hint, f"{name}: it still waits in the local cache"]
-    if one.clash:
+def _describe_sent(outcome: CacheOutcome, choice: str | None) -> list[str]:
+    name = flat(outcome.entry.note.namespace)
+    if outcome.offline:
+        return [f"baton: {outcome.offline}", f"{name}: it still waits in the local cache"]
+    if outcome.refused is not None:
+        hint = [f"       {outcome.refused.hint}"] if outcome.refused.hint else []
+        return [f"baton: {outcome.refused}", *hint, f"{name}: it still waits in the local cache"]
+    if outcome.clash:
         return []
-    if one.taken:
+    if outcome.taken:
         return [f"{name}: the server's was taken"]
-    if choice is not None and not one.sent:
+    if choice is not None and not outcome.sent:
         return [f"{name}: nothing to settle, the server has the same"]
-    return [f"{name}: {'sent' if one.sent else 'nothing waits'}"]
+    return [f"{name}: {'sent' if outcome.sent else 'nothing waits'}"]
 
 
 @_cache_command("status", "List what is in the local cache, and what waits.", asks=False)
@@ -281,32 +284,32 @@ def status_command(app: App, folder: CacheFolder) -> None:
     baton cache status
     baton cache status --json | jq '.[] | select(.status != "synced")'
     """
-    found = list(list_entries(folder))
-    app.answer([_listed(one) for one in found], "\n".join(_line(one) for one in found))
-    if not found:
+    entries = list(list_entries(folder))
+    app.answer([_describe_listing(entry) for entry in entries], "\n".join(_format_listing(entry) for entry in entries))
+    if not entries:
         app.say("the cache is empty")
     kept = folder.kept()
     if kept:
         app.say(f"{len(kept)} that had to make room, in {kept[0].parent}")
 
 
-def _listed(one: CacheListing) -> dict[str, Any]:
-    data: dict[str, Any] = {"namespace": one.namespace or None, "file": one.file}
-    if one.entry is None:
-        return {**data, "status": "unknown", "why": one.why}
-    note, seen = one.entry.note, one.entry.note.seen
-    data |= {"status": one.entry.status, "url": note.url or None, "updated_at": seen.updated_at if seen else None}
+def _describe_listing(listing: CacheListing) -> dict[str, Any]:
+    data: dict[str, Any] = {"namespace": listing.namespace or None, "file": listing.file}
+    if listing.entry is None:
+        return {**data, "status": "unknown", "why": listing.why}
+    note, seen = listing.entry.note, listing.entry.note.seen
+    data |= {"status": listing.entry.status, "url": note.url or None, "updated_at": seen.updated_at if seen else None}
     data |= {"revision": seen.revision if seen else None}
-    if one.entry.rival is not None:
-        data["file"], data["shared_with"] = None, one.entry.rival
-    if one.entry.aside:
-        data["damaged"] = [kept.why for kept in one.entry.aside]
+    if listing.entry.rival is not None:
+        data["file"], data["shared_with"] = None, listing.entry.rival
+    if listing.entry.aside:
+        data["damaged"] = [file.why for file in listing.entry.aside]
     return data
 
 
-def _line(one: CacheListing) -> str:
-    data = _listed(one)
-    words = [data["status"], one.namespace or one.file]
+def _format_listing(listing: CacheListing) -> str:
+    data = _describe_listing(listing)
+    words = [data["status"], listing.namespace or listing.file]
     if data.get("revision") is not None:
         words.append(f"revision {data['revision']}")
     words += [str(data[name]) for name in ("updated_at", "url", "why") if data.get(name)]

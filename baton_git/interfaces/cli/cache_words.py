@@ -21,19 +21,21 @@ def outcome_data(outcome: CacheOutcome) -> dict[str, Any]:
         "updated_at": seen.updated_at if seen else None, "revision": seen.revision if seen else None,
     }  # fmt: skip
     if outcome.clash is not None:
-        data["conflict"] = _clash(outcome.clash)
+        data["conflict"] = _describe_conflict(outcome.clash)
     if outcome.contested:
-        data["contested"] = [{"kind": key.kind, "id": key.id, **one.as_data()} for key, one in outcome.contested]
+        data["contested"] = [
+            {"kind": key.kind, "id": key.id, **conflict.as_data()} for key, conflict in outcome.contested
+        ]
     if outcome.kept:
-        data["kept"] = [{"file": one.name, "why": one.why} for one in outcome.kept]
+        data["kept"] = [{"file": file.name, "why": file.why} for file in outcome.kept]
     return data
 
 
-def _clash(clash: CacheConflict) -> dict[str, Any]:
+def _describe_conflict(clash: CacheConflict) -> dict[str, Any]:
     return {
         "ours": clash.ours, "theirs": clash.theirs.baton, "differ": list(clash.compared.sections),
-        "here": [one.as_data() for one in clash.compared.here],
-        "there": [one.as_data() for one in clash.compared.there],
+        "here": [change.as_data() for change in clash.compared.here],
+        "there": [change.as_data() for change in clash.compared.there],
     }  # fmt: skip
 
 
@@ -41,13 +43,13 @@ def tell_rest(app: App, outcome: CacheOutcome) -> None:
     """The conflict, what was contested, what had to make room, and who else wants the file's name."""
     if outcome.clash is not None:
         app.say(*_clash_words(outcome.clash))
-    for key, one in outcome.contested:
-        what = f"{flat(key.id or key.kind)} {flat(one.field)}"
-        app.say(f"contested: {what}: {_value(one.ours)} stands, not {_value(one.theirs)}")
+    for key, conflict in outcome.contested:
+        field = f"{flat(key.id or key.kind)} {flat(conflict.field)}"
+        app.say(f"contested: {field}: {_value(conflict.ours)} stands, not {_value(conflict.theirs)}")
     for kept in dict.fromkeys(outcome.kept):
         app.say(f"kept: {kept.name} ({kept.why})")
     if not outcome.kept:
-        app.say(*(f"baton: the cache: {one.name}: {one.why}" for one in outcome.entry.aside))
+        app.say(*(f"baton: the cache: {file.name}: {file.why}" for file in outcome.entry.aside))
     if outcome.entry.rival is not None:
         name, rival = flat(outcome.entry.note.namespace), flat(outcome.entry.rival)
         app.say(
@@ -67,7 +69,7 @@ def _clash_words(clash: CacheConflict) -> Iterator[str]:
 
 def _change_words(change: RecordChange) -> Iterator[str]:
     """A record's change on one line, its fields with their values."""
-    fields = [f"{flat(one.field)} {_value(one.before)} → {_value(one.after)}" for one in change.fields]
+    fields = [f"{flat(field.field)} {_value(field.before)} → {_value(field.after)}" for field in change.fields]
     head = flat(describe_change(change)) or change.kind
     yield f"{head}: {'; '.join(fields)}" if change.action == "changed" and fields else head
 

@@ -69,7 +69,7 @@ def trust_command(
         raise click.UsageError("say what: an ID, -- and the command, or --from REMOTE; --list shows what there is")
     with app.workspace() as ws:
         if show or (remote is None and not words):
-            _list(app, ws)
+            _list_approvals(app, ws)
             return None
         if remote is not None:
             return _trust_remote(app, ws, remote, yes=yes, revoke=revoke)
@@ -79,25 +79,25 @@ def trust_command(
 
 
 def _trust_command(app: App, ws: Workspace, argv: tuple[str, ...], *, yes: bool, revoke: bool) -> int | None:
-    if not (revoke or _agreed(app, f"it would run: {shell_line(argv)}", yes=yes, typed=True)):
-        return _not_approved(app, {"argv": list(argv), "approved": False})
+    if not (revoke or _confirm_approval(app, f"it would run: {shell_line(argv)}", yes=yes, typed=True)):
+        return _answer_not_approved(app, {"argv": list(argv), "approved": False})
     changed = distrust(ws, argv) if revoke else trust(ws, app.now, argv)
     _tell_trust(app, {"argv": list(argv)}, shell_line(argv), revoke, changed)
     return None
 
 
 def _trust_check(app: App, ws: Workspace, id_: str, *, yes: bool, revoke: bool) -> int | None:
-    """Approves the check of an open loop, and the command that it runs."""
+    """Approve or revoke the check of an open loop, with the command that it runs."""
     loop, verify = find_loop_with_check(ws, id_)
     data = {"argv": list(verify.argv)} if verify.argv else {"id": loop.id, "check": verify.as_data()}
-    if not (revoke or _agreed(app, f"it would {_in_words(verify)}", yes=yes)):
-        return _not_approved(app, {**data, "approved": False})
+    if not (revoke or _confirm_approval(app, f"it would {_describe_check(verify)}", yes=yes)):
+        return _answer_not_approved(app, {**data, "approved": False})
     changed = revoke_check(ws, loop.id) if revoke else approve_check(ws, app.now, loop.id, verify)
-    _tell_trust(app, data, _waiting(verify), revoke, changed)
+    _tell_trust(app, data, _describe_waiting(verify), revoke, changed)
     return None
 
 
-def _in_words(verify: VerifySpec) -> str:
+def _describe_check(verify: VerifySpec) -> str:
     """`run: COMMAND`, or `check: http url=…`, on one line."""
     if verify.argv:
         return f"run: {shell_line(verify.argv)}"
@@ -115,16 +115,19 @@ def _trust_remote(app: App, ws: Workspace, remote: str, *, yes: bool, revoke: bo
     )
     data = {"remote": mask_logins(remote)}
     if not (
-        revoke or _agreed(app, f"confirmations and checks from {shown} would count here; commands still wait", yes=yes)
+        revoke
+        or _confirm_approval(
+            app, f"confirmations and checks from {shown} would count here; commands still wait", yes=yes
+        )
     ):
-        return _not_approved(app, {**data, "approved": False})
+        return _answer_not_approved(app, {**data, "approved": False})
     changed = distrust_remote(ws, remote) if revoke else trust_remote(ws, app.now, remote)
     _tell_trust(app, data, shown, revoke, changed)
     return None
 
 
-def _agreed(app: App, what: str, *, yes: bool, typed: bool = False) -> bool:
-    """Shows what would be approved, which somebody else may have written, and asks a person.
+def _confirm_approval(app: App, subject: str, *, yes: bool, typed: bool = False) -> bool:
+    """Show what would be approved, which somebody else may have written, and ask a person.
 
     Args:
         yes: the answer was given with the command.
@@ -133,7 +136,7 @@ def _agreed(app: App, what: str, *, yes: bool, typed: bool = False) -> bool:
     Raises:
         NeedsHuman: nobody can be asked, and the command does not say --yes; or an agent is known to be acting.
     """
-    app.say(what)
+    app.say(subject)
     app.refuse_agents("a person approves it: the same command at a terminal of their own")
     if yes:
         return True
@@ -142,37 +145,38 @@ def _agreed(app: App, what: str, *, yes: bool, typed: bool = False) -> bool:
     return typed or agrees("Approve?")
 
 
-def _not_approved(app: App, data: dict[str, Any]) -> int:
+def _answer_not_approved(app: App, data: dict[str, Any]) -> int:
     app.answer(data, "")
     app.say("not approved")
     return FAILED
 
 
-def _tell_trust(app: App, data: dict[str, Any], what: str, revoke: bool, changed: bool) -> None:
+def _tell_trust(app: App, data: dict[str, Any], subject: str, revoke: bool, changed: bool) -> None:
     state = "revoked" if revoke else "approved"
     app.answer({**data, state: changed}, "")
     already = {"revoked": "was not approved", "approved": "was approved already"}
-    app.say(f"{state if changed else already[state]}: {what}")
+    app.say(f"{state if changed else already[state]}: {subject}")
 
 
-def _list(app: App, ws: Workspace) -> None:
+def _list_approvals(app: App, ws: Workspace) -> None:
     approvals = require_approvals(ws)
     approved, remotes, earlier = approvals.commands(), approvals.remotes(), approvals.earlier_commands()
-    checks = [one for one in approvals.checks() if one.namespace == str(ws.branch.namespace)]
+    checks = [check for check in approvals.checks() if check.namespace == str(ws.branch.namespace)]
     waiting = list_waiting_checks(ws)
     data = {
-        "approved": [{"argv": list(one.argv), "at": one.at} for one in approved],
-        "checks": [{"id": one.id, "at": one.at} for one in checks],
-        "remotes": [{"name": one.name, "url": mask_logins(one.url), "at": one.at} for one in remotes],
+        "approved": [{"argv": list(approval.argv), "at": approval.at} for approval in approved],
+        "checks": [{"id": check.id, "at": check.at} for check in checks],
+        "remotes": [{"name": remote.name, "url": mask_logins(remote.url), "at": remote.at} for remote in remotes],
         "waiting": {id_: list(verify.argv) for id_, (verify, _) in waiting.items() if verify.argv},
         "waiting_checks": {id_: {"check": verify.as_data(), "why": why} for id_, (verify, why) in waiting.items()},
         "earlier": [list(argv) for argv in earlier],
     }
-    lines = [f"approved  {shell_line(one.argv)}  ({one.at})" for one in approved]
-    lines += [f"approved  check of {terminal_line(one.id)}  ({one.at})" for one in checks]
-    lines += [f"believed  {flat(one.name)}  {flat(mask_logins(one.url))}  ({one.at})" for one in remotes]
+    lines = [f"approved  {shell_line(approval.argv)}  ({approval.at})" for approval in approved]
+    lines += [f"approved  check of {terminal_line(check.id)}  ({check.at})" for check in checks]
+    lines += [f"believed  {flat(remote.name)}  {flat(mask_logins(remote.url))}  ({remote.at})" for remote in remotes]
     lines += [
-        f"waiting   {_waiting(verify)}  (baton trust {terminal_line(id_)})" for id_, (verify, _) in waiting.items()
+        f"waiting   {_describe_waiting(verify)}  (baton trust {terminal_line(id_)})"
+        for id_, (verify, _) in waiting.items()
     ]
     lines += [f"earlier   {shell_line(argv)}  (baton trust -- {shell_line(argv)})" for argv in earlier]
     app.answer(data, "\n".join(lines))
@@ -182,8 +186,8 @@ def _list(app: App, ws: Workspace) -> None:
         app.say("earlier: approved for this path by an older baton, which counts no more; approve what you still want")
 
 
-def _waiting(verify: VerifySpec) -> str:
-    return shell_line(verify.argv) if verify.argv else _in_words(verify)
+def _describe_waiting(verify: VerifySpec) -> str:
+    return shell_line(verify.argv) if verify.argv else _describe_check(verify)
 
 
 COMMANDS = {"trust": trust_command}

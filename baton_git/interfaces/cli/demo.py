@@ -167,7 +167,7 @@ def first_session(stage: Stage, port: int | str) -> None:
     stage.baton("wrap", "--context", "The shop runs. The fix of rounding is asked for.", "--summary", "deployed")
 
 
-def second_session(stage: Stage, other: Stage) -> None:
+def second_session(stage: Stage, other_stage: Stage) -> None:
     """The next session knows it all; a third one works at the same time; a model cannot make rules."""
     stage.story("Meanwhile the fix arrives on main")
     (stage.folder / "prices.py").write_text("def total(prices):\n    return round(sum(prices), 2)\n")
@@ -176,7 +176,7 @@ def second_session(stage: Stage, other: Stage) -> None:
     stage.story("Tuesday, session 2 (codex): it begins by checking what Monday expected")
     stage.baton("boot")
     stage.story("Another agent reads the state now, and will write it back later as a whole document")
-    document = json.loads(other.baton("read"))["baton"]
+    document = json.loads(other_stage.baton("read"))["baton"]
     stage.story("Session 2 goes on: it puts things off again, and makes the same mistake twice more")
     item = document["follow_ups"][0]["id"]
     for _ in range(3):
@@ -190,7 +190,7 @@ def second_session(stage: Stage, other: Stage) -> None:
     stage.story("The other agent writes its document, which knows nothing of all this: both survive")
     document |= {"session_id": "tuesday-b", "parent_session": "monday"}
     document["follow_ups"].append({"id": "FU-100", "item": "Translate the receipt", "first_seen": "2026-11-21"})
-    other.baton("write", "--file", "-", given=json.dumps(document))
+    other_stage.baton("write", "--file", "-", given=json.dumps(document))
 
 
 def third_session(stage: Stage) -> None:

@@ -61,7 +61,7 @@ def write_command(app: App, file: str, expected_revision: int | None) -> int | N
             app.say(f"baton: {error}", f"       {error.hint}")
             return CONFLICT
     write_json(written(done))
-    app.told(done.written)
+    app.tell_write(done.written)
     return None
 
 

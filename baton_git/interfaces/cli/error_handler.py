@@ -43,29 +43,29 @@ def run(command: click.Command, prog: str = "baton") -> int:
         return OK
     except OSError as error:
         _drop_output()
-        return _refused(error)
+        return _report_os_error(error)
     except BatonError as error:
-        return failed(error)
+        return report_error(error)
     except Exception as error:  # noqa: BLE001  the boundary of the program: what comes here is a bug, and is reported as one
-        return _bug(error)
+        return _report_bug(error)
     return result if isinstance(result, int) else OK
 
 
 def _drop_output() -> None:
-    """What is not yet printed goes nowhere, so that Python does not try again, and complain, when it exits."""
+    """Discard buffered output, so that Python does not fail to flush it at exit."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _refused(error: OSError) -> int:
-    """The system said no where no room has words of its own for it: a file, the terminal, standard output."""
+def _report_os_error(error: OSError) -> int:
+    """Report an error of the operating system; return the exit status."""
     where = f"{error.filename}: " if error.filename is not None else ""
     tell(f"baton: {where}{error.strerror or error}")
     return FAILED
 
 
-def failed(error: BatonError) -> int:
-    """Says what is wrong, and on one more line what to do; as JSON too where the command was asked for it."""
+def report_error(error: BatonError) -> int:
+    """Report an error and its hint, as JSON too with --json; return the exit status."""
     if "--json" in sys.argv:
         write_json({"error": error.code, "message": str(error), "hint": error.hint, **error.data}, indent=None)
     tell(f"baton: {error}", *([f"       {error.hint}"] if error.hint else []))
@@ -73,19 +73,19 @@ def failed(error: BatonError) -> int:
 
 
 def status_of(error: BatonError) -> int:
-    """The exit status that stands for an error."""
+    """Return the exit status of an error."""
     return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), FAILED)
 
 
-def _bug(error: Exception) -> int:
-    """A report that can be pasted, in a file: nobody wants it on the screen."""
+def _report_bug(error: Exception) -> int:
+    """Write a bug report with the traceback to a file and say where it is; return the exit status."""
     import tempfile  # only here: every start of a command would pay for them
     import traceback
 
     report = Path(tempfile.gettempdir()) / f"baton-error-{os.getpid()}.txt"
-    said = f"baton {__version__}, Python {sys.version.split()[0]}, {sys.platform}\n\n{traceback.format_exc()}"
+    details = f"baton {__version__}, Python {sys.version.split()[0]}, {sys.platform}\n\n{traceback.format_exc()}"
     try:
-        report.write_text(said)
+        report.write_text(details)
         where = f"the details are in {report}"
     except OSError:
         where = "the details could not be written anywhere"

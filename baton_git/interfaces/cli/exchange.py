@@ -41,12 +41,20 @@ EXCHANGES = (
 COMMANDS = {
     "import": LazyGroup(
         "import",
-        {one.system: (f"{one.module}:import_command", one.imports) for one in EXCHANGES if one.imports},
+        {
+            exchange.system: (f"{exchange.module}:import_command", exchange.imports)
+            for exchange in EXCHANGES
+            if exchange.imports
+        },
         help="Take over the state of another system.",
     ),
     "export": LazyGroup(
         "export",
-        {one.system: (f"{one.module}:export_command", one.exports) for one in EXCHANGES if one.exports},
+        {
+            exchange.system: (f"{exchange.module}:export_command", exchange.exports)
+            for exchange in EXCHANGES
+            if exchange.exports
+        },
         help="Give the state to another system.",
     ),
 }

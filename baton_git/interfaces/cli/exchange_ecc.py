@@ -25,31 +25,40 @@ def import_command(app: App, path: Path) -> int | None:
     baton import ecc recordings/claude-history/a1b2c3d4.json
     """
     with app.workspace() as ws:
-        found = import_ecc(ws, app.now, path)
-    app.answer([_data(one) for one in found], "")
-    for one in found:
-        _tell(app, one)
-    places = dict.fromkeys(one.checked_out_at for one in found if one.checked_out_at is not None)
+        sessions = import_ecc(ws, app.now, path)
+    app.answer([_describe_session(session) for session in sessions], "")
+    for session in sessions:
+        _tell_session(app, session)
+    places = dict.fromkeys(session.checked_out_at for session in sessions if session.checked_out_at is not None)
     app.say(*(flat(CHECKED_OUT.format(place)) for place in places))
-    return FAILED if any(one.why for one in found) else None
+    return FAILED if any(session.why for session in sessions) else None
 
 
-def _data(one: ImportedRecording) -> dict[str, Any]:
-    if one.why:
-        return {"ok": False, "id": one.id, "why": one.why}
-    return {"ok": True, "id": one.id, "added": one.added, "revision": one.version and one.version.number}
+def _describe_session(session: ImportedRecording) -> dict[str, Any]:
+    if session.why:
+        return {"ok": False, "id": session.id, "why": session.why}
+    return {
+        "ok": True,
+        "id": session.id,
+        "added": session.added,
+        "revision": session.version and session.version.number,
+    }
 
 
-def _tell(app: App, one: ImportedRecording) -> None:
-    if one.why:
-        app.say(flat(f"baton: {one.why}" if one.why.startswith(one.id) else f"baton: {one.id}: {one.why}"))
-    elif one.version is None:
-        app.say(flat(f"{one.id}: nothing new"))
-    elif not one.added:
-        app.say(flat(f"{one.id}: its latest stands again (revision {one.version.number})"))
+def _tell_session(app: App, session: ImportedRecording) -> None:
+    if session.why:
+        app.say(
+            flat(
+                f"baton: {session.why}" if session.why.startswith(session.id) else f"baton: {session.id}: {session.why}"
+            )
+        )
+    elif session.version is None:
+        app.say(flat(f"{session.id}: nothing new"))
+    elif not session.added:
+        app.say(flat(f"{session.id}: its latest stands again (revision {session.version.number})"))
     else:
-        app.say(flat(f"{one.id}: {one.added} new (revision {one.version.number})"))
-    for key, redaction in one.redactions:
+        app.say(flat(f"{session.id}: {session.added} new (revision {session.version.number})"))
+    for key, redaction in session.redactions:
         app.say(flat(f"redacted: {redaction.kind} in {key}, {redaction.path}"))
 
 
@@ -68,9 +77,9 @@ def export_command(app: App, folder: Path, id_: str | None, force: bool) -> int 
     """
     with app.workspace() as ws:
         done = export_ecc(ws, folder, id_, force=force)
-    refused = [{"id": one.id, "why": one.why} for one in done.refused]
+    refused = [{"id": refusal.id, "why": refusal.why} for refusal in done.refused]
     app.answer({"files": [show_path(path) for path in done.written], "refused": refused}, "")
     app.say(*(f"wrote {flat(show_path(path))}" for path in done.written))
-    app.say(*(flat(f"baton: {one.id} was not written: {one.why}") for one in done.refused))
-    app.say(*dict.fromkeys(f"       {flat(one.hint)}" for one in done.refused if one.hint))
+    app.say(*(flat(f"baton: {refusal.id} was not written: {refusal.why}") for refusal in done.refused))
+    app.say(*dict.fromkeys(f"       {flat(refusal.hint)}" for refusal in done.refused if refusal.hint))
     return FAILED if refused else None

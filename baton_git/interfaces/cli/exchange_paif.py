@@ -32,15 +32,15 @@ def import_command(app: App, path: Path) -> int | None:
         "ok": not done.refused,
         "new": done.new,
         "known": done.known,
-        "refused": [{"where": one.where, "why": one.why} for one in done.refused],
+        "refused": [{"where": refusal.where, "why": refusal.why} for refusal in done.refused],
         "commit": version.commit,
         "revision": version.number,
     }
     app.answer(data, "")
     if done.new:
-        app.told(done.written)
+        app.tell_write(done.written)
     app.say(f"{done.new} new, {done.known} known already, {len(done.refused)} refused")
-    app.say(*(f"baton: {flat(one.where)}: {flat(one.why)}" for one in done.refused))
+    app.say(*(f"baton: {flat(refusal.where)}: {flat(refusal.why)}" for refusal in done.refused))
     return FAILED if done.refused else None
 
 
@@ -61,5 +61,5 @@ def export_command(app: App, folder: Path) -> None:
 
     with app.workspace() as ws:
         paths = export_paif(ws, folder, agent=app.settings.agent if app.settings.options.agent else None)
-    app.answer({"path": str(folder), "files": [str(one) for one in paths]}, "")
+    app.answer({"path": str(folder), "files": [str(path) for path in paths]}, "")
     app.say(f"{len(paths)} checkpoint{'' if len(paths) == 1 else 's'} in {flat(show_path(folder))}")

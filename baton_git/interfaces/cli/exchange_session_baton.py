@@ -31,26 +31,30 @@ def import_command(app: App, path: Path, source: str | None, everything: bool) -
     if source is not None and everything:
         raise click.UsageError("give --from or --all, not both")
     with app.workspace() as ws:
-        found = import_session_baton(ws, app.now, path, namespace=source, everything=everything)
-    app.answer([_data(one) for one in found], "")
-    for one in found:
-        _tell(app, one)
-    return FAILED if any(one.done is None for one in found) else None
+        imports = import_session_baton(ws, app.now, path, namespace=source, everything=everything)
+    app.answer([_describe_import(imported) for imported in imports], "")
+    for imported in imports:
+        _tell_import(app, imported)
+    return FAILED if any(imported.done is None for imported in imports) else None
 
 
-def _data(one: BatonImport) -> dict[str, Any]:
-    if one.done is None:
-        return {"ok": False, "namespace": one.namespace, "where": one.where, "why": one.why}
-    return {**written(one.done), "where": one.where}
+def _describe_import(imported: BatonImport) -> dict[str, Any]:
+    if imported.done is None:
+        return {"ok": False, "namespace": imported.namespace, "where": imported.where, "why": imported.why}
+    return {**written(imported.done), "where": imported.where}
 
 
-def _tell(app: App, one: BatonImport) -> None:
-    if one.done is None:
-        app.say(f"baton: {one.why}" if one.why.startswith(one.where) else f"baton: {one.where}: {one.why}")
+def _tell_import(app: App, imported: BatonImport) -> None:
+    if imported.done is None:
+        app.say(
+            f"baton: {imported.why}"
+            if imported.why.startswith(imported.where)
+            else f"baton: {imported.where}: {imported.why}"
+        )
         return
-    app.say(f"{one.namespace}:")
-    app.told(one.done.written)
-    for held in one.done.held:
+    app.say(f"{imported.namespace}:")
+    app.tell_write(imported.done.written)
+    for held in imported.done.held:
         app.say(f"held: {held.id} {held.field} {held.claimed!r} ({held.why})")
 
 
@@ -67,7 +71,7 @@ def export_command(app: App, path: Path, storage: str | None, everything: bool, 
     baton export session-baton ~/.claude/loop/batons
     baton export session-baton baton.json --at 2026-06-17
     """
-    chosen = cast("Storage", storage or _guessed(path))
+    chosen = cast("Storage", storage or _guess_storage(path))
     if everything and (chosen == "json" or at is not None):
         raise click.UsageError("--all goes with a database or a cache folder, and not with --at")
     with app.workspace() as ws:
@@ -76,7 +80,7 @@ def export_command(app: App, path: Path, storage: str | None, everything: bool, 
     app.say(f"wrote {', '.join(names)} to {path}")
 
 
-def _guessed(path: Path) -> str:
+def _guess_storage(path: Path) -> str:
     if path.is_dir():
         return "cache"
     kinds = {".json": "json", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}

@@ -44,14 +44,14 @@ def validate_command(app: App, files: tuple[Path, ...], kind: str | None, at: st
             version = ws.branch.read(at)
             for claim in ws.judgement(version).find_unvouched(version.state):
                 app.say(f"claim: {flat(str(claim.key))}: {flat(claim.text)}")
-    faulty = [one for one in checked if one.faults]
-    app.answer([answers.checked(one) for one in checked], "\n".join(_lines(faulty)))
+    faulty = [file for file in checked if file.faults]
+    app.answer([answers.checked(file) for file in checked], "\n".join(_list_faults(faulty)))
     app.say(f"{len(checked)} file{'' if len(checked) == 1 else 's'} checked, {len(faulty)} with faults")
     return FAILED if faulty else None
 
 
-def _lines(faulty: list[ValidatedFile]) -> list[str]:
-    return [flat(f"{one.path}: {fault}") for one in faulty for fault in one.faults]
+def _list_faults(faulty: list[ValidatedFile]) -> list[str]:
+    return [flat(f"{file.path}: {fault}") for file in faulty for fault in file.faults]
 
 
 @click.command("schema")

@@ -151,7 +151,7 @@ def _kept(app: App, ws: Workspace, found: Extraction) -> dict[str, Any]:
     if written is None:
         app.say(f"the handoff {flat(id_of(found))} is as it was")
         return {"id": id_of(found), "changed": False}
-    app.told(written)
+    app.tell_write(written)
     version = written.revision
     return {"id": id_of(found), "changed": True, "commit": version.commit, "revision": version.number}
 

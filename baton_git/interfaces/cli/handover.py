@@ -88,7 +88,7 @@ def _beside_run(app: App) -> App:
 
 def tell(app: App, taken: TakenIn) -> None:
     """Say what was taken over from a file."""
-    app.told(taken.written)
+    app.tell_write(taken.written)
     for field in taken.contested:
         app.say(f"contested: {flat(field)} of {flat(taken.id)}; see baton conflicts")
 

@@ -52,74 +52,77 @@ def run_command(app: App, event: str, arguments: tuple[str, ...]) -> int | None:
     \b
     baton hooks run post-commit
     """
-    code = _RUN.get(event, _look)(app, event, arguments)
+    code = _RUN.get(event, _verify_due)(app, event, arguments)
     app.answer({"event": event, "refused": code is not None}, "")
     return code
 
 
-def _look(app: App, event: str, _: tuple[str, ...]) -> None:
-    """Verifies, in the background, what may have been settled."""
+def _verify_due(app: App, event: str, _: tuple[str, ...]) -> None:
+    """Verify the open loops that the event may have settled, in the background."""
     repository = app.settings.repository
     methods, agent = (BY_COMMITS, "server") if event == "post-receive" else (CODE_METHODS, "git-hook")
-    with _at_most(2 * SECONDS + 20, "took too long"), wait_for_turn(repository) as wanted:
+    with _limit_time(2 * SECONDS + 20, "took too long"), wait_for_turn(repository) as wanted:
         end = time.monotonic() + SECONDS
         for namespace in list_due_namespaces(repository) if wanted else ():
-            with _told(app, namespace), _of(app, namespace).workspace() as ws:
+            with _report_errors(app, namespace), _switch_namespace(app, namespace).workspace() as ws:
                 written = verify_due(ws, app.now, count_seconds_left(end), methods, agent=agent)
                 if written is not None and written.changes:
-                    said = flat(commit_subject(list(written.changes)))
-                    app.say(f"{app.now.isoformat(timespec='seconds')} {event} {namespace}: {said}")
+                    subject = flat(commit_subject(list(written.changes)))
+                    app.say(f"{app.now.isoformat(timespec='seconds')} {event} {namespace}: {subject}")
 
 
-def _push(app: App, _: str, arguments: tuple[str, ...]) -> None:
-    """Sends along what no remote has; whatever goes wrong, the user's push goes on."""
+def _push_along(app: App, _: str, arguments: tuple[str, ...]) -> None:
+    """Push namespaces that no remote has; a failure does not stop the user's push."""
     lines = sys.stdin.read()
-    with _at_most(PUSH_SECONDS + 0.5, f"baton: not pushed along: no answer within {PUSH_SECONDS:g} s"):
+    with _limit_time(PUSH_SECONDS + 0.5, f"baton: not pushed along: no answer within {PUSH_SECONDS:g} s"):
         end = time.monotonic() + PUSH_SECONDS
         themselves = parse_pushed_components(lines, app.lenient.settings.prefix)
         for namespace in list_unsent_namespaces(app.settings.repository):
             if namespace.component not in themselves:
-                with _told(app, namespace), _of(app, namespace).workspace() as ws:
-                    said = push_along(ws, app.now, arguments[0] if arguments else "origin", count_seconds_left(end))
-                    app.say(*([f"baton: {flat(said)}"] if said else []))
+                with _report_errors(app, namespace), _switch_namespace(app, namespace).workspace() as ws:
+                    problem = push_along(ws, app.now, arguments[0] if arguments else "origin", count_seconds_left(end))
+                    app.say(*([f"baton: {flat(problem)}"] if problem else []))
 
 
-def _receive(app: App, *_: Any) -> int | None:
-    """Refuses a push that breaks a rule."""
+def _check_push(app: App, *_: Any) -> int | None:
+    """Refuse a push that breaks a rule; return the exit status."""
     settings = app.settings
     may_rewrite = settings.config.get("baton.allowrewrite", "").lower() in ("true", "yes", "on", "1")
-    folders = _quarantine()
+    folders = _find_object_folders()
     with Store(settings.repository, more_objects=folders) as store:
         pushed = parse_ref_updates(sys.stdin.read())
-        found = check_ref_updates(
+        refusals = check_ref_updates(
             store, settings.prefix, pushed,
             trusted=settings.reach.signature_check(store), may_rewrite=may_rewrite,
             quarantine=next(iter(folders), None),
         )  # fmt: skip
-        refused = [f"baton: {flat(format_refusal(one))}" for one in islice(found, SHOWN)]
-        more = sum(1 for _ in found)
+        refused = [f"baton: {flat(format_refusal(refusal))}" for refusal in islice(refusals, SHOWN)]
+        more = sum(1 for _ in refusals)
     app.say(*refused, *([f"baton: and {more} more"] if more else []))
     return FAILED if refused else None
 
 
-_RUN: dict[str, Callable[[App, str, tuple[str, ...]], int | None]] = {"pre-push": _push, "pre-receive": _receive}
+_RUN: dict[str, Callable[[App, str, tuple[str, ...]], int | None]] = {
+    "pre-push": _push_along,
+    "pre-receive": _check_push,
+}
 
 
-def _quarantine() -> list[Path]:
-    """Where git keeps the objects of a push that is not yet accepted, first, and what it borrows from."""
+def _find_object_folders() -> list[Path]:
+    """Return the object folders of a push that is not accepted yet: its quarantine first, then the alternates."""
     named = [os.environ.get("GIT_OBJECT_DIRECTORY", "")]
     named += os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "").split(os.pathsep)
-    return [Path(one) for one in named if one]
+    return [Path(folder) for folder in named if folder]
 
 
-def _of(app: App, namespace: Namespace) -> App:
-    """The same call for another namespace; bad settings stop no hook."""
+def _switch_namespace(app: App, namespace: Namespace) -> App:
+    """Return the same call for another namespace; bad settings do not stop a hook."""
     return replace(app, settings=Settings(CommonOptions(app.settings.options.repo, namespace.text), problems=[]))
 
 
 @contextmanager
-def _told(app: App, namespace: Namespace) -> Iterator[None]:
-    """What goes wrong with one namespace is told and stops no other."""
+def _report_errors(app: App, namespace: Namespace) -> Iterator[None]:
+    """Report the error of one namespace and go on with the others."""
     try:
         yield
     except (BatonError, OSError) as error:
@@ -127,11 +130,11 @@ def _told(app: App, namespace: Namespace) -> Iterator[None]:
 
 
 @contextmanager
-def _at_most(seconds: float, said: str) -> Iterator[None]:
-    """Ends this process when it takes longer, without failing the git command that it belongs to."""
+def _limit_time(seconds: float, message: str) -> Iterator[None]:
+    """End this process with status 0 when the block takes longer, so that the git command goes on."""
 
     def end(*_: Any) -> None:
-        os.write(2, f"{said}\n".encode())
+        os.write(2, f"{message}\n".encode())
         os._exit(0)
 
     before = signal.signal(signal.SIGALRM, end)

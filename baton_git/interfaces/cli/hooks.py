@@ -30,10 +30,10 @@ def install_command(app: App, server: bool) -> None:
     baton hooks install
     baton hooks install --repo /srv/git/project.git
     """
-    place = _place(app)
+    place = _find_location(app)
     events = events_for(app.settings.repository, server=server)
     report = install(place, scripts(events, app.settings.prefix, _own_command()))
-    _tell(app, place, report, f"installed: {', '.join(events)}")
+    _tell_report(app, place, report, f"installed: {', '.join(events)}")
 
 
 @command("status", short_help="Say which hooks will run here, and if not, why.")
@@ -43,17 +43,19 @@ def status_command(app: App) -> None:
     \b
     baton hooks status
     """
-    place = _place(app)
+    place = _find_location(app)
     installed = [event for event in EVENTS if (place.scripts / event).exists()]
-    events = [one for one in EVENTS if one in installed or one in events_for(app.settings.repository)]
+    events = [event for event in EVENTS if event in installed or event in events_for(app.settings.repository)]
     ours = scripts(events, app.settings.prefix, _own_command())
     states = status(place, list(ours.values()), ProgramHealth(outside_git(), _own_command()))
     data = {
         "mode": place.mode, "git": ".".join(map(str, place.git.version)), "folder": str(place.folder),
         "hooks_path": place.hooks_path, "events": [state._asdict() for state in states],
     }  # fmt: skip
-    app.answer(data, "\n".join(f"{one.event:<14} {'runs' if one.runs else '-   '}  {one.said}" for one in states))
-    if not all(one.runs for one in states):
+    app.answer(
+        data, "\n".join(f"{state.event:<14} {'runs' if state.runs else '-   '}  {state.said}" for state in states)
+    )
+    if not all(state.runs for state in states):
         app.say("what a hook would have done happens at the next baton boot, verify or sync")
 
 
@@ -64,11 +66,11 @@ def uninstall_command(app: App) -> None:
     \b
     baton hooks uninstall
     """
-    place = _place(app)
-    _tell(app, place, uninstall(place), "uninstalled")
+    place = _find_location(app)
+    _tell_report(app, place, uninstall(place), "uninstalled")
 
 
-def _place(app: App) -> HookLocation:
+def _find_location(app: App) -> HookLocation:
     repository = app.settings.repository
     if app.settings.is_own_store:
         raise InvalidArgument("your own store has no hooks", hint="stand in a repository, or name one with --repo")
@@ -80,7 +82,7 @@ def _own_command() -> list[str]:
     return [sys.executable, "-P", "-m", "baton_git"]
 
 
-def _tell(app: App, place: HookLocation, report: HookReport, done: str) -> None:
+def _tell_report(app: App, place: HookLocation, report: HookReport, done: str) -> None:
     app.answer({"mode": report.mode, "changed": report.has_changes, "notes": list(report.notes)}, "")
     app.say(*report.notes, done if report.has_changes else "nothing to be done")
 

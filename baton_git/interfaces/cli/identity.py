@@ -11,7 +11,7 @@ import click
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, StoreError
 from baton_git.core.records.base import parse
 from baton_git.interfaces.cli.app import App, command, flat, group, read_text
-from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN, failed
+from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN, report_error
 from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
 from baton_git.interfaces.context.paif import agent_of, fill_agent
 from baton_git.systems.paif.identities import Held, check_text, check_words
@@ -106,10 +106,10 @@ def checked(app: App, agent_named: Callable[[], str | None], text: str, *, count
         with app.workspace() as ws:
             held = check_text(ws, app.now, agent, words, count=count)
     except BatonError as error:
-        status = failed(error)
+        status = report_error(error)
         return UNKNOWN if status == FAILED else status
     except OSError as error:
-        failed(StoreError(f"{error.filename or 'the repository'}: {error.strerror or error}"))
+        report_error(StoreError(f"{error.filename or 'the repository'}: {error.strerror or error}"))
         return UNKNOWN
     return _told(app, agent, held)
 

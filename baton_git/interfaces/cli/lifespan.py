@@ -39,7 +39,7 @@ def _fill_start(app: App, values: Values) -> Values:
 def _render_boot(app: App, result: BootResult) -> None:
     app.answer(result.as_data(), result.brief)
     if result.is_new:
-        app.told_new(result.namespace)
+        app.tell_new_namespace(result.namespace)
 
 
 def _fill_end(app: App, values: Values) -> Values:

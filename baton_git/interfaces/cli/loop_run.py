@@ -118,16 +118,16 @@ def loop_run(
     stop = stop_file or app.settings.repository.git_dir / "baton" / "stop"
     arguments = dict(workflow_folders(app).arguments)
     loop = Loop(text, chosen, os.fspath(_here(app)), stop.absolute(), _limits(limits), arguments)
-    with app.workspace() as ws, _asked_to_end() as asked:
-        done = run_loop(ws, loop, app.settings.now, lambda line: app.say(flat(line)), lambda: bool(asked))
-    _tell(app, done)
+    with app.workspace() as ws, _collect_signals() as signals:
+        done = run_loop(ws, loop, app.settings.now, lambda line: app.say(flat(line)), lambda: bool(signals))
+    _tell_result(app, done)
     if done.ended == INTERRUPTED:
-        return 128 + (asked[0] if asked else signal.SIGINT)
+        return 128 + (signals[0] if signals else signal.SIGINT)
     return None if done.ended.by == "completed" else FAILED
 
 
 def _here(app: App) -> Path:
-    """Where the sessions work: where we stand, unless --repo names another work tree."""
+    """Return the folder of the sessions: the current one, unless --repo names another work tree."""
     top = app.settings.repository.work_tree
     here = Path.cwd()
     return top if top is not None and top not in (here, *here.parents) else here
@@ -147,20 +147,20 @@ def _limits(given: dict[str, Any]) -> LoopLimits:
 
 
 @contextmanager
-def _asked_to_end() -> Iterator[list[int]]:
+def _collect_signals() -> Iterator[list[int]]:
     """The signals that have come: an interrupt, a request to end, or a terminal that went away; then the session that
     runs must end too. Nothing is raised, as that could come when a session has just been started."""
-    asked: list[int] = []
+    signals: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, lambda came, _: asked.append(came)) for number in numbers}
+    before = {number: signal.signal(number, lambda came, _: signals.append(came)) for number in numbers}
     try:
-        yield asked
+        yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _tell(app: App, done: LoopResult) -> None:
+def _tell_result(app: App, done: LoopResult) -> None:
     data = done.data
     app.answer(data, f"{done.ended.by}: {flat(done.ended.why)}")
     count = data["iterations"]

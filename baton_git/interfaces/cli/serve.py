@@ -55,8 +55,8 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
     if host == "":
         raise InvalidArgument("--host is empty", hint="leave it out, or say which")
     where = host or os.environ.get("BATON_HOST") or HOST
-    number = port if port is not None else _port(os.environ.get("BATON_PORT"))
-    addresses = _addresses(where, number)
+    number = port if port is not None else _parse_port(os.environ.get("BATON_PORT"))
+    addresses = _resolve_addresses(where, number)
     token, page_token = taken_token(), taken_token(PAGE_TOKEN)
     if page_token is not None and page_token == token:
         raise InvalidArgument(
@@ -65,18 +65,18 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
     for name, secret in ((TOKEN, token), (PAGE_TOKEN, page_token)):
         if secret is not None and len(secret) < LONG:
             app.say(f"{name} is short enough to be guessed; make a long one: openssl rand -hex 24")
-    if token is None and not all(is_this_machine(one) for one in addresses):
+    if token is None and not all(is_this_machine(address) for address in addresses):
         raise InvalidArgument(
             f"without a token this serves only this machine, not {where}",
             hint="set BATON_API_TOKEN to a long secret, or leave --host and BATON_HOST out",
         )
-    site = _site(app, token)
-    with _listening(where, addresses[0], number) as listener:
-        _serve(app, site, listener, _names(where, addresses[0], allow_host, token), page_token)
+    site = _open_site(app, token)
+    with _listen(where, addresses[0], number) as listener:
+        _serve(app, site, listener, _allowed_names(where, addresses[0], allow_host, token), page_token)
 
 
-def _site(app: App, token: str | None) -> Site:
-    """What is to be served. What is wrong with the options or the repository is told now, not at the first request."""
+def _open_site(app: App, token: str | None) -> Site:
+    """Open what is to be served, so that a wrong option or repository fails now, not at the first request."""
     from baton_git.interfaces.context.person import find_agent  # as above
     from baton_git.interfaces.http.site import Site  # a quarter of a second, and an extra that is not everywhere
 
@@ -111,50 +111,50 @@ def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] 
         limit_concurrency=500, timeout_graceful_shutdown=LEAVE_SECONDS,
     )  # fmt: skip
     server = Server(config, site)
-    told = {"url": url, "repository": str(site.repository.common_dir)}
+    ready = {"url": url, "repository": str(site.repository.common_dir)}
     with suppress(KeyboardInterrupt):  # uvicorn ends in order, and then tells us why it ended
         end_in_order()
         log_to_stderr()
-        write(json_text(told, None) if app.json else url)  # a line, whoever reads it need not wait for an end
+        write(json_text(ready, None) if app.json else url)  # a line, whoever reads it need not wait for an end
         sys.stdout.flush()
         app.say(f"serving {site.repository.common_dir}; stop with Ctrl-C")
         server.run(sockets=[listener])
-    _leave()
+    _exit_without_workers()
 
 
-def _leave() -> None:
-    """Does not wait for what threads are still at: whatever they write is wholly there, or not at all."""
-    if any(one.name.startswith("AnyIO worker") for one in threading.enumerate()):
+def _exit_without_workers() -> None:
+    """Exit without waiting for worker threads; their writes are atomic."""
+    if any(thread.name.startswith("AnyIO worker") for thread in threading.enumerate()):
         sys.stderr.flush()
         os._exit(0)
 
 
 def is_this_machine(address: str) -> bool:
     """Whether only this machine reaches an address: `127.0.0.0/8`, `::1`, also in IPv6's form of the former."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
-    return (mapped or found).is_loopback
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
+    return (mapped or parsed).is_loopback
 
 
-def _addresses(host: str, port: int) -> list[str]:
-    """What a name stands for, as numbers; the first is where we listen.
+def _resolve_addresses(host: str, port: int) -> list[str]:
+    """Resolve a host name to addresses; the server listens at the first.
 
     Raises:
-        StoreError: nobody knows it.
+        StoreError: the name cannot be resolved.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise StoreError(f"{host}: {why}", hint="say an address of this machine") from error
-    return [str(address[0]) for _, _, _, _, address in found]
+    return [str(address[0]) for _, _, _, _, address in entries]
 
 
-def _listening(host: str, address: str, port: int) -> socket.socket:
-    """A socket that listens there.
+def _listen(host: str, address: str, port: int) -> socket.socket:
+    """Open a listening socket.
 
     Raises:
-        StoreError: somebody else does, or it is not ours.
+        StoreError: the address is in use or cannot be bound.
     """
     listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     try:
@@ -168,8 +168,8 @@ def _listening(host: str, address: str, port: int) -> socket.socket:
     return listener
 
 
-def _names(host: str, address: str, allowed: tuple[str, ...], token: str | None) -> frozenset[str] | None:
-    """The names that requests may call us by; any, where we listen elsewhere too and each needs the token."""
+def _allowed_names(host: str, address: str, allowed: tuple[str, ...], token: str | None) -> frozenset[str] | None:
+    """Return the allowed Host names; None (any) if the server listens beyond this machine behind a token."""
     from baton_git.interfaces.http.guard import LOOPBACK
 
     if token is not None and not allowed and not is_this_machine(address):
@@ -177,7 +177,7 @@ def _names(host: str, address: str, allowed: tuple[str, ...], token: str | None)
     return LOOPBACK | {host.lower().rstrip("."), address} | {name.lower().rstrip(".") for name in allowed}
 
 
-def _port(text: str | None) -> int:
+def _parse_port(text: str | None) -> int:
     if not text:
         return PORT
     if not text.isascii() or not text.isdecimal() or int(text[:9]) > 65535:

@@ -117,7 +117,7 @@ def inspect_command(
             write_all({file: f"{text}\n".encode()})
         write(text)
         if is_kept:
-            app.told(record(ws, app.now, found.snapshot).written)
+            app.tell_write(record(ws, app.now, found.snapshot).written)
 
 
 @command("adapters", short_help="Which sources of sessions there are.")

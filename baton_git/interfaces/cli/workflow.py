@@ -40,13 +40,21 @@ def list_command(app: App) -> None:
     baton workflow list
     """
     with app.workspace() as ws:
-        found, problems = list_workflows(ws, workflow_folders(app))
-    app.answer([_data(one) for one in found], "\n".join(_line(one) for one in found))
-    app.say(*(flat(one) for one in problems))
-    for one in found:
-        app.say(*(flat(f"{one.name}: {said}") for said in (one.workflow.warnings if one.workflow else ())))
-        if one.state == "not allowed":
-            app.say(f"look at it, then: baton workflow allow {flat(one.name)}")
+        workflows, problems = list_workflows(ws, workflow_folders(app))
+    app.answer(
+        [_describe_workflow(workflow) for workflow in workflows],
+        "\n".join(_format_workflow(workflow) for workflow in workflows),
+    )
+    app.say(*(flat(problem) for problem in problems))
+    for workflow in workflows:
+        app.say(
+            *(
+                flat(f"{workflow.name}: {warning}")
+                for warning in (workflow.workflow.warnings if workflow.workflow else ())
+            )
+        )
+        if workflow.state == "not allowed":
+            app.say(f"look at it, then: baton workflow allow {flat(workflow.name)}")
 
 
 @command("check", short_help="Check the file of a workflow.")
@@ -58,9 +66,13 @@ def check_command(app: App, file: str) -> None:
     baton workflow check .baton/workflows/release.yaml
     """
     made = parse_workflow(read_text(file), name=Path(file).stem, where=terminal_line(file))
-    data = {"name": made.name, "events": sorted({one.event for one in made.triggers}), "warnings": list(made.warnings)}
+    data = {
+        "name": made.name,
+        "events": sorted({trigger.event for trigger in made.triggers}),
+        "warnings": list(made.warnings),
+    }
     app.answer(data, f"{made.name}: {len(made.triggers)} triggers")
-    app.say(*(flat(one) for one in made.warnings))
+    app.say(*(flat(warning) for warning in made.warnings))
 
 
 @command("show", short_help="Print a workflow as it stands in its file.")
@@ -72,9 +84,9 @@ def show_command(app: App, name: str) -> None:
     baton workflow show session-handoff
     """
     with app.workspace() as ws:
-        found = pick_workflow(list_workflows(ws, workflow_folders(app))[0], name)
-    app.answer({**_data(found), "text": found.text}, "\n".join(_lines(found.text)))
-    app.say(flat(f"{found.tier}, {found.state}: {found.path}"))
+        workflow = pick_workflow(list_workflows(ws, workflow_folders(app))[0], name)
+    app.answer({**_describe_workflow(workflow), "text": workflow.text}, "\n".join(_escape_lines(workflow.text)))
+    app.say(flat(f"{workflow.tier}, {workflow.state}: {workflow.path}"))
 
 
 @command("allow", short_help="Let a workflow of the project run on this machine.")
@@ -89,16 +101,18 @@ def allow_command(app: App, name: str) -> int | None:
     """
     with app.workspace() as ws:
         folders = workflow_folders(app)
-        found = find_project_workflow(ws, folders, name)
-        app.say(f"what would run, from {flat(str(found.path))}:", *(f"  {one}" for one in _lines(found.text)))
-        app.say(*(flat(f"it may: {one}") for one in _deeds_of(found)))
+        workflow = find_project_workflow(ws, folders, name)
+        app.say(
+            f"what would run, from {flat(str(workflow.path))}:", *(f"  {line}" for line in _escape_lines(workflow.text))
+        )
+        app.say(*(flat(f"it may: {action}") for action in _list_actions(workflow)))
         app.refuse_agents(f"a person looks at it and allows it at a terminal: baton workflow allow {flat(name)}")
         if at_terminal() and not agrees("Allow?"):
             app.answer({"name": name, "allowed": False}, "")
             return FAILED
-        fresh = allow_workflow(ws, app.now, found)
-    app.answer({"name": found.name, "digest": found.digest, "allowed": fresh}, "")
-    app.say(f"{'allowed' if fresh else 'was allowed already'}: {flat(str(found.path))}")
+        fresh = allow_workflow(ws, app.now, workflow)
+    app.answer({"name": workflow.name, "digest": workflow.digest, "allowed": fresh}, "")
+    app.say(f"{'allowed' if fresh else 'was allowed already'}: {flat(str(workflow.path))}")
     return None
 
 
@@ -112,24 +126,24 @@ def disallow_command(app: App, name: str) -> None:
     baton workflow disallow release
     """
     with app.workspace() as ws:
-        found = pick_workflow(list_workflows(ws, workflow_folders(app))[0], name, "project")
-        withdrawn = disallow_workflow(ws, found)
-    app.answer({"name": found.name, "digest": found.digest, "withdrawn": withdrawn}, "")
-    app.say(f"{'allowed no more' if withdrawn else 'was not allowed'}: {flat(str(found.path))}")
+        workflow = pick_workflow(list_workflows(ws, workflow_folders(app))[0], name, "project")
+        withdrawn = disallow_workflow(ws, workflow)
+    app.answer({"name": workflow.name, "digest": workflow.digest, "withdrawn": withdrawn}, "")
+    app.say(f"{'allowed no more' if withdrawn else 'was not allowed'}: {flat(str(workflow.path))}")
 
 
-def _lines(text: str) -> list[str]:
-    """The file's lines, with everything that does not print made visible; tabs and ends of lines as they are."""
+def _escape_lines(text: str) -> list[str]:
+    """Return the lines of a file with non-printing characters made visible, except tabs."""
     return ["\t".join(terminal_line(part) for part in line.split("\t")) for line in text.rstrip("\n").split("\n")]
 
 
-def _deeds_of(found: WorkflowFile) -> list[str]:
-    triggers = found.workflow.triggers if found.workflow else ()
+def _list_actions(workflow: WorkflowFile) -> list[str]:
+    triggers = workflow.workflow.triggers if workflow.workflow else ()
     return [f"{trigger.event}: {step.action}" for trigger in triggers for step in trigger.steps]
 
 
 def _switch(app: App, name: str, into: str, out_of: str) -> None:
-    """Keeps the name in one list of the repository's own, untracked configuration, and takes it out of the other."""
+    """Move a name from one list of the repository's own configuration to another."""
     with app.workspace() as ws:
         pick_workflow(list_workflows(ws, workflow_folders(app))[0], name)
     config = app.settings.repository.config()
@@ -137,7 +151,7 @@ def _switch(app: App, name: str, into: str, out_of: str) -> None:
     if name not in names:
         config.set(into, ",".join([*names, name]))
     if name in others:
-        config.set(out_of, ",".join(one for one in others if one != name))
+        config.set(out_of, ",".join(listed for listed in others if listed != name))
 
 
 @command("enable", short_help="Switch a workflow on in this repository.")
@@ -185,52 +199,56 @@ def run_command(app: App, event: str, data: str, cli: str, dry_run: bool) -> int
         actions_for_session,  # it is much to load, and few commands need it
     )
 
-    said = _given(data)
-    happened = Event(ALIASES.get(event, event), said)
+    fields = _parse_fields(data)
+    happened = Event(ALIASES.get(event, event), fields)
     with app.workspace() as ws:
         session = SessionInfo(ws.session, cli, str(ws.folder) if ws.folder else None)
         actions = actions_for_session(ws, app.now, session)
         outcome = run_event(ws, app.now, happened, session, actions, workflow_folders(app), dry_run=dry_run)
-    app.answer(_outcome_data(outcome), "\n".join(_told(outcome)))
-    app.say(*(flat(one) for one in outcome.problems))
+    app.answer(_outcome_data(outcome), "\n".join(_format_outcome(outcome)))
+    app.say(*(flat(problem) for problem in outcome.problems))
     return FAILED if outcome.problems else None
 
 
-def _given(data: str) -> dict[str, Any]:
+def _parse_fields(data: str) -> dict[str, Any]:
     text, where = (read_text(data[1:]), data[1:]) if data.startswith("@") else (data, "--data")
-    said = json.loads(text, where=where)
-    if not isinstance(said, dict):
+    fields = json.loads(text, where=where)
+    if not isinstance(fields, dict):
         raise InvalidDocument([Fault("", "is not an object")], where=where)
-    return said
+    return fields
 
 
-def _data(one: WorkflowFile) -> dict[str, Any]:
-    workflow = one.workflow
+def _describe_workflow(file: WorkflowFile) -> dict[str, Any]:
+    workflow = file.workflow
     return {
-        "name": one.name,
-        "state": one.state,
-        "tier": one.tier,
-        "path": str(one.path),
-        "digest": one.digest,
+        "name": file.name,
+        "state": file.state,
+        "tier": file.tier,
+        "path": str(file.path),
+        "digest": file.digest,
         "priority": workflow.priority if workflow else None,
         "description": workflow.description if workflow else "",
         "events": sorted({trigger.event for trigger in workflow.triggers}) if workflow else [],
-        "problem": one.problem,
+        "problem": file.problem,
     }
 
 
-def _line(one: WorkflowFile) -> str:
-    about = one.workflow.description if one.workflow else one.problem
-    return "  ".join((f"{flat(one.name):<20}", f"{one.state:<11}", f"{one.tier:<8}", flat(about)[:200])).rstrip()
+def _format_workflow(file: WorkflowFile) -> str:
+    about = file.workflow.description if file.workflow else file.problem
+    return "  ".join((f"{flat(file.name):<20}", f"{file.state:<11}", f"{file.tier:<8}", flat(about)[:200])).rstrip()
 
 
 def _outcome_data(outcome: EventOutcome) -> dict[str, Any]:
     return {
-        "ran": [one._asdict() for one in outcome.ran],
+        "ran": [action._asdict() for action in outcome.ran],
         "skipped": list(outcome.skipped),
         "injected": [
-            {"source": one.source, "text": one.text, "sections": [section._asdict() for section in one.sections]}
-            for one in outcome.injected
+            {
+                "source": injected.source,
+                "text": injected.text,
+                "sections": [section._asdict() for section in injected.sections],
+            }
+            for injected in outcome.injected
         ],
         "block": outcome.block,
         "problems": list(outcome.problems),
@@ -238,19 +256,19 @@ def _outcome_data(outcome: EventOutcome) -> dict[str, Any]:
     }
 
 
-def _told(outcome: EventOutcome) -> list[str]:
-    lines = [f"{one.workflow}  {one.path}  {one.action}: {_in_words(one)}" for one in outcome.ran]
-    lines += [f"skipped  {one}" for one in outcome.skipped]
+def _format_outcome(outcome: EventOutcome) -> list[str]:
+    lines = [f"{action.workflow}  {action.path}  {action.action}: {_format_result(action)}" for action in outcome.ran]
+    lines += [f"skipped  {workflow}" for workflow in outcome.skipped]
     for injected in outcome.injected:
-        lines += [f"injected  {injected.source}", *_shown(injected.text, injected.sections)]
-    return [flat(one) for one in lines]
+        lines += [f"injected  {injected.source}", *_format_injected(injected.text, injected.sections)]
+    return [flat(line) for line in lines]
 
 
-def _in_words(ran: ActionRun) -> str:
+def _format_result(ran: ActionRun) -> str:
     return ", ".join(f"{key} {value}" for key, value in ran.result.items() if value is not None)[:500]
 
 
-def _shown(text: str | None, sections: Sequence[Any]) -> list[str]:
+def _format_injected(text: str | None, sections: Sequence[Any]) -> list[str]:
     if text is not None:
         return [f"  {line}" for line in text.splitlines()]
     return [f"  {line}" for section in sections for line in (f"## {section.title}", *section.lines)]
