@@ -18,9 +18,12 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from world import workspace
 
+from baton_git.git.store import Repository, Store
 from baton_git.interfaces.cli import baton as command
 from baton_git.interfaces.cli.error_handler import run
+from baton_git.namespace.workspace import Workspace
 
 settings.register_profile("steady", max_examples=40, derandomize=True, deadline=None)
 settings.register_profile("thorough", max_examples=300, derandomize=True, deadline=None)
@@ -161,6 +164,27 @@ def baton_process(top: Path) -> Baton:
         return done
 
     return call
+
+
+@pytest.fixture
+def open_workspace(tmp_path: Path) -> Iterator[Callable[..., Workspace]]:
+    """Opens workspaces, each with a store of its own, on the bare repository `name`."""
+    stores = []
+
+    def make(session: str | None = "s1", *, name: str = "state.git", **more: Any) -> Workspace:
+        store = Store(Repository.create_bare(tmp_path / name))
+        stores.append(store)
+        return workspace(store, session, **more)
+
+    yield make
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def ws(open_workspace: Callable[..., Workspace]) -> Workspace:
+    """A workspace of the session `s1`."""
+    return open_workspace()
 
 
 DEFAULT = "not slow and not servers and not tmux and not agents and not browser"

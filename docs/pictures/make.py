@@ -24,7 +24,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 TESTS = HERE.parent.parent / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "web")]
+sys.path[:0] = [str(TESTS), str(TESTS / "interfaces" / "web")]
 
 from agent_clis.agent import Agent, Session  # noqa: E402  the tests are no package
 from agent_clis.clis import ClaudeCode, Place  # noqa: E402

@@ -1,0 +1,363 @@
+"""What single commands answer: the forms that scripts rely on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def records(baton, section):
+    return baton("read").json["baton"][section]
+
+
+# --- loops
+
+
+@pytest.mark.parametrize(
+    ("options", "verify"),
+    [
+        (["--verify-http", "http://x/health"], {"method": "http", "url": "http://x/health"}),
+        (
+            ["--verify-http", "http://x", "--status", "204"],
+            {"method": "http", "url": "http://x", "expected_status": 204},
+        ),
+        (["--verify-file", "a/b"], {"method": "file_exists", "path": "a/b"}),
+        (["--verify-process", "nginx"], {"method": "process_running", "process_name": "nginx"}),
+        (["--verify-port", "db:5432"], {"method": "port_open", "host": "db", "port": 5432}),
+        (["--verify-port", "[::1]:80"], {"method": "port_open", "host": "::1", "port": 80}),
+        (["--verify-port", ":80"], {"method": "port_open", "host": "127.0.0.1", "port": 80}),
+        (["--verify-commit", "abc"], {"method": "git_commit", "commit": "abc"}),
+        (["--verify-commit", "abc", "--branch", "main"], {"method": "git_commit", "commit": "abc", "branch": "main"}),
+        (["--verify-manual", "look"], {"method": "manual", "note": "look"}),
+        (["--verify-command", "--", "make", "-j", "--x"], {"method": "command", "argv": ["make", "-j", "--x"]}),
+        (["--verify-file", "a", "--timeout", "9"], {"method": "file_exists", "path": "a", "timeout_seconds": 9}),
+        ([], None),
+    ],
+)
+def test_a_loop_is_added_with_its_check(baton, options, verify):
+    made = baton("loop", "add", "Did it", "--expect", "works", "--ttl-days", "3", *options)
+    (loop,) = records(baton, "open_loops")
+    assert (loop["id"], loop["action"], loop["expected_outcome"], loop["ttl_days"]) == (made.id, "Did it", "works", 3)
+    assert (loop["status"], loop.get("verify")) == ("open", verify)
+
+
+@pytest.mark.parametrize("option", ["http", "file", "process", "port", "commit", "manual"])
+def test_a_check_of_nothing_is_refused(baton, option):
+    refused = baton("loop", "add", "Did it", "--expect", "works", f"--verify-{option}", "", code=2)
+    assert f"--verify-{option} is empty" in refused.err
+    assert baton("read").json["revision"] is None
+
+
+def test_a_start_says_that_it_began_the_namespace(baton):
+    assert "this began the namespace mistyped in" in baton("boot", "-n", "mistyped", "--no-sync").err
+    assert "this began" not in baton("boot", "-n", "mistyped", "--no-sync").err
+
+
+def test_init_says_that_it_changed_the_namespace_of_the_repository(baton):
+    assert "from now on (git config baton.namespace)" in baton("init", "-n", "another").err
+
+
+@pytest.mark.parametrize("option", ["--yes", "--revoke"])
+def test_trust_without_saying_what_is_refused(baton, option):
+    assert "say what: an ID" in baton("trust", option, code=2).err
+
+
+def test_a_loop_whose_command_waits_for_approval_says_how_to_give_it(baton):
+    made = baton("loop", "add", "a", "--expect", "b", "--verify-command", "--", "true")
+    assert f"baton trust {made.id}" in made.err
+    assert f"waiting   true  (baton trust {made.id})" in baton("trust", "--list").out
+    baton("trust", made.id, "--yes")
+    assert "waiting" not in baton("trust").out
+    assert baton("trust", "--revoke", "--json", "--", "true").json == {"argv": ["true"], "revoked": True}
+    assert baton("trust", "--list", "--json").json["waiting"] == {made.id: ["true"]}
+
+
+def test_a_loop_is_settled_by_hand_and_closed(baton, filled):
+    baton("loop", "verify", "OL-1", "--failed", "--note", "no answer")
+    (loop,) = records(baton, "open_loops")
+    assert (loop["status"], loop["last_check"]["why"]) == ("failed", "no answer")
+    baton("loop", "close", "OL-1", "--reason", "the service is gone")
+    assert records(baton, "open_loops") == []
+    assert "archived (the service is gone)" in baton("log", "--limit", "1").out
+
+
+def test_a_commit_of_the_users_own_branch_verifies_a_loop(baton, git, top):
+    baton("loop", "add", "a", "--expect", "b", "--verify-commit", "second", "--branch", "main", "--id", "OL-1")
+    baton("verify", code=1)
+    (top / "readme").write_text("more\n")
+    git(top, "commit", "-q", "-a", "-m", "second")
+    assert baton("verify").out == "OL-1  passed\n"
+    assert records(baton, "open_loops")[0]["last_check"]["commit"] == git(top, "rev-parse", "HEAD")
+
+
+# --- follow-ups, patterns, decisions
+
+
+def test_a_follow_up_is_put_off_and_done(baton):
+    made = baton("followup", "add", "Refactor", "--reason", "release first")
+    for _ in range(3):
+        done = baton("followup", "defer", made.id)
+    assert "now elevated" in done.err
+    (item,) = records(baton, "follow_ups")
+    assert (item["defer_count"], item["priority"], item["reason"]) == (3, "elevated", "release first")
+    assert baton("followup", "done", made.id, "--json").json["id"] == made.id
+    assert records(baton, "follow_ups") == []
+
+
+def test_a_pattern_is_counted_until_a_rule_is_proposed(baton):
+    first = baton("pattern", "record", "Assumed it", "--context", "one")
+    assert baton("pattern", "record", "assumed  IT", "--context", "two").id == first.id
+    done = baton("pattern", "record", first.id, "--context", "three")
+    assert "rule candidate" in done.err
+    (pattern,) = records(baton, "patterns")
+    assert [one["context"] for one in pattern["recent_occurrences"]] == ["one", "two", "three"]
+    assert "Rule candidates" in baton("boot").out
+
+
+def test_a_decision_keeps_all_its_evidence(baton):
+    baton("decision", "add", "X", "--why", "Y", "--evidence", "a", "--evidence", "b", "--rejected", "c", "--id", "D-1")
+    (decision,) = records(baton, "active_decisions")
+    assert (decision["evidence"], decision["rejected"], decision["status"]) == (["a", "b"], ["c"], "active")
+    baton("decision", "monitor", "D-1")
+    assert "monitoring: X" in baton("boot").out
+
+
+def test_a_decision_of_a_model_cannot_supersede_another(baton):
+    one, two = (baton("decision", "add", what, "--why", "w").id for what in "ab")
+    assert "derived by a model" in baton("decision", "supersede", one, "--by", two, code=1).err
+    three = baton("decision", "add", "c", "--why", "w", "--tier", "raw_source").id
+    baton("decision", "supersede", one, "--by", three)
+    baton("boot")
+    assert {one["id"] for one in records(baton, "active_decisions")} == {two, three}
+
+
+# --- the document
+
+
+def test_write_answers_what_a_client_needs_and_read_gives_it_back(baton):
+    data = {
+        "session_id": "s",
+        "open_loops": [],
+        "context": "名前 \x00",
+        "big": 2**70,
+        "n": {"a": [None, {"$null": True}]},
+    }
+    done = baton("write", "--file", "-", given=json.dumps(data)).json
+    assert (done["ok"], done["namespace"], done["revision"]) == (True, "work", 1)
+    assert set(done) == {"ok", "namespace", "updated_at", "revision", "commit"}
+    assert done["updated_at"].endswith("+00:00")
+    found = baton("read").json
+    assert (found["baton"], found["revision"], found["commit"]) == (data, 1, done["commit"])
+    assert set(found) == {"baton", "namespace", "updated_at", "revision", "commit", "provenance"}
+
+
+def test_write_names_what_was_held_archived_and_redacted(baton, filled):
+    pattern = {"id": "P", "what": "w", "first_seen": "d", "last_seen": "d", "status": "graduated"}
+    data = {"session_id": "s", "patterns": [pattern], "context": "token ghp_" + "k3J9xQ2mP7vR5tY8wZ1aB4cD6eF0gH2iL5nS"}
+    done = baton("write", "--file", "-", given=json.dumps(data)).json
+    assert [one["field"] for one in done["held"]] == ["status"]
+    assert set(done["archived"]) == {"OL-1", "FU-1", "PAT-1", "DEC-1", "DEC-2"}
+    assert done["redacted"] == [{"record": "head", "path": "context", "kind": "github token"}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"a": NaN}',
+        '{"session_id": "s", "session_id": "t"}',
+        "\x80",
+        '{"session_id": "\\ud800"}',
+    ],
+)
+def test_write_refuses_what_is_no_document(baton, text):
+    done = baton("write", "--file", "-", given=text.encode("latin-1"), code=1)
+    assert done.out == ""
+    assert len(done.err.splitlines()) <= 2
+    assert baton("read").json["baton"] is None
+
+
+def test_write_names_the_path_of_each_fault(baton):
+    data = {"session_id": "s", "open_loops": [{}, {"id": "x", "verify": {"method": "bash"}}]}
+    done = baton("write", "--file", "-", "--json", given=json.dumps(data), code=1)
+    paths = [one["path"] for one in done.json["faults"]]
+    assert "open_loops[0].action" in paths
+    assert "open_loops[1].verify.method" in paths
+
+
+def test_the_past_is_read_by_revision_and_time(baton, filled):
+    assert baton("read", "--at", "1").json["baton"]["open_loops"] == []
+    assert baton("read", "--at", "~1").json["revision"] == baton("read").json["revision"] - 1
+    assert baton("read", "--at", "2100-01-01").json["commit"] == baton("read").json["commit"]
+
+
+def test_a_wrap_from_a_file_and_from_standard_input(baton, tmp_path):
+    (tmp_path / "text").write_text("from a file")
+    baton("wrap", "--file", str(tmp_path / "text"))
+    assert baton("read").json["baton"]["context"] == "from a file"
+    baton("boot", "--session", "s2")
+    baton("wrap", "--file", "-", given="from a pipe\n")
+    assert baton("read").json["baton"]["context"] == "from a pipe\n"
+    assert "UTF-8" in baton("wrap", "--file", "-", given=b"\xff", code=1).err
+
+
+# --- boot and status
+
+
+def test_boot_frames_what_it_says_and_keeps_to_its_budget(baton, filled):
+    done = baton("boot", "--budget", "700", "--json").json
+    assert len(done["brief"].encode()) <= 700
+    assert "historical reference" in done["brief"]
+    assert done["left_out"]
+    assert set(done) >= {"session", "parent", "revision", "checks", "archived", "problems"}
+
+
+def test_boot_never_stops_a_session(baton, filled, top):
+    (top / ".git/refs/heads/baton/work").write_text("")
+    done = baton("boot")
+    assert "## Problems" in done.out
+    assert done.err == ""
+
+
+def test_boot_remembers_its_session_until_wrap(baton):
+    session = baton("boot", "--json").json["session"]
+    assert baton("wrap", "--json").json["session"] == session
+    assert "no session was begun here" in baton("wrap").err
+
+
+def test_a_new_boot_is_a_new_session_though_the_last_was_never_wrapped(baton):
+    first, second = (baton("boot", "--json").json for _ in range(2))
+    assert second["session"] != first["session"]
+    assert second["parent"] == first["session"]
+
+
+def test_status_says_how_to_begin_where_nothing_is(baton):
+    assert "begin with: baton init" in baton("status").out
+    assert baton("status", "--json").json["exists"] is False
+
+
+def test_status_counts(baton, filled):
+    found = baton("status", "--json").json
+    assert (found["open_loops"], found["active_decisions"]) == ({"open": 1}, {"active": 2})
+    assert [one["id"] for one in found["active_sessions"]] == ["s1"]
+
+
+# --- looking back and going back
+
+
+def test_diff_and_show_speak_of_records_and_fields(baton, filled):
+    baton("loop", "verify", "OL-1", "--passed")
+    said = baton("diff", "~1").out
+    assert "OL-1" in said
+    assert "status: open → verified" in said
+    assert "status: open → verified" in baton("show").out
+    data = baton("diff", "~1", "--json").json
+    assert {"field": "status", "before": "open", "after": "verified"} in data["changes"][0]["fields"]
+    assert "nothing differs" in baton("diff", "~0").err
+
+
+def test_log_filters_and_counts(baton, filled):
+    baton("followup", "defer", "FU-1", "--session", "s2", "--agent", "codex")
+    assert [one["subject"] for one in baton("log", "--by-session", "s2", "--json").json] == ["FU-1 deferred"]
+    assert len(baton("log", "--by-agent", "codex", "--oneline").out.splitlines()) == 1
+    assert len(baton("log", "--record", "FU-1", "--json").json) == 2
+    assert len(baton("log", "--limit", "3", "--oneline").out.splitlines()) == 3
+    assert baton("log", "--since", "2100-01-01").out == ""
+    assert baton("log", "--until", "1980-01-01", "--json").json[0]["op"] == "root"
+    assert baton("log", "-n", "nobody").out == ""
+
+
+def test_the_graph_draws_who_worked_after_whom(baton):
+    for session, parent in (("a", None), ("b", "a"), ("c", "a")):
+        data = {"session_id": session, **({"parent_session": parent} if parent else {})}
+        baton("write", "--file", "-", given=json.dumps(data))
+    lines = baton("log", "--graph").out.splitlines()
+    assert [line.split("@")[0] for line in lines] == ["● a", "├─● b", "╰─● c"]
+    assert [one["id"] for one in baton("log", "--graph", "--json").json] == ["a", "b", "c"]
+
+
+def test_a_graph_of_sessions_that_follow_each_other_in_a_circle_is_drawn(baton):
+    for session, parent in (("a", "b"), ("b", "a"), ("c", "c")):
+        baton("write", "--file", "-", given=json.dumps({"session_id": session, "parent_session": parent}))
+    assert len(baton("log", "--graph").out.splitlines()) == 3
+
+
+def test_rollback_and_undo_say_what_they_did(baton, filled):
+    done = baton("rollback", "2", "--json").json
+    assert {one["id"] for one in done["changes"]} >= {"FU-1", "PAT-1"}
+    assert records(baton, "follow_ups") == []
+    done = baton("undo")
+    assert "taken back: roll back to revision 2" in done.err
+    assert [one["id"] for one in records(baton, "follow_ups")] == ["FU-1"]
+
+
+def test_the_effects_of_a_session_are_taken_back(baton, filled):
+    baton("followup", "add", "by another", "--id", "FU-2", "--session", "s2")
+    baton("rollback", "--of-session", "s1")
+    assert [one["id"] for one in records(baton, "follow_ups")] == ["FU-2"]
+    assert records(baton, "open_loops") == []
+
+
+# --- exchange, formats, upkeep
+
+
+@pytest.mark.parametrize("name", ["out.json", "out.sqlite3", "batons/"])
+def test_what_is_exported_is_imported_equal(baton, filled, tmp_path, name):
+    if name.endswith("/"):
+        (tmp_path / name).mkdir()
+    baton("export", "session-baton", str(tmp_path / name))
+    other = str(tmp_path / "other.git")
+    baton("import", "session-baton", str(tmp_path / name), "--repo", other, "-n", "work")
+    assert baton("read", "--repo", other, "-n", "work").json["baton"] == baton("read").json["baton"]
+
+
+def test_schemas_are_printed_for_every_kind(baton):
+    for kind in baton("schema").out.split():
+        assert baton("schema", kind).json["type"] == ("array" if kind == "decisions" else "object")
+
+
+def test_gc_packs_what_baton_wrote_into_one_pack(baton, git, filled, top):
+    before = baton("read").json
+    done = baton("gc", "--json").json
+    assert done["packs_after"] <= 1
+    assert done["packs_before"] > 1
+    assert baton("read").json == before
+    git(top, "fsck", "--strict")
+
+
+SLOW_TO_LOAD = {
+    "dulwich.pack", "email", "importlib.metadata", "jinja2", "logging", "psutil", "socket", "urllib3", "yaml",
+    "baton_git.checks.runner", "baton_git.core.merge.deciding", "baton_git.core.records.checkpoint",
+    "baton_git.git.remotes", "baton_git.git.signing",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [["read"], ["boot"]])
+def test_reading_and_starting_a_session_load_only_what_they_need(baton, baton_process, words):
+    for number in range(2):
+        baton("followup", "add", f"Item {number}")
+    baton("gc")  # now there are deltas to read
+    said = baton_process(*words, env={"PYTHONPROFILEIMPORTTIME": "1"}).err
+    loaded = {line.rpartition("|")[2].strip() for line in said.splitlines() if line.startswith("import time:")}
+    assert {"click", "pydantic", "baton_git.git.store"} <= loaded
+    assert loaded & SLOW_TO_LOAD == set()
+
+
+def test_an_option_before_the_command_says_where_it_stands(baton):
+    done = baton("--repo", ".", "status", code=2)
+    assert "--repo stands after the command" in done.err
+
+
+def test_the_answer_of_a_read_is_told_from_a_document(baton):
+    baton("followup", "add", "x")
+    done = baton("write", "--file", "-", given=baton("read").out, code=1)
+    assert "jq .baton" in done.err
+
+
+def test_a_log_that_finds_nothing_says_so(baton):
+    baton("followup", "add", "x")
+    assert baton("log", "--record", "nope").err == "no commit matches\n"

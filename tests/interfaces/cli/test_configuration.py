@@ -1,0 +1,143 @@
+"""Git's configuration, our settings and variables: what is read, what is trusted, and what cannot be read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+import pytest
+
+from baton_git.interfaces.context.settings import _is_safe
+
+
+def global_config(tmp_path, text):
+    path = tmp_path / "gitconfig"
+    path.write_text(text)
+    return {"GIT_CONFIG_GLOBAL": str(path)}
+
+
+# --- 1. git's configuration cannot be read
+
+
+@pytest.mark.parametrize("text", ["[user\n", "[include]\n path = broken\n", '[user]\n name = "x\n'])
+def test_a_broken_git_configuration_is_an_error_and_nothing_is_written_elsewhere(baton, git, top, tmp_path, text):
+    (tmp_path / "broken").write_text("[oops\n")
+    env = global_config(tmp_path, f"[baton]\n namespace = mine\n{text}")
+    done = baton("followup", "add", "x", env=env, code=1)
+    assert done.err.startswith("baton: git config: ")
+    assert "fix the git configuration" in done.err
+    assert git(top, "for-each-ref", "refs/heads/baton/") == ""
+
+
+def test_a_git_that_fails_in_silence_is_not_taken_for_one_that_knows_nothing(baton, top, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/git").write_text("#!/bin/sh\nexit 3\n")
+    (tmp_path / "bin/git").chmod(0o755)
+    done = baton("followup", "add", "x", env={"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}, code=1)
+    assert "git config: it failed without a word" in done.err
+
+
+# --- 2. safe.directory
+
+
+def safe(*values):
+    pairs = {f"GIT_CONFIG_KEY_{n}": "safe.directory" for n in range(len(values))}
+    return {"GIT_CONFIG_COUNT": str(len(values)), **pairs, **{f"GIT_CONFIG_VALUE_{n}": v for n, v in enumerate(values)}}
+
+
+SAFE = [
+    (("{top}", "/elsewhere"), True),
+    (("/elsewhere", "{top}"), True),
+    (("*", "/elsewhere"), True),
+    (("{parent}/*", "/elsewhere"), True),
+    (("{parent}",), False),
+    (("{parent}/wo*",), False),
+    (("{top}/*",), False),
+    (("{top}", ""), False),
+    (("*", "", "/elsewhere"), False),
+    (("", "{top}"), True),
+    ((), False),
+]
+
+
+@pytest.mark.parametrize(("values", "trusted"), SAFE)
+def test_all_safe_directories_count_as_they_do_for_git(baton, top, values, trusted):
+    if os.geteuid() != 0:
+        pytest.skip("giving a file away needs root")
+    for path in (top, top / ".git"):
+        os.chown(path, 65534, 65534)
+    env = safe(*(one.format(top=top, parent=top.parent) for one in values))
+    assert baton("status", env=env, code=None).code == (0 if trusted else 1)
+
+
+def test_a_key_without_a_value_resets_and_a_tilde_is_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert _is_safe(tmp_path / "x", ["~/x"])
+    assert not _is_safe(tmp_path / "x", ["~/x", None])
+    assert _is_safe(tmp_path / "x", ["/*"])
+    assert not _is_safe(tmp_path / "x", ["~nobody-of-this-name/x", "x", "."])
+
+
+def test_a_repository_cannot_declare_itself_safe(baton, git, top):
+    if os.geteuid() != 0:
+        pytest.skip("giving a file away needs root")
+    git(top, "config", "safe.directory", "*")
+    for path in (top, top / ".git"):
+        os.chown(path, 65534, 65534)
+    assert "belongs to another user" in baton("status", code=1).err
+
+
+# --- 3. boot goes on
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "default"),
+    [("baton.ttlDays", "soon", "7 is used"), ("baton.threshold", "0", "3 is used"),
+     ("baton.refPrefix", "../evil/", "refs/heads/baton/ is used")],
+)  # fmt: skip
+def test_a_bad_setting_does_not_stop_a_session_and_is_named(baton, git, top, key, value, default):
+    git(top, "config", key, value)
+    begun = baton("boot", "--json").json
+    assert any(key.lower() in one.lower() and default in one for one in begun["problems"])
+    assert default in begun["brief"]
+    assert baton("followup", "add", "x", code=2).err.lower().startswith(f"baton: {'git config ' * ('P' not in key)}")
+
+
+@pytest.mark.parametrize(("name", "value"), [("BATON_AGENT", "a b"), ("BATON_SESSION", "a\nb")])
+def test_a_bad_variable_does_not_stop_a_session_and_a_bad_option_does(baton, name, value):
+    begun = baton("boot", "--json", env={name: value}).json
+    assert any(f"{name} is passed over" in one for one in begun["problems"])
+    assert begun["session"] != value
+    assert baton("boot", f"--{name[6:].lower()}", value, code=2).out == ""
+    baton("status", env={name: value}, code=2)
+
+
+# --- 4. seconds
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan", "-inf", "1e9", "-1", "61", "x"])
+def test_a_time_that_cannot_be_waited_for_is_refused(baton, filled, seconds):
+    for words in (("verify", "--budget", seconds), ("boot", "--check-budget", seconds)):
+        done = baton(*words, code=2)
+        assert "budget" in done.err
+
+
+# --- 5. the user's own store
+
+
+def test_folders_of_one_name_have_states_of_their_own_outside_of_a_repository(baton, tmp_path):
+    names = []
+    for parent in ("x", "y"):
+        folder = tmp_path / parent / "api"
+        folder.mkdir(parents=True)
+        baton("followup", "add", f"of {parent}", cwd=folder)
+        answer = baton("read", cwd=folder).json
+        assert [one["item"] for one in answer["baton"]["follow_ups"]] == [f"of {parent}"]
+        assert answer["namespace"] == f"api-{hashlib.sha256(os.path.realpath(folder).encode()).hexdigest()[:6]}"
+        names.append(answer["namespace"])
+    assert len(set(names)) == 2
+    (tmp_path / "link").symlink_to("x")
+    assert baton("read", cwd=tmp_path / "link/api").json["namespace"] == names[0]
+
+
+# --- 6. and 7. what a person is shown is what is stored

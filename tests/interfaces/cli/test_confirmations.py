@@ -1,0 +1,160 @@
+"""What a person must see and type before a rule, a decision, a command or a remote is trusted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from datetime import UTC, datetime
+
+import pytest
+from pseudo_terminal import typing
+
+from baton_git.core.errors import NeedsHuman, NotAllowed
+from baton_git.core.lifecycle import Confirmed, apply_graduation
+from baton_git.core.output import shell_line
+from baton_git.core.records.work_items import Pattern
+from baton_git.core.state import State
+
+
+def test_nothing_of_a_record_steers_the_terminal_of_the_one_who_confirms(baton, top):
+    rule = "Delete\x1b[2K\rit \u202e" + "all " * 800 + "END"
+    baton("pattern", "record", "Assumed\x1b[1A", "--id", "PAT-1")
+    baton("pattern", "propose", "PAT-1", "--rule", rule)
+    code, screen = typing(top, "pattern", "graduate", "PAT-1", asked="to confirm", typed=b"PAT-1\n")
+    assert code == 0
+    shown = screen.replace("\r\n", "\n")
+    assert not {"\x1b", "\r", "\u202e"} & set(shown)
+    assert "Delete [2K it all" in shown
+    assert "all END" in shown
+
+
+@pytest.mark.parametrize(
+    "change", [("pattern", "propose", "PAT-1", "--rule", "Another"), ("write", "--file", "-")], ids=["rule", "what"]
+)
+def test_a_rule_that_changes_while_the_question_waits_is_not_confirmed(baton, filled, top, change):
+    data = baton("read").json["baton"]
+    data["patterns"][0]["what"] = "Something else"
+    code, screen = typing(
+        top, "pattern", "graduate", "PAT-1", asked="to confirm", typed=b"PAT-1\n",
+        before=lambda: baton(*change, given=json.dumps(data)) and None,
+    )  # fmt: skip
+    assert code == 1
+    assert "the rule changed while you were asked" in screen
+    assert baton("read").json["baton"]["patterns"][0]["status"] == "rule_candidate"
+
+
+@pytest.mark.parametrize("other", [{"pattern": "PAT-2"}, {"rule": "Look"}, {"what": "else"}])
+def test_a_word_for_one_rule_is_none_for_another(other):
+    one = Pattern.model_validate({
+        "id": "PAT-1", "what": "w", "first_seen": "2026-11-01", "last_seen": "2026-11-01",
+        "status": "rule_candidate", "proposed_rule": "Look first",
+    })  # fmt: skip
+    now = datetime(2026, 11, 21, tzinfo=UTC)
+    said = Confirmed("Ada", "terminal", "PAT-1", "Look first", "w")
+    with pytest.raises(NotAllowed, match="changed while you were asked") as refused:
+        apply_graduation(State().put(one), one, said._replace(**other), now)
+    assert not isinstance(refused.value, NeedsHuman)
+    assert "run it again" in refused.value.hint
+    assert apply_graduation(State().put(one), one, said, now).get(Pattern, "PAT-1").status == "graduated"
+
+
+# --- 8. a decision that a person vouches for
+
+
+DECISION = ("decision", "add", "Use\x1b[2K X", "--why", "because", "--evidence", "e1", "--tier", "human_confirmed")
+
+
+def test_no_decision_is_human_confirmed_without_a_person(baton, baton_process, filled):
+    before = baton("read").json["commit"]
+    for call in (baton, baton_process):
+        done = call(*DECISION, given="yes\nyes\n", code=1)
+        assert "only when a person vouches for it" in done.err
+    assert call(*DECISION, "--json", code=1).json["error"] == "needs_human"
+    assert baton("read").json["commit"] == before
+
+
+def test_a_person_who_types_yes_vouches_for_a_decision(baton, top):
+    code, screen = typing(top, *DECISION, asked="to confirm", typed=b"yes\n")
+    assert code == 0
+    assert "Decision: Use [2K X" in screen
+    assert "Evidence: e1" in screen
+    (decision,) = baton("read").json["baton"]["active_decisions"]
+    assert decision["source_tier"] == "human_confirmed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("typed", [b"y\n", b"\n", b"no\n", b"\x04"])
+def test_another_word_vouches_for_nothing(baton, top, typed):
+    code, _ = typing(top, *DECISION, asked="to confirm", typed=typed)
+    assert code in (1, 130)
+    assert baton("read").json["baton"] is None
+
+
+# --- 9. trust shows what it approves
+
+
+@pytest.fixture
+def risky(baton):
+    """An open loop with a command that hides its end from a terminal."""
+    argv = ["sh", "-c", "touch 'x'; true\x1b[8m \u202e"]
+    baton("loop", "add", "a", "--expect", "b", "--id", "OL-9", "--verify-command", "--", *argv)
+    return argv
+
+
+SHOWN = r"""sh -c $'touch \'x\'; true\x1b[8m \u202e'"""
+
+
+def test_without_a_terminal_the_exact_command_is_shown_and_approved(baton, risky):
+    done = baton("trust", "OL-9", "--yes")
+    assert f"it would run: {SHOWN}\n" in done.err
+    assert f"approved: {SHOWN}\n" in done.err
+    assert baton("trust", "--list", "--json").json["waiting"] == {}
+    listed = baton("trust").out
+    assert SHOWN in listed
+    assert "\x1b" not in listed
+
+
+@pytest.mark.parametrize(("typed", "code"), [(b"y\n", 0), (b"n\n", 1), (b"\n", 1)])
+def test_at_a_terminal_a_person_is_asked(baton, top, risky, typed, code):
+    found, screen = typing(top, "trust", "OL-9", asked="Approve? [y/N]", typed=typed)
+    assert found == code
+    assert screen.index(SHOWN) < screen.index("Approve?")
+    assert "\x1b" not in screen
+    approved = [one["argv"] for one in baton("trust", "--list", "--json").json["approved"]]
+    assert approved == ([risky] if code == 0 else [])
+
+
+@pytest.mark.parametrize("words", [("OL-9",), ("--", "true"), ("--from", "origin")])
+def test_without_a_terminal_nothing_is_approved_unless_the_command_says_so(baton, git, top, risky, words):
+    git(top, "remote", "add", "origin", "https://example.org/x.git")
+    before = baton("trust", "--list").out
+    done = baton("trust", *words, code=1)
+    assert "nobody can be asked here, so nothing is approved" in done.err
+    assert "--yes" in done.err
+    assert baton("trust", "--list").out == before
+    baton("trust", "--yes", *words)
+    assert baton("trust", "--list").out != before
+
+
+def test_a_remote_is_believed_until_that_is_revoked_or_its_address_changes(baton, git, top):
+    git(top, "remote", "add", "origin", "https://ada:secret@example.org/x.git")
+    done = baton("trust", "--yes", "--from", "origin")
+    assert done.err.endswith("approved: origin (https://***@example.org/x.git)\n")
+    assert baton("trust", "--yes", "--from", "origin", "--json").json == {"remote": "origin", "approved": False}
+    listed = baton("trust", "--list", "--json").json["remotes"]
+    assert [(one["name"], one["url"]) for one in listed] == [("origin", "https://example.org/x.git")]
+    git(top, "remote", "remove", "origin")
+    assert baton("trust", "--revoke", "--from", "origin", "--json").json == {"remote": "origin", "revoked": True}
+    assert baton("trust", "--list", "--json").json["remotes"] == []
+    assert "there is no remote 'origin'" in baton("trust", "--revoke", "--from", "origin", code=1).err
+    assert "there is no remote 'nope'" in baton("trust", "--yes", "--from", "nope", code=1).err
+
+
+def test_a_command_line_reads_back_as_its_arguments():
+    argv = ["a b", "it's", "", "\x1b\x07\n\\'", "名", "\u202e\u00a0", "$(x)"]
+    line = f"printf '%s\\0' {shell_line(argv)}"
+    env = {**os.environ, "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=True, env=env)
+    assert done.stdout.decode().split("\0")[:-1] == argv
+    assert shell_line(argv).isprintable()

@@ -1,0 +1,652 @@
+"""Machines that sync over one remote: what is done, what is said, and what is left alone."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from going_back import undo_revision
+from machines import INCOMING, REF, SEEN, Machine, loop, settled
+
+from baton_git.core.errors import Busy, InvalidArgument, NotAllowed, NotFound, Unsettled
+from baton_git.core.names import Oid
+from baton_git.git.remotes import PushOvertaken, open_remote
+from baton_git.git.store import TreeEntry
+from baton_git.namespace.machine_state import HookMarkers
+from baton_git.namespace.remote_selection import automatic_remote
+from baton_git.namespace.sync.policy import Terms
+from baton_git.namespace.sync.synchronise import synchronise
+from baton_git.verbs.auto_sync import sync_at_end, sync_at_start
+from baton_git.verbs.namespace_status import read_status
+from baton_git.verbs.session_start import begin_session
+from baton_git.verbs.sync import describe_sync
+
+Pair = tuple[Machine, Machine]
+Make = Callable[..., Machine]
+
+
+def kinds(outcome) -> list[str]:
+    return [one.kind for one in outcome.actions]
+
+
+def hook(bare: Path, name: str, text: str) -> None:
+    file = bare / "hooks" / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"#!/bin/sh\n{text}\n")
+    file.chmod(0o755)
+
+
+# --- the plain course
+
+
+def test_the_first_sync_begins_the_branch_there(ada: Machine) -> None:
+    ada.loop("OL-1")
+    done = ada.sync()
+    assert kinds(done) == ["create"]
+    assert (done.sent, done.pending) == (2, 0)
+    assert ada.git("ls-remote", "origin", REF).split()[0] == ada.tip == ada.store.tip(SEEN)
+
+
+def test_another_machine_takes_it_over(pair: Pair) -> None:
+    ada, bob = pair
+    assert bob.files() == ada.files()
+
+
+def test_what_is_new_there_comes_in_by_going_forward(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    ada.sync()
+    done = bob.sync()
+    assert kinds(done) == ["forward"]
+    assert done.received == 1
+    assert bob.tip == ada.tip
+
+
+def test_what_both_have_is_merged_and_sent(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    bob.loop("OL-3")
+    ada.sync()
+    done = bob.sync()
+    assert kinds(done) == ["merge", "send"]
+    assert done.sent == 2
+    ada.sync()
+    assert ada.tip == bob.tip
+    assert ada.get("open_loop", "OL-3")
+    assert ada.get("open_loop", "OL-2")
+
+
+def test_nothing_happens_when_both_have_the_same(pair: Pair) -> None:
+    ada, _ = pair
+    ada.sync()
+    before = ada.git("for-each-ref")
+    done = ada.sync()
+    assert kinds(done) == ["nothing"]
+    assert ada.git("for-each-ref") == before
+    assert describe_sync(ada.synced()) == []
+
+
+def test_a_sync_of_nothing_with_nothing_is_no_mistake(ada: Machine) -> None:
+    done = ada.sync()
+    assert kinds(done) == ["nothing"]
+    assert ada.tip is None
+
+
+def test_namespaces_begun_independently_are_joined(ada: Machine, bob: Machine) -> None:
+    ada.loop("OL-1")
+    bob.loop("OL-2")
+    ada.sync()
+    bob.sync()
+    settled(ada, bob)
+    assert ada.get("open_loop", "OL-1")
+    assert ada.get("open_loop", "OL-2")
+    assert ada.git("rev-list", "--max-parents=0", REF).split() == [bob.git("rev-list", "--max-parents=0", REF)]
+
+
+def test_three_machines_come_to_one_commit(make: Make) -> None:
+    machines = [make(name) for name in ("ada", "bob", "eve")]
+    for one in machines:
+        one.loop(f"OL-{one.name}")
+        one.follow_up("FU-1")
+        one.defer("FU-1")
+    settled(*machines)
+    assert all(one.get("open_loop", f"OL-{other.name}") for one in machines for other in machines)
+    before = [one.tip for one in machines]
+    assert [kinds(one.sync()) for one in machines] == [["nothing"]] * 3
+    assert [one.tip for one in machines] == before
+
+
+def test_counters_of_both_sides_add_up(pair: Pair) -> None:
+    ada, bob = pair
+    ada.defer("FU-1")
+    bob.defer("FU-1")
+    bob.defer("FU-1")
+    settled(ada, bob)
+    assert ada.get("follow_up", "FU-1").defer_count == 3
+
+
+def test_a_pair_of_contested_values_is_told(pair: Pair) -> None:
+    ada, bob = pair
+    ada.change("open_loop", "OL-1", action="deployed here")
+    bob.change("open_loop", "OL-1", action="deployed there")
+    ada.sync()
+    done = bob.sync()
+    assert len(done.conflicts) == 1
+    settled(ada, bob)
+    assert ada.contested() == bob.contested() == [("OL-1", "action")]
+
+
+def test_two_records_under_one_id_both_stay(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2", "deployed the shop")
+    bob.loop("OL-2", "cleaned the disk")
+    ada.sync()
+    done = bob.sync()
+    assert list(done.renamed or {}) == ["OL-2"]
+    settled(ada, bob)
+    said = {one.action for one in ada.state.records(type(ada.get("open_loop", "OL-2")))}
+    assert {"deployed the shop", "cleaned the disk"} <= said
+
+
+# --- all namespaces
+
+
+def test_all_takes_namespaces_that_only_the_remote_has(pair: Pair) -> None:
+    ada, bob = pair
+    other = ada.ws.branch.sibling("refs/heads/baton/y")
+    assert other is not None
+    other.create(ada.ws.stamp("init", ada.clock()))
+    ada.synced(everything=True)
+    done = bob.synced(everything=True)
+    assert [one.namespace for one in done.outcomes] == ["x", "y"]
+    assert bob.store.tip("refs/heads/baton/y") == ada.store.tip("refs/heads/baton/y")
+
+
+def test_without_all_no_other_branch_is_fetched(pair: Pair) -> None:
+    ada, bob = pair
+    other = ada.ws.branch.sibling("refs/heads/baton/y")
+    assert other is not None
+    other.create(ada.ws.stamp("init", ada.clock()))
+    ada.synced(everything=True)
+    bob.sync()
+    assert not [ref for ref in bob.store.refs("refs/") if ref.endswith("/y")]
+
+
+def test_one_namespace_that_is_none_does_not_keep_the_others(pair: Pair) -> None:
+    ada, bob = pair
+    ada.git("commit", "-q", "--allow-empty", "-m", "code")
+    ada.git("push", "-q", "origin", "HEAD:refs/heads/baton/zoo")
+    ada.loop("OL-2")
+    ada.sync()
+    done = bob.synced(everything=True)
+    errors = {one.namespace: one.error for one in done.outcomes}
+    assert errors == {"x": None}
+    assert bob.tip == ada.tip
+
+
+# --- saying first what will be done
+
+
+def test_a_dry_run_says_it_and_changes_no_branch(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    bob.loop("OL-3")
+    ada.sync()
+    before = (bob.tip, bob.store.tip(SEEN), ada.git("ls-remote", "origin"))
+    done = bob.sync(dry_run=True)
+    assert kinds(done) == ["merge", "send"]
+    assert (bob.tip, bob.store.tip(SEEN), ada.git("ls-remote", "origin")) == before
+    assert [one.kind for one in bob.sync().actions] == ["merge", "send"]
+
+
+def test_a_dry_run_of_a_first_sync_creates_nothing(ada: Machine) -> None:
+    ada.loop("OL-1")
+    assert kinds(ada.sync(dry_run=True)) == ["create"]
+    assert ada.git("ls-remote", "origin") == ""
+
+
+# --- races and refusals
+
+
+class Overtaking:
+    """A remote at which somebody else is faster: before each push, once more of `turns` happens."""
+
+    def __init__(self, remote, turns) -> None:
+        self.remote, self.turns, self.name = remote, list(turns), "origin"
+
+    def fetch(self, wants, **more):
+        return self.remote.fetch(wants, **more)
+
+    def push(self, moves, *, seconds):
+        if self.turns:
+            self.turns.pop(0)()
+        return self.remote.push(moves, seconds=seconds)
+
+
+def run(one: Machine, remote, **more):
+    stamp = one.ws.stamp("sync", one.clock())
+    [done] = synchronise([one.ws.branch], remote, "origin", Terms(), stamp, **{"seconds": 30, **more})
+    return done
+
+
+def test_who_loses_the_race_merges_and_pushes_again(pair: Pair) -> None:
+    ada, bob = pair
+    bob.loop("OL-bob")
+
+    def faster(number: int) -> Callable[[], None]:
+        def turn() -> None:
+            ada.pull()
+            ada.loop(f"OL-ada-{number}")
+            ada.push()
+
+        return turn
+
+    remote = open_remote(bob.store.repository, "origin", bob.ws.environment)
+    done = run(bob, Overtaking(remote, [faster(1), faster(2)]))
+    assert done.error is None
+    assert bob.git("ls-remote", "origin", REF).split()[0] == bob.tip
+    assert {"OL-bob", "OL-ada-1", "OL-ada-2", "OL-1"} == bob.state.ids("open_loop")
+    assert kinds(done) == ["send"]
+
+
+class AlwaysFaster(Overtaking):
+    def push(self, moves, *, seconds):
+        return {move.ref: PushOvertaken("somebody was faster") for move in moves}
+
+
+def test_who_loses_every_race_gives_up_as_busy(pair: Pair) -> None:
+    _, bob = pair
+    bob.loop("OL-2")
+    remote = open_remote(bob.store.repository, "origin", bob.ws.environment)
+    done = run(bob, AlwaysFaster(remote, []), seconds=0.3)
+    assert isinstance(done.error, Busy)
+    assert done.pending == 1
+    assert bob.sync().sent == 1
+
+
+def test_a_write_here_during_the_push_is_not_taken_for_sent(pair: Pair) -> None:
+    _, bob = pair
+    bob.loop("OL-2")
+    remote = open_remote(bob.store.repository, "origin", bob.ws.environment)
+    done = run(bob, Overtaking(remote, [lambda: bob.loop("OL-3")]))
+    assert (done.sent, done.pending) == (1, 1)
+    assert HookMarkers(bob.store.repository.common_dir).unsent.all() == ["x"]
+
+
+def test_a_refusal_is_told_with_what_the_server_said(pair: Pair, bare: Path) -> None:
+    ada, _ = pair
+    hook(bare, "pre-receive", "echo 'not on a Sunday' >&2; exit 1")
+    ada.loop("OL-2")
+    done = ada.tried()
+    assert isinstance(done.error, NotAllowed)
+    assert not isinstance(done.error, Unsettled)
+    assert "not on a Sunday" in str(done.error)
+    assert done.pending == 1
+    (bare / "hooks" / "pre-receive").unlink()
+    assert ada.sync().sent == 1
+
+
+# --- offline
+
+
+def test_a_remote_that_is_gone_is_no_error(pair: Pair, tmp_path: Path) -> None:
+    ada, _ = pair
+    ada.loop("OL-2")
+    ada.loop("OL-3")
+    away = tmp_path / "away.git"
+    (tmp_path / "origin.git").rename(away)
+    ada.git("remote", "set-url", "origin", "git://127.0.0.1:1/x.git")
+    done = ada.synced()
+    assert done.offline
+    assert done.pending == 2
+    assert "working offline, 2 commits pending" in describe_sync(done)[0]
+    ada.git("remote", "set-url", "origin", str(away))
+    assert ada.sync().sent == 2
+
+
+def test_sessions_without_a_remote_say_nothing(tmp_path: Path, ada: Machine) -> None:
+    ada.git("remote", "remove", "origin")
+    ada.loop("OL-1")
+    assert list(sync_at_start(ada.ws, ada.clock())) == []
+    assert list(sync_at_end(ada.ws, ada.clock())) == []
+    with pytest.raises(NotFound):
+        ada.synced()
+
+
+def test_nothing_is_disclosed_by_itself_to_where_it_never_was(ada: Machine) -> None:
+    ada.loop("OL-1")
+    assert automatic_remote(ada.ws) is None
+    assert list(sync_at_end(ada.ws, ada.clock())) == []
+    assert ada.git("ls-remote", "origin") == ""
+
+
+def test_what_was_synced_once_is_synced_by_itself(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    assert list(sync_at_end(ada.ws, ada.clock())) == ["1 commit sent to origin"]
+    assert list(sync_at_start(bob.ws, bob.clock())) == ["1 commit came in from origin"]
+    assert bob.get("open_loop", "OL-2")
+
+
+def test_a_clone_that_git_fetched_is_synced_by_itself(pair: Pair, make: Make) -> None:
+    eve = make("eve")
+    eve.git("fetch", "-q", "origin")
+    assert automatic_remote(eve.ws) == "origin"
+    begun = begin_session(eve.ws, eve.clock())
+    assert eve.get("open_loop", "OL-1")
+    assert begun.news == ("6 commits came in from origin",) or "came in from origin" in begun.news[0]
+
+
+def test_autosync_false_stops_that(pair: Pair) -> None:
+    ada, _ = pair
+    ada.reach(automatic=False)
+    ada.loop("OL-2")
+    assert list(sync_at_end(ada.ws, ada.clock())) == []
+
+
+def test_the_start_of_a_session_sends_nothing(pair: Pair) -> None:
+    ada, _ = pair
+    ada.loop("OL-2")
+    before = ada.git("ls-remote", "origin")
+    sync_at_start(ada.ws, ada.clock())
+    assert ada.git("ls-remote", "origin") == before
+
+
+# --- marks for hooks
+
+
+def test_marks_say_what_is_unsent_and_what_code_can_settle(pair: Pair) -> None:
+    ada, bob = pair
+    marks = HookMarkers(ada.store.repository.common_dir)
+    assert marks.unsent.all() == []
+    ada.loop("OL-2", verify={"method": "file_exists", "path": "readme"})
+    assert marks.unsent.all() == marks.due.all() == ["x"]
+    ada.sync()
+    assert marks.unsent.all() == []
+    bob.sync()
+    assert HookMarkers(bob.store.repository.common_dir).due.all() == ["x"]
+    assert HookMarkers(bob.store.repository.common_dir).unsent.all() == []
+
+
+# --- rewritten and deleted there
+
+
+@pytest.fixture
+def rewritten(pair: Pair) -> Pair:
+    """Bob forced the remote's branch back by two commits and went on from there."""
+    ada, bob = pair
+    ada.loop("OL-lost")
+    ada.loop("OL-lost-too")
+    ada.sync()
+    bob.loop("OL-instead")
+    bob.push("--force")
+    return ada, bob
+
+
+def test_a_rewritten_branch_stops_with_the_way_out(rewritten: Pair) -> None:
+    ada, _ = rewritten
+    before = ada.git("for-each-ref", REF, SEEN, "refs/baton-backup")
+    for _ in range(2):  # it does not wear off
+        done = ada.tried()
+        assert kinds(done) == ["stop"]
+        assert isinstance(done.error, Unsettled)
+        assert "2 commits that it had are gone" in str(done.error)
+        assert "--settle merge" in done.error.hint
+        assert "--settle theirs" in done.error.hint
+    assert ada.git("for-each-ref", REF, SEEN, "refs/baton-backup") == before
+
+
+def test_a_session_starts_all_the_same_and_says_so(rewritten: Pair) -> None:
+    ada, _ = rewritten
+    begun = begin_session(ada.ws, ada.clock())
+    assert any("rewritten" in one for one in begun.news)
+
+
+def test_settle_merge_brings_everything_together(rewritten: Pair) -> None:
+    ada, bob = rewritten
+    ada.sync(settle="merge")
+    bob.sync()
+    settled(ada, bob)
+    assert {"OL-1", "OL-lost", "OL-lost-too", "OL-instead"} == bob.state.ids("open_loop")
+
+
+def test_settle_theirs_gives_up_what_was_given_up_there_and_keeps_what_was_not_sent(rewritten: Pair) -> None:
+    ada, bob = rewritten
+    ada.loop("OL-unsent")
+    was = ada.tip
+    ada.sync(settle="theirs")
+    assert {"OL-1", "OL-instead", "OL-unsent"} == ada.state.ids("open_loop")
+    [backup] = ada.store.refs("refs/baton-backup/").values()
+    assert backup == was
+    bob.sync()
+    settled(ada, bob)
+
+
+def test_settle_theirs_does_not_touch_a_branch_that_was_not_rewritten(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    bob.loop("OL-3")
+    bob.sync()
+    was = ada.tip
+    ada.sync(settle="theirs")
+    assert ada.store.is_ancestor(was, ada.tip)
+    assert not ada.store.refs("refs/baton-backup/")
+
+
+def test_a_dry_run_of_settling_says_what_would_be_done(rewritten: Pair) -> None:
+    ada, _ = rewritten
+    before = ada.git("for-each-ref", REF, SEEN, "refs/baton-backup")
+    done = ada.sync(settle="theirs", dry_run=True)
+    assert kinds(done) == ["reset"]
+    assert ada.git("for-each-ref", REF, SEEN, "refs/baton-backup") == before
+
+
+def test_a_branch_deleted_there_stops_too(pair: Pair) -> None:
+    ada, bob = pair
+    bob.git("push", "-q", "origin", f":{REF}")
+    ada.loop("OL-2")
+    done = ada.tried()
+    assert isinstance(done.error, Unsettled)
+    assert ada.git("ls-remote", "origin", REF) == ""
+    done = ada.tried(settle="theirs")
+    assert isinstance(done.error, Unsettled)
+    assert ada.git("ls-remote", "origin", REF) == ""
+    ada.sync(settle="merge")
+    assert ada.git("ls-remote", "origin", REF).split()[0] == ada.tip
+
+
+# --- what looks like an oversight
+
+
+def test_a_revert_by_hand_there_waits_even_under_later_work(pair: Pair) -> None:
+    ada, bob = pair
+    old = ada.files()
+    ada.loop("OL-2")
+    ada.sync()
+    bob.sync()
+    bob.by_hand({"open_loops/OL-2.toml": None}, "commit -a in a stale work tree")
+    assert bob.files() == old
+    bob.loop("OL-3")
+    bob.push()
+    done = ada.sync()
+    assert kinds(done) == ["wait"]
+    assert ada.get("open_loop", "OL-2")
+    assert ada.waiting() == ["OL-2", "OL-3"]
+
+
+def test_a_revert_that_was_taken_back_does_not_wait(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    ada.sync()
+    bob.sync()
+    bob.by_hand({"open_loops/OL-2.toml": None})
+    undo_revision(bob.ws, bob.clock())
+    bob.sync()
+    assert kinds(ada.sync()) == ["forward"]
+    assert ada.get("open_loop", "OL-2")
+
+
+def test_a_revert_by_hand_here_is_not_sent_in_silence(pair: Pair) -> None:
+    ada, _ = pair
+    ada.loop("OL-2")
+    ada.by_hand({"open_loops/OL-2.toml": None})
+    done = ada.tried()
+    assert isinstance(done.error, Unsettled)
+    assert "baton undo" in done.error.hint
+    assert ada.sync(settle="merge").pending == 0
+
+
+# --- names of remotes and policies
+
+
+@pytest.mark.parametrize("name", ["Origin", "a-b.c", "up/stream", "Ünï"])
+def test_a_remote_of_any_name_shows_what_waits_and_is_pending(pair: Pair, bare: Path, name: str) -> None:
+    ada, bob = pair
+    bob.loop("OL-2")
+    bob.sync()
+    ada.git("remote", "add", name, str(bare))
+    ada.reach(policies={name: "review"}, remote=name)
+    ada.sync()
+    ada.loop("OL-3")
+    found = read_status(ada.ws)
+    assert (name, 1) in [(one.remote, one.commits) for one in found.waiting]
+    assert name in found.pending
+
+
+def test_an_address_serves_as_a_remote(pair: Pair, bare: Path) -> None:
+    ada, bob = pair
+    bob.loop("OL-2")
+    bob.sync()
+    done = ada.sync(remote=str(bare))
+    assert done.received == 1
+    assert ada.tip == bob.tip
+    assert read_status(ada.ws).waiting == ()
+
+
+def test_a_policy_that_is_none_is_said_before_anything_happens(pair: Pair) -> None:
+    ada, bob = pair
+    bob.loop("OL-2")
+    bob.sync()
+    ada.with_policy("reviewed")
+    was = ada.git("for-each-ref")
+    with pytest.raises(InvalidArgument, match=r"remote\.origin\.batonPolicy"):
+        ada.synced()
+    assert ada.git("for-each-ref") == was
+    assert any("batonPolicy" in one for one in sync_at_start(ada.ws, ada.clock()))
+
+
+# --- what is the user's is left alone
+
+
+def snapshot(top: Path) -> dict[str, bytes]:
+    """Every file of the user's: work tree, index, HEAD, FETCH_HEAD, config, refs but ours."""
+    found = {}
+    for path in sorted(top.rglob("*")):
+        name = path.relative_to(top).as_posix()
+        ours = name.startswith((".git/objects", ".git/baton", ".git/refs/baton", ".git/refs/heads/baton", ".git/logs"))
+        if path.is_file() and not ours:
+            found[name] = path.read_bytes()
+    return found
+
+
+def test_the_users_files_index_head_and_refs_stay_as_they_are(pair: Pair) -> None:
+    ada, bob = pair
+    (ada.top / "code").write_text("print()\n")
+    ada.git("add", "code")
+    ada.git("commit", "-q", "-m", "code")
+    ada.git("push", "-q", "origin", "main")
+    ada.git("fetch", "-q", "origin", "main")
+    (ada.top / "code").write_text("changed\n")
+    (ada.top / "new").write_text("staged\n")
+    ada.git("add", "new")
+    bob.loop("OL-2")
+    bob.sync()
+    ada.loop("OL-3")
+    before = snapshot(ada.top)
+    ada.sync()
+    after = snapshot(ada.top)
+    # git itself moves its own tracking ref for a branch that it pushed, as after every push
+    tracking = ".git/refs/remotes/origin/baton/x"
+    assert {k: v for k, v in after.items() if k != tracking} == {k: v for k, v in before.items() if k != tracking}
+
+
+def test_a_work_tree_that_has_the_branch_checked_out_is_named(pair: Pair) -> None:
+    ada, bob = pair
+    ada.git("worktree", "add", "-q", str(ada.top.with_name("tree")), "baton/x")
+    bob.loop("OL-2")
+    bob.sync()
+    done = ada.sync()
+    assert ada.tip == bob.tip
+    assert done.checked_out_at == str(ada.top.with_name("tree"))
+    assert ada.sync().checked_out_at is None
+
+
+def test_broken_files_that_come_are_told_and_the_rest_is_merged(pair: Pair) -> None:
+    ada, bob = pair
+    bob.by_hand({"open_loops/OL-9.toml": b"this is [no toml", "open_loops/OL-8.toml": loop("OL-8")})
+    bob.push()
+    ada.loop("OL-2")
+    done = ada.sync()
+    assert any("OL-9" in one for one in done.problems)
+    assert ada.get("open_loop", "OL-8")
+    assert ada.files()["open_loops/OL-9.toml"] == b"this is [no toml"
+
+
+def test_a_link_in_a_commit_waits_for_a_person(pair: Pair) -> None:
+    ada, bob = pair
+    bob.git("worktree", "add", "-q", str(bob.top.with_name("tree")), "baton/x")
+    tree = bob.top.with_name("tree")
+    (tree / "notes").symlink_to("/etc/passwd")
+    subprocess.run(["git", "-C", str(tree), "add", "notes"], check=True)
+    subprocess.run(["git", "-C", str(tree), "commit", "-q", "-m", "a link"], check=True)
+    bob.push()
+    done = ada.sync()
+    assert kinds(done) == ["wait"]
+    assert "notes" in done.actions[0].why
+
+
+def test_a_file_that_became_a_link_with_the_same_content_waits_too(pair: Pair) -> None:
+    ada, bob = pair
+    bob.by_hand({"notes": b"/etc/passwd"})
+    bob.push()
+    ada.sync()
+    blob = Oid(bob.git("rev-parse", f"{REF}:notes"))
+    bob.by_hand({"notes": TreeEntry(blob, False, 0o120000)})
+    bob.push()
+    assert kinds(ada.sync()) == ["wait"]
+
+
+def test_one_sync_fetches_into_private_refs_only(pair: Pair) -> None:
+    _, bob = pair
+    names = set(bob.git("for-each-ref", "--format=%(refname)").split())
+    assert names == {REF, INCOMING, SEEN}
+
+
+def test_secrets_that_were_redacted_here_reach_no_remote(ada: Machine, bare: Path) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    ada.loop("OL-1", f"logged in with {secret}")
+    ada.sync()
+    everything = subprocess.run(
+        ["git", "-C", str(bare), "cat-file", "--batch-all-objects", "--batch"], capture_output=True, check=True
+    ).stdout
+    assert secret.encode() not in everything
+    assert b"OL-1" in everything
+
+
+def test_a_record_that_a_hand_broke_is_sent_as_it_is_and_named(pair: tuple[Machine, Machine]) -> None:
+    ada, bob = pair
+    ada.by_hand({"open_loops/OL-1.toml": b"<<<<<<< ours\n"})
+    done = ada.sync()
+    assert done.sent == 1
+    assert [one.partition(":")[0] for one in done.problems] == ["open_loops/OL-1.toml"]
+    assert bob.sync().problems == done.problems
+    assert not ada.sync().problems
+
+
+def test_a_namespace_that_is_nowhere_is_synced_and_still_nowhere(ada):
+    done = ada.sync()
+    assert (done.received, done.sent, done.pending) == (0, 0, 0)
+    assert ada.tip is None
+    assert ada.sync(receive_only=True).error is None

@@ -1,0 +1,400 @@
+"""The rules of checkpoints and identities: forms of a document, ids, order, growth."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import json_tables, json_values, keys, laws, texts
+
+from baton_git.core import layout
+from baton_git.core.errors import InvalidDocument, InvalidName, NotAllowed
+from baton_git.core.records.base import Part, alike, parse
+from baton_git.core.state import Key, State
+from baton_git.core.times import parse_time
+from baton_git.systems.paif import checkpoint_store, documents, identity_updates, restore_text
+from baton_git.systems.paif.records.checkpoint import Checkpoint
+from baton_git.systems.paif.records.identity import Identity
+
+GOLDEN = Path(__file__).parents[3] / "formats" / "checkpoint" / "valid" / "zero"
+NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+AT = "2026-11-21T08:00:00.000Z"
+
+
+def document(agent="zero", session="s", at=AT, **sections):
+    return {"metadata": {"agent_id": agent, "session_id": session, "started_at": at, "ended_at": at}, **sections}
+
+
+def record(agent="zero", session="s", at=AT, **sections):
+    return documents.parse_checkpoint(document(agent, session, at, **sections), agent)
+
+
+def new(body, **more):
+    asked = {"agent": "zero", "session": "s1", "fresh": "fresh", "began": lambda _: None, "now": NOW, "focus": None}
+    return documents.complete_checkpoint(documents.nest_sections(body), **{**asked, **more})
+
+
+# --- the forms of a document
+
+FLAT = {
+    "started_at": "2026-11-21T07:00:00.000Z", "duration_seconds": 5, "current_focus": "f", "active_project_ids": ["p"],
+    "conversation_summary": "s", "pending_items": ["a"], "memory_ids": ["m"], "last_recall_query": "q",
+    "new_beliefs": [{"subject": "x", "confidence": 1}], "new_skills": [{"name": "y", "level": 2}],
+    "new_relationships": [{"entity": "z", "type": "t"}], "drift_checks": {"passed": 1, "failed": 2},
+    "scratchpad": "x = 1\n", "open_files": ["a.py"], "context_stack": ["c"],
+}  # fmt: skip
+NESTED = {
+    "metadata": {"started_at": "2026-11-21T07:00:00.000Z", "duration_seconds": 5},
+    "context": {"current_focus": "f", "active_project_ids": ["p"], "conversation_summary": "s", "pending_items": ["a"]},
+    "recent_memories": {"memory_ids": ["m"], "last_recall_query": "q"},
+    "identity_updates": {
+        "new_beliefs": [{"subject": "x", "confidence": 1}], "new_skills": [{"name": "y", "level": 2}],
+        "new_relationships": [{"entity": "z", "type": "t"}], "drift_checks": {"passed": 1, "failed": 2},
+    },
+    "working_memory": {"scratchpad": "x = 1\n", "open_files": ["a.py"], "context_stack": ["c"]},
+}  # fmt: skip
+
+
+def test_a_flat_a_nested_and_a_wrapped_body_say_the_same():
+    assert (
+        documents.nest_sections(FLAT)
+        == documents.nest_sections(NESTED)
+        == documents.nest_sections({"session_checkpoint": NESTED})
+    )
+
+
+def test_every_documented_field_of_a_body_comes_into_the_record():
+    made = new(FLAT).as_data()
+    for name, section in NESTED.items():
+        assert {**made[name], **section} == made[name]
+    assert made["metadata"]["checkpoint_version"] == "1.0"
+
+
+def test_a_new_checkpoint_has_every_documented_field():
+    made = documents.to_paif_document(new({"conversation_summary": "x"}))
+    assert {name: set(made[name]) for name in documents.SECTIONS} == {
+        name: set(model.model_fields) for name, model in documents.SECTIONS.items()
+    }
+
+
+def test_null_in_a_flat_body_means_the_default_as_it_does_for_the_server():
+    assert new(dict.fromkeys(FLAT)).as_data() == new({}).as_data()
+
+
+@pytest.mark.parametrize("section", documents.SECTIONS)
+def test_a_section_that_is_no_table_is_refused_by_name(section):
+    with pytest.raises(InvalidDocument, match=f"F: {section}: must be a table"):
+        documents.nest_sections({section: ["x"]}, where="F")
+
+
+@pytest.mark.parametrize("body", [FLAT | {"agent_id": "claude"}, NESTED | {"metadata": {"agent_id": "claude"}}])
+def test_the_body_of_another_agent_is_refused(body):
+    with pytest.raises(InvalidDocument, match=r"metadata\.agent_id: is 'claude', but this is a checkpoint of 'zero'"):
+        new(body)
+
+
+def test_times_and_sessions_are_filled_in():
+    began = {"s1": "2026-11-21T06:00:00Z"}.get
+    metadata = new({"conversation_summary": "x"}, began=began).metadata
+    assert (metadata.session_id, metadata.started_at, metadata.ended_at) == ("s1", "2026-11-21T06:00:00Z", AT)
+    assert metadata.duration_seconds == 7200
+    assert new({}, session=None).metadata.session_id == "fresh"
+    assert new({"session_id": "given"}, session=None).metadata.session_id == "given"
+    assert new({"session_id": "given"}).metadata.session_id == "s1"
+    assert new({"started_at": "2026-11-21T07:59:00Z"}).metadata.duration_seconds == 60
+    said = {"started_at": "2026-11-21T07:59:00Z"}
+    assert new(said, began={"s1": "2026-11-21T06:00:00Z"}.get).metadata.duration_seconds == 60
+    assert new({}, began={"s1": "2026-11-21T09:00:00Z"}.get).metadata.started_at == AT
+    assert new({"duration_seconds": 0, "started_at": "2026-11-21T07:00:00Z"}).metadata.duration_seconds == 0
+
+
+def test_the_focus_is_that_of_the_identity_unless_the_body_says_another():
+    assert new({}, focus="parser").context.current_focus == "parser"
+    assert new({"current_focus": "x"}, focus="parser").context.current_focus == "x"
+    assert new({"current_focus": None}, focus="parser").context.current_focus == "parser"
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [({}, False), ({"metadata": {"session_id": "s"}}, False), ({"drift_checks": {"passed": 0, "failed": 0}}, False),
+     ({"pending_items": []}, False), ({"pending_items": ["a"]}, True), ({"drift_checks": {"failed": 1}}, True),
+     ({"unknown": 1}, True), ({"scratchpad": " "}, True)],
+)  # fmt: skip
+def test_what_an_empty_body_is(body, says):
+    assert documents.has_content(documents.nest_sections(body)) is says
+
+
+@laws
+@given(json_tables, st.booleans(), st.none() | st.just("checkpoint-x.json"))
+def test_a_document_comes_back_as_it_came_through_the_stored_file(extra, wrapped, file):
+    sections = dict.fromkeys(documents.SECTIONS)
+    whole = {**{name: value for name, value in extra.items() if name not in sections}, **document()}
+    given_document = {"session_checkpoint": whole} if wrapped else whole
+    made = documents.parse_checkpoint(given_document, "zero", file=file)
+    state, id_ = checkpoint_store.place_checkpoint(State(), made)
+    key = Key("checkpoint", id_)
+    [(path, text)] = layout.encode(state.edits).items()
+    assert text is not None
+    stored = layout.decode(key, path, text)
+    assert isinstance(stored, Checkpoint), stored
+    assert alike(documents.to_paif_document(stored), given_document)
+
+
+@laws
+@given(st.dictionaries(st.sampled_from(list(FLAT)) | keys, json_values, max_size=6))
+def test_any_body_is_taken_or_refused_with_the_field(body):
+    try:
+        made = new(body)
+    except InvalidDocument:
+        return
+    assert made.metadata.agent_id == "zero"
+
+
+# --- ids and order
+
+
+@pytest.mark.parametrize(
+    ("at", "stamp"),
+    [("2026-04-04T18:34:00.123Z", "2026-04-04t18-34-00.123z"),
+     ("2026-04-04T20:34:00+02:00", "2026-04-04t18-34-00.000z"),
+     ("2026-04-04T18:34:00.123999", "2026-04-04t18-34-00.123z"), ("2026-04-04", "2026-04-04t00-00-00.000z"),
+     ("0999-01-01T00:00:00Z", "0999-01-01t00-00-00.000z")],
+)  # fmt: skip
+def test_the_stamp_of_an_id_is_the_time_in_utc(at, stamp):
+    assert checkpoint_store.format_stamp(parse_time(at)) == stamp
+    assert checkpoint_store.place_checkpoint(State(), record(at=at))[1] == f"zero/{stamp}-s"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "yesterday",
+        "2026",
+        "20260404",
+        "2026-W14-1",
+        "0001-01-01T00:00+05:00",
+        "x" * 99,
+        "2026-04",
+        "2026-04-04x18:34:00Z",
+    ],
+)
+def test_what_is_no_point_in_time_is_refused(text):
+    with pytest.raises(InvalidDocument, match=r"metadata.ended_at: is no ISO 8601 point in time"):
+        record(at="2026-04-04").replace(metadata={**document()["metadata"], "ended_at": text})
+
+
+@laws
+@given(texts.filter(bool), st.sampled_from(("zero", "Zero", "z" * 128, "a:b")))
+def test_whatever_the_session_is_called_its_checkpoint_has_a_file_live_and_archived(session, agent):
+    made = record(agent, session)
+    state, id_ = checkpoint_store.place_checkpoint(State(), made)
+    entry = state.get(Checkpoint, id_)
+    closed = state.archive(entry, at=AT, reason="r", session=None)
+    for where in (state, closed):
+        for path in layout.encode(where.edits):
+            assert layout.key_at(path) is not None
+            assert checkpoint_store.list_all(where, agent) == [entry]
+
+
+@pytest.mark.parametrize("agent", ["", "a/b", "..", "../x", ".x", "-x", "a b", "a\n", "A" * 128, "x" * 129, "名前"])
+def test_an_agent_that_can_have_no_folder_is_refused(agent):
+    with pytest.raises(InvalidName, match="agent ") as caught:
+        checkpoint_store.parse_agent(agent)
+    if len(agent) < 100:
+        assert "and begin with a letter or digit" in str(caught.value)
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.json")), ids=lambda path: path.stem[-20:])
+def test_the_golden_files_stand_where_a_checkpoint_is_placed(path):
+    golden = parse(Checkpoint, json.loads(path.read_text()))
+    assert len(list(GOLDEN.glob("*.json"))) >= 4
+    state, id_ = checkpoint_store.place_checkpoint(State(), golden)
+    if golden.id == f"{id_}.2":
+        state, id_ = checkpoint_store.place_checkpoint(state, golden.replace(other=1))
+    assert id_ == golden.id
+
+
+def test_two_of_one_moment_and_session_both_stand_and_the_same_one_stands_once():
+    state, first = checkpoint_store.place_checkpoint(State(), record(extra=1))
+    again, same = checkpoint_store.place_checkpoint(state, record(extra=1))
+    assert again is state
+    assert same == first
+    state, second = checkpoint_store.place_checkpoint(state, record(extra=2))
+    state, third = checkpoint_store.place_checkpoint(state, record(extra=3))
+    assert (second, third) == (f"{first}.2", f"{first}.3")
+    assert checkpoint_store.place_checkpoint(state, record(extra=2))[0] is state
+
+
+def test_one_that_went_to_the_archive_keeps_its_id():
+    state, first = checkpoint_store.place_checkpoint(State(), record(extra=1))
+    state = state.archive(state.get(Checkpoint, first), at=AT, reason="r", session=None)
+    assert checkpoint_store.place_checkpoint(state, record(extra=1))[0] is state
+    assert checkpoint_store.place_checkpoint(state, record(extra=2))[1] == f"{first}.2"
+
+
+def test_the_newest_is_the_latest_as_a_point_in_time_then_by_id():
+    state = State()
+    for session, at in (
+        ("a", "2026-04-04T18:00:00Z"),
+        ("b", "2026-04-04T20:30:00+02:00"),
+        ("c", "2026-04-04T18:30:00Z"),
+    ):
+        state, _ = checkpoint_store.place_checkpoint(state, record(session=session, at=at))
+    assert [one.metadata.session_id for one in checkpoint_store.list_all(state, "zero")] == ["c", "b", "a"]
+    assert checkpoint_store.find_newest(State(), "zero", NOW) is None
+
+
+def test_one_that_claims_to_be_of_the_future_is_the_newest_only_where_there_is_no_other():
+    state, future = checkpoint_store.place_checkpoint(State(), record(session="f", at="2999-01-01T00:00:00Z"))
+    assert checkpoint_store.find_newest(state, "zero", NOW).id == future
+    state, ahead = checkpoint_store.place_checkpoint(state, record(at=(NOW + timedelta(minutes=5)).isoformat()))
+    state, too_far = checkpoint_store.place_checkpoint(
+        state, record(at=(NOW + timedelta(minutes=5, seconds=1)).isoformat())
+    )
+    assert checkpoint_store.find_newest(state, "zero", NOW).id == ahead
+    assert checkpoint_store.find_newest(state, "zero", NOW + timedelta(seconds=1)).id == too_far
+    assert checkpoint_store.find_newest(state, "zero", NOW, "f").id == future
+    assert checkpoint_store.find_newest(state, "zero", NOW, "of nobody") is None
+    closed = state.archive(state.get(Checkpoint, ahead), at=AT, reason="r", session=None)
+    assert checkpoint_store.find_newest(closed, "zero", NOW).id == ahead
+
+
+def test_those_from_the_future_go_to_the_archive_first(monkeypatch):
+    monkeypatch.setattr(checkpoint_store, "KEPT", 1)
+    state, _ = checkpoint_store.place_checkpoint(State(), record(at="2999-01-01T00:00:00Z"))
+    state, mine = checkpoint_store.place_checkpoint(state, record())
+    state = checkpoint_store.trim_checkpoints(state, "zero", NOW, session=None)
+    assert state.ids("checkpoint") == {mine}
+
+
+def test_agents_whose_names_begin_alike_are_apart():
+    state = State()
+    for agent in ("zero", "zero2", "Zero", "zero-x"):
+        state, _ = checkpoint_store.place_checkpoint(state, record(agent))
+    assert checkpoint_store.list_agents(state) == ["Zero", "zero", "zero-x", "zero2"]
+    assert [one.metadata.agent_id for one in checkpoint_store.list_all(state, "zero")] == ["zero"]
+
+
+def test_only_the_newest_fifty_stay_live_and_all_are_found():
+    state = State()
+    times = [NOW + timedelta(seconds=number) for number in range(checkpoint_store.KEPT + 3)]
+    for at in times:
+        state, _ = checkpoint_store.place_checkpoint(state, record(at=at.isoformat()))
+    state, _ = checkpoint_store.place_checkpoint(state, record("claude"))
+    state = checkpoint_store.trim_checkpoints(state, "zero", times[-1], session="s")
+    assert len(checkpoint_store.list_live(state, "zero")) == checkpoint_store.KEPT
+    assert [one.ended for one in checkpoint_store.list_all(state, "zero")] == times[::-1]
+    assert len(state.ids("checkpoint", archived=True)) == 3
+    assert checkpoint_store.trim_checkpoints(state, "zero", times[-1], session="s") is state
+
+
+# --- growth
+
+
+def test_what_a_checkpoint_says_is_new_comes_into_the_identity_once():
+    zero = identity_updates.make_empty_identity("zero")
+    first = record(identity_updates={
+        "new_beliefs": [{"subject": "git", "confidence": 0.5}], "new_skills": [{"name": "py", "level": 1}],
+        "new_relationships": [{"entity": "ada", "type": "owner"}],
+    })  # fmt: skip
+    second = record(identity_updates={
+        "new_beliefs": [{"subject": "git", "confidence": 1}, {"subject": "x", "confidence": 0}],
+        "new_skills": [{"name": "py", "level": 2}],
+    })  # fmt: skip
+    mutable = identity_updates.apply_checkpoint(identity_updates.apply_checkpoint(zero, first), second).mutable
+    assert mutable.beliefs == (
+        {"subject": "git", "confidence": 1, "formed_at": AT}, {"subject": "x", "confidence": 0, "formed_at": AT}
+    )  # fmt: skip
+    assert mutable.skills == ({"name": "py", "level": 2},)
+    assert mutable.relationships == ({"entity": "ada", "type": "owner"},)
+
+
+def test_drift_checks_move_into_the_checkpoint():
+    zero = identity_updates.record_check(
+        identity_updates.record_check(identity_updates.make_empty_identity("zero"), failed=False), failed=True
+    )
+    made = record(identity_updates={"drift_checks": {"passed": 2, "failed": 0, "by": "hand"}})
+    assert identity_updates.add_drift_counts(made, zero).identity_updates.drift_checks.as_data() == {
+        "passed": 3,
+        "failed": 1,
+        "by": "hand",
+    }
+    assert identity_updates.apply_checkpoint(zero, made).mutable.state.drift_checks.as_data() == {
+        "passed": 0,
+        "failed": 0,
+    }
+
+
+def test_a_checkpoint_that_says_nothing_new_leaves_the_identity_as_it_is():
+    zero = identity_updates.make_empty_identity("zero")
+    assert identity_updates.apply_checkpoint(zero, record()) is zero
+
+
+def test_an_identity_is_born_once():
+    born = identity_updates.make_identity(None, "zero", {"purpose": {"statement": "p"}}, NOW)
+    assert born.immutable is not None
+    assert born.immutable.origin.created_at == AT
+    assert set(born.immutable.voice.taboo_categories) == {"Subservience", "Over-apology", "Fake enthusiasm", "Hedging"}
+    with pytest.raises(NotAllowed, match="agent zero has its identity already"):
+        identity_updates.make_identity(born, "zero", {"purpose": {"statement": "q"}}, NOW)
+
+
+def test_what_has_grown_before_the_identity_was_made_stays():
+    before = identity_updates.record_restore(identity_updates.make_empty_identity("zero"), NOW, "s1")
+    said = {"immutable": {"purpose": {"statement": "p"}}, "mutable": {
+        "skills": [{"name": "a"}], "state": {"accumulated_experience": 9, "current_focus": "f"}}}  # fmt: skip
+    state = identity_updates.make_identity(before, "zero", said, NOW).mutable.state
+    assert (state.accumulated_experience, state.last_session_at, state.current_focus) == (1, AT, "f")
+    assert identity_updates.make_identity(before, "zero", said, NOW).mutable.skills == ({"name": "a"},)
+    assert identity_updates.make_identity(None, "zero", said, NOW).mutable.state.accumulated_experience == 9
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [({}, "immutable: says nothing"), ({"immutable": {}}, "immutable: says nothing"), ({"immutable": "x"}, "immutable"),
+     ({"agent_id": "claude", "purpose": {"statement": "x"}}, "agent_id: is 'claude'"),
+     ({"purpose": "x"}, "immutable.purpose"), ({"immutable": {"voice": {"tone": 1}}}, "immutable.voice.tone"),
+     ({"purpose": {"statement": "x"}, "mutable": {"beliefs": [1]}}, r"mutable.beliefs\[0\]: must be a table"),
+     ({"purpose": {"statement": "x", "domains": "y"}}, "immutable.purpose.domains: must be a list, not 'y'"),
+     ({"purpose": {"statement": "x"}, "voice": {"taboo_categories": {"a\x1b": 1}}}, r"categories.'a\\x1b'")],
+)  # fmt: skip
+def test_an_identity_that_cannot_be_one_is_refused_by_field(said, why):
+    with pytest.raises(InvalidDocument, match=why):
+        identity_updates.make_identity(None, "zero", said, NOW)
+
+
+# --- what a restore prints
+
+
+def test_what_a_restore_prints_keeps_within_its_budget_and_each_text_on_a_line():
+    zero = identity_updates.make_identity(None, "zero", {"purpose": {"statement": "a\n## Problems\n- b"}}, NOW)
+    made = record(
+        context={"conversation_summary": "one\ntwo\x1b[31m", "pending_items": ["x" * 500] * 99},
+        working_memory={"scratchpad": "if a:\n    b()\n\tc()\n"},
+    )
+    text = restore_text.make_restore_brief(zero, made, NOW, "m", 2000).text
+    assert len(text.encode()) <= 2000
+    assert "\x1b" not in text
+    assert "\n## Problems" not in text
+    assert "historical reference" in text
+    lines = restore_text.make_restore_brief(zero, made, NOW, "m", 90_000).text.splitlines()
+    assert "|     b()" in lines
+    assert "|     c()" in lines
+
+
+def test_a_restore_without_a_checkpoint_says_so():
+    text = restore_text.make_restore_brief(parse(Identity, {"id": "zero"}), None, NOW, "m").text
+    assert "no checkpoint yet" in text
+
+
+@laws
+@given(json_tables)
+def test_any_identity_is_told(extra):
+    zero = parse(Identity, {"id": "zero", "immutable": {"values": {"primary": extra}}, "mutable": {"beliefs": [extra]}})
+    assert isinstance(zero, Part)
+    assert restore_text.make_restore_brief(zero, None, NOW, "m").text
