@@ -57,7 +57,7 @@ def read_log(
     tip = (at or ws.branch.read()).commit
     if tip is None:
         return
-    found = 0
+    count = 0
     for entry in _standing_after(ws.branch.log(tip), wanted.after):
         if wanted.since is not None and entry.time < wanted.since:
             if entry.time < wanted.since - SKEW:
@@ -65,17 +65,17 @@ def read_log(
             continue
         if not _matches(entry, wanted) or (paths and not _touches(ws, entry, paths)):
             continue
-        found += 1
-        if found <= skip:
+        count += 1
+        if count <= skip:
             continue
         yield Shown(entry, tuple(changes_of(ws, entry)))
-        if limit is not None and found >= skip + limit:
+        if limit is not None and count >= skip + limit:
             return
 
 
 def _standing_after(entries: Iterator[LogEntry], commit: str | None) -> Iterator[LogEntry]:
     """The entries that stand after a commit; all of them where none is named."""
-    if commit is not None and all(one.commit != commit for one in entries):
+    if commit is not None and all(entry.commit != commit for entry in entries):
         raise NotFound("commit", commit, hint="baton log shows what there is")
     return entries
 
@@ -116,16 +116,16 @@ def _touches(ws: Workspace, entry: LogEntry, paths: Sequence[str]) -> bool:
 def files_at(ws: Workspace, tree: Oid, paths: Sequence[str]) -> dict[str, TreeEntry]:
     """By path, the files of a tree among `paths`."""
     root = ws.branch.store.folder(tree)
-    found = {}
+    files = {}
     for path in paths:
         *folders, name = path.split("/")
         folder = root
-        for one in folders:
-            folder = folder.folder(one)
+        for folder_name in folders:
+            folder = folder.folder(folder_name)
         item = folder.entries().get(name)
         if item is not None and not item.is_folder:
-            found[path] = item
-    return found
+            files[path] = item
+    return files
 
 
 def full_id(ws: Workspace, text: str) -> str:
@@ -135,7 +135,7 @@ def full_id(ws: Workspace, text: str) -> str:
         Ambiguous: several begin so.
     """
     state = ws.branch.read().state
-    ids = {one for kind in KINDS for one in state.ids(kind)}
+    ids = {id_ for kind in KINDS for id_ in state.ids(kind)}
     if text in ids or any(state.entry(Key(kind, text, archived=True)) is not None for kind in KINDS):
         return text
     return complete_id(ids, text, "record") or text
@@ -169,5 +169,5 @@ def lineage(ws: Workspace) -> list[Session]:
     """All sessions, those in the archive too, by when they started."""
     state = ws.branch.read().state
     closed = [state.entry(Key(Session.kind, id_, archived=True)) for id_ in state.ids(Session.kind, archived=True)]
-    archived = [Session.model_validate(one.as_data()["record"]) for one in closed if isinstance(one, Part)]
-    return sorted([*state.records(Session), *archived], key=lambda one: (one.started, one.id))
+    archived = [Session.model_validate(entry.as_data()["record"]) for entry in closed if isinstance(entry, Part)]
+    return sorted([*state.records(Session), *archived], key=lambda session: (session.started, session.id))

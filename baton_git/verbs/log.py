@@ -127,9 +127,9 @@ def log(ws: Workspace, now: datetime, asked: LogFilter) -> LogResult:
         InvalidArgument: a time is none.
     """
     version = ws.branch.read()
-    found = [CommitResult.of(shown) for shown in read_log(ws, asked.filter_for(ws), asked.limit + 1, at=version)]
-    more = found[asked.limit - 1].commit if len(found) > asked.limit else None
-    return LogResult(commits=found[: asked.limit], next=more).at(version.commit)
+    results = [CommitResult.of(shown) for shown in read_log(ws, asked.filter_for(ws), asked.limit + 1, at=version)]
+    more = results[asked.limit - 1].commit if len(results) > asked.limit else None
+    return LogResult(commits=results[: asked.limit], next=more).at(version.commit)
 
 
 class OneRevision(Input):

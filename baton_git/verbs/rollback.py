@@ -119,7 +119,7 @@ def _key_of(ws: Workspace, id_: str) -> Key:
     kinds = [kind for kind in KINDS if id_ in state.ids(kind)]
     if not kinds:
         kinds = [kind for kind in KINDS if id_ in state.ids(kind, archived=True)] or _kinds_in_history(ws, id_)
-    kinds = [one for one in kinds if one != Rule.kind or Pattern.kind not in kinds]
+    kinds = [kind for kind in kinds if kind != Rule.kind or Pattern.kind not in kinds]
     if len(kinds) > 1:
         raise InvalidArgument(f"{id_} is the id of {' and '.join(kinds)}", hint="roll back the whole revision instead")
     if not kinds:
@@ -151,15 +151,15 @@ def _record_as_it_was(ws: Workspace, tip: Revision, old: Revision, key: Key) -> 
     both = [key, key._replace(archived=True)]
     if key.kind == Pattern.kind:
         both.append(Key(Rule.kind, key.id))  # a pattern and the rule that it became go together
-    entries = {one: old.state.entry(one) for one in both}
-    if any(isinstance(one, Unreadable) for one in entries.values()):
+    entries = {key: old.state.entry(key) for key in both}
+    if any(isinstance(entry, Unreadable) for entry in entries.values()):
         raise NotAllowed(f"{key} cannot be read at {_name(ws, old)} either", hint="choose an older revision")
     assert tip.tree is not None
     assert old.tree is not None
-    paths = [path_of(one) for one in both]
+    paths = [path_of(key) for key in both]
     now, then = files_at(ws, tip.tree, paths), files_at(ws, old.tree, paths)
     files: dict[str, Edit] = {path: then.get(path) for path in paths if now.get(path) != then.get(path)}
-    edits = {one: entry for one, entry in entries.items() if not isinstance(entry, Unreadable)}
+    edits = {key: entry for key, entry in entries.items() if not isinstance(entry, Unreadable)}
     state = State(tip.state.source, {**tip.state.edits, **edits})
     return ProposedState(state, files=files, note=f"{key.id} as at {_name(ws, old)}")
 
@@ -168,15 +168,20 @@ def way_without_session(ws: Workspace, session: str) -> WayBack:
     """The way to what would stand had one session done nothing."""
     entries = list(ws.branch.history())
     undone = find_undone(entries)
-    own = [one for one in entries if one.session == session and one.parents]
+    own = [entry for entry in entries if entry.session == session and entry.parents]
     beside = {
-        info.oid for one in own for side in one.parents[1:] for info in ws.branch.store.only_in(side, one.parents[0])
+        info.oid
+        for commit in own
+        for side in commit.parents[1:]
+        for info in ws.branch.store.only_in(side, commit.parents[0])
     }
-    whole = [one for one in own if one.commit not in beside]  # what a commit of its own merged goes with that one
-    commits = [one for one in whole if one.commit not in undone and not _takes_back(one, own)]
+    whole = [
+        commit for commit in own if commit.commit not in beside
+    ]  # what a commit of its own merged goes with that one
+    commits = [commit for commit in whole if commit.commit not in undone and not _takes_back(commit, own)]
     if not commits:
         raise NotFound("commit of session", session, hint="baton log shows who did what")
-    trailers = tuple((UNDOES, one.commit) for one in commits)
+    trailers = tuple((UNDOES, commit.commit) for commit in commits)
 
     def change(tip: Revision) -> ProposedState:
         return ProposedState(
@@ -194,7 +199,7 @@ def _name(ws: Workspace, version: Revision) -> str:
 def _takes_back(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
     """Whether a commit only takes back some of these: then it is gone with them."""
     undoes = entry.undone_commits()
-    return bool(undoes) and {one.commit for one in others}.issuperset(undoes)
+    return bool(undoes) and {undone_entry.commit for undone_entry in others}.issuperset(undoes)
 
 
 def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, LogEntry]:
@@ -210,7 +215,7 @@ def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, Lo
     if not entry.parents:
         raise NotAllowed("the first commit of a namespace cannot be undone")
     name = str(entry.revision) if entry.revision is not None else entry.commit[:10]
-    since = takewhile(lambda one: one.commit != entry.commit, ws.branch.history())
+    since = takewhile(lambda later: later.commit != entry.commit, ws.branch.history())
     if entry.commit in find_undone(since):
         raise NotAllowed(f"revision {name} is undone already", hint="undo the revision that undid it: baton log")
 

@@ -288,7 +288,7 @@ def status_command(app: App, folder: CacheFolder) -> None:
     app.answer([_describe_listing(entry) for entry in entries], "\n".join(_format_listing(entry) for entry in entries))
     if not entries:
         app.say("the cache is empty")
-    kept = folder.kept()
+    kept = folder.list_kept()
     if kept:
         app.say(f"{len(kept)} that had to make room, in {kept[0].parent}")
 

@@ -24,7 +24,7 @@ from baton_git.systems.ecc.recording_files import (
     read_existing,
     read_recordings,
 )
-from baton_git.systems.ecc.snapshot_history import Body, bodies_of, moment_of, story_of
+from baton_git.systems.ecc.snapshot_history import SnapshotBody, list_bodies, list_story, parse_moment
 from baton_git.systems.ecc.snapshots import cleaned, find, latest, made, trimmed
 from baton_git.systems.imported import UnusableEntry
 
@@ -84,7 +84,7 @@ def _import_bodies(ws: Workspace, now: datetime, id_: str, recording: Recording)
         refuse_secret(field, text or "")
     for _ in range(_ATTEMPTS):
         tip = ws.branch.read()
-        new = _find_new_bodies(given, bodies_of(ws, id_) if tip.commit is not None else [])
+        new = _find_new_bodies(given, list_bodies(ws, id_) if tip.commit is not None else [])
         steps = _plan_steps(latest(tip.state, id_), new, given, recording)
         if not steps:
             return ImportedRecording(id_)
@@ -111,7 +111,7 @@ def _clean_bodies(recording: Recording) -> tuple[list[DatedBody], Redactions]:
     return [(at, data) for at, data, _ in cleaned_bodies], tuple(redactions)
 
 
-def _find_new_bodies(given: Sequence[DatedBody], known: Sequence[Body]) -> list[DatedBody]:
+def _find_new_bodies(given: Sequence[DatedBody], known: Sequence[SnapshotBody]) -> list[DatedBody]:
     """Find the bodies that the branch lacks, in the order of the file, without repetitions of the body before, in the
     file or on the branch.
     """
@@ -119,7 +119,10 @@ def _find_new_bodies(given: Sequence[DatedBody], known: Sequence[Body]) -> list[
     new = []
     for number, candidate in enumerate(given):
         is_known = any(candidate[0] == at and alike(candidate[1], data) for at, data in there)
-        before = [*given[:number][-1:], *[held for held in there if moment_of(held[0]) <= moment_of(candidate[0])][-1:]]
+        before = [
+            *given[:number][-1:],
+            *[held for held in there if parse_moment(held[0]) <= parse_moment(candidate[0])][-1:],
+        ]
         if not is_known and not any(alike(data, candidate[1]) for _, data in before):
             new.append(candidate)
     return new
@@ -129,7 +132,7 @@ def _plan_steps(
     current: Snapshot | None, new: Sequence[DatedBody], given: Sequence[DatedBody], recording: Recording
 ) -> list[Snapshot]:
     """Plan the record's revisions; the last one is the file's latest body, or the current record."""
-    created = min([recording.createdAt, *([current.created_at] if current else [])], key=moment_of)
+    created = min([recording.createdAt, *([current.created_at] if current else [])], key=parse_moment)
     steps = [made(data, at, created) for at, data in new]
     if current is not None and not _is_continued(given, current):
         return [*steps, current.replace(created_at=created)] if steps else []
@@ -137,7 +140,7 @@ def _plan_steps(
     standing = steps[-1] if steps else current
     if standing is None or not alike(standing.snapshot.as_data(), data):
         steps.append(made(data, at, created))
-    if steps and moment_of(recording.updatedAt) > moment_of(steps[-1].recorded_at):
+    if steps and parse_moment(recording.updatedAt) > parse_moment(steps[-1].recorded_at):
         steps[-1] = steps[-1].replace(updated_at=recording.updatedAt)
     return steps
 
@@ -145,7 +148,7 @@ def _plan_steps(
 def _is_continued(given: Sequence[DatedBody], current: Snapshot) -> bool:
     """Return whether the file has the current body, or a later one."""
     has_it = any(at == current.recorded_at and alike(data, current.snapshot.as_data()) for at, data in given)
-    return has_it or max(moment_of(at) for at, _ in given) > moment_of(current.recorded_at)
+    return has_it or max(parse_moment(at) for at, _ in given) > parse_moment(current.recorded_at)
 
 
 def _commit_steps(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Sequence[Snapshot]) -> bool:
@@ -251,10 +254,10 @@ def _make_recording(ws: Workspace, path: Path, record: Snapshot, *, force: bool)
         "adapterId": record.snapshot.adapterId,
         "sessionId": record.snapshot.session.id,
         "createdAt": record.created_at,
-        "updatedAt": max(seen, key=moment_of),
+        "updatedAt": max(seen, key=parse_moment),
         "latest": record.snapshot.as_data(),
         "history": [
-            {"recordedAt": body.recorded_at, "snapshot": body.snapshot.as_data()} for body in story_of(ws, record)
+            {"recordedAt": body.recorded_at, "snapshot": body.snapshot.as_data()} for body in list_story(ws, record)
         ],
     }
     return parse(Recording, data, where=record.id)
@@ -268,7 +271,7 @@ def _refuse_loss(ws: Workspace, path: Path, there: Recording | UnusableEntry, id
         raise NotAllowed(
             f"{show_path(path)} is the recording of another session, {shorten(there.sessionId)}", hint=_IN_THE_WAY
         )
-    lost = _find_new_bodies(_clean_bodies(there)[0], bodies_of(ws, id_))
+    lost = _find_new_bodies(_clean_bodies(there)[0], list_bodies(ws, id_))
     if lost:
         lost_bodies = "a body that is" if len(lost) == 1 else f"{len(lost)} bodies that are"
         raise NotAllowed(f"{show_path(path)} has {lost_bodies} not known here", hint=_IN_THE_WAY)

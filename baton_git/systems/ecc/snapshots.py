@@ -20,7 +20,7 @@ from baton_git.core.times import iso
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.record import CanonicalSession, Snapshot
-from baton_git.systems.ecc.snapshot_history import Body, moment_of, story_of
+from baton_git.systems.ecc.snapshot_history import SnapshotBody, list_story, parse_moment
 
 
 class Recorded(NamedTuple):
@@ -70,7 +70,7 @@ def latest(state: State, id_: str) -> Snapshot | None:
 def trimmed(ws: Workspace, state: State, now: datetime, newest: str) -> State:
     """The state with as many snapshots as sessions are kept; those recorded longest ago go to the archive."""
     beyond = len(state.ids(Snapshot.kind)) - ws.policy.sessions_kept
-    oldest = sorted(state.records(Snapshot), key=lambda one: moment_of(one.recorded_at)) if beyond > 0 else []
+    oldest = sorted(state.records(Snapshot), key=lambda one: parse_moment(one.recorded_at)) if beyond > 0 else []
     for one in [one for one in oldest if one.id != newest][: max(0, beyond)]:
         state = state.archive(one, at=iso(now), reason="older than the newest snapshots", session=ws.actor.session)
     return state
@@ -92,7 +92,7 @@ def made(body: dict[str, Any], recorded_at: str, created_at: str, **more: str) -
 
 def _not_before(now: datetime, earlier: Snapshot | None) -> str:
     """The time of a new body: not before that of the one it replaces, also when a clock was set back."""
-    if earlier is not None and moment_of(earlier.recorded_at) > now:
+    if earlier is not None and parse_moment(earlier.recorded_at) > now:
         return earlier.recorded_at
     return iso(now)
 
@@ -102,7 +102,7 @@ def _not_before(now: datetime, earlier: Snapshot | None) -> str:
 
 def recorded(ws: Workspace) -> list[Snapshot]:
     """The latest snapshot of each session, the newest first."""
-    return sorted(ws.branch.read().state.records(Snapshot), key=lambda one: moment_of(one.recorded_at), reverse=True)
+    return sorted(ws.branch.read().state.records(Snapshot), key=lambda one: parse_moment(one.recorded_at), reverse=True)
 
 
 def find(state: State, text: str) -> Snapshot:
@@ -148,7 +148,7 @@ def _begins(text: str, id_: str) -> bool:
     return id_.startswith(text) or _session_of(id_).startswith(text)
 
 
-def history(ws: Workspace, text: str) -> list[Body]:
+def history(ws: Workspace, text: str) -> list[SnapshotBody]:
     """The bodies that a session's record had, each different from the one before it, what stands now first.
 
     Args:
@@ -158,4 +158,4 @@ def history(ws: Workspace, text: str) -> list[Body]:
         NotFound: it was never recorded.
         Ambiguous: several begin so.
     """
-    return story_of(ws, find(ws.branch.read().state, text))[::-1]
+    return list_story(ws, find(ws.branch.read().state, text))[::-1]

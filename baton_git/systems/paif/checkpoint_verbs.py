@@ -216,8 +216,8 @@ def list_agent_sessions(ws: Workspace, now: datetime, asked: ListAgentSessions) 
     Raises:
         NotFound: the agent has no identity and no checkpoint.
     """
-    found = agent_sessions(ws, asked.agent)
-    shown, after = take_page(found, asked, lambda session: session.newest.metadata.session_id)
+    sessions = agent_sessions(ws, asked.agent)
+    shown, after = take_page(sessions, asked, lambda session: session.newest.metadata.session_id)
     data = [describe_session(session) for session in shown]
     return AgentSessions(agent=asked.agent, sessions=data, next=after, **full_position(ws.branch.read()))
 

@@ -100,9 +100,13 @@ def check_known(state: State, agent: str) -> None:
 def check_own(state: State, agent: str, session: str) -> None:
     """Raises NotAllowed for a session that another agent began, or of which only others have checkpoints."""
     known = find_session(state, session)
-    others = (one.id for one in state.records(Identity) if one.mutable.state.session_id == session)
+    others = (identity.id for identity in state.records(Identity) if identity.mutable.state.session_id == session)
     begun_by = known.agent if known is not None and known.agent is not None else next(others, None)
-    saved = {one.metadata.agent_id for one in state.records(Checkpoint) if one.metadata.session_id == session}
+    saved = {
+        checkpoint.metadata.agent_id
+        for checkpoint in state.records(Checkpoint)
+        if checkpoint.metadata.session_id == session
+    }
     if begun_by not in (None, agent) or (begun_by is None and saved and agent not in saved):
         raise NotAllowed(f"session {session} is another agent's", hint=f"name a session that {agent} began")
 
@@ -174,8 +178,14 @@ def checkpoint_at_end(
     def document(state: State, session: str | None) -> Table:
         before = checkpoint_store.find_newest(state, agent, now, session)
         old = before.context.conversation_summary if before is not None else ""
-        said = nest_sections({"conversation_summary": summary or context or old or state.readable_head.context})
-        return overlay_document(carry_over(before, now), said) if before is not None else {"metadata": {}, **said}
+        summary_document = nest_sections(
+            {"conversation_summary": summary or context or old or state.readable_head.context}
+        )
+        return (
+            overlay_document(carry_over(before, now), summary_document)
+            if before is not None
+            else {"metadata": {}, **summary_document}
+        )
 
     return _saved(acting(ws, agent), now, agent, document)
 
@@ -199,8 +209,8 @@ def _saved(
         if interval is not None and _younger(tip.state, agent, now, interval) is not None:
             return tip.state
         identity = find_identity(tip.state, agent)
-        said = document(tip.state, ws.actor.session or _restored_for(identity))
-        record = _record(ws, now, tip.state, identity, said, fresh, where, agent)
+        current = document(tip.state, ws.actor.session or _restored_for(identity))
+        record = _record(ws, now, tip.state, identity, current, fresh, where, agent)
         if own_only:
             check_own(tip.state, agent, record.metadata.session_id)
         state, placed["id"] = checkpoint_store.place_checkpoint(
@@ -228,8 +238,8 @@ def _restored_for(identity: Identity | None) -> str | None:
 
 def _younger(state: State, agent: str, now: datetime, interval: timedelta) -> Checkpoint | None:
     """The newest checkpoint, if it is so young that a periodic one is not due; clocks may differ a little."""
-    found = checkpoint_store.find_newest(state, agent, now)
-    return found if found is not None and abs(now - found.ended) < interval else None
+    newest = checkpoint_store.find_newest(state, agent, now)
+    return newest if newest is not None and abs(now - newest.ended) < interval else None
 
 
 def _record(
@@ -310,14 +320,16 @@ def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig, *, asked:
     if agent is None or not config.restore_on_start:
         return ()
     try:
-        found = restore(ws, now, agent)
+        restored = restore(ws, now, agent)
     except NotFound:
         return (f"{agent}: nothing to restore yet (baton checkpoint saves something)",)
     except (BatonError, OSError) as error:
         return (one_line(f"{agent} was not restored: {error}", LINE),)
-    wrong = [f"the restore of {agent} was not recorded: {found.unrecorded}"] if found.unrecorded is not None else []
-    wrong += [f"cannot be read: {one.path}: {one.why}" for one in found.damaged]
-    sections = restore_text.list_sections(found.identity, found.checkpoint)
+    wrong = (
+        [f"the restore of {agent} was not recorded: {restored.unrecorded}"] if restored.unrecorded is not None else []
+    )
+    wrong += [f"cannot be read: {entry.path}: {entry.why}" for entry in restored.damaged]
+    sections = restore_text.list_sections(restored.identity, restored.checkpoint)
     lines = (f"{part.title}: {line[2:]}" for part in sections for line in part.lines)
     return (*(one_line(text, LINE) for text in wrong), *lines)
 
@@ -336,6 +348,9 @@ def agent_sessions(ws: Workspace, agent: str) -> list[SessionOf]:
     state = ws.branch.read().state
     check_known(state, agent)
     by_session: dict[str, list[Checkpoint]] = {}
-    for one in checkpoint_store.list_all(state, agent):
-        by_session.setdefault(one.metadata.session_id, []).append(one)
-    return [SessionOf(found[0], tuple(one.id for one in found)) for found in by_session.values()]
+    for checkpoint in checkpoint_store.list_all(state, agent):
+        by_session.setdefault(checkpoint.metadata.session_id, []).append(checkpoint)
+    return [
+        SessionOf(checkpoints[0], tuple(checkpoint.id for checkpoint in checkpoints))
+        for checkpoints in by_session.values()
+    ]

@@ -69,19 +69,19 @@ def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bo
     """
     check_not_empty(text, "text")
     identity = show_identity(ws, agent)
-    found = Held(drift.check_drift(text, identity), drift.make_realignment_prompt(identity))
+    held = Held(drift.check_drift(text, identity), drift.make_realignment_prompt(identity))
     if not count:
-        return found
+        return held
 
     def change(tip: Revision) -> ProposedState:
         now_known = find_identity(tip.state, agent) or make_empty_identity(agent)
-        state = tip.state.put(record_check(now_known, failed=bool(found.drift)))
+        state = tip.state.put(record_check(now_known, failed=bool(held.drift)))
         return ProposedState(state, note=f"drift check of {agent}")
 
     try:
-        return found._replace(written=acting(ws, agent).update("identity-check", now, change))
+        return held._replace(written=acting(ws, agent).update("identity-check", now, change))
     except (BatonError, OSError) as error:
-        return found._replace(uncounted=error)
+        return held._replace(uncounted=error)
 
 
 def check_words(text: str) -> Held:

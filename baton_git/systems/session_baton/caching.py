@@ -84,14 +84,14 @@ def read_baton(cache: BatonCache, name: str) -> CacheOutcome:
     """
     namespace = Namespace(name)
     try:
-        with cache.folder.alone(namespace, min(cache.wait, cache.server.seconds)):
+        with cache.folder.lock(namespace, min(cache.wait, cache.server.seconds)):
             return _read_locked(cache, namespace)
     except Busy as error:
-        return CacheOutcome(cache.folder.look(namespace), offline=str(error))
+        return CacheOutcome(cache.folder.read_entry(namespace), offline=str(error))
 
 
 def _read_locked(cache: BatonCache, namespace: Namespace) -> CacheOutcome:
-    entry = cache.folder.look(namespace)
+    entry = cache.folder.read_entry(namespace)
     is_elsewhere = _is_of_another(cache, entry)
     is_sent, kept = False, entry.aside
     if entry.note.local is not None and not entry.unclaimed and not is_elsewhere:
@@ -148,7 +148,7 @@ def write_baton(
     namespace = Namespace(name)
     baton, redactions = redact(baton)
     tell(redactions)
-    with cache.folder.alone(namespace, cache.wait):
+    with cache.folder.lock(namespace, cache.wait):
         entry = _read_entry(cache, namespace)
         entry, keep, why = _send_waiting_first(cache, entry, baton)
         staged = cache.folder.save(entry, replace(entry.note, url=cache.url, local=baton), keep)
@@ -188,8 +188,8 @@ def send_waiting(cache: BatonCache, name: str) -> CacheOutcome:
         Busy, WriteFailed, StoreError, LimitExceeded: as `write`.
     """
     namespace = Namespace(name)
-    with cache.folder.alone(namespace, cache.wait):
-        known = cache.folder.look(namespace)
+    with cache.folder.lock(namespace, cache.wait):
+        known = cache.folder.read_entry(namespace)
         if known.status == "nothing":
             raise NotFound("baton in the cache of namespace", name)
         if known.note.local is None:
@@ -212,7 +212,7 @@ def settle_conflict(cache: BatonCache, name: str, choice: Choice) -> CacheOutcom
         BatonError: as `write`; and Unreachable.
     """
     namespace = Namespace(name)
-    with cache.folder.alone(namespace, cache.wait):
+    with cache.folder.lock(namespace, cache.wait):
         entry = _read_entry(cache, namespace, forced=True)
         ours = entry.note.local if entry.note.local is not None else entry.copy
         if ours is None:
@@ -285,7 +285,7 @@ def _read_entry(cache: BatonCache, namespace: Namespace, *, forced: bool = False
         InvalidArgument: a document waits for another server, and `forced` is not set.
         RemoteError: this server refuses (with `forced`).
     """
-    entry = cache.folder.look(namespace)
+    entry = cache.folder.read_entry(namespace)
     if not _is_of_another(cache, entry):
         return entry
     if entry.note.local is not None and not forced:
@@ -398,10 +398,10 @@ class CacheListing(NamedTuple):
 
 def list_entries(folder: CacheFolder) -> Iterator[CacheListing]:
     """List the namespaces in the cache, then the files of unknown namespaces; asks no server."""
-    known, doubtful = folder.namespaces()
+    known, doubtful = folder.list_namespaces()
     for namespace in known:
         try:
-            yield CacheListing(namespace.text, folder.file(namespace).name, folder.look(namespace))
+            yield CacheListing(namespace.text, folder.file(namespace).name, folder.read_entry(namespace))
         except BatonError as error:
             yield CacheListing(namespace.text, "", why=str(error))
     for name in doubtful:

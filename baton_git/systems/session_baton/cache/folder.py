@@ -92,7 +92,7 @@ class CacheFolder:
         """Raises InvalidName when the namespace can be no file's name."""
         return self.path / f"{check_stem(namespace.text)}{SUFFIX}"
 
-    def look(self, namespace: Namespace) -> CacheEntry:
+    def read_entry(self, namespace: Namespace) -> CacheEntry:
         """Read the entry of a namespace, with what other clients changed.
 
         Raises:
@@ -100,8 +100,8 @@ class CacheFolder:
             InvalidArgument: something else than a file is in the place of one.
             StoreError, LimitExceeded: a file cannot be read, or is too large.
         """
-        note, aside = self._noted(namespace)
-        rival = self._rival(namespace)
+        note, aside = self._read_state(namespace)
+        rival = self._find_rival(namespace)
         if rival is not None:
             return CacheEntry(note or SyncState(namespace.text), _find_document(note), rival=rival, aside=aside)
         file = self.file(namespace)
@@ -117,8 +117,8 @@ class CacheFolder:
             return _make_unknown_entry(namespace, baton, mark == PENDING, raw, aside)
         return _make_changed_entry(note, baton, mark == PENDING, raw, aside)
 
-    def _noted(self, namespace: Namespace) -> tuple[SyncState | None, tuple[KeptFile, ...]]:
-        path = self._note_of(namespace)
+    def _read_state(self, namespace: Namespace) -> tuple[SyncState | None, tuple[KeptFile, ...]]:
+        path = self._make_state_path(namespace)
         raw = _read_content(path)
         if raw is None:
             return None, ()
@@ -127,15 +127,15 @@ class CacheFolder:
         except Corrupt as error:
             return None, (KeptFile(f"{path.name}.{_shorten_digest(raw)}.bad", raw, str(error)),)
 
-    def _note_of(self, namespace: Namespace) -> Path:
+    def _make_state_path(self, namespace: Namespace) -> Path:
         return self.path / BESIDE / f"{namespace.component}{SUFFIX}"
 
-    def _rival(self, namespace: Namespace) -> str | None:
+    def _find_rival(self, namespace: Namespace) -> str | None:
         """Return the other namespace that owns the cache file; of several claims, the one that wrote it."""
         claims = []
-        for name in self._noted_names():
+        for name in self._list_recorded_names():
             if _fold_name(name) == _fold_name(namespace):
-                note, damaged = self._noted(name)
+                note, damaged = self._read_state(name)
                 if damaged or (note is not None and note.owns):
                     claims.append((name, note))
         if not claims or [claimant for claimant, _ in claims] == [namespace]:
@@ -145,7 +145,7 @@ class CacheFolder:
         owner, _ = min(claims, key=lambda claim: (claim[1] is None, claim[1] and written not in claim[1].digests))
         return owner.text if owner != namespace else None
 
-    def _noted_names(self) -> list[Namespace]:
+    def _list_recorded_names(self) -> list[Namespace]:
         names = []
         for path in sorted((self.path / BESIDE).glob(f"*{SUFFIX}")):
             try:
@@ -154,9 +154,9 @@ class CacheFolder:
                 continue
         return names
 
-    def namespaces(self) -> tuple[list[Namespace], list[str]]:
+    def list_namespaces(self) -> tuple[list[Namespace], list[str]]:
         """List the namespaces with a sidecar or an unambiguous file name, and the names of the other files."""
-        known = self._noted_names()
+        known = self._list_recorded_names()
         noted = {_fold_name(namespace) for namespace in known}
         plain: list[Namespace] = []
         doubtful: list[str] = []
@@ -174,14 +174,14 @@ class CacheFolder:
                 plain.append(namespace)
         return [*known, *plain], doubtful
 
-    def kept(self) -> list[Path]:
+    def list_kept(self) -> list[Path]:
         """List the kept files, sorted by name."""
         return sorted(path for path in (self.path / BESIDE / KEPT).glob("*") if path.is_file())
 
     # --- changing
 
     @contextmanager
-    def alone(self, namespace: Namespace, wait: float) -> Iterator[None]:
+    def lock(self, namespace: Namespace, wait: float) -> Iterator[None]:
         """Lock the cache file of the namespace, which other namespaces may share.
 
         Raises:
@@ -213,12 +213,12 @@ class CacheFolder:
         baton = note.local if note.local is not None else note.seen.baton if note.seen is not None else None
         note = replace(note, owns=entry.rival is None)
         if baton is None or entry.rival is not None:
-            _write_files({self._note_of(namespace): note.text()})
+            _write_files({self._make_state_path(namespace): note.text()})
             return CacheEntry(note, _find_document(note), entry.raw, entry.rival)
         content = encode_cached(ImportedBaton(note.namespace, baton, None, pending=note.local is not None))
         before = () if entry.raw is None else (sha256(entry.raw).hexdigest(),)
         note = replace(note, digests=(sha256(content).hexdigest(), *before))
-        _write_files({self._note_of(namespace): note.text(), self.file(namespace): content})
+        _write_files({self._make_state_path(namespace): note.text(), self.file(namespace): content})
         return CacheEntry(note, _find_document(note), content)
 
     def _keep(self, kept: KeptFile) -> None:

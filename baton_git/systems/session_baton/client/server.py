@@ -59,7 +59,7 @@ class BatonServer:
             RemoteError: it refuses, or answers something else than a baton.
             LimitExceeded: the answer is too large.
         """
-        data = self._said(self._ask(READ, {"namespace": namespace}))
+        data = self._parse_success(self._post(READ, {"namespace": namespace}))
         return _parse_answer(data, str(self.address))
 
     def write(self, namespace: str, baton: dict[str, Any], expected: int | None = None) -> ServerAnswer | StaleWrite:
@@ -72,21 +72,21 @@ class BatonServer:
             BatonError: as `read`. After `Unreachable` the document may have been written or not.
         """
         body: dict[str, Any] = {"namespace": namespace, "baton": baton}
-        reply = self._ask(WRITE, body if expected is None else {**body, "expected_revision": expected})
+        reply = self._post(WRITE, body if expected is None else {**body, "expected_revision": expected})
         if reply.status == 409:
-            return StaleWrite(_parse_current(self._parsed(reply)))
-        data = self._said(reply)
+            return StaleWrite(_parse_current(self._parse_body(reply)))
+        data = self._parse_success(reply)
         if data.get("ok") is not True:
-            raise self._odd("it does not say that the baton was written")
+            raise self._make_format_error("it does not say that the baton was written")
         return _parse_answer({**data, "baton": baton}, str(self.address))
 
-    def _ask(self, path: str, body: dict[str, Any]) -> ServerReply:
+    def _post(self, path: str, body: dict[str, Any]) -> ServerReply:
         headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "baton-git"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         return post(self.address, path, json.dumps(body, indent=None).encode(), headers, self.seconds)
 
-    def _said(self, reply: ServerReply) -> dict[str, Any]:
+    def _parse_success(self, reply: ServerReply) -> dict[str, Any]:
         """Parse the object of a successful answer; raise for any other status."""
         if reply.status in (401, 403):
             why = "the token is wrong" if self.token else "it wants a token"
@@ -98,29 +98,29 @@ class BatonServer:
             raise RemoteError(f"{self.address} answers {reply.status}, a redirect, which is not followed", hint=_URL)
         if reply.status != 200:
             hint = _HINTS.get(reply.status, "")
-            raise RemoteError(f"{self.address} answers {reply.status}{self._why(reply)}", hint=hint)
-        return self._parsed(reply)
+            raise RemoteError(f"{self.address} answers {reply.status}{self._explain_error(reply)}", hint=hint)
+        return self._parse_body(reply)
 
-    def _why(self, reply: ServerReply) -> str:
+    def _explain_error(self, reply: ServerReply) -> str:
         """Return the error detail that FastAPI servers send, else nothing."""
         try:
-            detail = self._parsed(reply).get("detail")
+            detail = self._parse_body(reply).get("detail")
         except RemoteError:
             return ""
         first = detail[0] if isinstance(detail, list) and detail else detail
         message = first.get("msg") if isinstance(first, dict) else first
         return f": {' '.join(message.split())[:200]}" if isinstance(message, str) else ""
 
-    def _parsed(self, reply: ServerReply) -> dict[str, Any]:
+    def _parse_body(self, reply: ServerReply) -> dict[str, Any]:
         try:
             data = json.loads(reply.body)
         except BatonError as error:
-            raise self._odd(str(error)) from None
+            raise self._make_format_error(str(error)) from None
         if not isinstance(data, dict):
-            raise self._odd("it is no object")
+            raise self._make_format_error("it is no object")
         return data
 
-    def _odd(self, why: str) -> RemoteError:
+    def _make_format_error(self, why: str) -> RemoteError:
         return RemoteError(f"{self.address}: this is no answer of session-baton's wire: {why}", hint=_URL)
 
 

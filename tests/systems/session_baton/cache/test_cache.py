@@ -519,7 +519,7 @@ def test_many_at_once_lose_nothing_and_end_in_one_state(folder, counting, tmp_pa
 
 def test_a_busy_namespace_is_read_from_the_cache_at_once(cache, wire, folder):
     cache("write", "work", url=wire.url, doc=a_baton("one"))
-    with CacheFolder(folder).alone(Namespace("work"), 1):
+    with CacheFolder(folder).lock(Namespace("work"), 1):
         done = cache("read", "work", "--timeout", "0.2", url=wire.url)
     assert done.json["baton"]["context"] == "one"
     assert "another process works on the cache" in done.err
@@ -527,7 +527,7 @@ def test_a_busy_namespace_is_read_from_the_cache_at_once(cache, wire, folder):
 
 def test_a_write_waits_for_another_process_only_so_long(wire, folder):
     there = CacheFolder(folder)
-    with there.alone(Namespace("work"), 1), pytest.raises(Busy):
+    with there.lock(Namespace("work"), 1), pytest.raises(Busy):
         write_baton(BatonCache(there, BatonServer(ServerAddress.parse(wire.url)), wait=0.1), "work", a_baton())
     assert wire.batons == {}
 
