@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BaseModel, Field, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from baton_git.core import diff
 from baton_git.core.errors import NotFound
@@ -16,7 +16,13 @@ Item = TypeVar("Item")
 COMMIT = "4f2a91c07d5e8b13a6c9e0f2d4b57a8c1e3f6092"
 
 
-class FieldChange(BaseModel):
+class ResultPart(BaseModel):
+    """A value within a result; its validator is made with the first one."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class FieldChange(ResultPart):
     """One field; a side that did not have it is missing."""
 
     field: str = Field(description="The field, dotted where it is nested.", examples=["status"])
@@ -24,7 +30,7 @@ class FieldChange(BaseModel):
     after: Any = Field(None, description="Its value after.", examples=["verified"])
 
 
-class ChangedRecord(BaseModel):
+class ChangedRecord(ResultPart):
     """What happened to one record."""
 
     kind: str = Field(description="Its kind.", examples=["open_loop"])
@@ -35,7 +41,7 @@ class ChangedRecord(BaseModel):
     fields: list[FieldChange] = Field(description="Which fields changed.")
 
 
-class RedactedValue(BaseModel):
+class RedactedValue(ResultPart):
     """A secret that was taken out before anything was stored."""
 
     record: str = Field(description="In which record.", examples=["open loop OL-7k3f9q"])
@@ -60,7 +66,7 @@ class AtNamespace(AtRevision):
     namespace: str = Field(description="The namespace.", examples=["project:memory-hall"])
 
 
-class UnreadableFile(BaseModel):
+class UnreadableFile(ResultPart):
     """A stored file that is no record; it is kept as it is."""
 
     path: str = Field(description="Its path on the branch.", examples=["open_loops/OL-1.toml"])
