@@ -1,17 +1,23 @@
-"""How a namespace stands: counts per kind, who is at work, and what needs attention."""
+"""The verb `status`: counts per kind, who is at work, and what needs attention."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
+
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from baton_git.core.kinds import BY_FOLDER, KINDS, LIVE, SINGLETONS, KindInfo, value_at
 from baton_git.core.records.base import Record
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import State, Unreadable
+from baton_git.core.times import iso
+from baton_git.core.verb import READS, Input, Tool, verb
 from baton_git.namespace.remote_selection import WaitingCount, pending_counts, waiting_counts
+from baton_git.namespace.results import AtNamespace, UnreadableFile, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 
@@ -49,3 +55,63 @@ def _count_records(state: State, info: KindInfo) -> dict[str, int]:
         return dict(Counter(sorted(id_.partition("/")[0] for id_ in ids)))
     records = state.records(cast("type[Record]", info.model))
     return dict(Counter(str(value_at(record, info.counted or "")) for record in records))
+
+
+class NoInput(Input):
+    """Nothing."""
+
+
+class StatusResult(AtNamespace):
+    """Counts per kind (`open_loops`, …) by status, priority or agent; who is at work; what needs attention."""
+
+    model_config = ConfigDict(extra="allow")
+
+    exists: bool = Field(description="Whether the namespace exists.")
+    repository: str = Field(description="Where it is kept.")
+    updated_at: str | None = Field(description="When it was written last.", examples=["2026-06-17T12:30:00Z"])
+    active_sessions: list[dict[str, Any]] = Field(description="The sessions that began and did not end.")
+    damaged: list[UnreadableFile] = Field(description="What cannot be read.")
+    checked_out_at: str | None = Field(description="A work tree that has the branch checked out.")
+    waiting: dict[str, int] = Field(description="By remote, commits that wait for a review.")
+    pending: dict[str, int] = Field(description="By remote, commits that it does not have yet.")
+    problems: list[str] = Field(description="What is wrong with the settings of this machine.")
+
+    _status: NamespaceStatus = PrivateAttr()
+
+    @property
+    def status(self) -> NamespaceStatus:
+        """The records behind the plain data."""
+        return self._status
+
+    @classmethod
+    def of(cls, ws: Workspace, status: NamespaceStatus) -> Self:
+        """Return the result for how the namespace of `ws` stands."""
+        version = status.version
+        result = cls(
+            **full_position(version),
+            exists=version.commit is not None,
+            repository=str(ws.branch.store.repository.common_dir),
+            updated_at=iso(version.time) if version.time else None,
+            **status.counts,
+            active_sessions=[session.as_data() for session in status.sessions],
+            damaged=[{"path": file.path, "why": file.why} for file in status.damaged],
+            checked_out_at=status.checked_out_at,
+            waiting={remote.remote: remote.commits for remote in status.waiting},
+            pending=dict(status.pending),
+            problems=list(ws.problems),
+        )
+        result._status = status
+        return result
+
+
+@verb(
+    "status",
+    "GET /v1/status",
+    effect=READS,
+    tag="state",
+    tool=Tool("Counts by kind and status, who is at work, what is wrong."),
+    examples=("baton status", "baton status --json"),
+)
+def status(ws: Workspace, now: datetime, asked: NoInput) -> StatusResult:
+    """Show counts per kind, who is at work, and anything that needs attention."""
+    return StatusResult.of(ws, read_status(ws))

@@ -1,17 +1,23 @@
-"""End a session: store where the work stands."""
+"""The verb `wrap`: end a session, and store where the work stands."""
 
 from __future__ import annotations
 
 from datetime import datetime
+
+from pydantic import Field
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.lifecycle import find_session
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import HEAD, State
 from baton_git.core.times import iso
+from baton_git.core.verb import REPLACES, Input, Option, Tool, verb
 from baton_git.namespace.last_seen import last_seen
+from baton_git.namespace.results import WrittenResult
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems.session_hooks import run_end_hooks
+from baton_git.verbs.auto_sync import sync_at_end
 from baton_git.verbs.session_start import add_session
 
 
@@ -74,3 +80,63 @@ def _mark_ended(ws: Workspace, now: datetime, state: State, summary: str | None)
     session = state.get(Session, ws.session)
     fields = {"summary": summary} if summary else {}
     return state.put(session.replace(status="ended", ended=iso(now), **fields))
+
+
+class SessionEnd(Input):
+    """Where the work stands at the end of a session."""
+
+    context: str | None = Field(
+        None,
+        description="Where the work stands, for the next session.",
+        examples=["Deployed X; cache expires at 9"],
+    )
+    summary: str | None = Field(
+        None, description="What this session did, in a sentence.", examples=["fixed the deploy script"]
+    )
+    expected_revision: int | None = Field(
+        None, ge=0, description="Refuse unless this is still the newest revision.", examples=[12]
+    )
+    sync: bool = Field(True, description="Whether it is sent to the remote that this namespace is synced with.")
+
+
+class WrapResult(WrittenResult):
+    """How a session ended."""
+
+    session: str | None = Field(description="The session that ended; null where none acted.")
+    news: list[str] = Field(description="What became of sending it, and of a checkpoint.")
+    checkpoint: str | None = Field(None, description="The checkpoint that PAIF's settings asked for.")
+
+
+@verb(
+    "wrap",
+    "POST /v1/wrap",
+    effect=REPLACES,
+    session="ends",
+    tag="sessions",
+    options={"sync": Option(hidden=True)},
+    tool=Tool(
+        "End a session: save where the work stands.",
+        hidden=("sync",),
+        required=("context",),
+        fields={"context": "Where it stands, and the next step"},
+    ),
+    examples=(
+        'baton wrap --context "Deployed X; waiting for the cache to expire" --summary "fixed the deploy script"',
+    ),
+)
+def wrap(ws: Workspace, now: datetime, asked: SessionEnd) -> WrapResult:
+    """End a session: say where the work stands, and send it to the remote that this namespace is synced with.
+
+    The text replaces the one that the session began with. If another session wrote one meanwhile, both are kept.
+
+    Raises:
+        Stale: another revision is the newest.
+        InvalidArgument: the context is blank.
+    """
+    written = end_session(
+        ws, now, context=asked.context, summary=asked.summary, expected_revision=asked.expected_revision
+    )
+    hooks = run_end_hooks(ws, now, summary=asked.summary, context=asked.context)
+    news = [*hooks.news, *(sync_at_end(ws, now) if asked.sync else ())]
+    checkpoint = {"checkpoint": hooks.checkpoint} if hooks.checkpoint is not None else {}
+    return WrapResult.of(written, session=ws.actor.session, news=news, **checkpoint)

@@ -1,4 +1,4 @@
-"""The verbs of a session from end to end: `init`, `boot`, `wrap`, `status`."""
+"""The verbs `init` and `boot`: make a namespace, and begin a session."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from baton_git.core.brief import BUDGET, MIN_BUDGET
 from baton_git.core.names import Namespace
-from baton_git.core.times import iso
-from baton_git.core.verb import READS, REPLACES, SETTLES, Input, Option, Tool, verb
-from baton_git.namespace.results import AtNamespace, UnreadableFile, WrittenResult, full_position
+from baton_git.core.verb import SETTLES, Input, Option, Tool, verb
+from baton_git.namespace.results import AtNamespace, full_position
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.session_hooks import run_end_hooks, run_start_hooks
-from baton_git.verbs.auto_sync import AT_START, sync_at_end
-from baton_git.verbs.namespace_status import NamespaceStatus, read_status
-from baton_git.verbs.session_end import end_session
+from baton_git.systems.session_hooks import run_start_hooks
+from baton_git.verbs.auto_sync import AT_START
 from baton_git.verbs.session_start import CHECK_BUDGET, BegunSession, StartOptions, begin_session, make_session_id
 
 
@@ -153,123 +150,3 @@ def boot(ws: Workspace, now: datetime, asked: SessionStart) -> BootResult:
         problems=[*ws.problems, *hooks.problems],
     )  # fmt: skip
     return BootResult.of(begin_session(ws, now, options))
-
-
-class SessionEnd(Input):
-    """Where the work stands at the end of a session."""
-
-    context: str | None = Field(
-        None,
-        description="Where the work stands, for the next session.",
-        examples=["Deployed X; cache expires at 9"],
-    )
-    summary: str | None = Field(
-        None, description="What this session did, in a sentence.", examples=["fixed the deploy script"]
-    )
-    expected_revision: int | None = Field(
-        None, ge=0, description="Refuse unless this is still the newest revision.", examples=[12]
-    )
-    sync: bool = Field(True, description="Whether it is sent to the remote that this namespace is synced with.")
-
-
-class WrapResult(WrittenResult):
-    """How a session ended."""
-
-    session: str | None = Field(description="The session that ended; null where none acted.")
-    news: list[str] = Field(description="What became of sending it, and of a checkpoint.")
-    checkpoint: str | None = Field(None, description="The checkpoint that PAIF's settings asked for.")
-
-
-@verb(
-    "wrap",
-    "POST /v1/wrap",
-    effect=REPLACES,
-    session="ends",
-    tag="sessions",
-    options={"sync": Option(hidden=True)},
-    tool=Tool(
-        "End a session: save where the work stands.",
-        hidden=("sync",),
-        required=("context",),
-        fields={"context": "Where it stands, and the next step"},
-    ),
-    examples=(
-        'baton wrap --context "Deployed X; waiting for the cache to expire" --summary "fixed the deploy script"',
-    ),
-)
-def wrap(ws: Workspace, now: datetime, asked: SessionEnd) -> WrapResult:
-    """End a session: say where the work stands, and send it to the remote that this namespace is synced with.
-
-    The text replaces the one that the session began with. If another session wrote one meanwhile, both are kept.
-
-    Raises:
-        Stale: another revision is the newest.
-        InvalidArgument: the context is blank.
-    """
-    written = end_session(
-        ws, now, context=asked.context, summary=asked.summary, expected_revision=asked.expected_revision
-    )
-    hooks = run_end_hooks(ws, now, summary=asked.summary, context=asked.context)
-    news = [*hooks.news, *(sync_at_end(ws, now) if asked.sync else ())]
-    checkpoint = {"checkpoint": hooks.checkpoint} if hooks.checkpoint is not None else {}
-    return WrapResult.of(written, session=ws.actor.session, news=news, **checkpoint)
-
-
-class NoInput(Input):
-    """Nothing."""
-
-
-class StatusResult(AtNamespace):
-    """Counts per kind (`open_loops`, …) by status, priority or agent; who is at work; what needs attention."""
-
-    model_config = ConfigDict(extra="allow")
-
-    exists: bool = Field(description="Whether the namespace exists.")
-    repository: str = Field(description="Where it is kept.")
-    updated_at: str | None = Field(description="When it was written last.", examples=["2026-06-17T12:30:00Z"])
-    active_sessions: list[dict[str, Any]] = Field(description="The sessions that began and did not end.")
-    damaged: list[UnreadableFile] = Field(description="What cannot be read.")
-    checked_out_at: str | None = Field(description="A work tree that has the branch checked out.")
-    waiting: dict[str, int] = Field(description="By remote, commits that wait for a review.")
-    pending: dict[str, int] = Field(description="By remote, commits that it does not have yet.")
-    problems: list[str] = Field(description="What is wrong with the settings of this machine.")
-
-    _status: NamespaceStatus = PrivateAttr()
-
-    @property
-    def status(self) -> NamespaceStatus:
-        """The records behind the plain data."""
-        return self._status
-
-    @classmethod
-    def of(cls, ws: Workspace, status: NamespaceStatus) -> Self:
-        """Return the result for how the namespace of `ws` stands."""
-        version = status.version
-        result = cls(
-            **full_position(version),
-            exists=version.commit is not None,
-            repository=str(ws.branch.store.repository.common_dir),
-            updated_at=iso(version.time) if version.time else None,
-            **status.counts,
-            active_sessions=[session.as_data() for session in status.sessions],
-            damaged=[{"path": file.path, "why": file.why} for file in status.damaged],
-            checked_out_at=status.checked_out_at,
-            waiting={remote.remote: remote.commits for remote in status.waiting},
-            pending=dict(status.pending),
-            problems=list(ws.problems),
-        )
-        result._status = status
-        return result
-
-
-@verb(
-    "status",
-    "GET /v1/status",
-    effect=READS,
-    tag="state",
-    tool=Tool("Counts by kind and status, who is at work, what is wrong."),
-    examples=("baton status", "baton status --json"),
-)
-def status(ws: Workspace, now: datetime, asked: NoInput) -> StatusResult:
-    """Show counts per kind, who is at work, and anything that needs attention."""
-    return StatusResult.of(ws, read_status(ws))

@@ -12,8 +12,8 @@ from baton_git.core.verb import Verb, VerbFunction
 MODULES = {
     "init": "verbs.sessions",
     "boot": "verbs.sessions",
-    "wrap": "verbs.sessions",
-    "status": "verbs.sessions",
+    "wrap": "verbs.session_end",
+    "status": "verbs.namespace_status",
     "log": "verbs.log",
     "show": "verbs.log",
     "diff": "verbs.log",

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import TYPE_CHECKING
 
 import click
 
 from baton_git.core.brief import age
-from baton_git.core.records.lineage import Session
 from baton_git.core.times import iso
 from baton_git.interfaces.cli.app import CHECKED_OUT, App, baton_command, flat, read_text
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.remote_selection import format_commits
-from baton_git.verbs.namespace_status import NamespaceStatus
-from baton_git.verbs.sessions import BootResult, InitResult, StatusResult, WrapResult
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from baton_git.core.records.lineage import Session
+    from baton_git.verbs.namespace_status import NamespaceStatus, StatusResult
+    from baton_git.verbs.session_end import WrapResult
+    from baton_git.verbs.sessions import BootResult, InitResult
 
 
 def _render_init(app: App, result: InitResult) -> None:

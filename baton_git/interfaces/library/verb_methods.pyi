@@ -28,12 +28,12 @@ from baton_git.verbs.conflicts import SettledConflict
 from baton_git.verbs.log import CommitResult
 from baton_git.verbs.log import DiffResult
 from baton_git.verbs.log import LogResult
+from baton_git.verbs.namespace_status import StatusResult
 from baton_git.verbs.review import Decided
 from baton_git.verbs.review import Waiting
+from baton_git.verbs.session_end import WrapResult
 from baton_git.verbs.sessions import BootResult
 from baton_git.verbs.sessions import InitResult
-from baton_git.verbs.sessions import StatusResult
-from baton_git.verbs.sessions import WrapResult
 from baton_git.verbs.sync import SyncResult
 from baton_git.verbs.undo import RollbackResult
 from baton_git.verbs.undo import UndoResult
