@@ -20,7 +20,7 @@ from baton_git.core.output import one_line
 from baton_git.interfaces.cli.printing import tell, write, write_json
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
-from baton_git.namespace.results import Changed, WrittenResult, summarise
+from baton_git.namespace.results import WrittenResult, summarise
 from baton_git.namespace.revision import WriteResult
 
 CHECKED_OUT = (
@@ -88,11 +88,6 @@ class App(Call):
     def answer_json(self, data: Any) -> None:
         """Write data to stdout as JSON, whether or not --json is given."""
         write_json(data)
-
-    def answer_changed(self, changed: Changed) -> None:
-        """Print the id of a changed record and describe the change."""
-        self.answer(changed.as_data(), changed.id)
-        self.tell_write(changed.written)
 
     def tell_change(self, result: WrittenResult) -> None:
         """Say what a change did, and what its reader should know."""

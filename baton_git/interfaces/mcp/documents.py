@@ -12,7 +12,7 @@ from pydantic import Field
 from baton_git.interfaces.mcp.annotations import READS, REPLACES
 from baton_git.interfaces.mcp.answers import Answer, taken_out
 from baton_git.interfaces.mcp.arguments import Json, RevisionName, Session
-from baton_git.interfaces.mcp.tool_context import Ctx, Desk
+from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
 from baton_git.interfaces.results.documents import with_provenance, written
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.systems.session_baton.documents import read_document
@@ -22,11 +22,11 @@ from baton_git.systems.session_baton.documents import read_document
 class Documents:
     """The tools, as methods."""
 
-    desk: Desk
+    tool_context: ToolContext
 
     def read(self, at: RevisionName = None) -> Answer:
         """The whole state as one document."""
-        with self.desk.reading() as ws:
+        with self.tool_context.reading() as ws:
             return with_provenance(ws, read_document(ws, at))
 
     def write(
@@ -37,11 +37,11 @@ class Documents:
         session: Session = None,
     ) -> Answer:
         """Write the whole document, merged with what others wrote."""
-        with self.desk.at_work(ctx, session) as ws:
-            made = write_document(ws, self.desk.now, baton, expected_revision=expected_revision)
+        with self.tool_context.at_work(ctx, session) as ws:
+            made = write_document(ws, self.tool_context.now, baton, expected_revision=expected_revision)
         return {**written(made), "notes": taken_out(made.written)}
 
 
-def tools(desk: Desk) -> dict[Callable[..., Any], ToolAnnotations]:
-    here = Documents(desk)
+def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations]:
+    here = Documents(tool_context)
     return {here.read: READS, here.write: REPLACES}

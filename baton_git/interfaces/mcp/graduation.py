@@ -18,7 +18,7 @@ from baton_git.core.records.work_items import Pattern
 from baton_git.interfaces.mcp.annotations import REPLACES
 from baton_git.interfaces.mcp.answers import Answer
 from baton_git.interfaces.mcp.arguments import Session
-from baton_git.interfaces.mcp.tool_context import Ctx, Desk
+from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
 from baton_git.verbs.patterns import graduate_pattern
 
 
@@ -35,12 +35,12 @@ class Shown(NamedTuple):
     rule: str
 
 
-def tools(desk: Desk) -> dict[Callable[..., Any], ToolAnnotations]:
+def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations]:
     def shown(ctx: Ctx, id: str, rule: str | None) -> Shown | None:  # noqa: A002  the tool's argument is called so
         """What would be asked; None where nothing can be: the client asks nobody, or the pattern is not ready."""
         if not _can_ask(ctx):
             return None
-        with desk.reading() as ws:
+        with tool_context.reading() as ws:
             pattern = ws.branch.read().state.find(Pattern, id)
         text = rule or pattern.proposed_rule
         return Shown(pattern, text) if pattern.status == "rule_candidate" and text else None
@@ -57,9 +57,9 @@ def tools(desk: Desk) -> dict[Callable[..., Any], ToolAnnotations]:
         session: Session = None,
     ) -> Answer:
         """Ask the person to make a pattern a rule."""
-        with desk.at_work(ctx, session) as ws:
-            work = replace(ws, confirmed=_confirmed(found, answer, desk.app.person))
-            return graduate_pattern(work, desk.now, id, rule=rule).as_data(short=True)
+        with tool_context.at_work(ctx, session) as ws:
+            work = replace(ws, confirmed=_confirmed(found, answer, tool_context.app.person))
+            return graduate_pattern(work, tool_context.now, id, rule=rule).as_data(short=True)
 
     return {pattern_graduate: REPLACES}
 

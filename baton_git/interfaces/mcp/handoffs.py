@@ -15,7 +15,7 @@ from baton_git.interfaces.context.transcripts import newest_transcript
 from baton_git.interfaces.mcp.annotations import SETTLES
 from baton_git.interfaces.mcp.answers import Answer, done
 from baton_git.interfaces.mcp.arguments import Session
-from baton_git.interfaces.mcp.tool_context import Ctx, Desk
+from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
 from baton_git.systems.gobby.handoffs import gather, id_of, keep
 from baton_git.systems.gobby.previous_sessions import resolve_handoff
 
@@ -24,7 +24,7 @@ from baton_git.systems.gobby.previous_sessions import resolve_handoff
 class Handoffs:
     """The tools, as methods."""
 
-    desk: Desk
+    tool_context: ToolContext
 
     def handoff_extract(
         self,
@@ -33,19 +33,19 @@ class Handoffs:
         session: Session = None,
     ) -> Answer:
         """Keep these facts of a transcript."""
-        with self.desk.at_work(ctx, session) as ws:
+        with self.tool_context.at_work(ctx, session) as ws:
             agent = ws.actor.agent
             path, whose, told = newest_transcript(agent) if transcript is None else (Path(transcript), None, None)
             folder = Path(told).absolute() if told else None
             found = gather(
-                ws, self.desk.now, path, whose, options=handoff_options(self.desk.app), folder=folder,
-                session=self.desk.acting(session).settings.session,
+                ws, self.tool_context.now, path, whose, options=handoff_options(self.tool_context.app), folder=folder,
+                session=self.tool_context.acting(session).settings.session,
             )  # fmt: skip
-            written = keep(ws, self.desk.now, found, trigger="command")
+            written = keep(ws, self.tool_context.now, found, trigger="command")
             handoff = resolve_handoff(ws.branch.read().state, id_of(found))
         return {"id": handoff.id, "handoff": handoff.as_data(), **(done(written) if written is not None else {})}
 
 
-def tools(desk: Desk) -> dict[Callable[..., Any], ToolAnnotations]:
-    here = Handoffs(desk)
+def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations]:
+    here = Handoffs(tool_context)
     return {here.handoff_extract: SETTLES}

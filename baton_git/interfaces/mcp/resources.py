@@ -16,7 +16,7 @@ from baton_git.core.output import json_text
 from baton_git.core.records.base import Part
 from baton_git.core.records.rule import Rule
 from baton_git.core.state import Key, key_of
-from baton_git.interfaces.mcp.tool_context import Desk
+from baton_git.interfaces.mcp.tool_context import ToolContext
 from baton_git.interfaces.results.documents import provenance, with_provenance
 from baton_git.systems.gobby.previous_sessions import find_last_handoff
 from baton_git.systems.session_baton.documents import read_document
@@ -36,26 +36,26 @@ NAMES = ResourceSecurity(exempt_params={"namespace", "kind", "id"})
 class Resources:
     """The resources, as methods."""
 
-    desk: Desk
+    tool_context: ToolContext
 
     def state(self, namespace: str) -> str:
         """The whole state as session-baton's document."""
-        with self.desk.reading(namespace) as ws:
+        with self.tool_context.reading(namespace) as ws:
             return _json(with_provenance(ws, read_document(ws)))
 
     def brief(self, namespace: str) -> str:
         """What the next session would be told, without beginning one."""
-        with self.desk.reading(namespace) as ws:
-            return compose_brief(ws, self.desk.now).text
+        with self.tool_context.reading(namespace) as ws:
+            return compose_brief(ws, self.tool_context.now).text
 
     def log(self, namespace: str) -> str:
         """The newest revisions, and what each changed."""
-        with self.desk.reading(namespace) as ws:
+        with self.tool_context.reading(namespace) as ws:
             return _json({"commits": [CommitResult.of(shown).as_data() for shown in read_log(ws, None, NEWEST)]})
 
     def handoff(self, namespace: str) -> str:
         """The facts of the last session in this work tree."""
-        with self.desk.reading(namespace) as ws:
+        with self.tool_context.reading(namespace) as ws:
             found = find_last_handoff(ws, ws.branch.read().state)
             if found is None:
                 raise NotFound("handoff of this work tree in", str(ws.branch.namespace))
@@ -73,7 +73,7 @@ class Resources:
         """One record, live or archived: open_loop, follow_up, pattern, active_decision, rule, session and others."""
         if kind not in KINDS:
             raise NotFound("kind of record", kind, hint=f"there are {', '.join(KINDS)}")
-        with self.desk.reading(namespace) as ws:
+        with self.tool_context.reading(namespace) as ws:
             version = ws.branch.read()
             keys = (Key(kind, id), Key(kind, id, archived=True))
             key = next((one for one in keys if isinstance(version.state.entry(one), Part)), None)
@@ -83,7 +83,7 @@ class Resources:
             return _json({**entry.as_data(), **provenance(ws, version, key)})
 
     def _rules(self, namespace: str | None) -> str:
-        with self.desk.reading(namespace) as ws:
+        with self.tool_context.reading(namespace) as ws:
             version = ws.branch.read()
             judge = ws.judgement(version)
             found = [one for one in version.state.records(Rule) if judge.is_confirmed(key_of(one))]
@@ -91,7 +91,7 @@ class Resources:
 
     def listed(self) -> list[Resource]:
         """Those of the server's own namespace."""
-        here = quote(self.desk.app.settings.namespace.text, safe="")
+        here = quote(self.tool_context.app.settings.namespace.text, safe="")
         return [
             Resource(
                 uri=f"baton://{name}/{here}",
@@ -112,9 +112,9 @@ def _table(here: Resources) -> dict[str, tuple[Any, str]]:
     }  # fmt: skip
 
 
-def add_templates(server: MCPServer[Any], desk: Desk) -> None:
+def add_templates(server: MCPServer[Any], tool_context: ToolContext) -> None:
     """Adds the resources of every namespace of the repository."""
-    here = Resources(desk)
+    here = Resources(tool_context)
     for name, (method, mime) in _table(here).items():
         server.resource(f"baton://{name}/{{namespace}}", name=name, mime_type=mime, security=NAMES)(method)
     record = "baton://record/{namespace}/{kind}/{id}"

@@ -26,7 +26,7 @@ from baton_git.interfaces.mcp.arguments import shortened, untold
 from baton_git.interfaces.mcp.error_handler import refused_call, refused_read, unknown_prompt
 from baton_git.interfaces.mcp.prompts import PROMPTS
 from baton_git.interfaces.mcp.resources import Resources, add_templates
-from baton_git.interfaces.mcp.tool_context import Ctx, Desk
+from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
 from baton_git.interfaces.mcp.verb_tools import verb_tools
 from baton_git.verbs.table import all_verbs
 
@@ -48,10 +48,10 @@ NAMED = " You share this server: give the session that boot returned to each cal
 class Served(MCPServer[Any]):
     """MCP's server, which tells what went wrong in one line, with the next step."""
 
-    def __init__(self, desk: Desk, tools: Sequence[Tool]) -> None:
+    def __init__(self, tool_context: ToolContext, tools: Sequence[Tool]) -> None:
         self._arguments = {tool.name: list(tool.fn_metadata.arg_model.model_fields) for tool in tools}
-        self._here = Resources(desk)
-        instructions = INSTRUCTIONS + NAMED if desk.over_http else INSTRUCTIONS
+        self._here = Resources(tool_context)
+        instructions = INSTRUCTIONS + NAMED if tool_context.over_http else INSTRUCTIONS
         super().__init__("baton", instructions=instructions, version=__version__, log_level="CRITICAL", tools=[*tools])
 
     async def call_tool(
@@ -108,11 +108,11 @@ def _safe_text(content: str | bytes) -> str | bytes:
 
 def server(app: Call, *, over_http: bool = False) -> MCPServer[Any]:
     """The server of one call of `baton mcp`; over HTTP it has many clients, else one."""
-    desk = Desk(app, over_http)
-    tools = dict(item for family in FAMILIES for item in family.tools(desk).items())
-    tools |= verb_tools(desk, all_verbs().values())
-    made = Served(desk, [_tool(function, nature) for function, nature in tools.items()])
-    add_templates(made, desk)
+    tool_context = ToolContext(app, over_http)
+    tools = dict(item for family in FAMILIES for item in family.tools(tool_context).items())
+    tools |= verb_tools(tool_context, all_verbs().values())
+    made = Served(tool_context, [_tool(function, nature) for function, nature in tools.items()])
+    add_templates(made, tool_context)
     for prompt in PROMPTS:
         made.add_prompt(prompt)
     return made

@@ -21,11 +21,13 @@ Ctx = Context[Any, Any]
 
 
 @dataclass(frozen=True)
-class Desk:
-    """Attributes:
-    app: the call of `baton mcp`, with its options.
-    over_http: whether there are many clients; over standard input and output one starts its own process.
-    begun: the session that each client began last; None where it ended.
+class ToolContext:
+    """The namespace in which the tools of an MCP server act, and the sessions of its clients.
+
+    Attributes:
+        app: the call of `baton mcp`, with its options.
+        over_http: whether there are many clients; over standard input and output one starts its own process.
+        begun: the session that each client began last; None where it ended.
     """
 
     app: Call

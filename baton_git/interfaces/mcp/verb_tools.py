@@ -14,7 +14,7 @@ from baton_git.core.verb import Tool, Verb
 from baton_git.interfaces.context import handover, paif
 from baton_git.interfaces.mcp.annotations import ADDS, READS, REPLACES, SETTLES
 from baton_git.interfaces.mcp.arguments import Session
-from baton_git.interfaces.mcp.tool_context import Ctx, Desk
+from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
 
 ANNOTATIONS = {"reads": READS, "adds": ADDS, "settles": SETTLES, "replaces": REPLACES}
 LOCAL_FILLS = {**paif.FILLS}
@@ -23,27 +23,29 @@ LOCAL_RUNS = {**handover.RUNS}
 """By verb, how it runs together with what it does to files of this machine."""
 
 
-def verb_tools(desk: Desk, verbs: Iterable[Verb[Any, Any]]) -> dict[Callable[..., Any], ToolAnnotations]:
+def verb_tools(tool_context: ToolContext, verbs: Iterable[Verb[Any, Any]]) -> dict[Callable[..., Any], ToolAnnotations]:
     """Return the tools of all verbs that models can call, with what they may change."""
-    return {_function(desk, verb, verb.tool): ANNOTATIONS[verb.effect] for verb in verbs if verb.tool is not None}
+    return {
+        _function(tool_context, verb, verb.tool): ANNOTATIONS[verb.effect] for verb in verbs if verb.tool is not None
+    }
 
 
-def _function(desk: Desk, verb: Verb[Any, Any], tool: Tool) -> Callable[..., dict[str, Any]]:
+def _function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) -> Callable[..., dict[str, Any]]:
     """The function of a tool; its signature says which arguments it takes."""
 
     def call(ctx: Ctx, session: str | None = None, **arguments: Any) -> dict[str, Any]:
         given = {fields.get(name, name): value for name, value in arguments.items() if value is not None}
         fill = LOCAL_FILLS.get(verb.name)
         given = {**tool.defaults, **given}
-        asked = verb.parse(fill(desk.app, given) if fill else given, lambda name: tool.names.get(name, name))
-        acting = desk.at_work(ctx, session, current=verb.session != "begins")
-        with acting if _acts(verb) else desk.reading() as ws:
+        asked = verb.parse(fill(tool_context.app, given) if fill else given, lambda name: tool.names.get(name, name))
+        acting = tool_context.at_work(ctx, session, current=verb.session != "begins")
+        with acting if _acts(verb) else tool_context.reading() as ws:
             run = LOCAL_RUNS.get(verb.name)
-            result: Any = run(desk.app, ws, asked) if run is not None else verb.run(ws, desk.now, asked)
+            result: Any = run(tool_context.app, ws, asked) if run is not None else verb.run(ws, tool_context.now, asked)
         if verb.session == "begins":
-            desk.remember(ctx, result.session)
+            tool_context.remember(ctx, result.session)
         elif verb.session == "ends":
-            desk.forget(ctx, result.session)
+            tool_context.forget(ctx, result.session)
         data: dict[str, Any] = result.as_data(short=True)
         return data
 
