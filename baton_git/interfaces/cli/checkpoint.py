@@ -16,6 +16,13 @@ from baton_git.systems.paif.checkpoint_verbs import AgentSessions, RestoredAgent
 
 MOST = 1000
 """Sessions that are listed at once."""
+SAVED = ("revision", "commit", "summary", "changes", "redactions", "id")
+NOT_SAVED = ("id", "commit", "revision")
+RESTORED = (
+    "agent", "identity", "checkpoint", "checkpoint_id", "session", "restored_at", "commit", "revision", "recorded",
+    "damaged", "left_out", "brief",
+)  # fmt: skip
+"""The keys of answers in JSON, in their order: scripts of PAIF's users read them."""
 FILE = click.option("--file", "-f", metavar="FILE", help="All of it as JSON, as PAIF has it; - reads standard input.")
 
 
@@ -38,7 +45,8 @@ def _fill_sessions(app: App, values: Values) -> Values:
 
 
 def _render_saved(app: App, result: SavedCheckpoint) -> None:
-    app.answer(result.as_data(), flat(result.id or ""))
+    data = result.as_data()
+    app.answer({name: data[name] for name in (SAVED if result.saved else NOT_SAVED)}, flat(result.id or ""))
     if result.saved:
         app.tell_change(result)
     elif result.id is not None:
@@ -49,7 +57,8 @@ def _render_saved(app: App, result: SavedCheckpoint) -> None:
 
 def _render_restored(app: App, result: RestoredAgent) -> int | None:
     """Print the text; the exit status is 1 if the restore could not be recorded."""
-    app.answer(result.as_data(), result.brief)
+    data = result.as_data()
+    app.answer({name: data[name] for name in RESTORED}, result.brief)
     app.say(*(flat(f"cannot be read: {file.path}: {file.why}") for file in result.damaged))
     if result.unrecorded:
         app.say(f"baton: this restore was not recorded: {flat(result.unrecorded)}")
