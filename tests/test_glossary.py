@@ -14,24 +14,6 @@ import baton_git
 SOURCE = Path(baton_git.__file__).parent
 GLOSSARY = Path(__file__).parent.parent / "docs/glossary.md"
 
-MODULES_TO_RENAME = {"interfaces/mcp/answers.py"}
-"""Modules under a banned word. Take an entry out when its module is gone; never add one."""
-
-CLASSES_TO_RENAME = {
-    "Body",
-    "Checkpoints", "Compared",
-    "FieldChange", "Found",
-    "Guard",
-    "Handoffs",
-    "Kept",
-    "Listed",
-    "Place",
-    "Recorded", "Refused", "Resumed", "Run",
-    "Server", "Shown", "State", "Status", "Stepped", "Synced", "Syncing",
-    "Unusable",
-}  # fmt: skip
-"""Public class names that the package uses more than once. Take a name out when it is unique; never add one."""
-
 
 def read_banned_names() -> set[str]:
     """The words in the first column of the glossary's last table."""
@@ -62,12 +44,12 @@ def find_repeated_classes(sources: list[str]) -> set[str]:
 def test_no_module_or_folder_has_a_banned_name() -> None:
     paths = [str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py")]
     assert len(paths) > 200
-    assert find_banned_paths(paths, read_banned_names()) - MODULES_TO_RENAME == set()
+    assert find_banned_paths(paths, read_banned_names()) == set()
 
 
 def test_public_class_names_are_unique_in_the_package() -> None:
     repeated = find_repeated_classes([path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")])
-    assert sorted(repeated - CLASSES_TO_RENAME) == []
+    assert sorted(repeated) == []
 
 
 # --- the checks

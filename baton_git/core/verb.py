@@ -176,11 +176,6 @@ class Verb(Generic[I, R]):
         return self.about.partition("\n\n")[0].rstrip(".")
 
     @property
-    def op(self) -> str:
-        """The verb in commit trailers."""
-        return self.name.replace(" ", "-")
-
-    @property
     def path_fields(self) -> tuple[str, ...]:
         return tuple(re.findall(r"\{(\w+)\}", self.path))
 

@@ -22,7 +22,7 @@ class ResultPart(BaseModel):
     model_config = ConfigDict(defer_build=True)
 
 
-class FieldChange(ResultPart):
+class ChangedField(ResultPart):
     """One field; a side that did not have it is missing."""
 
     field: str = Field(description="The field, dotted where it is nested.", examples=["status"])
@@ -38,7 +38,7 @@ class ChangedRecord(ResultPart):
     action: Literal["added", "changed", "removed", "archived", "restored"] = Field(description="What happened.")
     title: str = Field(description="What it is about.", examples=["Deployed X"])
     reason: str = Field("", description="Why it was archived.")
-    fields: list[FieldChange] = Field(description="Which fields changed.")
+    fields: list[ChangedField] = Field(description="Which fields changed.")
 
 
 class RedactedValue(ResultPart):

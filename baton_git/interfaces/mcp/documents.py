@@ -10,9 +10,9 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 
 from baton_git.interfaces.mcp.annotations import READS, REPLACES
-from baton_git.interfaces.mcp.answers import Answer, taken_out
 from baton_git.interfaces.mcp.arguments import Json, RevisionName, Session
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
+from baton_git.interfaces.mcp.written_answers import Answer, taken_out
 from baton_git.interfaces.results.documents import with_provenance, written
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.systems.session_baton.documents import read_document

@@ -16,9 +16,9 @@ from baton_git.core.lifecycle import Confirmed
 from baton_git.core.output import one_line
 from baton_git.core.records.work_items import Pattern
 from baton_git.interfaces.mcp.annotations import REPLACES
-from baton_git.interfaces.mcp.answers import Answer
 from baton_git.interfaces.mcp.arguments import Session
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
+from baton_git.interfaces.mcp.written_answers import Answer
 from baton_git.verbs.patterns import graduate_pattern
 
 
@@ -28,7 +28,7 @@ class Typed(BaseModel):
     id: str = Field(description="The pattern's id, to confirm that it becomes a rule")
 
 
-class Shown(NamedTuple):
+class ShownPattern(NamedTuple):
     """What the person is shown: the pattern, and the rule that it would become."""
 
     pattern: Pattern
@@ -36,22 +36,22 @@ class Shown(NamedTuple):
 
 
 def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations]:
-    def shown(ctx: Ctx, id: str, rule: str | None) -> Shown | None:  # noqa: A002  the tool's argument is called so
+    def shown(ctx: Ctx, id: str, rule: str | None) -> ShownPattern | None:  # noqa: A002  the tool's argument is called so
         """What would be asked; None where nothing can be: the client asks nobody, or the pattern is not ready."""
         if not _can_ask(ctx):
             return None
         with tool_context.reading() as ws:
             pattern = ws.branch.read().state.find(Pattern, id)
         text = rule or pattern.proposed_rule
-        return Shown(pattern, text) if pattern.status == "rule_candidate" and text else None
+        return ShownPattern(pattern, text) if pattern.status == "rule_candidate" and text else None
 
-    def typed(found: Annotated[Shown | None, Resolve(shown)]) -> Elicit[Typed] | None:
+    def typed(found: Annotated[ShownPattern | None, Resolve(shown)]) -> Elicit[Typed] | None:
         return None if found is None else Elicit(_question(found), Typed)
 
     def pattern_graduate(
         ctx: Ctx,
         id: str,  # noqa: A002  as above
-        found: Annotated[Shown | None, Resolve(shown)],
+        found: Annotated[ShownPattern | None, Resolve(shown)],
         answer: Annotated[ElicitationResult[Typed], Resolve(typed)],
         rule: str | None = None,
         session: Session = None,
@@ -71,7 +71,7 @@ def _can_ask(ctx: Ctx) -> bool:
     return asks is not None and (asks.form is not None or asks.url is None)
 
 
-def _question(found: Shown) -> str:
+def _question(found: ShownPattern) -> str:
     pattern, id_ = found.pattern, _flat(found.pattern.id)
     return (
         f"{id_}: {_flat(pattern.what)}\n"
@@ -84,7 +84,7 @@ def _flat(text: str) -> str:
     return one_line(text, len(text))
 
 
-def _confirmed(found: Shown | None, answer: ElicitationResult[Typed], person: str) -> Confirmed | None:
+def _confirmed(found: ShownPattern | None, answer: ElicitationResult[Typed], person: str) -> Confirmed | None:
     """The person's word; None where nobody was asked, or the answer is another one."""
     if found is None or not isinstance(answer, AcceptedElicitation) or answer.data.id.strip() != found.pattern.id:
         return None

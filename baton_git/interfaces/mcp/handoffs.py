@@ -13,9 +13,9 @@ from pydantic import Field
 from baton_git.interfaces.context.handoff import handoff_options
 from baton_git.interfaces.context.transcripts import newest_transcript
 from baton_git.interfaces.mcp.annotations import SETTLES
-from baton_git.interfaces.mcp.answers import Answer, done
 from baton_git.interfaces.mcp.arguments import Session
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
+from baton_git.interfaces.mcp.written_answers import Answer, done
 from baton_git.systems.gobby.handoffs import gather, id_of, keep
 from baton_git.systems.gobby.previous_sessions import resolve_handoff
 

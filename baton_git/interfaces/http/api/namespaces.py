@@ -32,7 +32,7 @@ FAULTY = 1000
 """Files with faults that are named."""
 
 
-class Listed(Place):
+class NamespaceInShort(Place):
     """A namespace in short; where it cannot be read only its name, and why."""
 
     updated_at: str | None = Field(None, description="When it was written last.", examples=[TIME])
@@ -43,10 +43,10 @@ class Listed(Place):
 
 
 class Namespaces(Page):
-    namespaces: list[Listed]
+    namespaces: list[NamespaceInShort]
 
 
-class State(Place):
+class NamespaceDocument(Place):
     """The whole document of session-baton."""
 
     baton: dict[str, Any] | None = Field(description="The document; null where the namespace does not exist.")
@@ -82,7 +82,7 @@ def router(site: Site) -> APIRouter:
         shown, more = page([str(one) for one in site.namespaces()], limit, after, str)
         return answer({"namespaces": [_listed(site, name) for name in shown], "next": more})
 
-    @routes.get("/v1/state", response_model=State, responses={304: {"description": "It has not changed."}})
+    @routes.get("/v1/state", response_model=NamespaceDocument, responses={304: {"description": "It has not changed."}})
     def state(namespace: Named = None, at: At = None, if_none_match: IfNoneMatch = None) -> Response:
         """The whole state, as session-baton's document; `baton` is null where the namespace does not exist."""
         with site.work(namespace) as ws:

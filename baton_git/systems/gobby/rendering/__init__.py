@@ -1,7 +1,8 @@
 """Conditions and templates of workflows: text by others, evaluated so that it can neither reach nor exhaust anything.
 
 Jinja2's immutable sandbox, and narrower: plain data only, the few methods and filters that are named here, no statement
-but `if`, `for` and `set`. Everything that could grow or last is counted (`bounds.Guard`). Jinja2 is loaded when called.
+but `if`, `for` and `set`. Everything that could grow or last is counted (`EvaluationGuard`).
+Jinja2 is loaded when called.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ class EvaluationLimit(Exception):
     """An evaluation would take more than it may."""
 
 
-class Guard:
+class EvaluationGuard:
     """The account of one evaluation.
 
     A library can neither be interrupted by a signal nor give up a thread that computes, so nothing is started that

@@ -16,7 +16,13 @@ from jinja2.visitor import NodeTransformer
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.output import one_line
-from baton_git.systems.gobby.rendering.bounds import EvaluationLimit, Guard, check_count, check_sought, make_range
+from baton_git.systems.gobby.rendering.bounds import (
+    EvaluationGuard,
+    EvaluationLimit,
+    check_count,
+    check_sought,
+    make_range,
+)
 
 METHODS: dict[type, frozenset[str]] = {
     str: frozenset({
@@ -60,7 +66,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def __init__(self, *, is_strict: bool) -> None:
         undefined = StrictUndefined if is_strict else Undefined
         super().__init__(trim_blocks=True, lstrip_blocks=True, undefined=undefined, cache_size=0, autoescape=False)
-        self.guard = guard = Guard()
+        self.guard = guard = EvaluationGuard()
         self.subject = "the condition" if is_strict else "the template"
         self.finalize = lambda value: value if isinstance(value, Undefined) else guard.to_text(value)
         filters = {name: function for name, function in self.filters.items() if name in FILTERS}
