@@ -17,16 +17,16 @@ def structured(facts: Facts) -> str:
         ("Active Task", _task(facts)),
         (
             "In-Progress Work",
-            [f"- [{_MARKS.get(one['status'], ' ')}] {flat(one['content'])}" for one in _of(facts, "todo_state")],
+            [f"- [{_MARKS.get(todo['status'], ' ')}] {flat(todo['content'])}" for todo in _of(facts, "todo_state")],
         ),
-        ("Commits This Session", [line for one in _of(facts, "git_commits") for line in _commit(one)]),
+        ("Commits This Session", [line for commit in _of(facts, "git_commits") for line in _commit(commit)]),
         ("Uncommitted Changes", ["```", *facts["git_status"].splitlines(), "```"] if facts.get("git_status") else []),
         ("Files Being Modified", [f"- {flat(path)}" for path in _of(facts, "files_modified")]),
         ("Original Goal", facts.get("initial_goal", "").splitlines()),
-        ("Recent Activity", [f"- {flat(one)}" for one in _of(facts, "recent_activity")]),
+        ("Recent Activity", [f"- {flat(activity)}" for activity in _of(facts, "recent_activity")]),
         (
             "Perhaps Decided (heuristic)",
-            [f"- {flat(one['text'])} ({flat(one['kind'])})" for one in _of(facts, "key_decisions")],
+            [f"- {flat(decision['text'])} ({flat(decision['kind'])})" for decision in _of(facts, "key_decisions")],
         ),
         ("Unknown", [f"- {name}: {flat(why)}" for name, why in facts.get("unknown", {}).items()]),
         ("Left Out", [f"- {name}: {number} more" for name, number in facts.get("left_out", {}).items()]),
@@ -47,11 +47,11 @@ def _task(facts: Facts) -> list[str]:
     return [f"**{flat(task['title'])}**{number}", *status, *(task.get("description") or "").splitlines()]
 
 
-def _commit(one: Facts) -> Iterator[str]:
-    doubt = {True: "", False: " (not in the repository)", None: " (not verified)"}[one.get("verified")]
-    doubt = " (on no branch now)" if one.get("on_branch") is False else doubt
-    yield f"- `{one['hash'] or '?'}` {flat(one['message'])}{doubt}"
-    yield from (f"      {flat(line)}" for line in (one.get("stat") or "").splitlines())
+def _commit(commit: Facts) -> Iterator[str]:
+    doubt = {True: "", False: " (not in the repository)", None: " (not verified)"}[commit.get("verified")]
+    doubt = " (on no branch now)" if commit.get("on_branch") is False else doubt
+    yield f"- `{commit['hash'] or '?'}` {flat(commit['message'])}{doubt}"
+    yield from (f"      {flat(line)}" for line in (commit.get("stat") or "").splitlines())
 
 
 def narrative(facts: Facts) -> str:
@@ -67,20 +67,23 @@ def _sentences(facts: Facts) -> Iterator[str]:
         yield f"It was working on {flat(task['title'])}{state}."
     todos = _of(facts, "todo_state")
     lists = (
-        ("Done: {}.", [one["content"] for one in todos if one["status"] == "completed"]),
-        ("At work: {}.", [one["content"] for one in todos if one["status"] == "in_progress"]),
-        ("Still to do: {}.", [one["content"] for one in todos if one["status"] not in ("completed", "in_progress")]),
-        ("It committed {}.", [f"{one['hash'] or '?'} ({one['message']})" for one in _of(facts, "git_commits")]),
+        ("Done: {}.", [todo["content"] for todo in todos if todo["status"] == "completed"]),
+        ("At work: {}.", [todo["content"] for todo in todos if todo["status"] == "in_progress"]),
+        ("Still to do: {}.", [todo["content"] for todo in todos if todo["status"] not in ("completed", "in_progress")]),
+        (
+            "It committed {}.",
+            [f"{commit['hash'] or '?'} ({commit['message']})" for commit in _of(facts, "git_commits")],
+        ),
         ("It changed {}.", _of(facts, "files_modified")),
         ("Not committed are:\n{}", [facts["git_status"]] if facts.get("git_status") else []),
         ("Last it did: {}.", _of(facts, "recent_activity")),
-        ("Perhaps it was decided (heuristic): {}", [one["text"] for one in _of(facts, "key_decisions")]),
+        ("Perhaps it was decided (heuristic): {}", [decision["text"] for decision in _of(facts, "key_decisions")]),
         ("Unknown is {}.", [f"{name}: {why}" for name, why in facts.get("unknown", {}).items()]),
         ("Not kept: {}.", [f"{number} more of {name}" for name, number in facts.get("left_out", {}).items()]),
     )
     for words, items in lists:
         if items:
-            yield words.format("; ".join(one if one == facts.get("git_status") else flat(one) for one in items))
+            yield words.format("; ".join(item if item == facts.get("git_status") else flat(item) for item in items))
 
 
 FORMATS = {"structured": structured, "narrative": narrative}

@@ -48,7 +48,7 @@ def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> Non
 def heading(shown: Shown) -> Styled:
     entry = shown.entry
     revision = style(f"{'?' if entry.revision is None else entry.revision:>4}", YELLOW)
-    who = " ".join(one for one in (entry.session, f"({entry.agent})" if entry.agent else "") if one)
+    who = " ".join(part for part in (entry.session, f"({entry.agent})" if entry.agent else "") if part)
     when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M")
     about = [revision, entry.commit[:10], when, *([style(who, CYAN)] if who else [""]), terminal_line(entry.subject)]
     return Styled("  " if who else " ").join(about)
@@ -74,8 +74,8 @@ def field_line(change: FieldChange) -> Styled:
     before, after = change.before, change.after
     name = Styled(f"{terminal_line(change.field)}: ")
     if before and after and isinstance(before[0], list | tuple) and isinstance(after[0], list | tuple):
-        gone = [style(f"- {_value((one,))}", RED) for one in _less(before[0], after[0])]
-        come = [style(f"+ {_value((one,))}", GREEN) for one in _less(after[0], before[0])]
+        gone = [style(f"- {_value((item,))}", RED) for item in _less(before[0], after[0])]
+        come = [style(f"+ {_value((item,))}", GREEN) for item in _less(after[0], before[0])]
         return name + (Styled("  ").join([*gone, *come]) or "in another order")
     return name + style(_value(before), RED) + " → " + style(_value(after), GREEN)
 
@@ -83,9 +83,9 @@ def field_line(change: FieldChange) -> Styled:
 def _less(items: Sequence[Any], others: Sequence[Any]) -> list[Any]:
     """`items` without `others`, each of which takes one away."""
     left = list(items)
-    for one in others:
-        if one in left:
-            left.remove(one)
+    for item in others:
+        if item in left:
+            left.remove(item)
     return left
 
 
@@ -97,18 +97,18 @@ def _value(side: tuple[Any, ...]) -> str:
 
 def _graph(sessions: Sequence[Session]) -> str:
     """The sessions as a tree, each below the one it followed; an only successor goes on in the same column."""
-    parents = {one.id: one.parent for one in sessions}
-    children: dict[str, list[Session]] = {one.id: [] for one in sessions}
+    parents = {session.id: session.parent for session in sessions}
+    children: dict[str, list[Session]] = {session.id: [] for session in sessions}
     roots: list[Session] = []
-    for one in sessions:
-        followed = one.parent if one.parent in parents and not _circular(one.id, parents) else None
-        (children[followed] if followed is not None else roots).append(one)
+    for session in sessions:
+        followed = session.parent if session.parent in parents and not _circular(session.id, parents) else None
+        (children[followed] if followed is not None else roots).append(session)
     lines: list[str] = []
-    waiting = [(one, "", "") for one in reversed(roots)]
+    waiting = [(session, "", "") for session in reversed(roots)]
     while waiting:
-        one, first, rest = waiting.pop()
-        lines.append(f"{first}● {_session_line(one)}")
-        after = children[one.id]
+        session, first, rest = waiting.pop()
+        lines.append(f"{first}● {_session_line(session)}")
+        after = children[session.id]
         for number, child in reversed(list(enumerate(after))):
             last = number == len(after) - 1
             fork = ("╰─", "  ") if last else ("├─", "│ ")
@@ -128,12 +128,13 @@ def _circular(id_: str, parents: Mapping[str, str | None]) -> bool:
     return False
 
 
-def _session_line(one: Session) -> str:
-    who = f"  {one.agent}" if one.agent else ""
-    where = f"@{one.machine}" if one.machine else ""
-    until = f" to {one.ended}" if one.ended else f", {one.status}"
+def _session_line(session: Session) -> str:
+    who = f"  {session.agent}" if session.agent else ""
+    where = f"@{session.machine}" if session.machine else ""
+    until = f" to {session.ended}" if session.ended else f", {session.status}"
     return one_line(
-        f"{one.id}{who}{where} · {one.started}{until}{' · ' if one.summary else ''}{one.summary or ''}", 160
+        f"{session.id}{who}{where} · {session.started}{until}{' · ' if session.summary else ''}{session.summary or ''}",
+        160,
     )
 
 

@@ -71,21 +71,22 @@ def list_command(app: App, adapter: str | None, is_recorded: bool, is_spawned: b
         if is_spawned:
             list_spawned(app, ws, limit)
         elif is_recorded:
-            kept = [one for one in recorded(ws) if adapter in (None, one.snapshot.adapterId)][:limit]
+            kept = [snapshot for snapshot in recorded(ws) if adapter in (None, snapshot.snapshot.adapterId)][:limit]
             summaries = [summarise_snapshot(snapshot).model_dump() for snapshot in kept]
             app.answer(summaries, "\n".join(_kept_line(snapshot) for snapshot in kept))
         else:
             with _apart():
-                found, broken = list_sessions(_around(app, ws), adapter)
-                shown = list(islice(found, limit))
+                sessions, broken = list_sessions(_around(app, ws), adapter)
+                shown = list(islice(sessions, limit))
             marks = marks_of_spawned(app, ws)
             app.answer(
                 [
-                    {"adapter": one.adapter, **one.listed._asdict(), **mark_of(marks, one.listed.target)}
-                    for one in shown
+                    {"adapter": session.adapter, **session.listed._asdict(), **mark_of(marks, session.listed.target)}
+                    for session in shown
                 ],
                 "\n".join(
-                    _line(one.listed.updated_at, one.listed.target, *_marked(marks, one.listed)) for one in shown
+                    _line(session.listed.updated_at, session.listed.target, *_marked(marks, session.listed))
+                    for session in shown
                 ),
             )
             _warn(app, broken)
@@ -111,13 +112,13 @@ def inspect_command(
     baton session inspect codex:latest --write /tmp/session.json
     """
     with app.workspace() as ws:
-        found = _opened(app, ws, target, adapter, target_type)
-        text = json_text(found.data)
+        opened = _opened(app, ws, target, adapter, target_type)
+        text = json_text(opened.data)
         if file is not None:
             write_all({file: f"{text}\n".encode()})
         write(text)
         if is_kept:
-            app.tell_write(record(ws, app.now, found.snapshot).written)
+            app.tell_write(record(ws, app.now, opened.snapshot).written)
 
 
 @command("adapters", short_help="Which sources of sessions there are.")
@@ -129,10 +130,13 @@ def adapters_command(app: App) -> None:
     """
     with _apart():
         known = list_adapters()
-    usable = [one for one in known if not isinstance(one, BrokenAdapter)]
-    data = [{"id": one.ID, "description": one.DESCRIPTION, "targetTypes": list(one.TARGET_TYPES)} for one in usable]
+    usable = [adapter for adapter in known if not isinstance(adapter, BrokenAdapter)]
+    data = [
+        {"id": adapter.ID, "description": adapter.DESCRIPTION, "targetTypes": list(adapter.TARGET_TYPES)}
+        for adapter in usable
+    ]
     app.answer({"adapters": data}, json_text({"adapters": data}))
-    _warn(app, [one for one in known if isinstance(one, BrokenAdapter)])
+    _warn(app, [adapter for adapter in known if isinstance(adapter, BrokenAdapter)])
 
 
 # --- what they share
@@ -147,9 +151,9 @@ def _opened(app: App, ws: Workspace, target: str, adapter: str | None, target_ty
         kept = find(ws.branch.read().state, target.removeprefix(RECORDED)).snapshot
         return OpenedSession(kept.as_data(), kept)
     with _apart():
-        found = open_target(Target(target, target_type or ""), _around(app, ws), adapter)
-    _warn(app, found.problems)
-    return found
+        opened = open_target(Target(target, target_type or ""), _around(app, ws), adapter)
+    _warn(app, opened.problems)
+    return opened
 
 
 @contextmanager
@@ -165,9 +169,9 @@ def _read(file: str) -> CanonicalSession:
 
 
 def _warn(app: App, broken: Sequence[BrokenAdapter]) -> None:
-    for one in broken:
-        how = "left something out" if one.partly else "cannot be used"
-        app.say(flat(f"the session adapter {one.id} {how}: {one.why}"))
+    for adapter in broken:
+        how = "left something out" if adapter.partly else "cannot be used"
+        app.say(flat(f"the session adapter {adapter.id} {how}: {adapter.why}"))
 
 
 def _line(*parts: str) -> str:
@@ -176,12 +180,12 @@ def _line(*parts: str) -> str:
 
 
 def _marked(marks: Mapping[str, SpawnedSession], listed: Listed) -> tuple[str, ...]:
-    found = mark_of(marks, listed.target)
-    return (*((f"[{found['spawned']} {found['status']}]",) if found else ()), listed.title)
+    mark = mark_of(marks, listed.target)
+    return (*((f"[{mark['spawned']} {mark['status']}]",) if mark else ()), listed.title)
 
 
-def _kept_line(one: Snapshot) -> str:
-    return _line(one.recorded_at, one.id, _in_words(one.snapshot))
+def _kept_line(snapshot: Snapshot) -> str:
+    return _line(snapshot.recorded_at, snapshot.id, _in_words(snapshot.snapshot))
 
 
 def _in_words(snapshot: CanonicalSession) -> str:

@@ -19,11 +19,11 @@ def list_spawned(app: App, ws: Workspace, limit: int) -> None:
     """Answers with the newest sessions that were started here."""
     records = open_spawned_sessions(ws)
     reap(records, iso(app.now))
-    found, problems = records.all()
-    shown = found[:limit]
-    app.answer([one.public_data for one in shown], "\n".join(_line(one) for one in shown))
-    app.say(*(flat(one) for one in problems))
-    if not found:
+    sessions, problems = records.all()
+    shown = sessions[:limit]
+    app.answer([session.public_data for session in shown], "\n".join(_line(session) for session in shown))
+    app.say(*(flat(problem) for problem in problems))
+    if not sessions:
         app.say("no session was started here by a workflow or a loop")
 
 
@@ -31,22 +31,35 @@ def marks_of_spawned(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
     """By the id that its CLI gives it, the record of every session that was started here."""
     records = open_spawned_sessions(ws)
     reap(records, iso(app.now))
-    found, problems = records.all()
-    app.say(*(flat(one) for one in problems))
-    return {one.session: one for one in found if one.session}
+    sessions, problems = records.all()
+    app.say(*(flat(problem) for problem in problems))
+    return {session.session: session for session in sessions if session.session}
 
 
 def mark_of(marks: Mapping[str, SpawnedSession], target: str) -> dict[str, Any]:
     """What marks the session that `target` (`claude:ID`) names as one that was started here; nothing where it was
     not."""
-    found = marks.get(target.partition(":")[2])
-    return {} if found is None else {"spawned": found.id, "status": found.status}
+    mark = marks.get(target.partition(":")[2])
+    return {} if mark is None else {"spawned": mark.id, "status": mark.status}
 
 
-def _line(one: SpawnedSession) -> str:
-    cost = "" if one.status == "running" and one.cost_usd is None else one.cost_in_words
-    parts = [one.started, one.id, f"{one.status:<9}", one.exit_in_words, one.cli, f"#{one.iteration}", cost, one.loop]
-    parts += [(one.error or "")[:100], one.prompt[:60], f"log: {one.log}" if one.status == "failed" and one.log else ""]
+def _line(session: SpawnedSession) -> str:
+    cost = "" if session.status == "running" and session.cost_usd is None else session.cost_in_words
+    parts = [
+        session.started,
+        session.id,
+        f"{session.status:<9}",
+        session.exit_in_words,
+        session.cli,
+        f"#{session.iteration}",
+        cost,
+        session.loop,
+    ]
+    parts += [
+        (session.error or "")[:100],
+        session.prompt[:60],
+        f"log: {session.log}" if session.status == "failed" and session.log else "",
+    ]
     return "  ".join(flat(part) for part in parts if part)
 
 
@@ -62,8 +75,8 @@ def stop_command(app: App, id_: str) -> None:
     """
     with app.workspace() as ws:
         records = open_spawned_sessions(ws)
-        found = records.find(id_)
-        ended = stop(records, found, iso(app.now))
+        session = records.find(id_)
+        ended = stop(records, session, iso(app.now))
     app.answer(ended.public_data, f"{ended.id} {ended.status}")
-    if found.status != "running":
-        app.say(f"{found.id} was over already: {found.status}")
+    if session.status != "running":
+        app.say(f"{session.id} was over already: {session.status}")

@@ -92,14 +92,14 @@ def put_out(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_others: 
     for _ in range(TRIES):
         run = live(ws.branch.read().state, id_)
         there = _known_there(copy)
-        other = there.id if there is not None and there.id != id_ else None
-        if run is None or (other is not None and not over_others):
-            return other
+        other_id = there.id if there is not None and there.id != id_ else None
+        if run is None or (other_id is not None and not over_others):
+            return other_id
         if there is not None and alike(_orderless(there.as_data()), _orderless(run.as_data())):
             return None
         try:
             if copy.write(kairos.dumps(run.as_data())):
-                return other
+                return other_id
         except WriteFailed as error:
             raise WriteFailed(str(error), hint="what is in git stands; the file is as it was", **error.data) from error
         take_in(ws, now, copy)
@@ -174,17 +174,17 @@ def read_text(text: bytes, where: str) -> Handover:
 def merged(state: State, base: Handover | None, theirs: Handover) -> tuple[State, list[str]]:
     """The state with what became of a run elsewhere, and the fields that are contested now."""
     ours = _alone(state, theirs.id)
-    before, after = (State() if one is None else State().put(one) for one in (base, theirs))
+    before, after = (State() if run is None else State().put(run) for run in (base, theirs))
     decisions = decide(before, ours, after, prefer=_later(live(state, theirs.id), theirs))
-    return apply(state, decisions), [value.field for one in decisions for value in one.contested]
+    return apply(state, decisions), [value.field for decision in decisions for value in decision.contested]
 
 
 def _later(ours: Handover | None, theirs: Handover) -> Prefer:
     """Whose contested values stand: those of the side that was updated later; of git where nobody can tell."""
     if ours is None:
         return "theirs"
-    mine, other = (parse_time_or_none(one.updated_at) for one in (ours, theirs))
-    return "theirs" if mine is not None and other is not None and other > mine else "ours"
+    our_time, their_time = (parse_time_or_none(run.updated_at) for run in (ours, theirs))
+    return "theirs" if our_time is not None and their_time is not None and their_time > our_time else "ours"
 
 
 def _alone(state: State, id_: str) -> State:
@@ -204,10 +204,10 @@ def _check_not_ended(state: State, id_: str, copy: Copy) -> None:
     """Raises Overtaken where no run of this id is live, but one has ended: what was archived stays as it is."""
     closed = None if live(state, id_) is not None else last_closed(state, id_)
     if closed is not None:
-        said = ended(id_, closed)
+        error = ended(id_, closed)
         raise StepConflict(
-            f"{said}; {show_path(copy.path)} was changed after that, and stays as it is", current=None,
-            hint="give the file another SESSION_ID to begin a new run with it, or remove it", **said.data,
+            f"{error}; {show_path(copy.path)} was changed after that, and stays as it is", current=None,
+            hint="give the file another SESSION_ID to begin a new run with it, or remove it", **error.data,
         )  # fmt: skip
 
 
@@ -220,9 +220,9 @@ def _without_secrets(run: Handover) -> tuple[Handover, tuple[tuple[Key, Redactio
     refuse_secret(kairos.SESSION, run.id)
     for name in run.state:
         refuse_secret("key of the partial state", name)
-    data, found = redact(run.as_data())
+    data, redactions = redact(run.as_data())
     key = Key(Handover.kind, run.id)
-    return (parse(Handover, data) if found else run), tuple((key, one) for one in found)
+    return (parse(Handover, data) if redactions else run), tuple((key, redaction) for redaction in redactions)
 
 
 def _known_there(copy: Copy) -> Handover | None:
@@ -252,7 +252,7 @@ def _is_known(ws: Workspace, tip: Revision, run: Handover, *, unchanged: bool) -
     closed = closed_runs(tip.state, run.id)
     if not closed:
         return False
-    same = any(alike(_orderless(one.record), _orderless(data)) for one in closed)
+    same = any(alike(_orderless(run.record), _orderless(data)) for run in closed)
     return unchanged or same or _was(ws, tip, run)
 
 

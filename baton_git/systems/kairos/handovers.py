@@ -153,13 +153,13 @@ def meant(version: Revision, uri: str | None = None) -> str:
     state = version.state
     if uri is None:
         ids = sorted(state.ids(Handover.kind))
-        what = "several runs are live"
+        fault = "several runs are live"
     else:
-        ids = [one.id for one in state.records(Handover) if one.step.chain_uri == uri]
-        what = f"several runs are at {one_line(uri, 100)}"
+        ids = [run.id for run in state.records(Handover) if run.step.chain_uri == uri]
+        fault = f"several runs are at {one_line(uri, 100)}"
     if len(ids) > 1:
         shown = ", ".join(one_line(id_, 60) for id_ in ids[:6]) + (", …" if len(ids) > 6 else "")
-        raise InvalidArgument(f"{what}: {shown}", hint="name the run", candidates=ids)
+        raise InvalidArgument(f"{fault}: {shown}", hint="name the run", candidates=ids)
     if ids:
         return ids[0]
     if uri is None:
@@ -183,7 +183,7 @@ def live(state: State, id_: str) -> Handover | None:
 
 def last_closed(state: State, id_: str) -> Archived | None:
     """The run of this id that ended last. Raises Corrupt as `closed_runs`."""
-    return max(closed_runs(state, id_), key=lambda one: one.at, default=None)
+    return max(closed_runs(state, id_), key=lambda run: run.at, default=None)
 
 
 def closed_runs(state: State, id_: str) -> list[Archived]:
@@ -192,7 +192,7 @@ def closed_runs(state: State, id_: str) -> list[Archived]:
     Raises:
         Corrupt: the file of one cannot be read; nobody can say then what ended, and when.
     """
-    found = []
+    entries = []
     for name in sorted(state.ids(Handover.kind, archived=True)):
         if not _could_be(name, id_):
             continue
@@ -200,8 +200,8 @@ def closed_runs(state: State, id_: str) -> list[Archived]:
         if isinstance(entry, Unreadable):
             raise _damaged(entry)
         if isinstance(entry, Archived) and entry.record["id"] == id_:
-            found.append(entry)
-    return found
+            entries.append(entry)
+    return entries
 
 
 def _could_be(name: str, id_: str) -> bool:
@@ -230,8 +230,12 @@ def _live_ones(state: State) -> str:
 
 
 def _contested(state: State, id_: str) -> tuple[Conflict, ...]:
-    found = (one for one in state.records(Conflict) if (one.record_kind, one.record_id) == (Handover.kind, id_))
-    return tuple(sorted(found, key=lambda one: (one.field, one.id)))
+    conflicts = (
+        conflict
+        for conflict in state.records(Conflict)
+        if (conflict.record_kind, conflict.record_id) == (Handover.kind, id_)
+    )
+    return tuple(sorted(conflicts, key=lambda conflict: (conflict.field, conflict.id)))
 
 
 # --- what has ended, what was overtaken
@@ -247,8 +251,8 @@ def ended(id_: str, closed: Archived) -> EndedError:
 
 
 def _over(id_: str, closed: Archived) -> StepConflict:
-    said = ended(id_, closed)
-    return StepConflict(str(said), current=None, hint=said.hint, **said.data)
+    error = ended(id_, closed)
+    return StepConflict(str(error), current=None, hint=error.hint, **error.data)
 
 
 def _how(closed: Archived) -> str:
@@ -263,14 +267,14 @@ def _raise_ended_at(state: State, uri: str) -> None:
     entries = [
         state.entry(Key(Handover.kind, name, archived=True)) for name in sorted(state.ids(Handover.kind, archived=True))
     ]
-    closed = [one for one in entries if isinstance(one, Archived)]
-    there = [one for one in closed if parse(Handover, one.record).step.chain_uri == uri]
+    closed = [entry for entry in entries if isinstance(entry, Archived)]
+    there = [entry for entry in closed if parse(Handover, entry.record).step.chain_uri == uri]
     if there:
-        last = max(there, key=lambda one: one.at)
+        last = max(there, key=lambda entry: entry.at)
         raise ended(str(last.record["id"]), last)
-    for one in entries:
-        if isinstance(one, Unreadable):
-            raise _damaged(one)
+    for entry in entries:
+        if isinstance(entry, Unreadable):
+            raise _damaged(entry)
 
 
 def _damaged(entry: Unreadable) -> Corrupt:
