@@ -137,13 +137,13 @@ def _keep_changed(state: State, before: State, after: State) -> State:
     """Return `after` with the records that it lacks and that others changed since: only what they counted goes."""
     kept = {
         key: without_counts(entry)
-        for key, entry in _removed(before, after)
+        for key, entry in _list_removed(before, after)
         if isinstance(now := state.entry(key), Record) and not same(now, entry) and not are_two(key.kind, now, entry)
     }
     return State(after.source, {**after.edits, **kept})
 
 
-def _removed(before: State, after: State) -> Iterator[tuple[Key, Record]]:
+def _list_removed(before: State, after: State) -> Iterator[tuple[Key, Record]]:
     for key in before.differing(after):
         entry = before.entry(key)
         places = (key, key._replace(archived=True))

@@ -55,7 +55,7 @@ def preview(ws: Workspace, way: WayBack) -> Preview:
     proposal = _lawful(tip, way.change(tip))
     files = sorted(path for path in proposal.files if layout.key_at(path) is None)
     changes = tuple(diff.diff(tip.state, proposal.state))
-    return Preview(tip, changes, tuple(files), tuple(_raised(tip, proposal)))
+    return Preview(tip, changes, tuple(files), tuple(_find_graduated(tip, proposal)))
 
 
 def go_back(
@@ -77,7 +77,7 @@ def go_back(
     def change(now_tip: Revision) -> ProposedState:
         if tip is not None and now_tip.commit != tip:
             raise Stale(str(ws.branch.namespace), shown, now_tip.number, hint="look at what it would change now")
-        return _gated(now_tip, way.change(now_tip), person, how)
+        return _apply_gate(now_tip, way.change(now_tip), person, how)
 
     return ws.update(way.op, now, change)
 
@@ -229,7 +229,7 @@ def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, Lo
     return WayBack("undo", change), entry
 
 
-def _gated(tip: Revision, proposal: ProposedState, person: str | None, how: How) -> ProposedState:
+def _apply_gate(tip: Revision, proposal: ProposedState, person: str | None, how: How) -> ProposedState:
     """The proposal, with what is set once as it is, and unless it makes a rule of a pattern that is none now.
 
     Args:
@@ -239,7 +239,7 @@ def _gated(tip: Revision, proposal: ProposedState, person: str | None, how: How)
         NeedsHuman: nobody confirmed it.
     """
     proposal = _lawful(tip, proposal)
-    raised = _raised(tip, proposal)
+    raised = _find_graduated(tip, proposal)
     if not raised:
         return proposal
     if person is None:
@@ -258,7 +258,7 @@ def _lawful(tip: Revision, proposal: ProposedState) -> ProposedState:
     return proposal._replace(state=state, files=files)
 
 
-def _raised(tip: Revision, proposal: ProposedState) -> list[str]:
+def _find_graduated(tip: Revision, proposal: ProposedState) -> list[str]:
     """The patterns that the proposal makes a rule of, and that are none now."""
     return [key.id for key in proposal.state.edits if _graduates(tip.state, proposal.state, key)]
 

@@ -14,7 +14,7 @@ from baton_git import __version__
 from baton_git.interfaces.cli.app import App, command
 from baton_git.interfaces.cli.checkpoint import ADDITIONS
 from baton_git.interfaces.cli.error_handler import run
-from baton_git.interfaces.cli.identity import checked
+from baton_git.interfaces.cli.identity import render_check
 from baton_git.interfaces.cli.verb_command import verb_command
 from baton_git.interfaces.context.paif import asked_agent
 from baton_git.interfaces.context.process import end_in_order, mend_streams, skip_plugin_search
@@ -32,7 +32,7 @@ def gravity(app: App, text: str, no_count: bool) -> int | None:
     \b
     claude-paif gravity "How can I help you today!" --agent zero
     """
-    return checked(app, lambda: asked_agent(app), text, count=not no_count)
+    return render_check(app, lambda: asked_agent(app), text, count=not no_count)
 
 
 restore_command, checkpoint_command, sessions_command = (

@@ -85,7 +85,7 @@ def extract_command(
     options = _options(handoff_options(app, config), chosen)
     path, agent, told = newest_transcript(agent) if transcript == LATEST else (Path(transcript), agent, None)
     place = Path(folder or told or "").absolute() if folder or told else None
-    wanted = _wanted(only, without)
+    wanted = _choose_facts(only, without)
     options = _without_git(options, wanted)
     if is_kept:
         with _acting(app).workspace() as ws:
@@ -93,7 +93,7 @@ def extract_command(
                 ws, app.now, path, agent, memory=memory, options=options, folder=place, session=app.settings.session
             )
             found = _only(found, wanted)
-            _tell(app, found, _kept(app, ws, found))
+            _tell(app, found, _keep_facts(app, ws, found))
     else:
         read = extract(path, agent, memory=memory, options=options, folder=place)
         _tell(app, _only(with_git(read, app.now, outside_git(), place), wanted), {})
@@ -128,7 +128,7 @@ def _options(options: Options, chosen: dict[str, Any]) -> Options:
     return options.replace(**new, **({"git": {**options.git.as_data(), **more}} if more else {}))
 
 
-def _wanted(only: Sequence[str], without: Sequence[str]) -> set[str]:
+def _choose_facts(only: Sequence[str], without: Sequence[str]) -> set[str]:
     chosen = {OTHER_NAMES.get(name, name) for name in only} or set(FACTS)
     return chosen - {OTHER_NAMES.get(name, name) for name in without}
 
@@ -146,7 +146,7 @@ def _only(found: Extraction, wanted: set[str]) -> Extraction:
     return replace(found, facts=facts)
 
 
-def _kept(app: App, ws: Workspace, found: Extraction) -> dict[str, Any]:
+def _keep_facts(app: App, ws: Workspace, found: Extraction) -> dict[str, Any]:
     written = keep(ws, app.now, found, trigger="command")
     if written is None:
         app.say(f"the handoff {flat(id_of(found))} is as it was")

@@ -11,7 +11,7 @@ Facts = Mapping[str, Any]
 _MARKS = {"completed": "x", "in_progress": ">"}
 
 
-def structured(facts: Facts) -> str:
+def render_sections(facts: Facts) -> str:
     """The document's sections, each only where there is something to say."""
     sections = (
         ("Active Task", _task(facts)),
@@ -86,4 +86,4 @@ def _sentences(facts: Facts) -> Iterator[str]:
             yield words.format("; ".join(item if item == facts.get("git_status") else flat(item) for item in items))
 
 
-FORMATS = {"structured": structured, "narrative": narrative}
+FORMATS = {"structured": render_sections, "narrative": narrative}

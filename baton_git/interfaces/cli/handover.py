@@ -119,7 +119,8 @@ def _render_shown(app: App, result: HandoverRun) -> None:
 
 def _render_list(app: App, result: Handovers) -> None:
     lines = [
-        f"{flat(run.SESSION_ID)}  {_shown(run.current_challenge)}  {_shown(run.chain_uri)}" for run in result.handovers
+        f"{flat(run.SESSION_ID)}  {_show_value(run.current_challenge)}  {_show_value(run.chain_uri)}"
+        for run in result.handovers
     ]
     app.answer(result.as_data(), "\n".join(lines))
 
@@ -128,13 +129,13 @@ def _text(data: Any) -> str:
     """A run for an agent that goes on with it: each value on one line, and nothing in it can pass for another line."""
     names = {"current_challenge": "challenge", "chain_uri": "uri", "step_index": "index"}
     lines = [f"Handover {flat(data['SESSION_ID'])} ({FRAME})"]
-    lines += [f"{name}: {_shown(data[key])}" for key, name in names.items()]
+    lines += [f"{name}: {_show_value(data[key])}" for key, name in names.items()]
     lines.append("partial state, known already:" if data["state"] else "partial state: none")
-    lines += [f"  {flat(key)}: {_shown(value)}" for key, value in data["state"].items()]
+    lines += [f"  {flat(key)}: {_show_value(value)}" for key, value in data["state"].items()]
     return "\n".join(lines)
 
 
-def _shown(value: Any) -> str:
+def _show_value(value: Any) -> str:
     return "-" if value is None else terminal_line(kairos.text_of(value))
 
 

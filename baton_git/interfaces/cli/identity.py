@@ -93,16 +93,16 @@ def check(app: App, text: str, no_count: bool) -> int | None:
     \b
     baton identity check --agent zero "How can I help you today?"
     """
-    return checked(app, lambda: agent_of(app), text, count=not no_count)
+    return render_check(app, lambda: agent_of(app), text, count=not no_count)
 
 
-def checked(app: App, agent_named: Callable[[], str | None], text: str, *, count: bool) -> int | None:
+def render_check(app: App, agent_named: Callable[[], str | None], text: str, *, count: bool) -> int | None:
     """Says what a check found, and gives its exit status: drift must not be mistaken for a check that failed."""
     try:
         agent = agent_named()
         words = read_text("-") if text == "-" else text
         if agent is None:
-            return _told(app, None, check_words(words))
+            return _describe_result(app, None, check_words(words))
         with app.workspace() as ws:
             held = check_text(ws, app.now, agent, words, count=count)
     except BatonError as error:
@@ -111,10 +111,10 @@ def checked(app: App, agent_named: Callable[[], str | None], text: str, *, count
     except OSError as error:
         report_error(StoreError(f"{error.filename or 'the repository'}: {error.strerror or error}"))
         return UNKNOWN
-    return _told(app, agent, held)
+    return _describe_result(app, agent, held)
 
 
-def _told(app: App, agent: str | None, held: Held) -> int | None:
+def _describe_result(app: App, agent: str | None, held: Held) -> int | None:
     drift = held.drift
     data = {
         "agent": agent,

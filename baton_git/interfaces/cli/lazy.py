@@ -31,7 +31,7 @@ class LazyGroup(click.Group):
         place, _, name = self.table[cmd_name][0].partition(":")
         module = importlib.import_module(f"baton_git.interfaces.cli.{place}") if place else None
         command = getattr(module, name) if name else getattr(module, "COMMANDS", {}).get(cmd_name)
-        return command or _derived(cmd_name, self.table[cmd_name][1], getattr(module, "ADDITIONS", {}))
+        return command or _derive_command(cmd_name, self.table[cmd_name][1], getattr(module, "ADDITIONS", {}))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -47,7 +47,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def _derived(word: str, about: str, additions: Mapping[str, Any]) -> click.Command:
+def _derive_command(word: str, about: str, additions: Mapping[str, Any]) -> click.Command:
     from baton_git.interfaces.cli.verb_command import verb_group  # not needed for commands that are written by hand
     from baton_git.verbs.table import verbs_of
 

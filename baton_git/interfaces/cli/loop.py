@@ -95,15 +95,15 @@ def _verify_spec(argv: tuple[str, ...], options: dict[str, Any]) -> dict[str, An
     ]
     if len(asked) > 1:
         raise click.UsageError("give one --verify-… option, not several")
-    _need(options, "status", "verify_http")
-    _need(options, "branch", "verify_commit")
+    _check_goes_with(options, "status", "verify_http")
+    _check_goes_with(options, "branch", "verify_commit")
     if not asked:
-        _need(options, "timeout", "verify")
+        _check_goes_with(options, "timeout", "verify")
         return {}
     return asked[0] | ({"timeout_seconds": options["timeout"]} if options["timeout"] else {})
 
 
-def _need(options: dict[str, Any], option: str, other: str) -> None:
+def _check_goes_with(options: dict[str, Any], option: str, other: str) -> None:
     if options[option] is not None and options.get(other) is None:
         raise click.UsageError(f"--{option} goes with --{other.replace('_', '-')}{'-…' if other == 'verify' else ''}")
 

@@ -17,10 +17,10 @@ def _ask_person(app: App, ws: Workspace, asked: GraduatePattern, values: Values)
     """Have a person confirm the rule: the id typed at a terminal, or a signature."""
     sign = bool(values.get("sign"))
     work = app.signing_by_person(ws) if sign else ws
-    return replace(work, confirmed=_confirmed(app, ws, asked.id, asked.rule, sign=sign))
+    return replace(work, confirmed=_ask_for_id(app, ws, asked.id, asked.rule, sign=sign))
 
 
-def _confirmed(app: App, ws: Workspace, id_: str, rule: str | None, *, sign: bool) -> Confirmed | None:
+def _ask_for_id(app: App, ws: Workspace, id_: str, rule: str | None, *, sign: bool) -> Confirmed | None:
     """A person's word, typed at a terminal or about to be signed; None where there is no terminal, or the word is
     another one."""
     pattern = ws.branch.read().state.find(Pattern, id_)

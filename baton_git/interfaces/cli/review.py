@@ -48,7 +48,7 @@ def review_command(
         elif accept or reject or accept_all or reject_all:
             take: Collection[str] | None = None if accept_all else accept
             refuse: Collection[str] | None = None if reject_all else reject
-            _told(app, name, _decided(app, ws, name, found, take, refuse))
+            _render_decided(app, name, _decide(app, ws, name, found, take, refuse))
         elif at_terminal() and not app.json:
             _ask(app, ws, name, found)
         else:
@@ -73,7 +73,7 @@ def _field(one: diff.FieldChange) -> str:
     return f"{flat(one.field)}: {f'{before} → ' if one.before else ''}{after}"
 
 
-def _decided(
+def _decide(
     app: App, ws: Workspace, name: str, found: ReviewQueue, take: Collection[str] | None, refuse: Collection[str] | None
 ) -> ReviewResult:
     """What becomes of it. For each record that would become a rule a person is asked at the terminal.
@@ -107,12 +107,12 @@ def _ask(app: App, ws: Workspace, name: str, found: ReviewQueue) -> None:
             break
         (take if answer == "a" else refuse if answer == "r" else []).append(item.id)
     if take or refuse:
-        _told(app, name, _decided(app, ws, name, found, take, refuse))
+        _render_decided(app, name, _decide(app, ws, name, found, take, refuse))
     else:
         app.say("nothing was decided")
 
 
-def _told(app: App, name: str, done: ReviewResult) -> None:
+def _render_decided(app: App, name: str, done: ReviewResult) -> None:
     app.answer(make_decided(name, done).as_data(), "")
     app.say(f"{len(done.taken)} taken over, {len(done.refused)} turned down, {done.left} left")
     if done.refused:

@@ -85,7 +85,7 @@ def list_command(app: App, adapter: str | None, is_recorded: bool, is_spawned: b
                     for session in shown
                 ],
                 "\n".join(
-                    _line(session.listed.updated_at, session.listed.target, *_marked(marks, session.listed))
+                    _line(session.listed.updated_at, session.listed.target, *_prefix_mark(marks, session.listed))
                     for session in shown
                 ),
             )
@@ -112,7 +112,7 @@ def inspect_command(
     baton session inspect codex:latest --write /tmp/session.json
     """
     with app.workspace() as ws:
-        opened = _opened(app, ws, target, adapter, target_type)
+        opened = _open_target(app, ws, target, adapter, target_type)
         text = json_text(opened.data)
         if file is not None:
             write_all({file: f"{text}\n".encode()})
@@ -146,7 +146,7 @@ def _around(app: App, ws: Workspace) -> Surroundings:
     return Surroundings(Path.home(), Path.cwd(), app.now, dict(os.environ), ws.branch.read().state)
 
 
-def _opened(app: App, ws: Workspace, target: str, adapter: str | None, target_type: str | None) -> OpenedSession:
+def _open_target(app: App, ws: Workspace, target: str, adapter: str | None, target_type: str | None) -> OpenedSession:
     if target.startswith(RECORDED) and adapter is None:
         kept = find(ws.branch.read().state, target.removeprefix(RECORDED)).snapshot
         return OpenedSession(kept.as_data(), kept)
@@ -179,7 +179,7 @@ def _line(*parts: str) -> str:
     return "  ".join([f"{time or '-':<24}", *rest])
 
 
-def _marked(marks: Mapping[str, SpawnedSession], listed: Listed) -> tuple[str, ...]:
+def _prefix_mark(marks: Mapping[str, SpawnedSession], listed: Listed) -> tuple[str, ...]:
     mark = mark_of(marks, listed.target)
     return (*((f"[{mark['spawned']} {mark['status']}]",) if mark else ()), listed.title)
 
@@ -204,7 +204,7 @@ def _fill_snapshot(app: App, values: Values) -> Values:
     if target is None:
         raise click.UsageError("give a TARGET, or --file with a snapshot")
     with app.workspace() as ws:
-        opened_session = _opened(app, ws, target, values.get("adapter"), values.get("target_type"))
+        opened_session = _open_target(app, ws, target, values.get("adapter"), values.get("target_type"))
     return {"snapshot": opened_session.snapshot.as_data()}
 
 

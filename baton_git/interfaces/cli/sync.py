@@ -46,7 +46,7 @@ def sync_command(
         is_here = ws.branch.store.tip(ws.branch.ref) is not None
     app.answer(done.as_data(), "")
     told = (
-        _planned(done)
+        _describe_plan(done)
         if dry_run
         else describe_sync(done)
         or [_SAME.format(done.remote) if is_here else _NONE.format(app.settings.namespace, done.remote)]
@@ -59,7 +59,7 @@ _SAME = "{} and this machine have the same"
 _NONE = "there is no namespace {} here or on {} yet: baton init makes it"
 
 
-def _planned(done: Synced) -> list[str]:
+def _describe_plan(done: Synced) -> list[str]:
     lines = [f"working offline: {done.offline}"] if done.offline else []
     for one in done.outcomes:
         for action in one.actions:

@@ -15,14 +15,14 @@ Json = dict[str, Any]
 _NOISE = ("title", "additionalProperties", "default", "minimum", "maximum")
 
 
-def shortened(schema: Json) -> Json:
+def shorten_schema(schema: Json) -> Json:
     """The schema without what a model can do without: titles, nulls and defaults of what may be left out, bounds (who
     oversteps one is told)."""
     plain = {name: value for name, value in schema.items() if name not in _NOISE}
     if "properties" in plain:
-        plain["properties"] = {name: shortened(one) for name, one in plain["properties"].items()}
+        plain["properties"] = {name: shorten_schema(one) for name, one in plain["properties"].items()}
     if isinstance(plain.get("items"), dict):
-        plain["items"] = shortened(plain["items"])
+        plain["items"] = shorten_schema(plain["items"])
     return _without_null(plain)
 
 
@@ -32,7 +32,7 @@ def _without_null(schema: Json) -> Json:
     if len(choices) != 1:
         return schema
     rest = {name: value for name, value in schema.items() if name != "anyOf"}
-    return {**shortened(choices[0]), **rest}
+    return {**shorten_schema(choices[0]), **rest}
 
 
 def untold(schema: Json) -> Json:

@@ -63,7 +63,7 @@ def in_a_line(error: BaseException) -> str:
         return _line(f"{error}; {error.hint}" if error.hint else str(error))
     if isinstance(error, OSError):
         return _line(f"{error.filename or 'the system'}: {error.strerror or error}")
-    return _line(f"a bug in baton itself: {type(error).__name__}; nothing is lost; {_reported(error)}")
+    return _line(f"a bug in baton itself: {type(error).__name__}; nothing is lost; {_write_report(error)}")
 
 
 def _line(text: str) -> str:
@@ -83,7 +83,7 @@ def _wrong(error: ValidationError, known: Iterable[str]) -> str:
     return "; ".join(lines[:4])
 
 
-def _reported(error: BaseException) -> str:
+def _write_report(error: BaseException) -> str:
     """Writes a report that can be pasted; says where it is."""
     report = Path(tempfile.gettempdir()) / f"baton-error-{os.getpid()}.txt"
     about: Any = f"baton {__version__}, Python {sys.version.split()[0]}, {sys.platform}, mcp"

@@ -58,7 +58,7 @@ def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations
     ) -> Answer:
         """Ask the person to make a pattern a rule."""
         with tool_context.at_work(ctx, session) as ws:
-            work = replace(ws, confirmed=_confirmed(found, answer, tool_context.app.person))
+            work = replace(ws, confirmed=_read_confirmation(found, answer, tool_context.app.person))
             return graduate_pattern(work, tool_context.now, id, rule=rule).as_data(short=True)
 
     return {pattern_graduate: REPLACES}
@@ -84,7 +84,7 @@ def _flat(text: str) -> str:
     return one_line(text, len(text))
 
 
-def _confirmed(found: ShownPattern | None, answer: ElicitationResult[Typed], person: str) -> Confirmed | None:
+def _read_confirmation(found: ShownPattern | None, answer: ElicitationResult[Typed], person: str) -> Confirmed | None:
     """The person's word; None where nobody was asked, or the answer is another one."""
     if found is None or not isinstance(answer, AcceptedElicitation) or answer.data.id.strip() != found.pattern.id:
         return None

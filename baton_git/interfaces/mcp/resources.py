@@ -96,7 +96,7 @@ class Resources:
             Resource(
                 uri=f"baton://{name}/{here}",
                 name=name,
-                description=_said(method),
+                description=_describe_method(method),
                 mime_type=mime,
                 title=f"baton: {name}",
             )
@@ -122,7 +122,7 @@ def add_templates(server: MCPServer[Any], tool_context: ToolContext) -> None:
     server.resource("baton://rules", name="rules here", mime_type=MARKDOWN)(here.rules_here)
 
 
-def _said(method: Any) -> str:
+def _describe_method(method: Any) -> str:
     return str(method.__doc__)
 
 

@@ -22,7 +22,7 @@ from baton_git.interfaces.mcp import (
     graduation,
     handoffs,
 )
-from baton_git.interfaces.mcp.arguments import shortened, untold
+from baton_git.interfaces.mcp.arguments import shorten_schema, untold
 from baton_git.interfaces.mcp.error_handler import refused_call, refused_read, unknown_prompt
 from baton_git.interfaces.mcp.prompts import PROMPTS
 from baton_git.interfaces.mcp.resources import Resources, add_templates
@@ -121,7 +121,7 @@ def server(app: Call, *, over_http: bool = False) -> MCPServer[Any]:
 def _tool(function: Callable[..., Any], nature: ToolAnnotations) -> Tool:
     """A tool that refuses arguments that it does not have, and is told in few words."""
     tool = Tool.from_function(function, annotations=nature)
-    tool.parameters = untold(shortened(tool.parameters))
+    tool.parameters = untold(shorten_schema(tool.parameters))
     takes = tool.fn_metadata.arg_model
     takes.model_config["extra"] = "forbid"
     takes.model_rebuild(force=True)

@@ -131,9 +131,9 @@ def _read(text: str) -> tuple[dict[str, Any], list[Fault]]:
         key, value = _split(line)
         fault = _line_fault(key, value, lines)
         if fault is None:
-            fault, found[key] = _valued(key, value)
+            fault, found[key] = _parse_value(key, value)
         if fault is not None:
-            faults.append(Fault(f"line {number}, {_shown(key)}" if key else f"line {number}", fault))
+            faults.append(Fault(f"line {number}, {_show_text(key)}" if key else f"line {number}", fault))
         lines.setdefault(key, number)
     if SESSION not in lines:
         faults.append(Fault(SESSION, f"is missing: the file ends at line {number} without it"))
@@ -166,7 +166,7 @@ def _line_fault(key: str, value: str | None, lines: Mapping[str, int]) -> str | 
     return None if key in RESERVED else key_fault(key)
 
 
-def _valued(key: str, text: str | None) -> tuple[str | None, Any]:
+def _parse_value(key: str, text: str | None) -> tuple[str | None, Any]:
     """What is wrong with a value, if anything is, and what it means."""
     assert text is not None
     try:
@@ -174,7 +174,7 @@ def _valued(key: str, text: str | None) -> tuple[str | None, Any]:
     except LimitExceeded as error:
         return str(error), None
     if key == INDEX and value is not None and (type(value) is not int or value < 1):
-        return f"is {_shown(text)!r}, not a whole number from 1", None
+        return f"is {_show_text(text)!r}, not a whole number from 1", None
     return (_session_fault(value) if key == SESSION else None), value
 
 
@@ -211,27 +211,27 @@ def _check(data: Mapping[str, Any]) -> None:
     """Raises InvalidDocument or LimitExceeded when the data could not be read from the text again."""
     state, step = (data.get(name) or {} for name in ("state", "step"))
     bad = ((key, key_fault(key)) for key in state)
-    faults = [Fault(f"state.{_shown(key)}", fault) for key, fault in bad if fault]
+    faults = [Fault(f"state.{_show_text(key)}", fault) for key, fault in bad if fault]
     unknown = [key for key in data if key not in ("id", "step", "state", "order", UPDATED)]
     unknown += [f"step.{key}" for key in step if key not in STEP]
-    faults += [Fault(_shown(key), "has no place in a handover") for key in unknown]
+    faults += [Fault(_show_text(key), "has no place in a handover") for key in unknown]
     if faults:
         raise InvalidDocument(faults)
     for key, value in state.items():
-        json.check(value, where=f"state.{_shown(key)}")
+        json.check(value, where=f"state.{_show_text(key)}")
 
 
 def _line(key: str, value: Any) -> bytes:
     try:
-        return f"{key}: {_written(key, value)}\n".encode()
+        return f"{key}: {_write_value(key, value)}\n".encode()
     except UnicodeEncodeError as error:
         half = error.object[error.start : error.end]
-        where = _shown(key) if key in RESERVED else f"state.{_shown(key)}"
+        where = _show_text(key) if key in RESERVED else f"state.{_show_text(key)}"
         fault = Fault(where, f"holds {half!r}, half of a surrogate pair, which is not text")
         raise InvalidDocument([fault]) from None
 
 
-def _written(key: str, value: Any) -> str:
+def _write_value(key: str, value: Any) -> str:
     if key not in _TEXTS or not isinstance(value, str):
         return text_of(value)
     return value if _is_plain(value, _plain_text) else _as_json(value)
@@ -251,6 +251,6 @@ def _as_json(value: Any) -> str:
     return json.dumps(value, indent=None).translate(_ESCAPED)
 
 
-def _shown(text: str) -> str:
+def _show_text(text: str) -> str:
     """A key or value for a message: short, and nothing in it that could steer a terminal."""
     return terminal_line(text if len(text) <= 60 else text[:59] + "…")

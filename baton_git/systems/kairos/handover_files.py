@@ -196,7 +196,7 @@ def _alone(state: State, id_: str) -> State:
 def _base(known: Known | None, state: State, id_: str) -> Handover | None:
     """What git and the file had in common; None where nobody knows, where that was another run, or where git has lost
     the run."""
-    base = None if known is None or live(state, id_) is None else _said(known.text)
+    base = None if known is None or live(state, id_) is None else _parse_run(known.text)
     return base if base is not None and base.id == id_ else None
 
 
@@ -228,10 +228,10 @@ def _without_secrets(run: Handover) -> tuple[Handover, tuple[tuple[Key, Redactio
 def _known_there(copy: Copy) -> Handover | None:
     """The run in the file, if git has all that the file says."""
     text, known = copy.read(), copy.known()
-    return _said(known.text) if text is not None and known is not None and known.is_of(text) else None
+    return _parse_run(known.text) if text is not None and known is not None and known.is_of(text) else None
 
 
-def _said(text: bytes) -> Handover | None:
+def _parse_run(text: bytes) -> Handover | None:
     """The run that a text says; None when it says none."""
     try:
         return read_text(text, "")
@@ -240,7 +240,7 @@ def _said(text: bytes) -> Handover | None:
 
 
 def _id_in(text: bytes) -> str | None:
-    run = _said(text)
+    run = _parse_run(text)
     return None if run is None else run.id
 
 
@@ -270,7 +270,7 @@ def _was(ws: Workspace, tip: Revision, run: Handover) -> bool:
         if item is None or item.is_folder or item.oid in seen:
             continue
         seen.add(item.oid)
-        before = _said(ws.branch.store.read(item.oid))
+        before = _parse_run(ws.branch.store.read(item.oid))
         if before is not None and alike(before.as_data(), run.as_data()):
             return True
     return False

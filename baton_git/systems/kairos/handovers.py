@@ -69,7 +69,7 @@ def step(ws: Workspace, now: datetime, session: str | None, going: Going) -> Ste
     seen = live(start.state, id_)
 
     def change(tip: Revision) -> State:
-        run = _unchanged(seen, tip.state, id_)
+        run = _check_unchanged(seen, tip.state, id_)
         if run is None and not going.stays and (closed := last_closed(tip.state, id_)) is not None:
             raise _over(id_, closed)
         return tip.state.put(gone_on(run, id_, going, now))
@@ -97,7 +97,7 @@ def resume(
     """
     version = ws.branch.read()
     id_ = session if session is not None else meant(version, uri)
-    return Resumed(_found(version, id_), age_of(_handover(version.state, id_), now, stale_after))
+    return Resumed(_find_run(version, id_), age_of(_handover(version.state, id_), now, stale_after))
 
 
 def show(ws: Workspace, session: str | None = None, at: str | None = None) -> Run:
@@ -110,8 +110,8 @@ def show(ws: Workspace, session: str | None = None, at: str | None = None) -> Ru
     version = ws.branch.read(at)
     id_ = session or meant(version)
     if live(version.state, id_) is None and (closed := last_closed(version.state, id_)) is not None:
-        return Run(canonical(closed.record), version, closed, _contested(version.state, id_))
-    return _found(version, id_)
+        return Run(canonical(closed.record), version, closed, _list_conflicts(version.state, id_))
+    return _find_run(version, id_)
 
 
 def clear(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -> Stepped:
@@ -127,7 +127,7 @@ def clear(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -
     seen = _handover(start.state, id_)
 
     def change(tip: Revision) -> State:
-        run = _unchanged(seen, tip.state, id_)
+        run = _check_unchanged(seen, tip.state, id_)
         assert run is not None
         return tip.state.archive(closing(run), at=iso(now), reason=outcome, session=ws.actor.session)
 
@@ -177,7 +177,7 @@ def live(state: State, id_: str) -> Handover | None:
     """
     entry = state.entry(Key(Handover.kind, id_))
     if isinstance(entry, Unreadable):
-        raise _damaged(entry)
+        raise _unreadable_error(entry)
     return entry if isinstance(entry, Handover) else None
 
 
@@ -198,7 +198,7 @@ def closed_runs(state: State, id_: str) -> list[Archived]:
             continue
         entry = state.entry(Key(Handover.kind, name, archived=True))
         if isinstance(entry, Unreadable):
-            raise _damaged(entry)
+            raise _unreadable_error(entry)
         if isinstance(entry, Archived) and entry.record["id"] == id_:
             entries.append(entry)
     return entries
@@ -210,8 +210,8 @@ def _could_be(name: str, id_: str) -> bool:
     return name.startswith(stem) and _AGAIN.fullmatch(name, len(stem)) is not None
 
 
-def _found(version: Revision, id_: str) -> Run:
-    return Run(_handover(version.state, id_), version, None, _contested(version.state, id_))
+def _find_run(version: Revision, id_: str) -> Run:
+    return Run(_handover(version.state, id_), version, None, _list_conflicts(version.state, id_))
 
 
 def _handover(state: State, id_: str) -> Handover:
@@ -229,7 +229,7 @@ def _live_ones(state: State) -> str:
     return f"live: {', '.join(one_line(id_, 60) for id_ in ids[:6])}" if ids else "no handover is live"
 
 
-def _contested(state: State, id_: str) -> tuple[Conflict, ...]:
+def _list_conflicts(state: State, id_: str) -> tuple[Conflict, ...]:
     conflicts = (
         conflict
         for conflict in state.records(Conflict)
@@ -274,14 +274,14 @@ def _raise_ended_at(state: State, uri: str) -> None:
         raise ended(str(last.record["id"]), last)
     for entry in entries:
         if isinstance(entry, Unreadable):
-            raise _damaged(entry)
+            raise _unreadable_error(entry)
 
 
-def _damaged(entry: Unreadable) -> Corrupt:
+def _unreadable_error(entry: Unreadable) -> Corrupt:
     return Corrupt(entry.path, entry.why, hint="the file is kept as it is; `baton rollback` brings an earlier one back")
 
 
-def _unchanged(seen: Handover | None, state: State, id_: str) -> Handover | None:
+def _check_unchanged(seen: Handover | None, state: State, id_: str) -> Handover | None:
     """The run, if it is what was seen when this began.
 
     Raises:

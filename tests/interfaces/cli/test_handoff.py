@@ -12,7 +12,7 @@ from transcript_sessions import GOAL, GREET, SESSIONS
 from baton_git.agents.extraction import Options
 from baton_git.core.errors import InvalidArgument
 from baton_git.interfaces.cli.app import App
-from baton_git.interfaces.cli.handoff_text import narrative, structured
+from baton_git.interfaces.cli.handoff_text import narrative, render_sections
 from baton_git.interfaces.context.handoff import handoff_options
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 
@@ -120,7 +120,7 @@ def test_what_is_no_file_stops_nobody(options, top, make):
 
 
 def test_sections_tell_every_fact():
-    text = structured(FACTS)
+    text = render_sections(FACTS)
     for expected in (
         "### Active Task\n**Report** (7)\nStatus: in_progress\nto all", "- [x] a\n- [>] b\n- [ ] c",
         "- `abc1234` Add\n      a | 1 +\n- `?` Lost (not in the repository)", "```\n M a.py\n?? b\n```", "- /r/a.py",
@@ -129,7 +129,7 @@ def test_sections_tell_every_fact():
     ):  # fmt: skip
         assert expected in text
     assert "\x1b" not in text
-    assert structured({}) == ""
+    assert render_sections({}) == ""
 
 
 def test_sentences_tell_every_fact():

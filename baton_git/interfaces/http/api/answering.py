@@ -56,13 +56,13 @@ def _bytes(data: Any) -> bytes:
     try:
         return json_bytes(data, default=str)
     except ValueError:  # half of a surrogate pair, or a number that JSON does not have
-        text = json.dumps(_mended(data), ensure_ascii=False, allow_nan=False, default=str)
+        text = json.dumps(_replace_unsafe(data), ensure_ascii=False, allow_nan=False, default=str)
         return safe_json(text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")).encode()
 
 
-def _mended(data: Any) -> Any:
+def _replace_unsafe(data: Any) -> Any:
     if isinstance(data, dict):
-        return {str(name): _mended(value) for name, value in data.items()}
+        return {str(name): _replace_unsafe(value) for name, value in data.items()}
     if isinstance(data, list | tuple):
-        return [_mended(one) for one in data]
+        return [_replace_unsafe(one) for one in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data

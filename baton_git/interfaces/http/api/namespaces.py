@@ -80,7 +80,7 @@ def router(site: Site) -> APIRouter:
     def namespaces(limit: Limit = 100, after: After = None) -> Response:
         """The namespaces of the repository, by name, each in short."""
         shown, more = page([str(one) for one in site.namespaces()], limit, after, str)
-        return answer({"namespaces": [_listed(site, name) for name in shown], "next": more})
+        return answer({"namespaces": [_summarize_namespace(site, name) for name in shown], "next": more})
 
     @routes.get("/v1/state", response_model=NamespaceDocument, responses={304: {"description": "It has not changed."}})
     def state(namespace: Named = None, at: At = None, if_none_match: IfNoneMatch = None) -> Response:
@@ -113,16 +113,16 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def _listed(site: Site, name: str) -> dict[str, Any]:
+def _summarize_namespace(site: Site, name: str) -> dict[str, Any]:
     with site.work(Namespace(name).text) as ws:
         try:
             version = ws.branch.read()
             counts = {"waiting": {one.remote: one.commits for one in waiting_counts(ws)}, "pending": pending_counts(ws)}
-            return {**where(version), **_counted(version), **counts}
+            return {**where(version), **_count_records(version), **counts}
         except BatonError as error:
             return {"namespace": name, "revision": None, "commit": None, "unreadable": str(error)}
 
 
-def _counted(version: Revision) -> dict[str, Any]:
+def _count_records(version: Revision) -> dict[str, Any]:
     counts = {kind: len(version.state.ids(kind)) for kind, info in KINDS.items() if info.counted is not None}
     return {"updated_at": iso(version.time) if version.time else None, "counts": counts}

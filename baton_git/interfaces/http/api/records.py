@@ -98,14 +98,14 @@ def router(site: Site) -> APIRouter:
         """One record, live or in the archive; one that cannot be read is told as that, with the reason."""
         with site.work(namespace) as ws:
             version = ws.branch.read(at)
-            key, entry = _entry(version.state, _known(kind), record_id)
+            key, entry = _entry(version.state, _check_kind(kind), record_id)
             data = {**_data(key, entry), **provenance(ws, version, key)}
         return answer({**where(version), **data}, commit=version.commit)
 
     return routes
 
 
-def _known(kind: str) -> str:
+def _check_kind(kind: str) -> str:
     if kind not in KINDS:
         raise NotFound("kind of record", kind, hint=f"there are {', '.join(KINDS)}")
     return kind
@@ -113,7 +113,7 @@ def _known(kind: str) -> str:
 
 def _keys(state: State, kind: str | None, *, archived: bool, after: str | None) -> Iterator[Key]:
     """In order of kind and id, those after `kind/id`."""
-    kinds = list(KINDS) if kind is None else [_known(kind)]
+    kinds = list(KINDS) if kind is None else [_check_kind(kind)]
     last, _, last_id = after.partition("/") if after is not None else ("", "", "")
     if after is not None:
         if last not in kinds:

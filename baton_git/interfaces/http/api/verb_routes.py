@@ -92,13 +92,13 @@ def respond(verb: Verb[Any, Any], result: Result) -> Response:
 def _parameters(verb: Verb[Any, Any]) -> list[inspect.Parameter]:
     fields = verb.input_model.model_fields
     parameters = [_parameter("who", Who)]
-    parameters += [_parameter(name, _annotated(fields[name], Path, str)) for name in verb.path_fields]
+    parameters += [_parameter(name, _annotate(fields[name], Path, str)) for name in verb.path_fields]
     rest = {name: info for name, info in fields.items() if name not in verb.path_fields}
     query = list(rest) if verb.method == "GET" else verb.query
-    parameters += [_parameter(name, _annotated(rest[name], Query), _default(rest.pop(name))) for name in query]
+    parameters += [_parameter(name, _annotate(rest[name], Query), _default(rest.pop(name))) for name in query]
     if verb.body:
         info = rest[verb.body]
-        return [*parameters, _parameter(BODY, _annotated(info, Body))]
+        return [*parameters, _parameter(BODY, _annotate(info, Body))]
     if not rest:
         return parameters
     model: Any = verb.input_model  # a hashable class, which mypy does not know of a type variable
@@ -112,7 +112,7 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def _annotated(info: FieldInfo, place: Callable[..., Any], kind: Any = None) -> Any:
+def _annotate(info: FieldInfo, place: Callable[..., Any], kind: Any = None) -> Any:
     """The type of a parameter; `kind`, where it differs from that of the field."""
     return Annotated[
         kind or info.annotation, *info.metadata, place(description=info.description, examples=info.examples)

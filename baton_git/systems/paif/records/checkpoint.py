@@ -17,7 +17,7 @@ from baton_git.core.times import parse_time
 _DATE = r"^\d{4}-\d{2}-\d{2}([T ]|$)"
 
 
-def _checked(text: str) -> str:
+def _check_date(text: str) -> str:
     parse_time(text)
     if not re.match(_DATE, text):
         raise ValueError(f"is no ISO 8601 point in time: {text[:40]!r}")
@@ -32,7 +32,7 @@ def _fraction(value: Any) -> Any:
 
 Fraction = Annotated[Any, AfterValidator(_fraction), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
 """As it was written: `1` does not become `1.0`."""
-PointInTime = Annotated[Text, AfterValidator(_checked), Field(json_schema_extra={"pattern": _DATE})]
+PointInTime = Annotated[Text, AfterValidator(_check_date), Field(json_schema_extra={"pattern": _DATE})]
 
 
 class Metadata(Part):
