@@ -13,7 +13,8 @@ import time
 from measuring import missed, now, tell, workspace
 
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.session_baton.documents import read_document, write
+from baton_git.systems.session_baton.document_writing import write_document
+from baton_git.systems.session_baton.documents import read_document
 
 WRITES = 10_000
 SAMPLE = 50
@@ -46,7 +47,7 @@ def written(ws: Workspace, sessions: int, number: int) -> float:
         "follow_ups": [*(one for one in told if one["id"] != own["id"]), own],
     }  # fmt: skip
     started = time.thread_time()
-    write(ws, now(), document)
+    write_document(ws, now(), document)
     return time.thread_time() - started
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from baton_git.namespace.branch import Branch
 from baton_git.core.errors import Busy
 from baton_git.core.names import Namespace
-from baton_git.systems.session_baton.document_writing import write
+from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.followups import add_follow_up
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.git.store import Repository, Store
@@ -47,7 +47,7 @@ def work(thread):
     while done < count:
         try:
             if thread % 2:
-                told("document", write(ws, datetime.now(UTC), document(session, done)).written)
+                told("document", write_document(ws, datetime.now(UTC), document(session, done)).written)
             else:
                 made = add_follow_up(ws, datetime.now(UTC), item=f"{session} {done}", id=f"FU-{session}-{done}")
                 told(made.id, made.written)

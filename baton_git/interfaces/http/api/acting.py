@@ -118,20 +118,25 @@ class _Held(Branch):
         return moved
 
 
+SessionHeader = Annotated[str | None, Header(description="The session that acts; UTF-8.", examples=["2026-06-17-003"])]
+AgentHeader = Annotated[str | None, Header(description="The agent that acts.", examples=["claude"])]
+IfMatch = Annotated[
+    str | None,
+    Header(description='Refuse with 412 unless this is the ETag of the newest version (`"none"`: it must not exist).'),
+]
+
+
 def _acting(
     namespace: Named = None,
-    baton_session: Annotated[
-        str | None, Header(description="The session that acts; UTF-8.", examples=["2026-06-17-003"])
-    ] = None,
-    baton_agent: Annotated[str | None, Header(description="The agent that acts.", examples=["claude"])] = None,
-    if_match: Annotated[
-        str | None,
-        Header(
-            description='Refuse with 412 unless this is the ETag of the newest version (`"none"`: it must not exist).'
-        ),
-    ] = None,
+    baton_session: SessionHeader = None,
+    baton_agent: AgentHeader = None,
+    if_match: IfMatch = None,
 ) -> Acting:
     return Acting(namespace, _text(baton_session), _text(baton_agent), if_match)
+
+
+def _reading(namespace: Named = None, baton_session: SessionHeader = None, baton_agent: AgentHeader = None) -> Acting:
+    return Acting(namespace, _text(baton_session), _text(baton_agent), None)
 
 
 def _text(value: str | None) -> str | None:
@@ -145,3 +150,6 @@ def _text(value: str | None) -> str | None:
 
 
 Who = Annotated[Acting, Depends(_acting)]
+"""Who asks for a change; If-Match makes it depend on the newest revision."""
+Reader = Annotated[Acting, Depends(_reading)]
+"""Who only reads."""

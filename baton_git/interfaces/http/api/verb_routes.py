@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from baton_git.core.names import Oid
 from baton_git.core.verb import Input, Result, Verb
-from baton_git.interfaces.http.api.acting import Acting, Who
+from baton_git.interfaces.http.api.acting import Acting, Reader, Who
 from baton_git.interfaces.http.api.answering import answer
 from baton_git.interfaces.http.api.refusals import WRITES, Responses, refusals
 from baton_git.interfaces.http.body import Routes
@@ -91,7 +91,7 @@ def respond(verb: Verb[Any, Any], result: Result) -> Response:
 
 def _parameters(verb: Verb[Any, Any]) -> list[inspect.Parameter]:
     fields = verb.input_model.model_fields
-    parameters = [_parameter("who", Who)]
+    parameters = [_parameter("who", Reader if verb.method == "GET" else Who)]
     parameters += [_parameter(name, _annotate(fields[name], Path, str)) for name in verb.path_fields]
     rest = {name: info for name, info in fields.items() if name not in verb.path_fields}
     query = list(rest) if verb.method == "GET" else verb.query
