@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton_git.core.diff import commit_subject
+from baton_git.namespace.results import position, summarise
 from baton_git.namespace.revision import WriteResult
 
 Answer = dict[str, Any]
@@ -13,9 +13,8 @@ Answer = dict[str, Any]
 
 def done(written: WriteResult) -> Answer:
     """The revision that a change made, and in words what it did."""
-    version = written.revision
-    said = commit_subject(list(written.changes)) if written.changes else "nothing changed"
-    return {"revision": version.number, "commit": version.commit, "said": "; ".join([said, *taken_out(written)])}
+    said = "; ".join([summarise(written.changes), *taken_out(written)])
+    return {**position(written.revision), "said": said}
 
 
 def taken_out(written: WriteResult) -> list[str]:

@@ -13,7 +13,7 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.times import iso
 from baton_git.interfaces.http.api.acting import After, At, IfNoneMatch, Limit, Named
-from baton_git.interfaces.http.api.answering import answer, page, where
+from baton_git.interfaces.http.api.answering import answer
 from baton_git.interfaces.http.api.refusals import refusals
 from baton_git.interfaces.http.api.shapes import TIME, Page, Place
 from baton_git.interfaces.http.body import Routes
@@ -22,7 +22,7 @@ from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.results import validation
 from baton_git.interfaces.results.documents import with_provenance
 from baton_git.namespace.remote_selection import pending_counts, waiting_counts
-from baton_git.namespace.results import UnreadableFile
+from baton_git.namespace.results import PageInput, UnreadableFile, full_position, take_page
 from baton_git.namespace.revision import Revision
 from baton_git.systems.session_baton.documents import read_document
 from baton_git.verbs.schemas import make_schema
@@ -79,7 +79,8 @@ def router(site: Site) -> APIRouter:
     @routes.get("/v1/namespaces", response_model=Namespaces)
     def namespaces(limit: Limit = 100, after: After = None) -> Response:
         """The namespaces of the repository, by name, each in short."""
-        shown, more = page([str(one) for one in site.namespaces()], limit, after, str)
+        names = [str(namespace) for namespace in site.namespaces()]
+        shown, more = take_page(names, PageInput(limit=limit, after=after), str)
         return answer({"namespaces": [_summarize_namespace(site, name) for name in shown], "next": more})
 
     @routes.get("/v1/state", response_model=NamespaceDocument, responses={304: {"description": "It has not changed."}})
@@ -101,7 +102,7 @@ def router(site: Site) -> APIRouter:
             checked = list(validate_branch(ws, version.commit))
         faulty = [validation.checked(one) for one in checked if one.faults]
         data = {"checked": len(checked), "ok": not faulty, "faulty": faulty[:FAULTY]}
-        return answer({**where(version), **data}, commit=version.commit)
+        return answer({**full_position(version), **data}, commit=version.commit)
 
     @routes.get("/v1/schema/{kind}")
     def schema_of(
@@ -118,7 +119,7 @@ def _summarize_namespace(site: Site, name: str) -> dict[str, Any]:
         try:
             version = ws.branch.read()
             counts = {"waiting": {one.remote: one.commits for one in waiting_counts(ws)}, "pending": pending_counts(ws)}
-            return {**where(version), **_count_records(version), **counts}
+            return {**full_position(version), **_count_records(version), **counts}
         except BatonError as error:
             return {"namespace": name, "revision": None, "commit": None, "unreadable": str(error)}
 

@@ -15,13 +15,13 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.records.archive import Archived
 from baton_git.core.state import Entry, Key, State, Unreadable, complete_id
 from baton_git.interfaces.http.api.acting import After, At, Limit, Named
-from baton_git.interfaces.http.api.answering import answer, where
+from baton_git.interfaces.http.api.answering import answer
 from baton_git.interfaces.http.api.refusals import refusals
 from baton_git.interfaces.http.api.shapes import TIME, Page, Place
 from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.results.documents import provenance
-from baton_git.namespace.results import UnreadableFile
+from baton_git.namespace.results import UnreadableFile, full_position
 
 Kind = Annotated[str, Path(description=f"One of {', '.join(KINDS)}.", examples=["open_loop"])]
 RecordId = Annotated[str, Path(description="Its id, or a unique beginning of it.", examples=["OL-7k3f9q"])]
@@ -91,7 +91,7 @@ def router(site: Site) -> APIRouter:
             rows = islice(_matching(version.state, keys, status), limit + 1)
             found = [{**data, **provenance(ws, version, key)} for key, data in rows]
         more = f"{found[limit - 1]['kind']}/{found[limit - 1]['id']}" if len(found) > limit else None
-        return answer({**where(version), "records": found[:limit], "next": more}, commit=version.commit)
+        return answer({**full_position(version), "records": found[:limit], "next": more}, commit=version.commit)
 
     @routes.get("/v1/records/{kind}/{record_id:path}", response_model=OneRecord)
     def record(kind: Kind, record_id: RecordId, namespace: Named = None, at: At = None) -> Response:
@@ -100,7 +100,7 @@ def router(site: Site) -> APIRouter:
             version = ws.branch.read(at)
             key, entry = _entry(version.state, _check_kind(kind), record_id)
             data = {**_data(key, entry), **provenance(ws, version, key)}
-        return answer({**where(version), **data}, commit=version.commit)
+        return answer({**full_position(version), **data}, commit=version.commit)
 
     return routes
 

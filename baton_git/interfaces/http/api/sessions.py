@@ -9,11 +9,12 @@ from pydantic import Field
 from starlette.responses import Response
 
 from baton_git.interfaces.http.api.acting import After, Limit, Named
-from baton_git.interfaces.http.api.answering import answer, page, where
+from baton_git.interfaces.http.api.answering import answer
 from baton_git.interfaces.http.api.refusals import refusals
 from baton_git.interfaces.http.api.shapes import TIME, Page, Place
 from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.site import Site
+from baton_git.namespace.results import PageInput, full_position, take_page
 from baton_git.verbs.history import lineage
 
 
@@ -33,8 +34,8 @@ def router(site: Site) -> APIRouter:
         """Who worked when, and after whom; the newest first."""
         with site.work(namespace) as ws:
             version = ws.branch.read()
-            shown, more = page(lineage(ws)[::-1], limit, after, lambda one: one.id)
+            shown, more = take_page(lineage(ws)[::-1], PageInput(limit=limit, after=after), lambda one: one.id)
         data = {"sessions": [one.as_data() for one in shown], "next": more}
-        return answer({**where(version), **data}, commit=version.commit)
+        return answer({**full_position(version), **data}, commit=version.commit)
 
     return routes
