@@ -153,12 +153,18 @@ def baton_process(top: Path) -> Baton:
     """Runs the command as a process of its own."""
 
     def call(
-        *words: str, code: int | None = 0, given: str = "", cwd: Path = top, env: dict[str, str] | None = None
+        *words: str,
+        code: int | None = 0,
+        given: str = "",
+        cwd: Path = top,
+        env: dict[str, str] | None = None,
+        measured: bool = True,  # False: coverage does not follow, so that only the command's own imports are seen
     ) -> Done:
         argv = [sys.executable, "-m", "baton_git", *words]
-        found = subprocess.run(
-            argv, cwd=cwd, env={**os.environ, **(env or {})}, input=given, capture_output=True, text=True, timeout=60
-        )
+        environment = {**os.environ, **(env or {})}
+        if not measured:
+            environment.pop("COVERAGE_PROCESS_CONFIG", None)
+        found = subprocess.run(argv, cwd=cwd, env=environment, input=given, capture_output=True, text=True, timeout=60)
         done = Done(found.returncode, found.stdout, found.stderr)
         assert code in (None, done.code), f"baton {words}: {done}"
         return done
