@@ -56,7 +56,7 @@ def test_public_class_names_are_unique_in_the_package() -> None:
 
 
 def test_the_glossary_has_banned_names() -> None:
-    assert {"desk", "turns", "session_deeds"} <= read_banned_names()
+    assert {"desk", "diary", "session_deeds"} <= read_banned_names()
     assert len(read_banned_names()) > 40
     assert "interfaces" not in read_banned_names()
 
