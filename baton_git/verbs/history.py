@@ -11,8 +11,6 @@ from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.layout import path_of
 from baton_git.core.names import Oid
-from baton_git.core.records.base import Part
-from baton_git.core.records.lineage import Session
 from baton_git.core.state import Key, State, complete_id
 from baton_git.core.times import parse_local_time
 from baton_git.git.store import TreeEntry
@@ -163,11 +161,3 @@ def compare(ws: Workspace, a: str, b: str | None = None) -> Compared:
     """What leads from one version to another, the newest one when `b` is None."""
     before, after = ws.branch.read(a), ws.branch.read(b)
     return Compared(before, after, tuple(diff.diff(before.state, after.state)))
-
-
-def lineage(ws: Workspace) -> list[Session]:
-    """All sessions, those in the archive too, by when they started."""
-    state = ws.branch.read().state
-    closed = [state.entry(Key(Session.kind, id_, archived=True)) for id_ in state.ids(Session.kind, archived=True)]
-    archived = [Session.model_validate(entry.as_data()["record"]) for entry in closed if isinstance(entry, Part)]
-    return sorted([*state.records(Session), *archived], key=lambda session: (session.started, session.id))

@@ -29,6 +29,7 @@ MODULES = {
     "sessions": "systems.paif.checkpoint_verbs",
     "handoff": "systems.gobby.handoff_verbs",
     "session": "systems.ecc.snapshot_verbs",
+    "session lineage": "verbs.lineage",
     "identity": "systems.paif.identity_verbs",
     "handover": "systems.kairos.handover_verbs",
     "conflicts": "verbs.conflicts",
@@ -37,12 +38,15 @@ MODULES = {
     "sync": "verbs.sync",
     "todo": "systems.gobby.todos",
 }
-"""By the first word of their verbs, the modules that declare verbs. A verb of a known word needs no line here."""
+"""By the first word of their verbs, the modules that declare verbs; by its name, a verb that stands in another module
+than those of its word. A verb of a known module needs no line here."""
 
 
 def verbs_of(word: str) -> dict[str, Verb[Any, Any]]:
-    """Return the verbs whose name begins with a word, by name; only their module is loaded."""
-    return {name: verb for name, verb in _declared_in(MODULES[word]).items() if name.partition(" ")[0] == word}
+    """Return the verbs whose name begins with a word, by name; only their modules are loaded."""
+    modules = dict.fromkeys(module for name, module in MODULES.items() if name.partition(" ")[0] == word)
+    declared = {name: verb for module in modules for name, verb in _declared_in(module).items()}
+    return {name: verb for name, verb in declared.items() if name.partition(" ")[0] == word}
 
 
 @cache

@@ -18,7 +18,8 @@ from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.history import Shown, compare, lineage, read_log
+from baton_git.verbs.history import Shown, compare, read_log
+from baton_git.verbs.lineage import find_sessions
 from baton_git.verbs.log import CommitResult, DiffResult, LogFilter, TwoRevisions
 
 COLOURS = {"added": GREEN, "restored": GREEN, "changed": YELLOW, "archived": BLUE, "removed": RED}
@@ -28,7 +29,7 @@ LINES = Styled("\n")
 def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> None:
     """Print the log as it is read: all of it, 30 commits on a terminal, or the graph of sessions."""
     if values.get("graph"):
-        sessions = lineage(ws)
+        sessions = find_sessions(ws.branch.read().state)
         app.answer([session.as_data() for session in sessions], "" if app.json else _graph(sessions))
         return
     commits = read_log(ws, asked.filter_for(ws), values.get("limit") or (30 if sys.stdout.isatty() else None))
@@ -107,7 +108,7 @@ def _graph(sessions: Sequence[Session]) -> str:
     waiting = [(session, "", "") for session in reversed(roots)]
     while waiting:
         session, first, rest = waiting.pop()
-        lines.append(f"{first}● {_session_line(session)}")
+        lines.append(f"{first}● {session_line(session)}")
         after = children[session.id]
         for number, child in reversed(list(enumerate(after))):
             last = number == len(after) - 1
@@ -128,7 +129,8 @@ def _circular(id_: str, parents: Mapping[str, str | None]) -> bool:
     return False
 
 
-def _session_line(session: Session) -> str:
+def session_line(session: Session) -> str:
+    """Return a session on one line: its name, who worked, where, when, and what came of it."""
     who = f"  {session.agent}" if session.agent else ""
     where = f"@{session.machine}" if session.machine else ""
     until = f" to {session.ended}" if session.ended else f", {session.status}"

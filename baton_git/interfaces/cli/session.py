@@ -15,9 +15,11 @@ from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.core.codecs import json
 from baton_git.core.output import json_text
 from baton_git.core.records.base import parse
+from baton_git.core.records.lineage import Session
 from baton_git.git.files.atomic_files import read_bytes as read_file
 from baton_git.git.files.atomic_files import write_all
 from baton_git.interfaces.cli.app import App, command, flat, group, read_bytes
+from baton_git.interfaces.cli.history import session_line
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.spawned import list_spawned, mark_of, marks_of_spawned, stop_command
 from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
@@ -41,6 +43,7 @@ from baton_git.systems.ecc.snapshot_verbs import (
     summarise_snapshot,
 )
 from baton_git.systems.ecc.snapshots import find, record, recorded
+from baton_git.verbs.lineage import Lineage
 from baton_git.verbs.table import verbs_of
 
 ADAPTER = click.option("--adapter", metavar="ID", help="Who must know it; else each is asked in turn.")
@@ -228,12 +231,17 @@ def _render_snapshots(app: App, result: SnapshotList) -> None:
     app.answer(result.as_data(), "\n".join(lines))
 
 
+def _render_lineage(app: App, result: Lineage) -> None:
+    app.answer(result.as_data(), "\n".join(session_line(parse(Session, session)) for session in result.sessions))
+
+
 TARGET = click.argument("target", required=False)
 FILE = click.option("--file", metavar="FILE|-", help="A snapshot in JSON instead of a target.")
 ADDITIONS = {
     "session record": Addition([TARGET, ADAPTER, TARGET_TYPE, FILE], fill=_fill_snapshot, render=_render_recorded),
     "session history": Addition(render=_render_history),
     "session snapshots": Addition(render=_render_snapshots),
+    "session lineage": Addition(render=_render_lineage),
 }
 DERIVED = [verb_command(verb, ADDITIONS.get(name, Addition())) for name, verb in verbs_of("session").items()]
 COMMANDS = {

@@ -25,6 +25,7 @@ from baton_git.systems.paif.identity_verbs import ShownIdentity
 from baton_git.verbs.checks import CheckResults
 from baton_git.verbs.conflicts import ConflictList
 from baton_git.verbs.conflicts import SettledConflict
+from baton_git.verbs.lineage import Lineage
 from baton_git.verbs.log import CommitResult
 from baton_git.verbs.log import DiffResult
 from baton_git.verbs.log import LogResult
@@ -199,6 +200,12 @@ class VerbMethods:
         limit: int = 50,
         after: str | None = None,
     ) -> HandoffList: ...
+    def list_sessions(
+        self,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> Lineage: ...
     def list_snapshots(
         self,
         *,

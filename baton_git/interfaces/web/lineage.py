@@ -14,7 +14,7 @@ from baton_git.interfaces.web.drawing import draw_commits
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.paging import Paging
 from baton_git.interfaces.web.revisions import take_readable
-from baton_git.verbs.history import lineage
+from baton_git.verbs.lineage import find_sessions
 
 DRAWN = 80
 """Commits that one drawing has."""
@@ -36,7 +36,7 @@ def show(request: PageRequest) -> Response:
         every_entry, gap = take_readable(ws.branch.history(), first + DRAWN + 1)
         entries = every_entry[first:]
         paging = Paging.of(request, DRAWN, more=len(entries) > DRAWN)
-        every = lineage(ws)
+        every = find_sessions(ws.branch.read().state)
         newest = every[::-1][:SESSIONS]
         sessions = [SessionRow(session, _find_concurrent(session, newest, request.site.now())) for session in newest]
         drawn = draw_commits(entries[:DRAWN])

@@ -81,6 +81,7 @@ GOOD = {
     ("session", "history"): ["baton/s1"],
     ("session", "show"): ["baton/s1"],
     ("session", "snapshots"): [],
+    ("session", "lineage"): [],
     ("session", "adapters"): [],
     ("workflow", "list"): [],
     ("workflow", "check"): ["{in}/workflow.yaml"],

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from baton_git.interfaces.http.api import (
-    events,
-    namespaces,
-    records,
-    sessions,
-)
+from baton_git.interfaces.http.api import events, namespaces, records
 from baton_git.interfaces.http.api.verb_routes import verb_router
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import Places
 from baton_git.verbs.table import all_verbs
 
-FAMILIES = (
-    namespaces, records, sessions
-)  # fmt: skip
+FAMILIES = (namespaces, records)
 
 
 def routers(site: Site, places: Places) -> list[APIRouter]:

@@ -1,0 +1,45 @@
+"""The sessions of a namespace: who worked when, and after whom."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from baton_git.core.records.base import Part
+from baton_git.core.records.lineage import Session
+from baton_git.core.state import Key, State
+from baton_git.core.verb import READS, verb
+from baton_git.namespace.results import PageInput, PageResult, full_position, take_page
+from baton_git.namespace.workspace import Workspace
+
+
+class Lineage(PageResult):
+    """The sessions of a namespace."""
+
+    sessions: list[dict[str, Any]] = Field(
+        description="The newest first; the fields are those of `/v1/schema/session`.",
+        examples=[[{"id": "2026-06-17-003", "started": "2026-06-17T12:30:00Z", "status": "active", "agent": "claude"}]],
+    )
+
+
+@verb(
+    "session lineage",
+    "GET /v1/sessions",
+    effect=READS,
+    tag="sessions",
+    examples=("baton session lineage", "baton session lineage --limit 5 --json | jq '.sessions[].id'"),
+)
+def list_sessions(ws: Workspace, now: datetime, asked: PageInput) -> Lineage:
+    """List who worked when, and after whom; the newest first."""
+    version = ws.branch.read()
+    shown, after = take_page(find_sessions(version.state)[::-1], asked, lambda session: session.id)
+    return Lineage(sessions=[session.as_data() for session in shown], next=after, **full_position(version))
+
+
+def find_sessions(state: State) -> list[Session]:
+    """Return all sessions, those in the archive too, by when they started."""
+    closed = [state.entry(Key(Session.kind, id_, archived=True)) for id_ in state.ids(Session.kind, archived=True)]
+    archived = [Session.model_validate(entry.as_data()["record"]) for entry in closed if isinstance(entry, Part)]
+    return sorted([*state.records(Session), *archived], key=lambda session: (session.started, session.id))
