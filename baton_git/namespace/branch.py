@@ -7,7 +7,7 @@ the objects durably, move the ref with a compare-and-swap, and start over when a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -35,7 +35,6 @@ from baton_git.namespace.revision import (
     ProposedState,
     Revision,
     UpdateRequest,
-    UpdateResult,
     WriteResult,
 )
 from baton_git.namespace.write_queue import Prepared
@@ -258,14 +257,7 @@ class Branch:
             NotAllowed: an immutable field would change.
             WriteFailed: the disk refused; nothing was changed.
         """
-        return self.update_all([UpdateRequest(change, stamp, expected_revision)], patience=patience)[0].result()
-
-    def update_all(self, updates: Sequence[UpdateRequest], *, patience: float = PATIENCE) -> list[UpdateResult]:
-        """Apply several updates in this order, each with its own commit or error, made durable together.
-
-        A server calls this for all waiting requests, which costs less than one thread for each.
-        """
-        return write_queue.write_updates(self, updates, patience)
+        return write_queue.write_update(self, UpdateRequest(change, stamp, expected_revision), patience)
 
     def advance(
         self,

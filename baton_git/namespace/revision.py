@@ -93,15 +93,3 @@ class UpdateRequest(NamedTuple):
     change: Change
     stamp: CommitStamp
     expected_revision: int | None = None
-
-
-class UpdateResult(NamedTuple):
-    """The outcome of an update: what was written, or the error."""
-
-    found: WriteResult | Exception
-
-    def result(self) -> WriteResult:
-        """Return what was written, or raise the error."""
-        if isinstance(self.found, Exception):
-            raise self.found
-        return self.found

@@ -14,13 +14,13 @@ from itertools import count, islice
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from baton_git.core.errors import Busy, InvalidDocument, StoreError, WriteFailed
+from baton_git.core.errors import Busy, StoreError, WriteFailed
 from baton_git.core.names import Namespace
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import State
 from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace.commit_log import LogEntry
-from baton_git.namespace.revision import Change, CommitStamp, Revision, UpdateRequest, UpdateResult, WriteResult
+from baton_git.namespace.revision import Change, CommitStamp, Revision, UpdateRequest, WriteResult
 
 VERSION_WEIGHT = 100_000
 """The weight of a revision in the store's cache, in bytes: about what its decoded records take."""
@@ -67,21 +67,22 @@ class WriteTarget(Protocol):
         """Update the marker files of hooks."""
 
 
-def write_updates(target: WriteTarget, updates: Sequence[UpdateRequest], patience: float) -> list[UpdateResult]:
-    """Apply several updates to a branch in this order; each gets its own commit or error.
+def write_update(target: WriteTarget, update: UpdateRequest, patience: float) -> WriteResult:
+    """Apply an update to a branch; return its result once it is durable.
 
-    They become durable and visible together, and no caller gets its result before that. Threads that share the store
-    queue up, and one of them writes for all that wait.
+    Threads that share the store queue up, and one of them writes for all that wait.
+
+    Raises:
+        Busy, InvalidDocument, WriteFailed, ...: as `Branch.update`.
     """
-    end = time.monotonic() + patience
-    wishes = [_PendingUpdate(target, update, end, patience) for update in updates]
-    waiting = [wish for wish in wishes if wish.has_valid_names()]
-    if waiting and not target.store.line(target.ref).serve(waiting, _Writer(target).serve, patience):
-        for wish in waiting:
-            wish.fail(wish.too_late())
-    if any(wish.leads for wish in waiting):
+    _check_names(update.stamp)
+    target.check_name()
+    wish = _PendingUpdate(target, update, patience)
+    if not target.store.line(target.ref).serve(wish, _Writer(target).serve, patience):
+        wish.fail(wish.too_late())
+    if wish.leads:
         target.store.tidy()
-    return [wish.answer() for wish in wishes]
+    return wish.answer()
 
 
 class _Writer:
@@ -190,10 +191,10 @@ class _Writer:
 class _PendingUpdate:
     """An update that one thread waits for, and its result."""
 
-    def __init__(self, target: WriteTarget, update: UpdateRequest, end: float, patience: float) -> None:
+    def __init__(self, target: WriteTarget, update: UpdateRequest, patience: float) -> None:
         self.target = target
         self.change, self.stamp, self.expected = update
-        self.end = end
+        self.end = time.monotonic() + patience
         self.leads = False
         self._patience = patience
         self._found: WriteResult | Exception | None = None
@@ -208,18 +209,12 @@ class _PendingUpdate:
     def fail(self, error: Exception) -> None:
         self._found = self._found or error
 
-    def has_valid_names(self) -> bool:
-        """Whether no name (session, agent, machine, new namespace) holds a secret; otherwise the update fails."""
-        try:
-            _check_names(self.stamp)
-            self.target.check_name()
-        except InvalidDocument as error:
-            self.fail(error)
-        return not self.is_answered
-
-    def answer(self) -> UpdateResult:
+    def answer(self) -> WriteResult:
+        """Return what was written, or raise the error."""
         assert self._found is not None
-        return UpdateResult(self._found)
+        if isinstance(self._found, Exception):
+            raise self._found
+        return self._found
 
     def too_late(self) -> Busy:
         why = f"{self.target.namespace}: others kept writing for {self._patience:g} s"
@@ -253,6 +248,7 @@ def _interrupted_error(namespace: Namespace) -> WriteFailed:
 
 
 def _check_names(stamp: CommitStamp) -> None:
+    """Raise InvalidDocument if a name (session, agent, machine) holds a secret."""
     for label, text in (("session", stamp.session), ("agent", stamp.agent), ("machine", stamp.machine)):
         if text:
             refuse_secret(label, text)

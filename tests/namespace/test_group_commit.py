@@ -355,7 +355,7 @@ def test_what_the_disk_refuses_to_one_is_told_to_nobody_else_though_another_proc
 def test_who_is_interrupted_in_the_line_holds_up_nobody(was_woken):
     line: CommitGroup[str] = CommitGroup()
     line._is_busy = True
-    gone, following = _Waiter(["gone"]), _Waiter(["following"])
+    gone, following = _Waiter("gone"), _Waiter("following")
     line._waiting.extend([gone, following])
     if was_woken:
         line._hand_on()
@@ -373,5 +373,5 @@ def test_who_is_interrupted_in_the_line_holds_up_nobody(was_woken):
     served = []
     line._lead(following, served.extend)
     assert served == ["following"]
-    assert line.serve(["later"], served.extend, SECONDS)
+    assert line.serve("later", served.extend, SECONDS)
     assert served == ["following", "later"]

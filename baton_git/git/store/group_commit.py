@@ -7,7 +7,7 @@ So a single thread loses nothing, and many share the cost.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from threading import Event, Lock
 from typing import Final, Generic, TypeVar
 
@@ -25,13 +25,13 @@ class CommitGroup(Generic[Request]):
         self._waiting: deque[_Waiter[Request]] = deque()
         self._is_busy = False
 
-    def serve(self, requests: Sequence[Request], serve: Callable[[list[Request]], None], wait: float) -> bool:
-        """Have `requests` served by `serve`, called here or by another thread of the queue, in the order they came.
+    def serve(self, request: Request, serve: Callable[[list[Request]], None], wait: float) -> bool:
+        """Have a request served by `serve`, called here or by another thread of the queue, in the order they came.
 
         Returns:
             False if `wait` seconds passed before any thread started to serve them.
         """
-        waiter = _Waiter(requests)
+        waiter = _Waiter(request)
         with self._lock:
             leads = not self._is_busy
             self._is_busy = True
@@ -68,7 +68,7 @@ class CommitGroup(Generic[Request]):
         try:
             with self._lock:
                 others += [self._waiting.popleft() for _ in range(min(len(self._waiting), _MOST - 1))]
-            serve([request for member in (waiter, *others) for request in member.requests])
+            serve([member.request for member in (waiter, *others)])
         finally:
             for member in others:
                 member.served = True
@@ -89,10 +89,10 @@ class CommitGroup(Generic[Request]):
 class _Waiter(Generic[Request]):
     """One waiting thread. If it is woken without being served, it leads."""
 
-    __slots__ = ("leads", "requests", "served", "woken")
+    __slots__ = ("leads", "request", "served", "woken")
 
-    def __init__(self, requests: Sequence[Request]) -> None:
-        self.requests = requests
+    def __init__(self, request: Request) -> None:
+        self.request = request
         self.woken = Event()
         self.served = False
         self.leads = False

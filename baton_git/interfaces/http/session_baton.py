@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+import anyio
+from anyio.to_thread import run_sync
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 from starlette.requests import Request
@@ -17,11 +18,8 @@ from baton_git.interfaces.http.body import Routes, parse_body
 from baton_git.interfaces.http.fast_path import Handler
 from baton_git.interfaces.http.reading import Readings, compact, tag
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.http.write_batcher import Answer, WriteBatcher
 from baton_git.interfaces.results.documents import conflict, written
-from baton_git.namespace.revision import UpdateResult
-from baton_git.namespace.workspace import Workspace
-from baton_git.systems.session_baton.document_writing import PreparedWrite, prepare_write
+from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.systems.session_baton.documents import DocumentRead, read_document
 
 
@@ -60,6 +58,9 @@ class WriteAnswer(BaseModel):
 
 READ, WRITE = "/v1/baton/read", "/v1/baton/write"
 
+MAX_WRITERS = 16
+"""How many documents are written side by side; later ones wait, and readers do not wait for them."""
+
 
 class SessionBaton:
     """The two requests of session-baton's API."""
@@ -67,7 +68,7 @@ class SessionBaton:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._readings = Readings(site)
-        self._batcher = WriteBatcher[_QueuedWrite](lambda batch: _write_all(site, batch))
+        self._threads = anyio.CapacityLimiter(MAX_WRITERS)
 
     @property
     def posts(self) -> dict[str, Handler]:
@@ -85,7 +86,8 @@ class SessionBaton:
     async def write(self, request: Request) -> Response:
         """Writes a document, merged with what others wrote since its session last read; `held` was held back."""
         body = await parse_body(WriteRequest, request)
-        return await self._batcher.answer(body.namespace, _QueuedWrite(body, request.headers.get("if-match")))
+        if_match = request.headers.get("if-match")
+        return await run_sync(_write, self._site, body, if_match, limiter=self._threads)
 
 
 def router(wire: SessionBaton) -> APIRouter:
@@ -112,30 +114,8 @@ def _describe_body(model: type[BaseModel]) -> dict[str, Any]:
     return {"required": True, "content": {"application/json": {"schema": model.model_json_schema()}}}
 
 
-class _QueuedWrite(NamedTuple):
-    """A request to write, with its If-Match header."""
-
-    request: WriteRequest
-    if_match: str | None
-
-
-class _PreparedWrite(NamedTuple):
-    """A request whose document is valid, ready to be written."""
-
-    body: WriteRequest
-    ws: Workspace
-    writing: PreparedWrite
-
-
-def _write_all(site: Site, batch: Sequence[_QueuedWrite]) -> list[Answer]:
-    """Write documents of one namespace together; return the response or the error of each."""
-    prepared_writes = [_prepare(site, item.request, item.if_match) for item in batch]
-    ready = [item for item in prepared_writes if isinstance(item, _PreparedWrite)]
-    written = iter(ready[0].ws.branch.update_all([item.writing.update for item in ready]) if ready else ())
-    return [_finish(item, next(written)) if isinstance(item, _PreparedWrite) else item for item in prepared_writes]
-
-
-def _prepare(site: Site, body: WriteRequest, if_match: str | None) -> _PreparedWrite | Answer:
+def _write(site: Site, body: WriteRequest, if_match: str | None) -> Response:
+    """Write one document, or return session-baton's own response to what is wrong with it."""
     expected = body.expected_revision
     try:
         with site.work(body.namespace) as ws:
@@ -145,35 +125,17 @@ def _prepare(site: Site, body: WriteRequest, if_match: str | None) -> _PreparedW
                     return _answer_conflict(body.namespace, expected, current, 412)
                 if expected is None and if_match.strip() != "*":
                     expected = current.version.number
-            return _PreparedWrite(body, ws, prepare_write(ws, site.now(), body.baton, expected_revision=expected))
-    except Exception as error:  # noqa: BLE001  it is this request's, and not that of the others
-        return _answer_error(body, error)
-
-
-def _finish(prepared: _PreparedWrite, updated: UpdateResult) -> Answer:
-    try:
-        done = prepared.writing.done(updated.result())
-        return _json_response(written(done), 200, done.written.revision.commit)
-    except Stale:
-        return _answer_conflict(
-            prepared.body.namespace,
-            prepared.writing.update.expected_revision,
-            read_document(prepared.ws),
-            409,
-        )
-    except Exception as error:  # noqa: BLE001  as above
-        return _answer_error(prepared.body, error)
-
-
-def _answer_error(body: WriteRequest, error: Exception) -> Answer:
-    """Return session-baton's own response to an error; any other error is returned for the common handlers."""
-    if isinstance(error, InvalidName):
+            try:
+                done = write_document(ws, site.now(), body.baton, expected_revision=expected)
+            except Stale:
+                return _answer_conflict(body.namespace, expected, read_document(ws), 409)
+    except InvalidName as error:
         return _refuse_name(error)
-    if isinstance(error, InvalidDocument):
+    except InvalidDocument as error:
         return problems.of_document(error, ("baton",), body.baton)
-    if isinstance(error, LimitExceeded):
+    except LimitExceeded as error:
         return _refuse_field("baton", f"{error}; {error.hint}" if error.hint else str(error), None)
-    return error
+    return _json_response(written(done), 200, done.written.revision.commit)
 
 
 def _is_current(if_match: str, current: DocumentRead) -> bool:

@@ -21,7 +21,7 @@ from baton_git.core.state import HEAD, SHAPE, Key, State, Unreadable
 from baton_git.core.times import iso
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.last_seen import last_seen
-from baton_git.namespace.revision import ProposedState, Revision, UpdateRequest, WriteResult
+from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document import BatonDocument, apply_document, hold_back_claims, parse_document
 
@@ -74,35 +74,6 @@ def write_document(
         Stale: the tip is not `expected_revision`.
         LimitExceeded: more records than `MAX_RECORDS`, or a record that is too large.
     """
-    writing = prepare_write(ws, now, data, expected_revision=expected_revision, where=where, op=op)
-    change, stamp, expected = writing.update
-    return writing.done(ws.branch.update(change, stamp, expected_revision=expected))
-
-
-class PreparedWrite(NamedTuple):
-    """A validated document with its update request; `done` gives the result after the update."""
-
-    update: UpdateRequest
-    outcome: list[DocumentResult]
-
-    def done(self, result: WriteResult) -> DocumentResult:
-        return self.outcome[-1]._replace(written=result)
-
-
-def prepare_write(
-    ws: Workspace,
-    now: datetime,
-    data: Any,
-    *,
-    expected_revision: int | None = None,
-    where: str = "",
-    op: str = "write",
-) -> PreparedWrite:
-    """Prepare the update of `write_document`, so that several can be written together (`Branch.update_all`).
-
-    Raises:
-        InvalidDocument, LimitExceeded: as for `write_document`.
-    """
     document = parse_document(data, where=where)
     if len(document.records) > MAX_RECORDS:
         raise LimitExceeded("records in the document", len(document.records), MAX_RECORDS)
@@ -121,7 +92,8 @@ def prepare_write(
         outcome.append(DocumentResult(WriteResult(tip, tip), tuple(held), tuple(decisions)))
         return proposal
 
-    return PreparedWrite(UpdateRequest(change, ws.stamp(op, now), expected_revision), outcome)
+    written = ws.branch.update(change, ws.stamp(op, now), expected_revision=expected_revision)
+    return outcome[-1]._replace(written=written)
 
 
 class WriteStart(NamedTuple):

@@ -1,4 +1,4 @@
-"""Writes that are taken together, and the process beside the server that merges their packs."""
+"""Writes that come at the same time, and the process beside the server that merges their packs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 from waiting import until
 
-from baton_git.core.errors import InvalidDocument, Stale
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import Head
 from baton_git.core.state import HEAD
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.tidying import Tidier
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.revision import CommitStamp, UpdateRequest
+from baton_git.namespace.revision import CommitStamp
 
 WRITE = "/v1/baton/write"
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -27,9 +26,8 @@ def _document(number, **more):
     return {"session_id": f"s-{number}", "context": f"round {number}", **more}
 
 
-def _update(context, session=None, revision=None):
-    stamp = CommitStamp("write", NOW, "A <a@b>", session)
-    return UpdateRequest(lambda tip: tip.state.put(Head(context=context), HEAD), stamp, revision)
+def _write_context(branch, context):
+    branch.update(lambda tip: tip.state.put(Head(context=context), HEAD), CommitStamp("write", NOW, "A <a@b>", None))
 
 
 @pytest.fixture
@@ -56,19 +54,6 @@ def test_each_of_those_that_write_at_once_gets_its_own_answer(server):
     assert len({one["commit"] for one in written}) == 18
 
 
-def test_updates_that_are_written_together_are_commits_and_errors_of_their_own(branch):
-    secret = "ghp_" + "a1B2" * 9
-    first, refused, stale, last = branch.update_all(
-        [_update("one"), _update("two", session=secret), _update("three", revision=0), _update("four", revision=1)]
-    )
-    assert first.result().revision.number == 1
-    assert isinstance(refused.found, InvalidDocument)
-    assert isinstance(stale.found, Stale)
-    assert last.result().revision.number == 2
-    assert branch.read().commit == last.result().revision.commit
-    assert [one.revision for one in branch.history()] == [2, 1, 0]
-
-
 def _packs(top: Path) -> int:
     return len(list((top / ".git/objects/pack").glob("*.pack")))
 
@@ -79,7 +64,7 @@ def test_packs_are_merged_by_a_process_beside(branch, top):
     store.housekeeping.enough = 4
     store.housekeeping.roll_up = lambda: pytest.fail("it was done here")
     for number in range(40):
-        branch.update_all([_update(f"round {number}")])
+        _write_context(branch, f"round {number}")
     assert until(lambda: tidier() and _packs(top) < 40)
     tidier.close()
     assert [one.revision for one in branch.history()] == list(range(40, -1, -1))
@@ -90,7 +75,7 @@ def test_where_no_process_can_be_started_it_is_done_here(branch, top, monkeypatc
     store = branch.store
     store.tidied_by = tidier = Tidier(store.repository)
     for number in range(70):
-        branch.update_all([_update(f"round {number}")])
+        _write_context(branch, f"round {number}")
     assert not tidier()
     assert _packs(top) < 40
 
