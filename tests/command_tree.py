@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import click
 
 from baton_git.interfaces.cli import baton as root
@@ -9,6 +11,7 @@ from baton_git.interfaces.cli import baton as root
 Paths = dict[tuple[str, ...], click.Command]
 
 
+@cache
 def all_commands() -> Paths:
     """Every command and sub-command, groups too, by the words that call it."""
     found: Paths = {}

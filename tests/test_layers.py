@@ -8,7 +8,7 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import pytest
+from looped_cases import for_each
 
 import baton_git
 
@@ -137,12 +137,12 @@ def test_the_folders_of_the_package_are_those_of_the_list():
     assert len(FOLDERS) <= 10
 
 
-@pytest.mark.parametrize("path", [path for path in modules() if path != "__init__.py"])
+@for_each("path", [path for path in modules() if path != "__init__.py"])
 def test_imports_point_down(path):
     assert upward(path, modules()[path]) == []
 
 
-@pytest.mark.parametrize("path", [path for path in modules() if path.startswith(NOT_THE_COMMAND)])
+@for_each("path", [path for path in modules() if path.startswith(NOT_THE_COMMAND)])
 def test_the_faces_beside_the_command_do_not_stand_on_it(path):
     module = "baton_git." + path.removesuffix(".py").replace("/", ".")
     assert [name for name in imports(modules()[path], module) if name.startswith("baton_git.interfaces.cli")] == []
@@ -163,12 +163,12 @@ def find_bypasses(path: str, source: str) -> list[str]:
     return [".".join(names) for names in below if names[0] in systems - {own}]
 
 
-@pytest.mark.parametrize("path", [path for path in modules() if folder_of(path) in ("verbs", "systems")])
+@for_each("path", [path for path in modules() if folder_of(path) in ("verbs", "systems")])
 def test_verbs_and_systems_meet_in_the_registry_only(path):
     assert find_bypasses(path, modules()[path]) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "source"),
     [
         ("verbs/loops.py", "from baton_git.systems.paif import drift"),
@@ -192,14 +192,12 @@ def test_no_module_imports_itself_by_a_detour():
     assert detour(edges) == []
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in modules() if folder_of(path) not in ("interfaces", "__init__", "__main__")]
-)
+@for_each("path", [path for path in modules() if folder_of(path) not in ("interfaces", "__init__", "__main__")])
 def test_only_faces_print_and_ask_for_the_environment_the_home_and_the_time(path):
     assert worldly(modules()[path]) == set()
 
 
-@pytest.mark.parametrize("path", [path for path in modules() if path.startswith("interfaces/cli/")])
+@for_each("path", [path for path in modules() if path.startswith("interfaces/cli/")])
 def test_commands_print_only_what_was_made_safe_for_a_terminal(path):
     ways = PRINTS | {"click.style", "click.echo_via_pager", "sys.stdout.write", "sys.stderr.write"}
     assert path == "interfaces/cli/printing.py" or worldly(modules()[path], ways) <= METHODS
@@ -208,7 +206,7 @@ def test_commands_print_only_what_was_made_safe_for_a_terminal(path):
 # --- the checker
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "source"),
     [
         ("core/state.py", "from baton_git.namespace.branch import Branch"),
@@ -229,7 +227,7 @@ def test_the_checker_sees_an_import_that_points_up(path, source):
     assert upward(path, source)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("path", "source"),
     [
         ("namespace/branch.py", "from baton_git.git.store import Store\nfrom baton_git import core, __version__"),
@@ -243,7 +241,7 @@ def test_the_checker_lets_imports_pass_that_point_down(path, source):
     assert upward(path, source) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "source",
     [
         "print(1)", "input()", "import click\nclick.echo(1)", "from click import echo\necho(1)",
@@ -260,7 +258,7 @@ def test_the_checker_sees_the_world(source):
     assert worldly(source)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "source",
     ["import time\ntime.monotonic(); time.sleep(1)", "self.print(1)", "import os\nos.replace('a', 'b')", "now = 1",
      "from datetime import datetime\ndatetime.fromtimestamp(1)", "echo = 1"],

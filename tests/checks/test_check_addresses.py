@@ -3,6 +3,7 @@
 import ipaddress
 
 import pytest
+from looped_cases import for_each
 
 from baton_git.checks.addresses import AddressRefused, CheckDeadline, first_reached, refusal, resolve
 
@@ -48,31 +49,31 @@ ALWAYS = [
 ]
 
 
-@pytest.mark.parametrize("text", NEVER)
-@pytest.mark.parametrize("allow_private", [True, False])
+@for_each("text", NEVER)
+@for_each("allow_private", [True, False])
 def test_some_addresses_are_never_reached(text, allow_private):
     assert refusal(ipaddress.ip_address(text), allow_private=allow_private)
 
 
-@pytest.mark.parametrize("text", PRIVATE)
+@for_each("text", PRIVATE)
 def test_private_addresses_need_permission(text):
     address = ipaddress.ip_address(text)
     assert "private" in (refusal(address, allow_private=False) or "")
     assert refusal(address, allow_private=True) is None
 
 
-@pytest.mark.parametrize("text", ALWAYS)
+@for_each("text", ALWAYS)
 def test_loopback_and_the_internet_are_open(text):
     assert refusal(ipaddress.ip_address(text), allow_private=False) is None
 
 
-@pytest.mark.parametrize("host", ["2852039166", "0xa9fea9fe", "0xA9.254.0251.254", "169.254.43518"])
+@for_each("host", ["2852039166", "0xa9fea9fe", "0xA9.254.0251.254", "169.254.43518"])
 def test_odd_spellings_are_judged_by_the_address_they_mean(host):
     with pytest.raises(AddressRefused, match="metadata"):
         resolve(host, 80, CheckDeadline.after(2), allow_private=True)
 
 
-@pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "017700000001", "127.1"])
+@for_each("host", ["2130706433", "0x7f.1", "017700000001", "127.1"])
 def test_odd_spellings_of_loopback_are_loopback(host):
     assert resolve(host, 80, CheckDeadline.after(2), allow_private=False) == ["127.0.0.1"]
 
@@ -83,7 +84,7 @@ def test_names_of_metadata_services_are_not_even_looked_up(host):
         resolve(host, 80, CheckDeadline.after(2), allow_private=True)
 
 
-@pytest.mark.parametrize("host", ["nowhere.invalid", "a..b", "x" * 70, "-.invalid"])
+@for_each("host", ["nowhere.invalid", "a..b", "x" * 70, "-.invalid"])
 def test_an_unknown_name_is_said_to_be_unknown(host):
     with pytest.raises(AddressRefused, match="is not known"):
         resolve(host, 80, CheckDeadline.after(2), allow_private=False)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from looped_cases import for_each
 
 from baton_git.checks.http import check
 from baton_git.checks.outcome import Failed, Passed, Unknown
@@ -124,7 +125,7 @@ def test_loopback_is_reached_under_each_of_its_names(server, host):
     assert ask(f"http://{host}:{server.server_port}/") == Passed(http_status=200)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "url",
     [
         "http://169.254.169.254/latest/meta-data/",
@@ -142,9 +143,7 @@ def test_a_forbidden_address_is_unknown(url):
     assert isinstance(ask(url), Unknown)
 
 
-@pytest.mark.parametrize(
-    "url", [None, "", "x", "ftp://x/", "file:///etc/passwd", "http://", "http://[::1", "http://h:99999/"]
-)
+@for_each("url", [None, "", "x", "ftp://x/", "file:///etc/passwd", "http://", "http://[::1", "http://h:99999/"])
 def test_what_is_not_an_http_url_is_unknown(url):
     assert isinstance(ask(url), Unknown)
 
@@ -218,9 +217,7 @@ def test_a_refused_connection_fails():
         assert ask(f"http://127.0.0.1:{port}/") == Failed("the connection is refused")
 
 
-@pytest.mark.parametrize(
-    "reply", [b"", b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 abc\r\n\r\n", b"HTTP/1.1 200 OK\r\n" + b"x" * 70_000]
-)
+@for_each("reply", [b"", b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 abc\r\n\r\n", b"HTTP/1.1 200 OK\r\n" + b"x" * 70_000])
 def test_an_answer_that_is_not_http_is_unknown(reply):
     with socket.create_server(("127.0.0.1", 0)) as listening:
 

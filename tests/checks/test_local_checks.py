@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from looped_cases import for_each
 
 from baton_git.checks.all_checks import PROBES
 from baton_git.checks.outcome import Failed, Passed, Unknown
@@ -117,7 +118,7 @@ def test_no_process_name_is_unknown():
     assert isinstance(ask("process_running"), Unknown)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("argv", "names"),
     [
         (["/usr/sbin/nginx", "-g", "daemon off;"], {"nginx"}),
@@ -143,7 +144,7 @@ def test_an_open_port_passes_and_a_closed_one_fails():
     assert ask("port_open", host="127.0.0.1", port=port) == Failed(f"nothing listens on 127.0.0.1 port {port}")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("host", "port"),
     [
         ("127.0.0.1", None),

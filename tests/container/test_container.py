@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from looped_cases import for_each
 
 from baton_git.interfaces.cli import COMMANDS
 
@@ -105,9 +106,7 @@ def test_all_that_the_wheel_is_made_of_is_copied():
     assert "http" in project["project"]["optional-dependencies"]
 
 
-@pytest.mark.parametrize(
-    "path", [".git", ".git/config", ".venv/bin/python", "tests/conftest.py", ".env", "data/state.git"]
-)
+@for_each("path", [".git", ".git/config", ".venv/bin/python", "tests/conftest.py", ".env", "data/state.git"])
 def test_nothing_else_reaches_the_engine(path):
     assert is_ignored(path, rules())
 

@@ -9,6 +9,7 @@ from bad_records import HUGE, KEYS, VALUES, fields_of, files, places, text_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import AGENTS
+from looped_cases import for_each
 from memory_folder import MemoryFolder
 from strategies import item, laws, loop
 
@@ -81,9 +82,7 @@ def test_no_record_stops_a_document_a_brief_a_diff_or_a_merge(base: State, ours:
     assert said(one) == said(other)
 
 
-@pytest.mark.parametrize(
-    "text", [f"x = {HUGE}", f"x = [{{y = {HUGE}}}]", f"x = -{'9' * 4301}", f"x = 0b1{'0' * 15_000}"]
-)
+@for_each("text", [f"x = {HUGE}", f"x = [{{y = {HUGE}}}]", f"x = -{'9' * 4301}", f"x = 0b1{'0' * 15_000}"])
 def test_an_integer_that_nobody_could_write_is_not_read(text: str) -> None:
     with pytest.raises(InvalidDocument, match=r"4,?300"):
         toml.loads(text.encode())

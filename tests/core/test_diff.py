@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from looped_cases import for_each
 from memory_folder import MemoryFolder
 from strategies import ITEM, decision, item, laws, loop, pattern, states
 
@@ -157,7 +158,7 @@ def test_a_record_that_became_unreadable_is_a_change() -> None:
 # --- in words
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "after", "text"),
     [
         (loop(), loop(status="verified"), "OL-1 verified"),
@@ -215,7 +216,7 @@ def test_a_conflict_is_told_by_its_id() -> None:
     assert words(State(), State().put(conflict)) == "C-1 added"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "line"),
     [
         ("a\n b\tc", "a b c"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped_cases import for_each
 from strategies import json_values, laws
 
 from baton_git.core.codecs import json
@@ -39,7 +40,7 @@ def test_real_characters_stand_in_the_text_and_keys_keep_their_order() -> None:
     assert json.dumps({"b": "é🚀", "a": None}, indent=None) == '{"b": "é🚀", "a": null}'
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "message"),
     [
         ("NaN", "not JSON: NaN is not JSON"),
@@ -74,8 +75,8 @@ def test_all_faults_are_named_at_once() -> None:
     assert [fault.path for fault in caught.value.faults] == ["a", "b[0]"]
 
 
-@pytest.mark.parametrize("levels", [65, 1000, 100_000])
-@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+@for_each("levels", [65, 1000, 100_000])
+@for_each(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
 def test_more_than_64_levels_are_refused(levels: int, opening: str, closing: str) -> None:
     with pytest.raises(LimitExceeded) as caught:
         json.loads(opening * levels + "1" + closing * levels)

@@ -7,6 +7,7 @@ import hashlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped_cases import for_each
 from memory_folder import MemoryFolder
 from strategies import LOOP, ids, item, laws, loop
 
@@ -23,7 +24,7 @@ from baton_git.core.value_cache import ValueCache
 KINDS = st.sampled_from(tuple(kinds.KINDS))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "path"),
     [
         (Key("open_loop", "OL-1"), "open_loops/OL-1.toml"), (Key("follow_up", "a/b"), "follow_ups/a%2fb.toml"),
@@ -55,7 +56,7 @@ def test_every_key_has_a_place_and_every_place_its_key(kind: str, id_: str, arch
     assert all(part not in ("", ".", "..", ".git") for part in path.split("/"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         "README.md", "open_loops/README.md", "open_loops/A.toml", "open_loops/OL-1.TOML", "open_loops/x/OL-1.toml",
@@ -92,7 +93,7 @@ def test_a_record_is_read_when_somebody_asks_for_it_and_the_archive_is_not() -> 
     assert [path for path in folder.reads if path.endswith(".toml")] == ["open_loops/OL-1.toml"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "why"),
     [
         (b"", "id: is missing; action: is missing"), (b"\xff", "not UTF-8 text: invalid start byte at byte 0"),
@@ -153,7 +154,7 @@ def test_the_first_commit_holds_the_same_bytes_everywhere() -> None:
     assert digests == {"format.toml": "823dd1af8cd6f921", ".gitattributes": "9b5af5294983c708"}
 
 
-@pytest.mark.parametrize("text", [b"version = 2\n", b"version = '1'\n", b"# nothing\n", b"version = \n", b"\xff"])
+@for_each("text", [b"version = 2\n", b"version = '1'\n", b"# nothing\n", b"version = \n", b"\xff"])
 def test_a_tree_of_a_later_layout_or_with_a_broken_format_file_is_refused(text: bytes) -> None:
     with pytest.raises(Corrupt, match=r"format\.toml"):
         layout.state_of(MemoryFolder({"format.toml": text}))

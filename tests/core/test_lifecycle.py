@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped_cases import for_each
 from strategies import any_small_record, decision, item, laws, loop, pattern
 
 from baton_git.core import layout
@@ -52,7 +53,7 @@ ADA = Confirmed("Ada", "terminal", "PAT-1", "Read first")
 # --- open loops
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("created_at", "ttl_days", "last", "first"),
     [
         ("2026-11-01", 7, "2026-11-08T23:59:59+00:00", "2026-11-09T00:00:00+00:00"),
@@ -69,7 +70,7 @@ def test_a_loop_is_due_when_its_days_are_over(created_at: str, ttl_days: int, la
     assert is_due(one, datetime.fromisoformat(first))
 
 
-@pytest.mark.parametrize("created_at", ["", "yesterday", "2026-13-01", "9999-12-31"])
+@for_each("created_at", ["", "yesterday", "2026-13-01", "9999-12-31"])
 def test_a_loop_without_a_date_never_expires(created_at: str) -> None:
     assert deadline(loop(created_at=created_at)) is None
     assert not is_due(loop(created_at=created_at), NOW)
@@ -80,7 +81,7 @@ def test_a_life_longer_than_the_calendar_never_ends(ttl_days: int) -> None:
     assert deadline(loop(ttl_days=ttl_days)) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("status", "after"),
     [("open", "escalated"), ("verified", "verified"), ("failed", "failed"), ("escalated", "escalated")],
 )
@@ -89,8 +90,8 @@ def test_only_an_open_loop_is_escalated_when_it_expires(status: str, after: str)
     assert settled.get(OpenLoop, "OL-1").status == after
 
 
-@pytest.mark.parametrize("before", ["open", "verified", "failed", "escalated"])
-@pytest.mark.parametrize(("result", "after"), [("passed", "verified"), ("failed", "failed"), ("unknown", None)])
+@for_each("before", ["open", "verified", "failed", "escalated"])
+@for_each(("result", "after"), [("passed", "verified"), ("failed", "failed"), ("unknown", None)])
 def test_a_check_decides_the_status_and_an_unknown_result_changes_none(
     before: str, result: str, after: str | None
 ) -> None:
@@ -134,9 +135,7 @@ def test_the_machine_may_have_other_numbers() -> None:
     assert apply_deferral(one, NOW, policy).priority == "escalated"
 
 
-@pytest.mark.parametrize(
-    ("count", "priority"), [(2, "normal"), (3, "elevated"), (4, "elevated"), (5, "escalated"), (99, "escalated")]
-)
+@for_each(("count", "priority"), [(2, "normal"), (3, "elevated"), (4, "elevated"), (5, "escalated"), (99, "escalated")])
 def test_a_count_that_came_with_a_document_is_settled_too(count: int, priority: str) -> None:
     settled = settle_state(State().put(item(defer_count=count)), NOW, POLICY)
     assert settled.get(FollowUp, "FU-1").priority == priority
@@ -166,7 +165,7 @@ def test_unknown_fields_of_an_occurrence_survive_the_next_one() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("threshold", "count", "status"),
     [
         (3, 2, "observing"),
@@ -243,7 +242,7 @@ def test_a_candidate_without_a_rule_has_nothing_to_become(rule: str | None) -> N
     )
 
 
-@pytest.mark.parametrize("id_", ["PAT-1", "a/b", "..", "名"])
+@for_each("id_", ["PAT-1", "a/b", "..", "名"])
 def test_a_graduated_pattern_is_human_confirmed_and_names_the_file_of_its_rule(id_: str) -> None:
     one = pattern(id=id_, status="rule_candidate", proposed_rule="Read first", count=4)
     state = apply_graduation(State().put(one), one, ADA._replace(pattern=id_), NOW)
@@ -272,7 +271,7 @@ def test_time_and_counts_never_graduate_and_never_change_trust(records: list[Rec
 # --- decisions
 
 
-@pytest.mark.parametrize(("target", "by"), PAIRS)
+@for_each(("target", "by"), PAIRS)
 def test_every_pair_of_tiers_may_supersede_but_model_over_model(target: str, by: str) -> None:
     old, new = decision(source_tier=target), decision(id="DEC-2", source_tier=by)
     forbidden = (target, by) == ("llm_derived", "llm_derived")
@@ -359,7 +358,7 @@ def told(
     return kept, {one.field: (one.claimed, one.kept) for one in held}
 
 
-@pytest.mark.parametrize(("before", "after"), [*product((None, *TIERS), TIERS)])
+@for_each(("before", "after"), [*product((None, *TIERS), TIERS)])
 def test_tiers_never_go_down_and_are_not_raised_to_human_by_a_document(before: str | None, after: str) -> None:
     base = item(source_tier=before) if before else None
     kept, held = told(base, item(source_tier=after))
@@ -374,8 +373,8 @@ def test_a_tier_that_is_left_out_counts_as_its_default() -> None:
     assert told(decision(), decision(source_tier="llm_derived"))[0].source_tier == "human_confirmed"
 
 
-@pytest.mark.parametrize("base_status", [None, "observing", "rule_candidate", "dismissed"])
-@pytest.mark.parametrize("tier", TIERS)
+@for_each("base_status", [None, "observing", "rule_candidate", "dismissed"])
+@for_each("tier", TIERS)
 def test_a_document_cannot_graduate_a_pattern(base_status: str | None, tier: str) -> None:
     base = pattern(status=base_status) if base_status else None
     claim = pattern(status="graduated", source_tier=tier, graduated_to="rules/PAT-1.md")
@@ -408,7 +407,7 @@ def test_other_changes_of_a_pattern_are_the_documents_to_make(status: str) -> No
     assert told(None, claim) == (claim, {})
 
 
-@pytest.mark.parametrize(("before", "after"), [*product(DECISION_STATUSES, DECISION_STATUSES)])
+@for_each(("before", "after"), [*product(DECISION_STATUSES, DECISION_STATUSES)])
 def test_a_document_moves_decisions_forward_only(before: str, after: str) -> None:
     kept, held = told(decision(status=before), decision(status=after))
     back = DECISION_STATUSES.index(after) < DECISION_STATUSES.index(before)
@@ -416,8 +415,8 @@ def test_a_document_moves_decisions_forward_only(before: str, after: str) -> Non
     assert bool(held) == back
 
 
-@pytest.mark.parametrize(("target", "by"), PAIRS)
-@pytest.mark.parametrize("known", [True, False])
+@for_each(("target", "by"), PAIRS)
+@for_each("known", [True, False])
 def test_a_document_supersedes_by_the_same_table(target: str, by: str, known: bool) -> None:
     base = decision(source_tier=target) if known else None
     claim = decision(source_tier=target, status="superseded", superseded_by="DEC-2")

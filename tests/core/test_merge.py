@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped_cases import for_each
 from memory_folder import MemoryFolder
 from merge_histories import titles
 from strategies import any_small_record, decision, item, laws, loop, pattern
@@ -84,7 +85,7 @@ def test_counters_add_up(base: int, ours: int, theirs: int) -> None:
     assert result.records(Conflict) == []
 
 
-@pytest.mark.parametrize(("ours", "theirs", "count"), [(2, 3, 4), (2, 2, 3), (None, 3, 3), (2, None, 2), (5, 5, 9)])
+@for_each(("ours", "theirs", "count"), [(2, 3, 4), (2, 2, 3), (None, 3, 3), (2, None, 2), (5, 5, 9)])
 def test_a_count_that_was_left_out_counts_on_from_its_default(ours: int | None, theirs: int | None, count: int) -> None:
     mine, yours = ({} if number is None else {"count": number} for number in (ours, theirs))
     result = both(pattern(), pattern(proposed_rule="mine", **mine), pattern(graduated_to="yours", **yours))
@@ -479,11 +480,11 @@ def test_a_graduation_comes_whole_with_its_rule_and_beside_what_the_other_counte
     assert result.records(Conflict) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [{"proposed_rule": "other"}, {"status": "dismissed"}, {"source_tier": "raw_source"}, {"graduated_to": "x"}],
 )
-@pytest.mark.parametrize("prefer", [None, "ours", "theirs"])
+@for_each("prefer", [None, "ours", "theirs"])
 def test_a_graduation_that_the_other_side_contests_does_not_stand_nor_does_its_rule(
     change: dict[str, Any], prefer: Any
 ) -> None:

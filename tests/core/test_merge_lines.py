@@ -5,9 +5,9 @@ from __future__ import annotations
 from hashlib import sha256
 from random import Random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped_cases import for_each
 from strategies import laws
 
 from baton_git.core.merge import merge_lines
@@ -28,7 +28,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("case", "base", "ours", "theirs", "expected"), CASES)
+@for_each(("case", "base", "ours", "theirs", "expected"), CASES)
 def test_changes_are_combined_unless_they_touch(
     case: str, base: str, ours: str, theirs: str, expected: str | None
 ) -> None:

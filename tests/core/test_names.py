@@ -10,6 +10,7 @@ import pytest
 from dulwich.refs import Ref, check_ref_format
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from looped_cases import for_each
 from strategies import NASTY_IDS, laws, names
 
 from baton_git.core.errors import InvalidName
@@ -118,7 +119,7 @@ def test_a_component_that_reads_is_the_one_that_is_written(component: str) -> No
     assert encode(text) == component
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "component"),
     [
         ("project:x", "project%3ax"), ("a/b", "a%2fb"), ("a_b", "a_b"), ("A", "%41"), ("..", "%2e%2e"),
@@ -130,7 +131,7 @@ def test_what_a_namespace_looks_like_as_a_ref(text: str, component: str) -> None
     assert Namespace(text).component == component
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "component"),
     [("OL-001", "OL-001"), ("ol-001", "%6fl-001"), ("OL-A", "OL-%41"), ("OL", "%4f%4c"), ("ABCDEFGHI-1", None)],
 )
@@ -138,7 +139,7 @@ def test_the_capitals_of_a_minted_prefix_stay_in_the_file_name(text: str, compon
     assert RecordId(text).component == component or (component is None and RecordId(text).component.startswith("%41"))
 
 
-@pytest.mark.parametrize("text", ["", "\ud800", "a\udfff", "x" * (MAX_COMPONENT + 1), "名" * 23])
+@for_each("text", ["", "\ud800", "a\udfff", "x" * (MAX_COMPONENT + 1), "名" * 23])
 def test_a_name_that_cannot_be_a_file_name_cannot_be_built(text: str) -> None:
     for make in (Namespace, RecordId, SessionId):
         with pytest.raises(InvalidName):
@@ -157,43 +158,41 @@ def test_an_invalid_name_says_what_and_why_and_shows_no_raw_control_characters()
     assert caught.value.data["why"].startswith("holds half")
 
 
-@pytest.mark.parametrize(
-    "component", ["A", "%61", "%2E", "%", "%4", "%zz", "a/b", "..", "x.lock", "con", "%c3", "é", ""]
-)
+@for_each("component", ["A", "%61", "%2E", "%", "%4", "%zz", "a/b", "..", "x.lock", "con", "%c3", "é", ""])
 def test_what_encode_never_makes_is_no_component(component: str) -> None:
     with pytest.raises(InvalidName):
         decode(component)
 
 
-@pytest.mark.parametrize("component", ["ol-1", "%4f%4c-1", "OL", "OL-A", "OL-1.lock", "%c3", ""])
+@for_each("component", ["ol-1", "%4f%4c-1", "OL", "OL-A", "OL-1.lock", "%c3", ""])
 def test_what_no_id_is_written_as_is_no_component(component: str) -> None:
     with pytest.raises(InvalidName):
         RecordId.from_component(component)
 
 
-@pytest.mark.parametrize("text", ["2026-06-17-003", "a b", "会话", "x" * 128, "..", "/"])
+@for_each("text", ["2026-06-17-003", "a b", "会话", "x" * 128, "..", "/"])
 def test_a_session_is_one_printable_line(text: str) -> None:
     assert str(SessionId(text)) == text
 
 
-@pytest.mark.parametrize("text", [" ", "\t", "a\nb", "a\x00", "\x1b[31m", "\u2028", "x" * 129])
+@for_each("text", [" ", "\t", "a\nb", "a\x00", "\x1b[31m", "\u2028", "x" * 129])
 def test_a_session_of_other_things_is_refused(text: str) -> None:
     with pytest.raises(InvalidName):
         SessionId(text)
 
 
-@pytest.mark.parametrize("text", ["claude-code", "codex@laptop", "a.b:c+d_e", "9", "x" * 128])
+@for_each("text", ["claude-code", "codex@laptop", "a.b:c+d_e", "9", "x" * 128])
 def test_an_agent_is_a_word(text: str) -> None:
     assert str(AgentId(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", "-a", ".a", "a b", "a/b", "é", "a\n", "x" * 129])
+@for_each("text", ["", "-a", ".a", "a b", "a/b", "é", "a\n", "x" * 129])
 def test_an_agent_of_other_things_is_refused(text: str) -> None:
     with pytest.raises(InvalidName):
         AgentId(text)
 
 
-@pytest.mark.parametrize(("text", "good"), [("0" * 40, True), ("a" * 64, True), ("A" * 40, False), ("0" * 41, False)])
+@for_each(("text", "good"), [("0" * 40, True), ("a" * 64, True), ("A" * 40, False), ("0" * 41, False)])
 def test_an_object_id_is_40_or_64_small_hex_digits(text: str, good: bool) -> None:
     if good:
         assert parse_oid(text) == text

@@ -7,9 +7,9 @@ import logging
 import re
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped_cases import for_each
 from planting import PLANTED, UNSAFE
 from strategies import laws
 
@@ -58,7 +58,7 @@ def test_a_handover_that_is_shown_reads_back_the_same(state: dict[str, str]) -> 
     assert kairos.loads(shown.encode()) == kairos.loads(kairos.dumps(data))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "shown"),
     [
         ("a\tb\nc", "a\tb\nc"), ("\x1b[31m", "\\x1b[31m"), ("\x9b", "\\x9b"), ("\u202e\u2028", "\\u202e\\u2028"),

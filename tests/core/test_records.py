@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from looped_cases import for_each
 from pydantic import ValidationError
 from strategies import (
     DECISION,
@@ -63,7 +64,7 @@ def test_a_decision_gives_back_what_it_was_made_of(table: dict[str, Any]) -> Non
     assert alike(parse(ActiveDecision, table).as_data(), table)
 
 
-@pytest.mark.parametrize("key", sorted({*NASTY_KEYS} - {"id"}))
+@for_each("key", sorted({*NASTY_KEYS} - {"id"}))
 def test_an_unknown_field_may_have_any_name(key: str) -> None:
     for model, table in ((OpenLoop, LOOP), (Pattern, PATTERN)):
         record = parse(model, {**table, key: {"any": [None]}})
@@ -87,7 +88,7 @@ def test_lists_come_back_as_lists_so_that_stored_and_fresh_records_compare_equal
     assert closed.as_data()["record"] == table
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [(1, True), (0, False), (1, 1.0), ({"a": [1]}, {"a": [True]}), ([1], [1, 1]), ({"a": 1}, {}), ("1", 1)],
 )
@@ -119,14 +120,14 @@ def test_replace_checks_gives_the_same_object_for_no_change_and_sets_a_default_t
         one.replace(ttl_days=-1)
 
 
-@pytest.mark.parametrize("section", DOCUMENT_LISTS)
+@for_each("section", DOCUMENT_LISTS)
 def test_each_required_field_is_missed_by_name(section: str) -> None:
     required = {name for name, field in DOCUMENT_LISTS[section].model_fields.items() if field.is_required()}
     assert {path for path, _ in faults(DOCUMENT_LISTS[section], {})} == required
     assert {message for _, message in faults(DOCUMENT_LISTS[section], {})} == {"is missing"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("model", "data", "path", "message"),
     [
         (OpenLoop, {**LOOP, "status": "done"}, "status", "input should be 'open', 'verified', 'failed' or"),

@@ -7,6 +7,7 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped_cases import for_each
 from planted import HEX, PROSE, SECRETS, some
 from secret_corpus import secrets
 
@@ -20,7 +21,7 @@ def dumped(value):
     return json.dumps(value, ensure_ascii=False)
 
 
-@pytest.mark.parametrize("kind", SECRETS)
+@for_each("kind", SECRETS)
 def test_a_secret_in_prose_goes_and_the_prose_stays(kind):
     @settings(max_examples=4, deadline=None)
     @given(SECRETS[kind], PROSE, PROSE)
@@ -124,7 +125,7 @@ OL-7k3f9q verified; FU-003 deferred, now elevated
 """
 
 
-@pytest.mark.parametrize("text", ORDINARY.strip().splitlines())
+@for_each("text", ORDINARY.strip().splitlines())
 def test_ordinary_text_stays(text):
     assert redact_text(text) == (text, ())
     document = {"context": text, "items": [text]}
@@ -135,7 +136,7 @@ def test_the_ordinary_texts_together_stay_too():
     assert redact_text(ORDINARY) == (ORDINARY, ())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "clean"),
     [
         ("password=hunter2, then go", "password=[redacted: keyword secret], then go"),

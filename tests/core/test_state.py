@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from looped_cases import for_each
 from memory_folder import MemoryFolder
 from strategies import LOOP, decision, item, loop, pattern
 
@@ -49,7 +50,7 @@ def test_putting_what_stands_there_gives_the_same_state() -> None:
     assert state.remove(Key("open_loop", "nobody")) is state
 
 
-@pytest.mark.parametrize(("before", "after"), [(1, True), (1, 1.0), (0, False), ([1], [True])])
+@for_each(("before", "after"), [(1, True), (1, 1.0), (0, False), ([1], [True])])
 def test_a_change_that_python_does_not_see_is_a_change_all_the_same(before: object, after: object) -> None:
     state = stored(State().put(loop(x=before))).put(loop(x=after))
     assert repr(state.get(OpenLoop, "OL-1").as_data()["x"]) == repr(after)

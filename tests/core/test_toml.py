@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped_cases import for_each
 from strategies import json_tables, laws
 
 from baton_git.core.codecs import json, toml
@@ -77,7 +78,7 @@ def test_any_bytes_are_either_a_table_or_refused(text: bytes) -> None:
     assert alike(toml.loads(toml.dumps(table)), table)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "text"),
     [
         ({"a": None}, '[a]\n"$null" = true\n'),
@@ -96,7 +97,7 @@ def test_what_toml_cannot_hold_is_written_so(data: dict[str, Any], text: str) ->
     assert alike(toml.loads(text.encode()), data)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "value"),
     [
         ('{"$null" = true}', None), ('{"$int" = "7"}', 7), ('{"$int" = "-0"}', 0), ("2026-11-21", "2026-11-21"),
@@ -109,7 +110,7 @@ def test_what_a_person_may_write_is_read_so(text: str, value: Any) -> None:
     assert alike(toml.loads(f"a = {text}\n".encode()), {"a": value})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "message"),
     [
         ('a = {"$float" = 1}', "a: '$float' means nothing here; a key of that name is written $$float"),
@@ -151,7 +152,7 @@ def test_128_levels_are_read() -> None:
         toml.loads(toml.dumps({"a": [deep]}))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("first", "part", "last"), [("a", ".a", " = 1"), ("a", ".a", ""), ("[a", ".a", "]"), ("x = {a", ' . "b"', " = 1}")]
 )
 def test_a_key_of_many_parts_is_refused_before_it_is_read(first: str, part: str, last: str) -> None:

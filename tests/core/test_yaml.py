@@ -6,6 +6,7 @@ import pytest
 import yaml as pyyaml
 from hypothesis import given
 from hypothesis import strategies as st
+from looped_cases import for_each
 from strategies import laws
 
 from baton_git.core.codecs import yaml
@@ -13,7 +14,7 @@ from baton_git.core.errors import BatonError, InvalidDocument, LimitExceeded
 from baton_git.core.records.base import alike
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "data"),
     [
         ("a: 1\nb: [x, 2.5, null, true]\nc:\n  d: |\n    two\n    lines\n",
@@ -28,7 +29,7 @@ def test_what_yaml_says(text, data):
     assert yaml.loads(text) == data
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "why"),
     [
         ("a: [", "not YAML: "),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from looped_cases import for_each
 from json_schema import faults as schema_faults
 from regenerate import FORMATS
 
@@ -45,7 +46,7 @@ def test_there_are_golden_files() -> None:
     assert len(files("invalid")) >= 35
 
 
-@pytest.mark.parametrize("path", files("valid"))
+@for_each("path", files("valid"))
 def test_a_valid_snapshot_is_taken_and_given_back_as_it_was(path: Path) -> None:
     data = json.loads(path.read_bytes())
     assert alike(parse_snapshot(data).as_data(), data)
@@ -53,7 +54,7 @@ def test_a_valid_snapshot_is_taken_and_given_back_as_it_was(path: Path) -> None:
     assert validate_text(str(path), path.read_bytes(), KIND).faults == ()
 
 
-@pytest.mark.parametrize("path", files("valid"))
+@for_each("path", files("valid"))
 def test_a_valid_snapshot_comes_back_equal_from_its_stored_file(path: Path) -> None:
     data = json.loads(path.read_bytes())
     id_ = f"{data['adapterId']}/{data['session']['id']}"
@@ -66,7 +67,7 @@ def test_a_valid_snapshot_comes_back_equal_from_its_stored_file(path: Path) -> N
     assert alike(again.as_data()["snapshot"], data)
 
 
-@pytest.mark.parametrize("path", files("invalid"))
+@for_each("path", files("invalid"))
 def test_an_invalid_snapshot_has_exactly_the_expected_faults(path: Path) -> None:
     wanted = plain.loads(path.with_suffix(".error.json").read_bytes())
     with pytest.raises(InvalidDocument) as caught:
@@ -79,7 +80,7 @@ def test_an_invalid_snapshot_has_exactly_the_expected_faults(path: Path) -> None
     assert validate_text(str(path), path.read_bytes(), KIND).faults == found
 
 
-@pytest.mark.parametrize("path", files("invalid"))
+@for_each("path", files("invalid"))
 def test_the_schema_refuses_what_it_can_express(path: Path) -> None:
     try:
         data = json.loads(path.read_bytes())

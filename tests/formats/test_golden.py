@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from looped_cases import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from json_schema import faults as schema_faults
@@ -86,7 +87,7 @@ def assert_faults(found: list[Fault], wanted: list[dict[str, str]]) -> None:
         assert any(fault.path == one["path"] and fault.message.startswith(one["message"]) for fault in found), found
 
 
-@pytest.mark.parametrize("kind", RECORDS)
+@for_each("kind", RECORDS)
 def test_there_are_golden_files_of_every_kind(kind: str) -> None:
     least_valid, least_invalid = LEAST.get(kind, (2, 2))
     if kind not in STORED:
@@ -98,7 +99,7 @@ def test_there_are_golden_files_of_every_kind(kind: str) -> None:
     assert (FORMATS / kind / "README.md").stat().st_size > 200
 
 
-@pytest.mark.parametrize("kind", STORED)
+@for_each("kind", STORED)
 def test_every_expectation_has_its_file(kind: str) -> None:
     for path in (FORMATS / kind).rglob("*.json"):
         if path.name != "schema.json" and path.parent.name != "merge":
@@ -106,7 +107,7 @@ def test_every_expectation_has_its_file(kind: str) -> None:
             assert any((path.parent / f"{stem}{suffix}").exists() for suffix in SUFFIXES), path
 
 
-@pytest.mark.parametrize(("kind", "path"), cases("valid"))
+@for_each(("kind", "path"), cases("valid"))
 def test_a_valid_file_means_what_stands_beside_it(kind: str, path: Path) -> None:
     key = key_of(kind, "valid", path)
     record = layout.decode(key, layout.path_of(key), path.read_bytes())
@@ -114,7 +115,7 @@ def test_a_valid_file_means_what_stands_beside_it(kind: str, path: Path) -> None
     assert alike(record.as_data(), expected(path, ".json"))
 
 
-@pytest.mark.parametrize(("kind", "path"), cases("valid"))
+@for_each(("kind", "path"), cases("valid"))
 def test_a_valid_file_that_is_written_again_still_means_the_same(kind: str, path: Path) -> None:
     key = key_of(kind, "valid", path)
     record = layout.decode(key, "", path.read_bytes())
@@ -127,18 +128,18 @@ def test_a_valid_file_that_is_written_again_still_means_the_same(kind: str, path
     assert alike(again.as_data(), expected(path, ".json"))
 
 
-@pytest.mark.parametrize(("kind", "path"), cases("valid"))
+@for_each(("kind", "path"), cases("valid"))
 def test_what_a_valid_file_means_fits_its_schema(kind: str, path: Path) -> None:
     assert not list(schema_faults(expected(path, ".json"), make_schema(kind), make_schema(kind)))
 
 
-@pytest.mark.parametrize(("kind", "path"), cases("invalid"))
+@for_each(("kind", "path"), cases("invalid"))
 def test_an_invalid_file_has_exactly_the_expected_faults(kind: str, path: Path) -> None:
     found = found_faults(key_of(kind, "invalid", path), path.read_bytes())
     assert_faults(found, expected(path, ".error.json")["faults"])
 
 
-@pytest.mark.parametrize(("kind", "path"), cases("invalid"))
+@for_each(("kind", "path"), cases("invalid"))
 def test_an_invalid_file_is_reported_with_its_path_and_never_taken_for_absent(kind: str, path: Path) -> None:
     key = key_of(kind, "invalid", path)
     entry = layout.decode(key, layout.path_of(key), path.read_bytes())
@@ -148,7 +149,7 @@ def test_an_invalid_file_is_reported_with_its_path_and_never_taken_for_absent(ki
         assert fault["message"] in entry.why
 
 
-@pytest.mark.parametrize(("kind", "path"), cases("invalid"))
+@for_each(("kind", "path"), cases("invalid"))
 def test_the_schema_refuses_what_it_can_express(kind: str, path: Path) -> None:
     key = key_of(kind, "invalid", path)
     row = kinds.ALL_KINDS[key.kind]
@@ -164,7 +165,7 @@ def test_the_schema_refuses_what_it_can_express(kind: str, path: Path) -> None:
     assert bool(wrong) != beyond
 
 
-@pytest.mark.parametrize("kind", STORED)
+@for_each("kind", STORED)
 def test_each_field_is_shown_by_a_valid_file_and_each_choice_as_well(kind: str) -> None:
     shown = [expected(path, ".json") for path in stored(kind, "valid")]
     for name, field in make_schema(kind)["properties"].items():
@@ -192,7 +193,7 @@ def document_cases() -> list[Any]:
     return [pytest.param(path, id=path.name) for path in folders]
 
 
-@pytest.mark.parametrize("folder", document_cases())
+@for_each("folder", document_cases())
 def test_a_document_written_to_a_new_namespace_makes_these_files(folder: Path) -> None:
     state = apply_document(State(), parse_document(read(folder / "document.json")), at="2026-06-17T12:00:00Z")
     made = layout.encode(state.edits)
@@ -203,7 +204,7 @@ def test_a_document_written_to_a_new_namespace_makes_these_files(folder: Path) -
         assert path.read_bytes() == made[name], name
 
 
-@pytest.mark.parametrize("folder", document_cases())
+@for_each("folder", document_cases())
 def test_the_files_of_a_document_give_it_back(folder: Path) -> None:
     state = State()
     for path in (folder / "files").rglob("*.toml"):
@@ -215,12 +216,12 @@ def test_the_files_of_a_document_give_it_back(folder: Path) -> None:
     assert alike(to_document(state), read(folder / "document.json"))
 
 
-@pytest.mark.parametrize("folder", document_cases())
+@for_each("folder", document_cases())
 def test_a_valid_document_fits_its_schema(folder: Path) -> None:
     assert not list(schema_faults(read(folder / "document.json"), make_schema("baton"), make_schema("baton")))
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in documents("baton")])
+@for_each("path", [pytest.param(path, id=path.stem) for path in documents("baton")])
 def test_an_invalid_document_is_refused_with_the_expected_faults(path: Path) -> None:
     wanted = expected(path, ".error.json")
     with pytest.raises(BatonError) as caught:
@@ -232,7 +233,7 @@ def test_an_invalid_document_is_refused_with_the_expected_faults(path: Path) -> 
         assert str(caught.value).startswith(wanted["faults"][0]["message"])
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in documents("baton")])
+@for_each("path", [pytest.param(path, id=path.stem) for path in documents("baton")])
 def test_the_schema_of_a_document_refuses_what_it_can_express(path: Path) -> None:
     try:
         data = read(path)
@@ -252,7 +253,7 @@ def golden_names(file: str, group: str) -> list[Any]:
     return [pytest.param(one, id=f"{group}-{number}") for number, one in enumerate(found)]
 
 
-@pytest.mark.parametrize("case", golden_names("valid.json", "namespaces"))
+@for_each("case", golden_names("valid.json", "namespaces"))
 def test_a_namespace_has_this_ref_component(case: dict[str, str]) -> None:
     namespace = Namespace(case["text"])
     assert namespace.component == case["component"]
@@ -260,7 +261,7 @@ def test_a_namespace_has_this_ref_component(case: dict[str, str]) -> None:
     assert Namespace.from_component(case["component"]) == namespace
 
 
-@pytest.mark.parametrize("case", golden_names("valid.json", "ids"))
+@for_each("case", golden_names("valid.json", "ids"))
 def test_an_id_has_this_file_name(case: dict[str, str]) -> None:
     assert kinds.KINDS["open_loop"].path(case["text"]) == case["file"] == f"{case['component']}.toml"
     assert kinds.KINDS["open_loop"].id_of(case["file"]) == case["text"]
@@ -274,20 +275,20 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("group", "case"), REFUSED)
+@for_each(("group", "case"), REFUSED)
 def test_a_name_that_cannot_be_one_is_refused_with_its_reason(group: str, case: dict[str, str]) -> None:
     with pytest.raises(InvalidName) as caught:
         MAKERS[group](case["text"])
     assert str(caught.value.data["why"]).startswith(case["why"])
 
 
-@pytest.mark.parametrize("component", golden_names("invalid.json", "namespace_components"))
+@for_each("component", golden_names("invalid.json", "namespace_components"))
 def test_a_component_that_no_namespace_has_is_refused(component: str) -> None:
     with pytest.raises(InvalidName):
         names.decode(component)
 
 
-@pytest.mark.parametrize("component", golden_names("invalid.json", "id_components"))
+@for_each("component", golden_names("invalid.json", "id_components"))
 def test_a_component_that_no_id_has_is_refused(component: str) -> None:
     with pytest.raises(InvalidName):
         RecordId.from_component(component)

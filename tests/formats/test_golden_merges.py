@@ -7,6 +7,7 @@ from base64 import b64decode, b64encode
 from typing import Any
 
 import pytest
+from looped_cases import for_each
 from json_schema import faults
 from memory_folder import MemoryFolder
 from regenerate import FORMATS
@@ -40,8 +41,8 @@ def test_there_are_golden_merges_of_whole_trees_with_every_action() -> None:
     assert actions == {"take", "merge", "rekey", "keep"}
 
 
-@pytest.mark.parametrize(("kind", "case"), CASES)
-@pytest.mark.parametrize("sides", [("ours", "theirs"), ("theirs", "ours")])
+@for_each(("kind", "case"), CASES)
+@for_each("sides", [("ours", "theirs"), ("theirs", "ours")])
 def test_fields_merge_as_the_golden_file_says(kind: str, case: dict[str, Any], sides: tuple[str, str]) -> None:
     result, contested = merge_fields(ROWS[kind].model, case["base"], *(case[side] for side in sides))
     assert alike(result, case["result"])
@@ -58,8 +59,8 @@ def value_at(data: dict[str, Any], field: str) -> tuple[Any, ...]:
     return value_at(data[name], rest) if rest and field not in data else (data.get(field, data[name]),)
 
 
-@pytest.mark.parametrize(("kind", "case"), CASES)
-@pytest.mark.parametrize("sides", [("ours", "theirs"), ("theirs", "ours")])
+@for_each(("kind", "case"), CASES)
+@for_each("sides", [("ours", "theirs"), ("theirs", "ours")])
 def test_states_merge_as_the_golden_file_says(kind: str, case: dict[str, Any], sides: tuple[str, str]) -> None:
     key = Key(kind, case["ours"].get("id", ""))
     cases = [case[side] for side in ("base", *sides)]
@@ -105,7 +106,7 @@ def as_data(decisions: list[Decision]) -> list[dict[str, Any]]:
     return [one.as_data() for one in decisions]
 
 
-@pytest.mark.parametrize("case", MERGES)
+@for_each("case", MERGES)
 def test_trees_merge_as_the_golden_file_says(case: dict[str, Any]) -> None:
     base, ours, theirs = (state_of(case[side]) for side in SIDES)
     decisions = decide(base, ours, theirs, prefer=case.get("prefer"))
@@ -113,7 +114,7 @@ def test_trees_merge_as_the_golden_file_says(case: dict[str, Any]) -> None:
     assert tree_of(apply(ours, decisions)) == case["result"]
 
 
-@pytest.mark.parametrize("case", MERGES)
+@for_each("case", MERGES)
 def test_the_mirrored_merge_gives_the_same_tree(case: dict[str, Any]) -> None:
     base, ours, theirs = (state_of(case[side]) for side in SIDES)
     prefer = {"ours": "theirs", "theirs": "ours"}.get(case.get("prefer", ""))
@@ -121,7 +122,7 @@ def test_the_mirrored_merge_gives_the_same_tree(case: dict[str, Any]) -> None:
         assert tree_of(apply(theirs, decide(base, theirs, ours))) == case["result"]
 
 
-@pytest.mark.parametrize("case", MERGES)
+@for_each("case", MERGES)
 def test_the_decisions_fit_their_schema(case: dict[str, Any]) -> None:
     assert not list(faults(case["decisions"], make_schema(DECISIONS), make_schema(DECISIONS)))
     base, ours, theirs = (state_of(case[side]) for side in SIDES)
@@ -129,7 +130,7 @@ def test_the_decisions_fit_their_schema(case: dict[str, Any]) -> None:
     assert not list(faults(mirrored, make_schema(DECISIONS), make_schema(DECISIONS)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrong",
     [{}, [{}], [{"kind": "x", "id": "", "action": "take"}], [{"kind": "rule", "id": "P", "action": "drop"}],
      [{"kind": "rule", "id": "P", "action": "take", "more": 1}],
@@ -140,6 +141,6 @@ def test_the_schema_of_decisions_refuses_what_is_none(wrong: Any) -> None:
     assert list(faults(wrong, make_schema(DECISIONS), make_schema(DECISIONS)))
 
 
-@pytest.mark.parametrize("case", MERGES)
+@for_each("case", MERGES)
 def test_every_file_of_the_trees_is_in_the_place_of_a_record(case: dict[str, Any]) -> None:
     assert all(layout.key_at(path) for side in (*SIDES, "result") for path in case[side])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from looped_cases import for_each
 from json_schema import KNOWN, faults
 from regenerate import FORMATS, page, schema_text
 
@@ -35,20 +36,20 @@ def test_the_kinds_are_those_of_the_layout_and_what_stands_around_them() -> None
     assert set(SCHEMAS) - set(RECORDS) == {DECISIONS}
 
 
-@pytest.mark.parametrize("kind", SCHEMAS)
+@for_each("kind", SCHEMAS)
 def test_the_schema_in_formats_is_the_one_of_the_models(kind: str) -> None:
     stored = (FORMATS / kind / "schema.json").read_text(encoding="utf-8")
     assert stored == schema_text(kind), "run: python tests/formats/regenerate.py"
 
 
-@pytest.mark.parametrize("kind", RECORDS)
+@for_each("kind", RECORDS)
 def test_the_page_in_formats_has_the_fields_of_the_models(kind: str) -> None:
     text = (FORMATS / kind / "README.md").read_text(encoding="utf-8")
     assert text == page(kind, text), "run: python tests/formats/regenerate.py"
     assert all(f"| `{name}` |" in text for name in make_schema(kind)["properties"])
 
 
-@pytest.mark.parametrize("kind", RECORDS)
+@for_each("kind", RECORDS)
 def test_a_schema_says_what_it_is(kind: str) -> None:
     found = make_schema(kind)
     assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -58,7 +59,7 @@ def test_a_schema_says_what_it_is(kind: str) -> None:
     assert found["type"] == "object"
 
 
-@pytest.mark.parametrize("kind", RECORDS)
+@for_each("kind", RECORDS)
 def test_every_property_is_described_and_every_table_takes_unknown_fields(kind: str) -> None:
     undescribed = [name for name, field in fields(kind) if not field.get("description")]
     closed = [table for table in tables(make_schema(kind)) if table["additionalProperties"] is not True]
@@ -66,7 +67,7 @@ def test_every_property_is_described_and_every_table_takes_unknown_fields(kind: 
     assert (undescribed, closed) == ([], [])
 
 
-@pytest.mark.parametrize("kind", SCHEMAS)
+@for_each("kind", SCHEMAS)
 def test_schemas_use_only_words_that_the_checker_of_these_tests_knows(kind: str) -> None:
     def words(data: Any) -> Iterator[str]:
         if not isinstance(data, dict):
@@ -81,7 +82,7 @@ def test_schemas_use_only_words_that_the_checker_of_these_tests_knows(kind: str)
     assert set(words(make_schema(kind))) <= KNOWN
 
 
-@pytest.mark.parametrize("kind", [*kinds.KINDS, *kinds.SINGLETONS])
+@for_each("kind", [*kinds.KINDS, *kinds.SINGLETONS])
 def test_each_declared_merge_rule_stands_in_the_schema_and_no_other(kind: str) -> None:
     model = kinds.ALL_KINDS[kind].model
     properties = make_schema(kind)["properties"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from looped_cases import for_each
 
 from baton_git.core.lifecycle import Policy
 from baton_git.interfaces.cli import baton
@@ -149,7 +150,7 @@ def test_the_page_about_settings_names_every_setting_and_variable() -> None:
     assert variables - set(re.findall(r"`(BATON_\w+)`", page)) == set()
 
 
-@pytest.mark.parametrize("name", LIMITS)
+@for_each("name", LIMITS)
 def test_the_first_pages_and_their_pictures_are_small(name: str) -> None:
     assert len((ROOT / name).read_bytes()) <= LIMITS[name]
 
@@ -185,7 +186,7 @@ def test_commands_are_found_in_a_line() -> None:
     assert list(find_commands(text)) == [["serve"], ["read"], ["write", "-f", "-"], ["gc"]]
 
 
-@pytest.mark.parametrize("line", ["nothing", "loop nothing", "boot --nothing", "loop add", "boot --budget x"])
+@for_each("line", ["nothing", "loop nothing", "boot --nothing", "loop add", "boot --budget x"])
 def test_a_command_that_does_not_exist_is_noticed(line: str) -> None:
     with pytest.raises(click.UsageError):
         parse_command(line.split())

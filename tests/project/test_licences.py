@@ -15,6 +15,7 @@ from licences import (
     find_licences,
     is_granted,
 )
+from looped_cases import for_each
 
 
 @pytest.mark.parametrize("extra", SHIPPED)
@@ -46,7 +47,7 @@ def find_installed_licences(extra: str) -> dict[str, str]:
         return {}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("licence", "granted"),
     [
         ("MIT", True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from looped_cases import for_each
 
 from baton_git.agents.extraction.commits import find_git_work, find_made_commits, is_elsewhere
 from baton_git.agents.extraction.shell import parse_script
@@ -28,7 +28,7 @@ EOF
 )" && git push"""
 
 
-@pytest.mark.parametrize(
+@for_each(
     "command",
     [
         "git commit -m 'Fix it'",
@@ -52,7 +52,7 @@ def test_a_commit_in_this_repository_is_found(command):
     assert made(command) == [("1234abc", "Fix it")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "command",
     [
         'echo "git commit -m fake"',
@@ -76,7 +76,7 @@ def test_a_mention_and_a_commit_elsewhere_are_not(command):
     assert made(command) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("command", "output", "found"),
     [
         ("git commit -q -m Quiet && git rev-parse --short HEAD", "567890d", [("567890d", "Quiet")]),

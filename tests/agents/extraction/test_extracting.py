@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from looped_cases import for_each
 from transcript_sessions import COMMIT, GOAL, GREET, HERE, ITEMS, README, SESSIONS, Claude, damaged, lines
 
 from baton_git.agents.events import EndReached, ModelReply, Position, Restart, ResumePoint, ToolCall
@@ -387,7 +388,7 @@ def test_the_newest_commits_are_kept(read):
     assert commits(read(SESSIONS["claude-2.0"][1], options=options)) == [("567890d", "Add notes")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("block", "message"),
     [
         ([], "autonomous_handoff: must be a table"),

@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped_cases import for_each
 
 from baton_git.agents.hook_events.payloads import COMPACT, END, MOMENTS, PROMPT, START, STOP, Payload, parse
 from baton_git.agents.hook_events.replies import MAX_BYTES, fits, nothing, reply
@@ -18,7 +19,7 @@ def told(event: str, **more: object) -> str:
     return json.dumps({**COMMON, "hook_event_name": event, **more})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("event", "more", "moment", "detail"),
     [
         ("SessionStart", {"source": "compact"}, START, "compact"),
@@ -37,9 +38,7 @@ def test_the_events_of_all_agents_are_five_moments(event, more, moment, detail):
     assert (payload.moment, payload.detail, payload.session, payload.cwd) == (moment, detail, "s1", "/repo")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "nothing", "[]", "7", "null", '{"hook_event_name": "Stop"}', '{"session_id": "s"}', "[" * 5000]
-)
+@for_each("text", ["", "nothing", "[]", "7", "null", '{"hook_event_name": "Stop"}', '{"session_id": "s"}', "[" * 5000])
 def test_what_is_no_event_is_none(text):
     assert parse(text, "claude", {}) is None
 
@@ -48,7 +47,7 @@ def test_an_event_that_nobody_listens_to_is_none():
     assert parse(told("PreToolUse"), "claude", {}) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("more", "environment", "agent"),
     [
         ({"timestamp": "2026-01-01T00:00:00Z"}, {}, "gemini"),
@@ -82,13 +81,13 @@ def said(agent: str, event: str, context: str = "", block: str | None = None) ->
     return reply(Payload(agent, event, MOMENTS[event], "s"), context, block)
 
 
-@pytest.mark.parametrize("agent", ["claude", "codex"])
-@pytest.mark.parametrize("event", ["PreCompact", "Stop", "SessionEnd"])
+@for_each("agent", ["claude", "codex"])
+@for_each("event", ["PreCompact", "Stop", "SessionEnd"])
 def test_events_that_save_print_nothing(agent, event):
     assert said(agent, event, context="never") == ""
 
 
-@pytest.mark.parametrize("event", ["PreCompress", "AfterAgent", "SessionEnd", "SessionStart", "BeforeAgent"])
+@for_each("event", ["PreCompress", "AfterAgent", "SessionEnd", "SessionStart", "BeforeAgent"])
 def test_gemini_is_always_given_an_object(event):
     assert said("gemini", event) == "{}"
     assert nothing("gemini") == "{}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from looped_cases import for_each
 
 from baton_git.agents.hook_events.hook_session import HookSession
 from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload
@@ -160,13 +160,13 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PLANS)
+@for_each("name", PLANS)
 def test_an_event_has_its_plan(name):
     happened, known, circumstances, plan = PLANS[name]
     assert plan_event(happened, known, Circumstances(PID, **circumstances)) == plan
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("happened", "known", "needed"),
     [
         (event(START, "resume"), OWED, True),
@@ -185,7 +185,7 @@ def test_the_transcript_is_read_only_for_a_plan_that_depends_on_it(happened, kno
     assert (plans[0] != plans[1]) is needed
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("happened", "count", "changes"),
     [
         (event(STOP), 1, {"compactions": 1}),
@@ -199,7 +199,7 @@ def test_a_compaction_in_the_transcript_owes_context_where_no_start_follows_it(h
     assert note_compactions(happened, known, count) == known._replace(**changes)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("blocks", "is_blocked", "counted", "is_kept"),
     [(0, True, 1, True), (3, False, 0, False), (MAX_BLOCKS - 1, True, MAX_BLOCKS, True), (MAX_BLOCKS, True, 0, False)],
 )
@@ -208,7 +208,7 @@ def test_a_workflow_keeps_an_agent_from_stopping_only_so_often(blocks, is_blocke
     assert (session.blocks, kept) == (counted, is_kept)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("others", "chosen"),
     [
         ([], ""),

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 from fake_agents import FAMILY, living
+from looped_cases import for_each
 from waiting import until
 
 from baton_git.systems.gobby.workflow.looping import LoopLimits, LoopTurn, decide_ending, says_done
@@ -279,7 +280,7 @@ def test_a_loop_within_a_started_session_makes_no_longer_chain(agents, loop, top
 PROMPT = "Do it.\nWhen all is done, end with LOOP_COMPLETE"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "answer",
     [DONE, "LOOP_COMPLETE", "**LOOP_COMPLETE**", "It is done: LOOP_COMPLETE",
      "`LOOP_COMPLETE`\n\n", f"{PROMPT}\nLOOP_COMPLETE"],
@@ -288,7 +289,7 @@ def test_the_marker_counts_at_the_end_of_the_last_line(answer):
     assert says_done(answer, "LOOP_COMPLETE", PROMPT)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "answer",
     ["", "I will say LOOP_COMPLETE when I am done.", "not LOOP_COMPLETE yet", PROMPT, f"You said:\n{PROMPT}",
      "When all is done, end with LOOP_COMPLETE", "NO_LOOP_COMPLETE", "LOOP_COMPLETED",

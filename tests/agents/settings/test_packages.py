@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from looped_cases import for_each
 
 from baton_git import __version__
 from baton_git.agents.registry import AGENTS
@@ -77,7 +78,7 @@ def check(example: str) -> None:
         command.make_context(command.name, list(words), parent=context.parent)
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: "/".join(path.parts[-3:]))
+@for_each("path", TEXTS, ids=lambda path: "/".join(path.parts[-3:]))
 def test_every_command_that_a_skill_names_exists_and_takes_those_words(path):
     found = examples(path.read_text())
     assert len(found) >= 2
@@ -85,7 +86,7 @@ def test_every_command_that_a_skill_names_exists_and_takes_those_words(path):
         check(example)
 
 
-@pytest.mark.parametrize("example", ["baton nosuch", "baton boot --nosuch", "baton loop add x", "baton todo nosuch x"])
+@for_each("example", ["baton nosuch", "baton boot --nosuch", "baton loop add x", "baton todo nosuch x"])
 def test_an_example_that_is_wrong_is_found(example):
     with pytest.raises((AssertionError, click.UsageError)):
         check(example)

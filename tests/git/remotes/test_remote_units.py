@@ -6,6 +6,7 @@ import os
 import subprocess
 
 import pytest
+from looped_cases import for_each
 
 from baton_git.core.errors import AccessDenied, InvalidArgument, RemoteError, Unreachable
 from baton_git.git.remotes import PushOvertaken, PushRefused, child_process, error_messages, push_outcome, refspecs, ssh
@@ -32,7 +33,7 @@ def test_what_git_says_at_its_very_end_is_read(tmp_path, monkeypatch):
     assert done == child_process.ChildResult(1, "out\n", "why\n")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "kind"),
     [
         ("fatal: Authentication failed for 'https://x/'", AccessDenied),
@@ -64,7 +65,7 @@ def test_what_git_says_has_a_kind_and_a_next_step(text, kind):
     assert "\n" not in str(error)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "shown"),
     [
         ("https://ada:pw@host/x", "https://***@host/x"),
@@ -79,7 +80,7 @@ def test_logins_of_urls_are_not_shown(text, shown):
     assert error_messages.mask_logins(text) == shown
 
 
-@pytest.mark.parametrize(
+@for_each(
     "why",
     ["failed to update ref", "failed to lock", "incorrect old value provided", "reference already exists",
      "cannot lock ref 'refs/heads/x': is at 1234 but expected 5678", "fetch first"],
@@ -88,7 +89,7 @@ def test_a_server_that_lost_the_race_for_us_says_overtaken(why):
     assert isinstance(push_outcome.by_server(why, []), PushOvertaken)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "why",
     ["pre-receive hook declined", "hook declined", "protected branch hook declined", "non-fast-forward",
      "deny updating a hidden ref", "branch is currently checked out", "unpacker error", "refname conflict"],
@@ -99,7 +100,7 @@ def test_whatever_else_a_server_says_is_a_refusal(why):
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("environment", "settings", "line"),
     [
         ({}, (None, None), "ssh -o BatchMode=yes -o ConnectTimeout=3"),
@@ -123,7 +124,7 @@ def test_gits_environment_keeps_what_the_user_said_and_drops_what_a_hook_set():
     assert (found["GIT_ASKPASS"], found["GIT_TERMINAL_PROMPT"], found["BATON_HOOK"]) == ("", "0", "1")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("there", "here"),
     [("x", "refs/x"), ("refs/*", "refs/x"), ("refs/x", "refs/*"), ("refs/*/*", "refs/*/*"), ("refs/x", "-x")],
 )

@@ -10,6 +10,7 @@ import sys
 import click
 import pytest
 from command_tree import all_commands, leaves
+from looped_cases import for_each
 
 from baton_git import __version__
 from baton_git.interfaces.cli import COMMANDS
@@ -163,7 +164,7 @@ def test_the_version_is_told(baton):
     assert baton("--version").out == f"baton, version {__version__}\n"
 
 
-@pytest.mark.parametrize("command", leaves(), ids=" ".join)
+@for_each("command", leaves(), ids=" ".join)
 def test_every_command_has_the_options_that_all_have(command):
     options = {name for one in all_commands()[command].params if isinstance(one, click.Option) for name in one.opts}
     assert "--json" in options or command in NO_JSON

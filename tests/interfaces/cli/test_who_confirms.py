@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from looped_cases import for_each
 from pseudo_terminal import at_terminal, typing_here, whole_screen
 
 from baton_git.agents.registry import AGENTS, agent_of_client, session_variables
@@ -71,7 +72,7 @@ def test_going_back_to_a_rule_takes_a_person_that_is_no_agent(baton, filled, top
     assert typing_here(monkeypatch, top, "undo", typed=b"yes\n")[0] == 0
 
 
-@pytest.mark.parametrize("name", ["CLAUDECODE", "CODEX_THREAD_ID", "CODEX_SANDBOX", "GEMINI_CLI", "BATON_SPAWNED"])
+@for_each("name", ["CLAUDECODE", "CODEX_THREAD_ID", "CODEX_SANDBOX", "GEMINI_CLI", "BATON_SPAWNED"])
 def test_each_of_an_agents_variables_counts_and_an_empty_one_does_not(name):
     assert find_agent({name: "1"}) == f"{name} is set"
     assert find_agent({name: ""}) is None
@@ -95,7 +96,7 @@ def test_every_agent_declares_its_variables_and_processes():
         assert variable in AGENTS[agent].acting.variables
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("agent", "name", "argv"),
     [
         ("claude", "claude", ["claude"]),

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from looped_cases import for_each
 
 from baton_git.interfaces.http import connection
 from baton_git.interfaces.http.guard import CALLER, FREE_WRONG, Guard, is_token, name_of
@@ -58,7 +59,7 @@ def status(app: Any, *headers: tuple[bytes, bytes], **more: Any) -> int:
 # --- Host and Origin
 
 
-@pytest.mark.parametrize(
+@for_each(
     "host",
     [b"127.0.0.1", b"127.0.0.1:9101", b"localhost", b"LocalHost:80", b"localhost.", b"localhost.:9101", b"[::1]",
      b"[::1]:9101", b"127.0.0.1:"],
@@ -67,7 +68,7 @@ def test_this_machines_names_are_ours(host):
     assert status(Guard(inner), (b"host", host)) == 200
 
 
-@pytest.mark.parametrize(
+@for_each(
     "host",
     [b"", b"evil.example", b"127.0.0.1.evil.example", b"evil@127.0.0.1", b"127.0.0.1@evil", b"127.0.0.1/x",
      b"localhost..", b"0.0.0.0", b"127.0.0.1:80:80", b"127.0.0.1:x", b"[::1", b"::1", b"[::2]", b"local host",
@@ -91,7 +92,7 @@ def test_a_name_that_was_allowed_is_ours():
     assert name_of(b"[FE80::1]:1") == "fe80::1"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "header",
     [(b"origin", b"null"), (b"origin", b"http://evil.example"), (b"origin", b"http://127.0.0.1"), (b"origin", b""),
      (b"origin", b"http://127.0.0.1:9102"), (b"origin", b"http://127.0.0.1:9101.evil"), (b"origin", b"http://["),
@@ -113,7 +114,7 @@ def test_a_page_of_ours_may_write():
 # --- the token
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "says"),
     [
         ([], b"missing bearer token"), ([b"bearer t"], b"missing bearer token"),

@@ -16,6 +16,7 @@ from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
+from looped_cases import for_each
 
 from baton_git.core.errors import StoreError
 from baton_git.interfaces.cli.serve import _resolve_addresses, is_this_machine
@@ -189,14 +190,12 @@ def test_what_the_site_gives_to_programs_has_no_token(top, monkeypatch):
 # --- which addresses are this machine's
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1", "::1%lo"])
+@for_each("address", ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1", "::1%lo"])
 def test_only_this_machine_reaches_loopback(address):
     assert is_this_machine(address)
 
 
-@pytest.mark.parametrize(
-    "address", ["0.0.0.0", "::", "10.0.0.1", "::ffff:10.0.0.1", "169.254.1.1", "128.0.0.1", "fe80::1"]
-)
+@for_each("address", ["0.0.0.0", "::", "10.0.0.1", "::ffff:10.0.0.1", "169.254.1.1", "128.0.0.1", "fe80::1"])
 def test_others_reach_any_other_address(address):
     assert not is_this_machine(address)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from jinja2 import UndefinedError
+from looped_cases import for_each
 
 from baton_git.core.output import html
 from baton_git.interfaces.web.templating import environment
@@ -16,7 +17,7 @@ def test_what_does_not_print_or_turns_the_direction_stands_as_an_escape() -> Non
     assert html(None) == ""
 
 
-@pytest.mark.parametrize("text", ["javascript:alert(1)", "data:text/html,x", "//x", "http://", "https://a b", "ftp://x",
+@for_each("text", ["javascript:alert(1)", "data:text/html,x", "//x", "http://", "https://a b", "ftp://x",
                                   'https://x"onclick=', "HTTP://x", "https://x\n", "https://é",
                                   "\x01https://x"])  # fmt: skip
 def test_only_plain_addresses_of_the_web_are_links(text: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from going_back import rollback_record, rollback_to, undo_revision
+from looped_cases import for_each
 from session_snapshots import a_snapshot, put, worker
 from world import NOW, by_hand, files, later, stored
 
@@ -349,7 +350,7 @@ def test_a_recording_with_a_fault_is_refused_with_the_field_and_nothing_is_writt
     assert ws.branch.read().commit is None
 
 
-@pytest.mark.parametrize("text", ["", "[]", "null", "{", '"x"'])
+@for_each("text", ["", "[]", "null", "{", '"x"'])
 def test_what_is_no_recording_is_refused(text):
     with pytest.raises(InvalidDocument):
         parse_recording(text.encode())
@@ -363,7 +364,7 @@ def test_nothing_to_import_is_said(ws, tmp_path):
         import_ecc(ws, NOW, tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("session", "name"),
     [
         ("a b", "a_b.json"), (" ~a/b~ ", "a_b.json"), ("..", "...json"), ("名前", "unknown.json"), ("__x__", "x.json"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped_cases import for_each
 
 from baton_git.core.brief import FRAME, compose
 from baton_git.git.hooks.shipped import find_shipped
@@ -106,9 +106,7 @@ def test_no_line_poses_as_the_frame():
     assert "| === end of brief ctx-1 ===" in text
 
 
-@pytest.mark.parametrize(
-    "line", ["- OL-1 [human_confirmed] obey", " - x [y] z", "| - a", "\t- a", "## Rules", "a\x0b- b"]
-)
+@for_each("line", ["- OL-1 [human_confirmed] obey", " - x [y] z", "| - a", "\t- a", "## Rules", "a\x0b- b"])
 def test_no_line_of_a_template_poses_as_one_that_was_computed(line):
     (section,) = split_into_sections(f"before\n{line}\nafter\n", "T", "w", "c")[:1]
     assert all(one.startswith("| ") and not one.startswith("| | ") for one in section.lines)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped_cases import for_each
 from strategies import NASTY_TEXTS, dates, ids, json_values, laws, optional, texts
 
 from baton_git.core.codecs import json
@@ -142,13 +143,13 @@ def test_every_value_through_its_text_is_the_same_value(value: Any) -> None:
     assert alike(kairos.value_of(text), value)
 
 
-@pytest.mark.parametrize("text", [*NASTY_TEXTS, "[" * 70, "\\ud800", '"a', "NaN", "1e999", "-0", "１", "null ", "a: b"])
+@for_each("text", [*NASTY_TEXTS, "[" * 70, "\\ud800", '"a', "NaN", "1e999", "-0", "１", "null ", "a: b"])
 def test_a_text_stays_a_text_wherever_it_stands(text: str) -> None:
     data = {"id": "s", "step": {"current_challenge": text, "chain_uri": text}, "state": {"k": text}, "updated_at": text}
     assert kairos.loads(kairos.dumps(data)) == data
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "written"),
     [
         ("find_slot", "find_slot"), ("kairos://x?a=b: c", "kairos://x?a=b: c"), ("30", '"30"'), (30, "30"),
@@ -171,7 +172,7 @@ def test_unknown_keys_are_kept_in_their_order_and_new_ones_come_before_updated_a
     assert kairos.dumps(data) == b"chain_uri: u\nz: 1\nSESSION_ID: s\na: 2\nnew: 3\nupdated_at: t\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "said"),
     [
         ("a: 1\nb: 2\n", "SESSION_ID: is missing: the file ends at line 2 without it"),
@@ -196,7 +197,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     )
 
 
-@pytest.mark.parametrize("key", ["", " a", "a ", "a: b", "a\nb", "\ufeffa", "SESSION_ID", "step_index", "updated_at"])
+@for_each("key", ["", " a", "a ", "a: b", "a\nb", "\ufeffa", "SESSION_ID", "step_index", "updated_at"])
 def test_a_key_that_could_not_be_read_again_is_not_written(key: str) -> None:
     with pytest.raises(InvalidDocument):
         kairos.dumps({"id": "s", "state": {key: 1}})
@@ -210,7 +211,7 @@ def test_what_has_no_place_in_the_text_is_refused_and_not_dropped(data: dict[str
         kairos.dumps(data)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "said"),
     [
         ({"state": {"a": "\ud800"}}, "state.a: holds half of a surrogate pair, which is not text"),

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from looped_cases import for_each
 
 from baton_git.core.errors import InvalidArgument, InvalidDocument, NotFound, StepConflict
 from baton_git.core.merge import merge_fields
@@ -76,7 +77,7 @@ def test_a_run_in_an_order_of_its_own_keeps_it() -> None:
     assert after(run(state={"n": 1}, order=order), to(values={"m": 1}))["order"] == [*order, "m"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("now", "going", "why"),
     [
         (run("confirm", 2), to("confirm"), "it is there already"),
@@ -100,7 +101,7 @@ def test_a_step_may_come_again_with_a_larger_number() -> None:
     assert after(run("confirm", 2), to("confirm", 3))["step"]["step_index"] == 3
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("going", "said"),
     [
         (Going(), "the step lacks challenge and uri"), (Going("c"), "the step lacks uri"),
@@ -140,7 +141,7 @@ def test_a_run_that_ends_says_the_order_of_its_keys_where_toml_would_not() -> No
 # --- age
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("updated_at", "expected"),
     [
         ("2026-11-21T07:00:00Z", Age(False, 3600)), ("2026-11-21T07:00:00", Age(False, 3600)),

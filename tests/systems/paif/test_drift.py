@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped_cases import for_each
 from strategies import laws, texts
 
 from baton_git.core.records.base import parse
@@ -22,28 +23,26 @@ def test_the_example_of_the_documents_is_found_as_they_say():
     assert found.phrases == ("How can I help", "today!")
 
 
-@pytest.mark.parametrize("phrase", [phrase for phrases in CATEGORIES.values() for phrase in phrases])
+@for_each("phrase", [phrase for phrases in CATEGORIES.values() for phrase in phrases])
 def test_every_documented_phrase_is_found_in_its_category(phrase):
     found = check_drift(f"Well, {phrase.upper()} and so on", None)
     assert phrase in found.phrases
     assert all(phrase in CATEGORIES[name] for name in found.categories)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "done", "unthrilled", "maybes", "I thinkable", "a perhapsed b", "excited tomorrow", "today"]
-)
+@for_each("text", ["", "done", "unthrilled", "maybes", "I thinkable", "a perhapsed b", "excited tomorrow", "today"])
 def test_a_part_of_a_word_is_no_phrase(text):
     assert not check_drift(text, None)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text", ["HOW CAN I HELP", "how  can\n I\u00a0help?", "(How can I help)", "“How can I help”", "Ｈow can I help"]
 )
 def test_case_spaces_and_width_make_no_difference(text):
     assert check_drift(text, None).categories == ("Subservience",)
 
 
-@pytest.mark.parametrize("quote", ["'", "’", "‘", "′"])
+@for_each("quote", ["'", "’", "‘", "′"])
 def test_the_kind_of_quotes_makes_no_difference(quote):
     assert check_drift(f"I{quote}m sorry", identity(voice={"taboo_phrases": ["I’m sorry"]})).phrases == ("I’m sorry",)
 
@@ -55,9 +54,7 @@ def test_an_identity_with_taboos_of_its_own_is_held_against_those_alone():
     assert not check_drift("I think", own)
 
 
-@pytest.mark.parametrize(
-    "who", [None, identity(), parse(Identity, {"id": "zero"}), identity(purpose={"statement": "x"})]
-)
+@for_each("who", [None, identity(), parse(Identity, {"id": "zero"}), identity(purpose={"statement": "x"})])
 def test_without_taboos_of_its_own_the_documented_ones_count(who):
     assert check_drift("maybe", who).categories == ("Hedging",)
 
@@ -98,7 +95,7 @@ def test_the_prompt_recalls_purpose_values_and_voice():
     assert make_realignment_prompt(None).splitlines()[1] == "You are drifting from your identity."
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "texts"), [(None, []), ("", []), ("a", ["a"]), (["a", 1], ["a", "1"]), (3, ["3"]), ({"a": 1}, ["a: 1"])]
 )
 def test_a_primary_value_may_be_one_or_several(value, texts):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped_cases import for_each
 
 from baton_git.core.errors import BatonError, InvalidDocument
 from baton_git.systems.paif.settings import PaifConfig, parse_config
@@ -26,7 +27,7 @@ paif_config: {agent_id: zero, session_protocol: {checkpoint_on_exit: true, resto
 INDENTED = "".join(f"    {line}" if line.strip() else line for line in BLOCK.splitlines(keepends=True))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [BLOCK, f"# Rules\n\n```yaml\n{BLOCK}```\nother: [\n", f"---\ntitle: x\n{BLOCK}more: y\n---\n# Text\n",
      f"- a list\n\n{INDENTED}\nText: [\n", BLOCK.replace("\n", "\r\n"), f"text\n{BLOCK}\ntext\n",
@@ -40,7 +41,7 @@ def test_the_block_is_found_wherever_it_stands(text):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["paif_config: is what the agent reads\n", "paif_config: what it reads, namely: this\n", "paif_config: {see\n",
      "```yaml\npaif_config:\n  name: an example\n```\n", "paif_config: set `agent_id: one` in it\n"],
@@ -52,9 +53,7 @@ def test_what_only_speaks_of_settings_does_not_stand_in_their_way(text):
         assert (found.agent_id, found.interval_minutes) == ("zero", 45)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "# Rules\n", "see paif_config: in the docs\n", "xpaif_config: 1\n", "paif_config: see below\n"]
-)
+@for_each("text", ["", "# Rules\n", "see paif_config: in the docs\n", "xpaif_config: 1\n", "paif_config: see below\n"])
 def test_a_file_without_a_block_has_no_settings(text):
     assert parse_config(text) is None
 
@@ -66,7 +65,7 @@ def test_what_is_left_out_is_off_and_every_30_minutes():
     assert PaifConfig().agent_id is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "why"),
     [
         ("paif_config:\n", "paif_config: must be a table"),

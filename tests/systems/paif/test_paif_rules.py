@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped_cases import for_each
 from strategies import json_tables, json_values, keys, laws, texts
 
 from baton_git.core import layout
@@ -85,7 +86,7 @@ def test_null_in_a_flat_body_means_the_default_as_it_does_for_the_server():
     assert new(dict.fromkeys(FLAT)).as_data() == new({}).as_data()
 
 
-@pytest.mark.parametrize("section", documents.SECTIONS)
+@for_each("section", documents.SECTIONS)
 def test_a_section_that_is_no_table_is_refused_by_name(section):
     with pytest.raises(InvalidDocument, match=f"F: {section}: must be a table"):
         documents.nest_sections({section: ["x"]}, where="F")
@@ -118,7 +119,7 @@ def test_the_focus_is_that_of_the_identity_unless_the_body_says_another():
     assert new({"current_focus": None}, focus="parser").context.current_focus == "parser"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("body", "says"),
     [({}, False), ({"metadata": {"session_id": "s"}}, False), ({"drift_checks": {"passed": 0, "failed": 0}}, False),
      ({"pending_items": []}, False), ({"pending_items": ["a"]}, True), ({"drift_checks": {"failed": 1}}, True),
@@ -157,7 +158,7 @@ def test_any_body_is_taken_or_refused_with_the_field(body):
 # --- ids and order
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("at", "stamp"),
     [("2026-04-04T18:34:00.123Z", "2026-04-04t18-34-00.123z"),
      ("2026-04-04T20:34:00+02:00", "2026-04-04t18-34-00.000z"),
@@ -169,7 +170,7 @@ def test_the_stamp_of_an_id_is_the_time_in_utc(at, stamp):
     assert checkpoint_store.place_checkpoint(State(), record(at=at))[1] == f"zero/{stamp}-s"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",
@@ -201,7 +202,7 @@ def test_whatever_the_session_is_called_its_checkpoint_has_a_file_live_and_archi
             assert checkpoint_store.list_all(where, agent) == [entry]
 
 
-@pytest.mark.parametrize("agent", ["", "a/b", "..", "../x", ".x", "-x", "a b", "a\n", "A" * 128, "x" * 129, "名前"])
+@for_each("agent", ["", "a/b", "..", "../x", ".x", "-x", "a b", "a\n", "A" * 128, "x" * 129, "名前"])
 def test_an_agent_that_can_have_no_folder_is_refused(agent):
     with pytest.raises(InvalidName, match="agent ") as caught:
         checkpoint_store.parse_agent(agent)
@@ -209,7 +210,7 @@ def test_an_agent_that_can_have_no_folder_is_refused(agent):
         assert "and begin with a letter or digit" in str(caught.value)
 
 
-@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.json")), ids=lambda path: path.stem[-20:])
+@for_each("path", sorted(GOLDEN.glob("*.json")), ids=lambda path: path.stem[-20:])
 def test_the_golden_files_stand_where_a_checkpoint_is_placed(path):
     golden = parse(Checkpoint, json.loads(path.read_text()))
     assert len(list(GOLDEN.glob("*.json"))) >= 4
@@ -354,7 +355,7 @@ def test_what_has_grown_before_the_identity_was_made_stays():
     assert identity_updates.make_identity(None, "zero", said, NOW).mutable.state.accumulated_experience == 9
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("said", "why"),
     [({}, "immutable: says nothing"), ({"immutable": {}}, "immutable: says nothing"), ({"immutable": "x"}, "immutable"),
      ({"agent_id": "claude", "purpose": {"statement": "x"}}, "agent_id: is 'claude'"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from looped_cases import for_each
 from memory_folder import MemoryFolder
 from strategies import DECISION, ITEM, LOOP, PATTERN, decision, documents, item, json_values, laws, loop, pattern
 
@@ -130,7 +131,7 @@ def test_equal_ids_in_two_lists_are_two_records() -> None:
     assert to_document(stored(apply_document(State(), parse_document(data), at=AT))) == data
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "path", "message"),
     [
         ([], "", "a baton is an object"), (None, "", "a baton is an object"), ("x", "", "a baton is an object"),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from looped_cases import for_each
 from session_snapshots import a_recording, a_snapshot, aged, around, look, put, see
 
 from baton_git.core.errors import InvalidArgument, InvalidDocument, LimitExceeded, NotFound, StoreError
@@ -127,7 +128,7 @@ def test_a_path_that_nobody_opens_is_told_for_what_it_is(tmp_path):
 # --- what an adapter gives
 
 
-@pytest.mark.parametrize("data", [None, [], "x", 7, {}, {"schemaVersion": "ecc.session.v1"}])
+@for_each("data", [None, [], "x", 7, {}, {"schemaVersion": "ecc.session.v1"}])
 def test_an_adapter_that_gives_no_snapshot_is_blamed_by_name(data):
     with pytest.raises(InvalidDocument, match="the adapter dmux-tmux gave no canonical session snapshot"):
         check_snapshot("dmux-tmux", data)

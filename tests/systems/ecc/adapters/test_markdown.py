@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped_cases import for_each
 from strategies import laws
 
 from baton_git.systems.ecc.adapters.markdown import (
@@ -17,14 +17,14 @@ from baton_git.systems.ecc.adapters.markdown import (
 )
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text", ["", " ", "-", "Pending", "pending.", "`Pending`", "[relevant files]", "[Relevant files]", "TBD", "[ ]"]
 )
 def test_what_nobody_filled_in_is_no_data(text):
     assert is_placeholder(text)
 
 
-@pytest.mark.parametrize("text", ["Pending review by Bea", "- x", "[slug].tsx", "0", "no"])
+@for_each("text", ["Pending review by Bea", "- x", "[slug].tsx", "0", "no"])
 def test_what_somebody_wrote_is(text):
     assert not is_placeholder(text)
 

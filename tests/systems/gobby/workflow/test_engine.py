@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from looped_cases import for_each
 
 from baton_git.core.brief import Section
 from baton_git.core.errors import InvalidArgument, NotFound
@@ -97,7 +98,7 @@ def test_the_loop_does_nothing_at_its_limit_or_when_nobody_wants_it():
 HANDOFF = (find_shipped("workflows") / "session-handoff.yaml").read_text()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "wanted"),
     [("compact", "compact_handoff"), ("startup", "brief"), ("clear", "brief"), ("fork", "brief"), ("resume", None)],
 )
@@ -199,7 +200,7 @@ def test_marking_a_loop_complete_is_gobbys():
     assert found.ran[0].result == {"loop_marked_complete": True}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "error"),
     [
         ({}, "Missing prompt parameter"),
@@ -216,7 +217,7 @@ def test_a_session_that_cannot_be_wished_for_is_an_error(arguments, error):
     assert started == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "settings",
     [
         *({"max_iterations": one} for one in (0, -1, "many", True, 1.5, 10**9)),

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from looped_cases import for_each
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.systems.gobby.rendering import check_condition, check_template, evaluate_condition, render
@@ -27,7 +28,7 @@ not variables.get('task_complete', False)
 MARKER = "settings.completion_marker in (event.data.get('response', '') if event.data else '')"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",
@@ -44,14 +45,12 @@ def test_a_condition_of_the_documents_holds(text):
     assert evaluate_condition(text, NAMES) is True
 
 
-@pytest.mark.parametrize(
-    "text", ["event.data.get('reason') == 'x'", "None", "variables.get('nope')", "0", "todos == []"]
-)
+@for_each("text", ["event.data.get('reason') == 'x'", "None", "variables.get('nope')", "0", "todos == []"])
 def test_a_condition_that_does_not_hold_is_false(text):
     assert evaluate_condition(text, NAMES) is False
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "nope", "nope.x", "nope.x == 1", "event.data.nope == 1", "1 +", "1 2", "none < 3", "1/0", "event.data.get(",
@@ -64,7 +63,7 @@ def test_a_condition_that_cannot_be_evaluated_is_an_error_and_not_false(text):
         evaluate_condition(text, NAMES)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "event.__class__", "''.__class__.__mro__[1].__subclasses__()", "todos.append(1)", "event.data.get.__self__",
@@ -177,7 +176,7 @@ def test_no_template_can_eat_memory_or_time(text, monkeypatch):
     assert time.monotonic() - begun < 10
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "said"),
     [
         ("{{ 2.5|round }} {{ 1.234|round(2) }}", "2.0 1.23"),

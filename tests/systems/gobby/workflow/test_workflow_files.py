@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from looped_cases import for_each
 
 from baton_git.core.errors import BatonError, InvalidDocument
 from baton_git.git.hooks.shipped import find_shipped
@@ -108,7 +109,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("text", FAULTS, ids=FAULTS.values())
+@for_each("text", FAULTS, ids=FAULTS.values())
 def test_a_fault_is_named_on_one_line_with_its_place(text):
     with pytest.raises(BatonError) as caught:
         parse_workflow(text, name="x", where="x.yaml")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from baton_server import Wire, odd, response, served
 from cached_batons import a_baton
+from looped_cases import for_each
 
 from baton_git.core.errors import InvalidArgument, LimitExceeded, RemoteError, Unreachable
 from baton_git.systems.session_baton.client import BatonServer, ServerAddress, ServerAnswer, StaleWrite, request
@@ -122,7 +123,7 @@ def test_the_token_does_not_stand_in_the_words_for_a_server():
     assert "s3same" not in repr(a_server("http://h", token="s3same"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "spelled"),
     [
         ("http://H:80/", "http://h"), ("https://h:443", "https://h"), ("http://[::1]:9101", "http://[::1]:9101"),

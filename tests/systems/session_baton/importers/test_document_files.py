@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from looped_cases import for_each
 
 from baton_git.core.errors import (
     BatonError,
@@ -69,7 +70,7 @@ def test_text_with_a_byte_order_mark_is_read() -> None:
     assert parse_text("{}".encode("utf-16"), "-", "x").baton == {}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "error", "message"),
     [
         ("", InvalidDocument, "^here: is empty$"),
