@@ -81,25 +81,30 @@ def check(spec, world):
 '''
 
 IMPORTER = '''
-import click
-from baton_git.core.lifecycle import Policy
-from baton_git.interfaces.cli.app import command
-from baton_git.verbs.followups import NewFollowUp, add_follow_up
+from datetime import datetime
+from pathlib import Path
+from pydantic import Field
+from baton_git.core.verb import ADDS, Input, Result, verb
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.followups import add_follow_up
 
-@command("lines", short_help="From a file with a follow-up in each line.")
-@click.argument("file", type=click.File())
-def import_command(app, file):
+class ImportLines(Input):
+    path: Path = Field(description="A file with a follow-up in each line.")
+
+class ImportedLines(Result):
+    ids: list[str] = Field(description="The follow-ups.")
+
+@verb("import lines", effect=ADDS, positional=("path",))
+def import_lines(ws: Workspace, now: datetime, asked: ImportLines) -> ImportedLines:
     """Take over follow-ups."""
-    with app.workspace() as ws:
-        for line in file:
-            add_follow_up(ws, app.now, NewFollowUp(item=line.strip()))
+    return ImportedLines(ids=[add_follow_up(ws, now, line).id for line in asked.path.read_text().splitlines()])
 '''
 
 FILES = {
     "core/records/note.py": KIND,
     **{f"agents/toy/{name}.py": text for name, text in AGENT.items()},
     "checks/is_empty.py": CHECK,
-    "interfaces/cli/exchange_lines.py": IMPORTER,
+    "verbs/lines.py": IMPORTER,
 }
 """The files that are added: one module each, and a folder for the agent's CLI."""
 
@@ -110,7 +115,7 @@ LINES = {
     ),
     "agents/registry.py": (')\n"""In the order', ', "toy"'),
     "core/records/check_methods.py": ('    "http":', '    "is_empty": "path",\n'),
-    "interfaces/cli/exchange.py": ('    Exchange("paif"', '    Exchange("lines", "From a file of lines."),\n'),
+    "verbs/table.py": ('    "import paif"', '    "import lines": "verbs.lines",\n'),
 }
 """By registry, what its new line stands before, and the line."""
 

@@ -23,7 +23,7 @@ from baton_git.core.records.base import faults_of
 
 Effect = Literal["reads", "adds", "settles", "replaces"]
 READS: Final = "reads"
-"""Changes nothing."""
+"""Changes nothing in the namespace."""
 ADDS: Final = "adds"
 """Only adds; called twice it adds twice."""
 SETTLES: Final = "settles"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_serializer
 
 from baton_git.core import diff
 from baton_git.core.errors import NotFound
+from baton_git.core.redaction.changes import Redactions
 from baton_git.core.verb import Input, Result
+from baton_git.git.files.atomic_files import show_path
 from baton_git.namespace.revision import Revision, WriteResult
 
 Item = TypeVar("Item")
@@ -86,6 +89,16 @@ class PageResult(AtNamespace):
     next: str | None = Field(description="`after` of the request for what follows; null where this is the end.")
 
 
+class FilesResult(Result):
+    """What was written to files of this machine."""
+
+    files: list[Path] = Field(description="The files that were written.")
+
+    @field_serializer("files")
+    def _show_files(self, files: list[Path]) -> list[str]:
+        return [show_path(path) for path in files]
+
+
 class WrittenResult(AtRevision):
     """What a change did; `changes` is empty where nothing differed."""
 
@@ -109,10 +122,7 @@ class WrittenResult(AtRevision):
             commit=written.revision.commit,
             summary=summarise(written.changes),
             changes=[change.as_data() for change in written.changes],
-            redactions=[
-                {"record": str(key), "path": redaction.path, "kind": redaction.kind}
-                for key, redaction in written.redactions
-            ],
+            redactions=list_redactions(written.redactions),
             **fields,
         )
         result._written = written
@@ -128,6 +138,11 @@ class Changed(WrittenResult):
 def summarise(changes: Sequence[diff.RecordChange]) -> str:
     """Return changes in words: the subject of their commit."""
     return diff.commit_subject(list(changes)) if changes else "nothing changed"
+
+
+def list_redactions(redactions: Redactions) -> list[RedactedValue]:
+    """Return what was redacted, as a result has it."""
+    return [RedactedValue(record=str(key), path=value.path, kind=value.kind) for key, value in redactions]
 
 
 def position(version: Revision) -> dict[str, Any]:

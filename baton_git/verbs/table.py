@@ -37,6 +37,12 @@ MODULES = {
     "review": "verbs.review",
     "sync": "verbs.sync",
     "todo": "systems.gobby.todos",
+    "import paif": "systems.paif.exchange",
+    "export paif": "systems.paif.exchange",
+    "import kairos": "systems.kairos.exchange",
+    "export kairos": "systems.kairos.exchange",
+    "import ecc": "systems.ecc.recordings",
+    "export ecc": "systems.ecc.recordings",
 }
 """By the first word of their verbs, the modules that declare verbs; by its name, a verb that stands in another module
 than those of its word. A verb of a known module needs no line here."""

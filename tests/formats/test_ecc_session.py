@@ -103,9 +103,9 @@ def test_a_recording_stands_at_its_place_and_is_taken_over_and_given_back_as_it_
     assert encode_recording(found) == path.read_bytes()
     with Store(Repository.create_bare(tmp_path / "state.git")) as store:
         ws = Workspace(Branch(store, Namespace("x")), Actor("Ada <ada@example.org>"))
-        [done] = import_ecc(ws, datetime(2026, 11, 21, 8, 0, tzinfo=UTC), path)
+        [done] = import_ecc(ws, datetime(2026, 11, 21, 8, 0, tzinfo=UTC), path).recordings
         assert done.added == len(found.history)
-        [written] = export_ecc(ws, tmp_path).written
+        [written] = export_ecc(ws, datetime(2026, 11, 21, 8, 0, tzinfo=UTC), tmp_path).files
     assert written.read_bytes() == path.read_bytes()
 
 

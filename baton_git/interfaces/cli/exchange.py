@@ -1,60 +1,130 @@
-"""`baton import` and `baton export`: one module for each system, loaded when it is named."""
+"""What the command line adds to `import` and `export`: what became of each part, in words."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import click
 
-from baton_git.interfaces.cli.lazy import LazyGroup
+from baton_git.git.files.atomic_files import show_path
+from baton_git.interfaces.cli.app import CHECKED_OUT, App, flat, group
+from baton_git.interfaces.cli.error_handler import FAILED
+from baton_git.interfaces.cli.exchange_session_baton import export_command, import_command
+from baton_git.interfaces.cli.handover import RUN_HELP, file_text, tell_contested
+from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.ecc.recordings import ExportedRecordings, ImportedRecording, ImportedRecordings
+from baton_git.systems.kairos import codec as kairos
+from baton_git.systems.kairos.exchange import ExportedHandover, ExportHandover, ImportedHandover, export_handover
+from baton_git.systems.kairos.handovers import show
+from baton_git.systems.paif.exchange import ExportedPaif, ImportedPaif
+from baton_git.verbs.table import verbs_of
 
-
-class Exchange(NamedTuple):
-    """Another system: its module is `exchange_<system>`, with `import_command` and `export_command`.
-
-    Attributes:
-        imports: what the help says of its import; empty where there is none.
-        exports: what the help says of its export; empty where there is none.
-    """
-
-    system: str
-    imports: str = ""
-    exports: str = ""
-
-    @property
-    def module(self) -> str:
-        return f"exchange_{self.system.replace('-', '_')}"
+# --- PAIF
 
 
-_FILES = "database, its cache folder, or a JSON file."
+def _fill_agent(app: App, values: Values) -> Values:
+    """Take the agent from --agent; one that only the environment names is not meant."""
+    return {**values, "agent": app.settings.agent} if app.settings.options.agent else values
 
-EXCHANGES = (
-    Exchange("session-baton", f"From its {_FILES}", f"To its {_FILES}"),
-    Exchange("paif", "From its folder of checkpoints.", "To its folder of checkpoints."),
-    Exchange("kairos", "From a handover file of KAIROS.", "To a handover file of KAIROS."),
-    Exchange(
-        "ecc",
-        "ECC's recordings of sessions: one file, or a folder of them.",
-        "The recorded sessions, as ECC keeps them.",
+
+def _render_paif_import(app: App, result: ImportedPaif) -> int | None:
+    app.answer(result.as_data(), "")
+    if result.new:
+        app.tell_change(result)
+    app.say(f"{result.new} new, {result.known} known already, {len(result.refused)} refused")
+    app.say(*(f"baton: {flat(refusal.where)}: {flat(refusal.why)}" for refusal in result.refused))
+    return FAILED if result.refused else None
+
+
+def _render_paif_export(app: App, result: ExportedPaif) -> None:
+    app.answer(result.as_data(), "")
+    number = len(result.files)
+    app.say(f"{number} checkpoint{'' if number == 1 else 's'} in {flat(result.path)}")
+
+
+# --- KAIROS
+
+
+def _render_handover_import(app: App, result: ImportedHandover) -> None:
+    app.answer(result.as_data(), flat(result.SESSION_ID))
+    app.tell_change(result)
+    tell_contested(app, result.SESSION_ID, result.contested)
+
+
+def _fill_run(app: App, values: Values) -> Values:
+    """Take the run from --session."""
+    return {**values, "session": app.settings.run}
+
+
+def _export_handover(app: App, ws: Workspace, asked: ExportHandover, values: Values) -> ExportedHandover | None:
+    """Write the file, or print it for `-`."""
+    if str(asked.file) != "-":
+        return export_handover(ws, app.now, asked)
+    run = show(ws, asked.session, asked.at).handover
+    text = kairos.dumps(run.as_data()).decode()
+    app.answer(ExportedHandover(SESSION_ID=run.id, path="-", text=text).as_data(), file_text(run))
+    return None
+
+
+def _render_handover_export(app: App, result: ExportedHandover) -> None:
+    app.answer(result.as_data(), "")
+    app.say(f"wrote handover {flat(result.SESSION_ID)} to {flat(result.path)}")
+
+
+# --- ECC
+
+
+def _render_recordings_import(app: App, result: ImportedRecordings) -> int | None:
+    app.answer(result.as_data()["recordings"], "")
+    for recording in result.recordings:
+        app.say(flat(_describe_recording(recording)))
+        app.say(*(flat(f"redacted: {value.kind} in {value.record}, {value.path}") for value in recording.redactions))
+    places = dict.fromkeys(recording.checked_out_at for recording in result.recordings)
+    app.say(*(flat(CHECKED_OUT.format(place)) for place in places if place is not None))
+    return None if all(recording.ok for recording in result.recordings) else FAILED
+
+
+def _describe_recording(recording: ImportedRecording) -> str:
+    if recording.why:
+        begins_so = recording.why.startswith(recording.id)
+        return f"baton: {recording.why}" if begins_so else f"baton: {recording.id}: {recording.why}"
+    if recording.revision is None:
+        return f"{recording.id}: nothing new"
+    news = f"{recording.added} new" if recording.added else "its latest stands again"
+    return f"{recording.id}: {news} (revision {recording.revision})"
+
+
+def _render_recordings_export(app: App, result: ExportedRecordings) -> int | None:
+    app.answer(result.as_data(), "")
+    app.say(*(f"wrote {flat(show_path(path))}" for path in result.files))
+    app.say(*(flat(f"baton: {refusal.id} was not written: {refusal.why}") for refusal in result.refused))
+    app.say(*dict.fromkeys(f"       {flat(refusal.hint)}" for refusal in result.refused if refusal.hint))
+    return FAILED if result.refused else None
+
+
+ADDITIONS = {
+    "import paif": Addition(
+        about="With --agent only that agent's are taken over.", fill=_fill_agent, render=_render_paif_import
     ),
-)
-"""The registry of importers and exporters."""
+    "export paif": Addition(
+        about="With --agent only that agent's; into FOLDER itself when that is called like the agent.",
+        fill=_fill_agent, render=_render_paif_export,
+    ),
+    "import kairos": Addition(render=_render_handover_import),
+    "export kairos": Addition(
+        about="--session names the run. FILE - is standard output.", fill=_fill_run, run=_export_handover,
+        acting=lambda app: app.beside_run, session_help=RUN_HELP, render=_render_handover_export,
+    ),
+    "import ecc": Addition(render=_render_recordings_import),
+    "export ecc": Addition(render=_render_recordings_export),
+}  # fmt: skip
 
+
+def _derive_commands(word: str) -> list[click.Command]:
+    return [verb_command(verb, ADDITIONS.get(name, Addition())) for name, verb in verbs_of(word).items()]
+
+
+ABOUT = {"import": "Take over the state of another system.", "export": "Give the state to another system."}
 COMMANDS = {
-    "import": LazyGroup(
-        "import",
-        {
-            exchange.system: (f"{exchange.module}:import_command", exchange.imports)
-            for exchange in EXCHANGES
-            if exchange.imports
-        },
-        help="Take over the state of another system.",
-    ),
-    "export": LazyGroup(
-        "export",
-        {
-            exchange.system: (f"{exchange.module}:export_command", exchange.exports)
-            for exchange in EXCHANGES
-            if exchange.exports
-        },
-        help="Give the state to another system.",
-    ),
+    "import": group("import", ABOUT["import"], [import_command, *_derive_commands("import")]),
+    "export": group("export", ABOUT["export"], [export_command, *_derive_commands("export")]),
 }

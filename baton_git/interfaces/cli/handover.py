@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +90,12 @@ def _beside_run(app: App) -> App:
 def tell(app: App, taken: TakenIn) -> None:
     """Say what was taken over from a file."""
     app.tell_write(taken.written)
-    for field in taken.contested:
-        app.say(f"contested: {flat(field)} of {flat(taken.id)}; see baton conflicts")
+    tell_contested(app, taken.id, taken.contested)
+
+
+def tell_contested(app: App, id_: str, fields: Sequence[str]) -> None:
+    """Say which fields of a run two sides changed differently."""
+    app.say(*(f"contested: {flat(field)} of {flat(id_)}; see baton conflicts" for field in fields))
 
 
 # --- in words

@@ -5,6 +5,8 @@ from typing import Any, Literal
 from baton_git.core.records.work_items import VerifySpec
 from baton_git.core.verb import VerbFunction
 from baton_git.namespace.results import Changed
+from baton_git.systems.ecc.recordings import ExportedRecordings
+from baton_git.systems.ecc.recordings import ImportedRecordings
 from baton_git.systems.ecc.snapshot_verbs import RecordedSnapshot
 from baton_git.systems.ecc.snapshot_verbs import ShownSnapshot
 from baton_git.systems.ecc.snapshot_verbs import SnapshotHistory
@@ -13,6 +15,8 @@ from baton_git.systems.gobby.handoff_verbs import HandoffList
 from baton_git.systems.gobby.handoff_verbs import ShownHandoff
 from baton_git.systems.gobby.todos import ChangedTodos
 from baton_git.systems.gobby.todos import TodoList
+from baton_git.systems.kairos.exchange import ExportedHandover
+from baton_git.systems.kairos.exchange import ImportedHandover
 from baton_git.systems.kairos.handover_verbs import ClearedHandover
 from baton_git.systems.kairos.handover_verbs import HandoverRun
 from baton_git.systems.kairos.handover_verbs import Handovers
@@ -21,6 +25,8 @@ from baton_git.systems.kairos.handover_verbs import SteppedHandover
 from baton_git.systems.paif.checkpoint_verbs import AgentSessions
 from baton_git.systems.paif.checkpoint_verbs import RestoredAgent
 from baton_git.systems.paif.checkpoint_verbs import SavedCheckpoint
+from baton_git.systems.paif.exchange import ExportedPaif
+from baton_git.systems.paif.exchange import ImportedPaif
 from baton_git.systems.paif.identity_verbs import ShownIdentity
 from baton_git.verbs.checks import CheckResults
 from baton_git.verbs.conflicts import ConflictList
@@ -39,6 +45,7 @@ from baton_git.verbs.sync import SyncResult
 from baton_git.verbs.undo import RollbackResult
 from baton_git.verbs.undo import UndoResult
 from collections.abc import Mapping
+from pathlib import Path
 
 class VerbMethods:
     def run_verb(self, function: VerbFunction[Any, Any], *args: Any, **fields: Any) -> Any: ...
@@ -128,6 +135,27 @@ class VerbMethods:
         self,
         id: str,
     ) -> Changed: ...
+    def export_ecc(
+        self,
+        folder: Path,
+        *,
+        id: str | None = None,
+        force: bool = False,
+    ) -> ExportedRecordings: ...
+    def export_handover(
+        self,
+        file: Path,
+        *,
+        session: str | None = None,
+        at: str | None = None,
+        force: bool = False,
+    ) -> ExportedHandover: ...
+    def export_paif(
+        self,
+        folder: Path,
+        *,
+        agent: str | None = None,
+    ) -> ExportedPaif: ...
     def finish_follow_up(
         self,
         id: str,
@@ -144,6 +172,20 @@ class VerbMethods:
         *,
         rule: str | None = None,
     ) -> Changed: ...
+    def import_ecc(
+        self,
+        path: Path,
+    ) -> ImportedRecordings: ...
+    def import_handover(
+        self,
+        file: Path,
+    ) -> ImportedHandover: ...
+    def import_paif(
+        self,
+        path: Path,
+        *,
+        agent: str | None = None,
+    ) -> ImportedPaif: ...
     def init(
         self,
         *,

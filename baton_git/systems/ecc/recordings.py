@@ -1,18 +1,22 @@
-"""Import ECC's recording files, one revision for each body, and export them."""
+"""The verbs that import ECC's recording files, one revision for each body, and export them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from pydantic import Field
 
 from baton_git.core import diff, layout
 from baton_git.core.errors import BatonError, Busy, NotAllowed, NotFound, WriteFailed, shorten
 from baton_git.core.records.base import alike, parse
 from baton_git.core.redaction.changes import Redactions, redact_edits, refuse_secret
 from baton_git.core.state import Key
+from baton_git.core.verb import READS, SETTLES, Input, Result, verb
 from baton_git.git.files.atomic_files import show_path, write_all
+from baton_git.namespace.results import FilesResult, RedactedValue, ResultPart, list_redactions
 from baton_git.namespace.revision import CommitStamp, Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.record import Snapshot
@@ -32,39 +36,57 @@ _ATTEMPTS = 20
 """How often an import starts again when others write meanwhile."""
 
 
-class ImportedRecording(NamedTuple):
-    """The import of one recording: how many bodies are new, or why it could not be imported.
+class ImportEcc(Input):
+    """Which recordings to import."""
 
-    `version` is None when nothing was written. It is there with nothing added when what the recording has as its
-    latest stands again. `checked_out_at` is a work tree that has the branch checked out.
-    """
-
-    id: str
-    added: int = 0
-    version: Revision | None = None
-    redactions: Redactions = ()
-    why: str = ""
-    checked_out_at: Path | None = None
+    path: Path = Field(description="A recording, or a folder of them.")
 
 
-def import_ecc(ws: Workspace, now: datetime, path: Path) -> list[ImportedRecording]:
-    """Import a recording file of ECC, or all in a folder: each body becomes a revision, in the order of the file.
+class ImportedRecording(ResultPart):
+    """What became of one recording."""
 
-    What is known already is not written again. What the file has as its latest stands afterwards, unless the branch
-    has something that the file lacks and that is newer.
+    ok: bool = Field(description="Whether it could be imported.")
+    id: str = Field(description="ADAPTER/SESSION, or the file.", examples=["claude-history/a1b2c3d4"])
+    added: int = Field(0, description="How many snapshots are new; 0 with a revision where its latest stands again.")
+    revision: int | None = Field(None, description="The newest revision; null where nothing was written.")
+    redactions: list[RedactedValue] = Field([], description="Which secrets were taken out.")
+    why: str = Field("", description="Why it could not be imported.")
+    checked_out_at: str | None = Field(None, description="A work tree that has the branch checked out.")
+
+
+class ImportedRecordings(Result):
+    """What became of the recordings."""
+
+    recordings: list[ImportedRecording] = Field(description="One by one.")
+
+
+@verb(
+    "import ecc",
+    effect=SETTLES,
+    positional=("path",),
+    examples=(
+        "baton import ecc /tmp/ecc-session-recordings",
+        "baton import ecc recordings/claude-history/a1b2c3d4.json",
+    ),
+)
+def import_ecc(ws: Workspace, now: datetime, asked: ImportEcc) -> ImportedRecordings:
+    """Take over ECC's recordings of sessions (ecc.session.recording.v1): one file, or a folder of them.
+
+    Each snapshot of a history becomes a revision, in the order of the file. Importing again adds nothing. What the
+    file has as its latest stands afterwards, unless the branch has something that the file lacks and that is newer.
 
     Raises:
         NotFound: nothing there.
         InvalidDocument: the one file that was named is no recording.
         Busy, WriteFailed: nothing more can be written now; earlier imports stay.
     """
-    entries = read_recordings(path)
-    return [
-        ImportedRecording(entry.where, why=entry.why)
+    recordings = [
+        ImportedRecording(ok=False, id=entry.where, why=entry.why)
         if isinstance(entry, UnusableEntry)
         else _import_recording(ws, now, entry)
-        for entry in entries
+        for entry in read_recordings(asked.path)
     ]
+    return ImportedRecordings(recordings=recordings)
 
 
 def _import_recording(ws: Workspace, now: datetime, recording: Recording) -> ImportedRecording:
@@ -74,7 +96,7 @@ def _import_recording(ws: Workspace, now: datetime, recording: Recording) -> Imp
     except (Busy, WriteFailed):
         raise  # no fault of this recording, and the next one would fare no better
     except BatonError as error:
-        return ImportedRecording(id_, why=str(error))
+        return ImportedRecording(ok=False, id=id_, why=str(error))
 
 
 def _import_bodies(ws: Workspace, now: datetime, id_: str, recording: Recording) -> ImportedRecording:
@@ -87,13 +109,17 @@ def _import_bodies(ws: Workspace, now: datetime, id_: str, recording: Recording)
         new = _find_new_bodies(given, list_bodies(ws, id_) if tip.commit is not None else [])
         steps = _plan_steps(latest(tip.state, id_), new, given, recording)
         if not steps:
-            return ImportedRecording(id_)
+            return ImportedRecording(ok=True, id=id_, added=0, revision=None)
         for step in steps:
             layout.encode({Key(Snapshot.kind, id_): step})  # what cannot be stored is refused before anything is made
         tip = tip if tip.commit is not None else ws.branch.create(stamp)
         if _commit_steps(ws, stamp, tip, steps):
             where = ws.branch.store.checked_out_at(ws.branch.ref)
-            return ImportedRecording(id_, len(new), ws.branch.read(), redactions, checked_out_at=where)
+            return ImportedRecording(
+                ok=True, id=id_, added=len(new), revision=ws.branch.read().number,
+                redactions=list_redactions(redactions),
+                checked_out_at=None if where is None else show_path(where),
+            )  # fmt: skip
     raise Busy(f"{ws.branch.namespace}: others kept writing here", hint="try again")
 
 
@@ -173,31 +199,47 @@ def _commit_steps(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Seque
 # --- giving back
 
 
-class RefusedExport(NamedTuple):
-    """A session whose recording was not exported, and why."""
+class ExportEcc(Input):
+    """Which recordings to export."""
 
-    id: str
-    why: str
-    hint: str = ""
+    folder: Path = Field(description="The folder of the recordings.")
+    id: str | None = Field(
+        None, description="Only this session: ADAPTER/SESSION, or a unique beginning.",
+        examples=["claude-history/a1b2c3d4"],
+    )  # fmt: skip
+    force: bool = Field(False, description="Write over files that have more than this namespace.")
 
 
-class ExportedRecordings(NamedTuple):
-    """The exported files, and the refused sessions."""
+class RefusedExport(ResultPart):
+    """A session whose recording was not exported."""
 
-    written: list[Path]
-    refused: list[RefusedExport]
+    id: str = Field(description="ADAPTER/SESSION.", examples=["claude-history/a1b2c3d4"])
+    why: str = Field(description="Why not.")
+    hint: str = Field("", description="What to do.")
+
+
+class ExportedRecordings(FilesResult):
+    """The recordings that were exported."""
+
+    refused: list[RefusedExport] = Field(description="The sessions that were not.")
 
 
 _IN_THE_WAY = "import it first (baton import ecc FILE), or write over it with --force"
 
 
-def export_ecc(ws: Workspace, folder: Path, text: str | None = None, *, force: bool = False) -> ExportedRecordings:
-    """Export the recording of one session (named as in `find`), or of all, as ECC keeps them.
+@verb(
+    "export ecc",
+    effect=READS,
+    positional=("folder",),
+    examples=(
+        "baton export ecc /tmp/ecc-session-recordings",
+        "baton export ecc recordings --id claude-history/a1b2c3d4",
+    ),
+)
+def export_ecc(ws: Workspace, now: datetime, asked: ExportEcc) -> ExportedRecordings:
+    """Write the recorded sessions as ECC keeps them: FOLDER/ADAPTER/SESSION.json, the latest and the history.
 
-    An existing file is replaced only if the branch has all its bodies.
-
-    Args:
-        force: whether to replace files in any case.
+    A file that has anything this namespace lacks is left as it is and named; import it first.
 
     Raises:
         NotFound: nothing was recorded.
@@ -206,21 +248,21 @@ def export_ecc(ws: Workspace, folder: Path, text: str | None = None, *, force: b
     """
     state = ws.branch.read().state
     everything = {*state.ids(Snapshot.kind), *state.ids(Snapshot.kind, archived=True)}
-    ids = [find(state, text).id] if text is not None else sorted(everything)
+    ids = [find(state, asked.id).id] if asked.id is not None else sorted(everything)
     if not ids:
         raise NotFound("recorded session in", str(ws.branch.namespace), hint="baton session record TARGET")
     chosen, refused = _separate_files(ids)
     contents = {}
     for id_ in chosen:
-        path = folder / make_recording_path(*id_.split("/", 1))
+        path = asked.folder / make_recording_path(*id_.split("/", 1))
         try:
-            contents[path] = encode_recording(_make_recording(ws, path, find(state, id_), force=force))
+            contents[path] = encode_recording(_make_recording(ws, path, find(state, id_), force=asked.force))
         except (Busy, WriteFailed):
             raise
         except BatonError as error:
-            refused.append(RefusedExport(id_, str(error), error.hint))
+            refused.append(_refuse_export(id_, error))
     write_all(contents)
-    return ExportedRecordings(list(contents), refused)
+    return ExportedRecordings(files=list(contents), refused=refused)
 
 
 def _separate_files(ids: Sequence[str]) -> tuple[list[str], list[RefusedExport]]:
@@ -231,12 +273,17 @@ def _separate_files(ids: Sequence[str]) -> tuple[list[str], list[RefusedExport]]
         try:
             owners.setdefault(make_recording_path(*id_.split("/", 1)), []).append(id_)
         except BatonError as error:
-            refused.append(RefusedExport(id_, str(error), error.hint))
+            refused.append(_refuse_export(id_, error))
     hint = "export them one at a time, with --id, into different folders"
     for path, those in owners.items():
         if len(those) > 1:
-            refused += [RefusedExport(id_, f"{len(those)} sessions would share the file {path}", hint) for id_ in those]
+            why = f"{len(those)} sessions would share the file {path}"
+            refused += [RefusedExport(id=id_, why=why, hint=hint) for id_ in those]
     return [those[0] for those in owners.values() if len(those) == 1], refused
+
+
+def _refuse_export(id_: str, error: BatonError) -> RefusedExport:
+    return RefusedExport(id=id_, why=str(error), hint=error.hint)
 
 
 def _make_recording(ws: Workspace, path: Path, record: Snapshot, *, force: bool) -> Recording:

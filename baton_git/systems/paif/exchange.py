@@ -1,4 +1,4 @@
-"""Import PAIF's checkpoint folders, and export them."""
+"""The verbs that import PAIF's checkpoint folders, and export them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import Field
+
 from baton_git.core import layout
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound, shorten
 from baton_git.core.redaction import Redaction, redact
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
+from baton_git.core.verb import READS, SETTLES, Input, Option, verb
 from baton_git.git.files.atomic_files import show_path
-from baton_git.namespace.revision import ProposedState, Revision, WriteResult
+from baton_git.namespace.results import FilesResult, ResultPart, WrittenResult
+from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif import checkpoint_folder, checkpoint_store
 from baton_git.systems.paif.checkpoints import check_known
@@ -30,22 +34,63 @@ class CheckpointDraft(NamedTuple):
     redactions: tuple[Redaction, ...]
 
 
-class ImportedPaif(NamedTuple):
-    """The result of an import: how many checkpoints were new or known, and which were refused."""
+class ImportPaif(Input):
+    """Which checkpoints to import."""
 
-    written: WriteResult
-    new: int
-    known: int
-    refused: tuple[checkpoint_folder.UnusableCheckpoint, ...]
+    path: Path = Field(description="A folder `checkpoints`, the folder of one agent in it, or a file.")
+    agent: str | None = Field(None, description="Only those of this agent.", examples=["zero"])
 
 
-def import_paif(ws: Workspace, now: datetime, path: Path, *, agent: str | None = None) -> ImportedPaif:
-    """Import the checkpoints of a folder or a file as they are, in one commit; existing ones stay.
+class ExportPaif(Input):
+    """Which checkpoints to export."""
+
+    folder: Path = Field(description="The folder `checkpoints`, or that of the agent in it.")
+    agent: str | None = Field(None, description="Only those of this agent.", examples=["zero"])
+
+
+class RefusedCheckpoint(ResultPart):
+    """A file that is not a usable checkpoint."""
+
+    where: str = Field(description="The file.")
+    why: str = Field(description="What is wrong with it.")
+
+
+class ImportedPaif(WrittenResult):
+    """What became of the checkpoints."""
+
+    ok: bool = Field(description="Whether none was refused.")
+    new: int = Field(description="How many were not known yet.")
+    known: int = Field(description="How many were known already.")
+    refused: list[RefusedCheckpoint] = Field(description="The files that are no usable checkpoints.")
+
+
+class ExportedPaif(FilesResult):
+    """The checkpoints that were exported."""
+
+    path: str = Field(description="The folder that they went to.")
+
+
+AGENT = {"agent": Option(hidden=True)}
+
+
+@verb(
+    "import paif",
+    effect=SETTLES,
+    positional=("path",),
+    options=AGENT,
+    examples=("baton import paif ~/.memory-bridge/checkpoints", "baton import paif ~/.memory-bridge/checkpoints/zero"),
+)
+def import_paif(ws: Workspace, now: datetime, asked: ImportPaif) -> ImportedPaif:
+    """Take over PAIF's checkpoints as they are: of all agents, of one, or a single file.
+
+    What is here stays; importing again adds nothing. A file that does not fit is named, and the others are taken over
+    all the same.
 
     Raises:
         NotFound: there is nothing, or nothing of that agent.
         InvalidArgument: the folder is that of another agent.
     """
+    path, agent = asked.path, asked.agent
     files = checkpoint_folder.read_checkpoints(path, checkpoint_store.parse_agent(agent) if agent is not None else None)
     if not files:
         raise NotFound("checkpoint in", show_path(path), hint=NOTHING)
@@ -62,8 +107,12 @@ def import_paif(ws: Workspace, now: datetime, path: Path, *, agent: str | None =
 
     written = ws.update("import", now, change)
     new = _place_drafts(written.before.state, fitting).new
-    refused = tuple(draft for draft in drafts if isinstance(draft, checkpoint_folder.UnusableCheckpoint))
-    return ImportedPaif(written, new, len(fitting) - new, refused)
+    refused = [
+        RefusedCheckpoint(where=draft.where, why=draft.why)
+        for draft in drafts
+        if isinstance(draft, checkpoint_folder.UnusableCheckpoint)
+    ]
+    return ImportedPaif.of(written, ok=not refused, new=new, known=len(fitting) - new, refused=refused)
 
 
 def _check_agent(
@@ -75,7 +124,7 @@ def _check_agent(
     if others and named.isdisjoint((agent, None)):
         raise InvalidArgument(
             f"{show_path(folder)} holds checkpoints of {shorten(others[0])}, not of {shorten(agent)}",
-            hint="leave --agent out, or name that agent or another folder",
+            hint="leave the agent out, or name that one or another folder",
         )
 
 
@@ -125,15 +174,28 @@ def _find_agent(document: dict[str, object]) -> str | None:
     return named if isinstance(named, str) and named else None
 
 
-def export_paif(ws: Workspace, folder: Path, *, agent: str | None = None) -> list[Path]:
-    """Export the checkpoints of all agents, or of one, as PAIF keeps them; return the paths.
+@verb(
+    "export paif",
+    effect=READS,
+    positional=("folder",),
+    options=AGENT,
+    examples=(
+        "baton export paif ~/.memory-bridge/checkpoints",
+        "baton export paif ~/.memory-bridge/checkpoints/zero --agent zero",
+    ),
+)
+def export_paif(ws: Workspace, now: datetime, asked: ExportPaif) -> ExportedPaif:
+    """Write the checkpoints as PAIF keeps them, FOLDER/<agent>/checkpoint-<time>.json, those in the archive too.
+
+    A file that is there already and says something else is left alone. A file that was imported comes back with the
+    same content (as JSON values; line breaks and the order of keys may differ).
 
     Raises:
         NotFound: there are none, or nobody knows the agent.
         InvalidName: an agent whose name can be no folder's.
         WriteFailed: the disk said no; nothing was written.
     """
-    state = ws.branch.read().state
+    state, agent = ws.branch.read().state, asked.agent
     if agent is not None:
         check_known(state, checkpoint_store.parse_agent(agent))
     names = [agent] if agent is not None else checkpoint_store.list_agents(state)
@@ -149,4 +211,6 @@ def export_paif(ws: Workspace, folder: Path, *, agent: str | None = None) -> lis
     ]
     if not leaving:
         raise NotFound("checkpoint of" if agent else "checkpoint of any agent", agent or "")
-    return checkpoint_folder.write_checkpoints(folder, leaving, one_agent=agent is not None and folder.name == agent)
+    is_one_agent = agent is not None and asked.folder.name == agent
+    files = checkpoint_folder.write_checkpoints(asked.folder, leaving, one_agent=is_one_agent)
+    return ExportedPaif(path=str(asked.folder), files=files)

@@ -148,7 +148,7 @@ def test_what_is_too_large_is_refused_and_nothing_is_written(ws, tmp_path):
     large = a_snapshot(worker(artifacts={"log": "many words " * 30000}))
     with pytest.raises(LimitExceeded):
         keep(ws, large)
-    [done] = import_ecc(ws, NOW, saved(tmp_path, recording([(time(1), at(1)), (time(2), large)])))
+    [done] = import_ecc(ws, NOW, saved(tmp_path, recording([(time(1), at(1)), (time(2), large)]))).recordings
     assert "the limit is 262,144 bytes" in done.why
     assert ws.branch.read().commit is None
 
@@ -219,7 +219,7 @@ def three(folder: Path) -> Path:
 
 
 def test_a_recording_becomes_the_record_and_one_version_for_each_body(ws, tmp_path):
-    [done] = import_ecc(ws, NOW, three(tmp_path))
+    [done] = import_ecc(ws, NOW, three(tmp_path)).recordings
     assert (done.id, done.added, done.why) == (PROOF, 3, "")
     assert [(one.recorded_at, one.revision) for one in history(ws, PROOF)] == [
         (time(3), 3), (time(2), 2), (time(1), 1)
@@ -232,7 +232,7 @@ def test_a_recording_becomes_the_record_and_one_version_for_each_body(ws, tmp_pa
 def test_what_is_exported_again_is_the_same_file(ws, tmp_path):
     path = three(tmp_path / "ecc")
     import_ecc(ws, NOW, tmp_path / "ecc")
-    assert export_ecc(ws, tmp_path / "out").written == [tmp_path / "out/dmux-tmux/proof.json"]
+    assert export_ecc(ws, NOW, tmp_path / "out").files == [tmp_path / "out/dmux-tmux/proof.json"]
     assert (tmp_path / "out/dmux-tmux/proof.json").read_text() == path.read_text()
 
 
@@ -242,29 +242,29 @@ def test_importing_again_adds_nothing_also_when_ecc_has_seen_it_again(ws, tmp_pa
     before = ws.branch.read().commit
     saved(tmp_path, recording([(time(n), at(n)) for n in (1, 2, 3)], updated=time(59)))
     for _ in range(2):
-        [done] = import_ecc(ws, later(minutes=5), path)
-        assert (done.added, done.version) == (0, None)
+        [done] = import_ecc(ws, later(minutes=5), path).recordings
+        assert (done.added, done.revision) == (0, None)
     assert ws.branch.read().commit == before
 
 
 def test_importing_again_adds_what_is_new_since(ws, tmp_path):
     import_ecc(ws, NOW, three(tmp_path))
     path = saved(tmp_path, recording([(time(n), at(n)) for n in (1, 2, 3, 4)]))
-    [done] = import_ecc(ws, later(minutes=5), path)
+    [done] = import_ecc(ws, later(minutes=5), path).recordings
     assert done.added == 1
     assert states(ws) == ["step-4", "step-3", "step-2", "step-1"]
 
 
 def test_an_older_body_does_not_stay_above_a_newer_one(ws, tmp_path):
     keep(ws, at(9))
-    [done] = import_ecc(ws, later(minutes=5), three(tmp_path))
+    [done] = import_ecc(ws, later(minutes=5), three(tmp_path)).recordings
     assert done.added == 3
     kept = stored(ws, "snapshot", PROOF)
     assert (kept.snapshot.workers[0].state, kept.recorded_at) == ("step-9", "2026-11-21T08:00:00Z")
     assert kept.created_at == time(1)
     assert states(ws) == ["step-9", "step-3", "step-2", "step-1"]
-    assert import_ecc(ws, later(minutes=6), tmp_path)[0].added == 0
-    export_ecc(ws, tmp_path / "out")
+    assert import_ecc(ws, later(minutes=6), tmp_path).recordings[0].added == 0
+    export_ecc(ws, NOW, tmp_path / "out")
     written = json.loads((tmp_path / "out/dmux-tmux/proof.json").read_text())
     assert written["latest"] == at(9)
     assert [one["recordedAt"] for one in written["history"]] == [time(1), time(2), time(3), "2026-11-21T08:00:00Z"]
@@ -272,10 +272,10 @@ def test_an_older_body_does_not_stay_above_a_newer_one(ws, tmp_path):
 
 def test_a_body_that_only_repeats_the_one_before_is_not_taken_over(ws, tmp_path):
     path = saved(tmp_path, recording([(time(1), at(1)), (time(2), at(1)), (time(3), at(2)), (time(4), at(1))]))
-    [done] = import_ecc(ws, NOW, path)
+    [done] = import_ecc(ws, NOW, path).recordings
     assert done.added == 3
     assert states(ws) == ["step-1", "step-2", "step-1"]
-    assert import_ecc(ws, NOW, path)[0].added == 0
+    assert import_ecc(ws, NOW, path).recordings[0].added == 0
 
 
 def test_the_order_of_a_history_is_that_of_the_file(ws, tmp_path):
@@ -286,7 +286,7 @@ def test_the_order_of_a_history_is_that_of_the_file(ws, tmp_path):
 
 def test_a_latest_one_that_the_history_lacks_is_taken_over_too(ws, tmp_path):
     data = recording([(time(1), at(1))], updated=time(7), latest=at(7))
-    [done] = import_ecc(ws, NOW, saved(tmp_path, data))
+    [done] = import_ecc(ws, NOW, saved(tmp_path, data)).recordings
     assert done.added == 2
     assert stored(ws, "snapshot", PROOF).recorded_at == time(7)
     assert states(ws) == ["step-7", "step-1"]
@@ -294,17 +294,17 @@ def test_a_latest_one_that_the_history_lacks_is_taken_over_too(ws, tmp_path):
 
 def test_secrets_of_a_recording_are_taken_out_and_it_is_known_again(ws, tmp_path):
     path = saved(tmp_path, recording([(time(1), a_snapshot(worker(artifacts={"log": f"token {SECRET}"})))]))
-    [done] = import_ecc(ws, NOW, path)
+    [done] = import_ecc(ws, NOW, path).recordings
     assert len(done.redactions) == 1
     assert SECRET.encode() not in b"".join(files(ws).values())
-    assert import_ecc(ws, NOW, path)[0].added == 0
+    assert import_ecc(ws, NOW, path).recordings[0].added == 0
 
 
 def test_a_folder_is_taken_over_with_what_can_be_read_and_the_rest_is_named(ws, tmp_path):
     three(tmp_path)
     saved(tmp_path, recording([(time(1), a_snapshot(adapter="claude-history", id_="a b"))]))
     (tmp_path / "claude-history/bad.json").write_text("{")
-    found = import_ecc(ws, NOW, tmp_path)
+    found = import_ecc(ws, NOW, tmp_path).recordings
     assert {one.id: bool(one.why) for one in found} == {
         PROOF: False, "claude-history/a b": False, str(tmp_path / "claude-history/bad.json"): True
     }  # fmt: skip
@@ -314,7 +314,7 @@ def test_a_folder_is_taken_over_with_what_can_be_read_and_the_rest_is_named(ws, 
 def test_a_recording_that_cannot_be_kept_harms_no_other(ws, tmp_path):
     saved(tmp_path, recording([(time(1), a_snapshot(id_="y" * 240))]), "x/long.json")
     three(tmp_path)
-    found = {one.id: one.why for one in import_ecc(ws, NOW, tmp_path)}
+    found = {one.id: one.why for one in import_ecc(ws, NOW, tmp_path).recordings}
     assert found[PROOF] == ""
     assert found[f"dmux-tmux/{'y' * 240}"]
 
@@ -384,15 +384,15 @@ def test_no_name_leads_out_of_the_folder(adapter):
 def test_two_sessions_that_would_share_a_file_are_named_and_the_others_are_written(ws, tmp_path):
     for id_ in ("a b", "a/b", "c"):
         keep(ws, a_snapshot(id_=id_))
-    done = export_ecc(ws, tmp_path / "out")
-    assert done.written == [tmp_path / "out/dmux-tmux/c.json"]
+    done = export_ecc(ws, NOW, tmp_path / "out")
+    assert done.files == [tmp_path / "out/dmux-tmux/c.json"]
     assert [(one.id, one.why) for one in done.refused] == [
         (f"dmux-tmux/{id_}", "2 sessions would share the file dmux-tmux/a_b.json") for id_ in ("a b", "a/b")
     ]
     assert "--id" in done.refused[0].hint
-    [path] = export_ecc(ws, tmp_path / "out", "a b").written
+    [path] = export_ecc(ws, NOW, tmp_path / "out", "a b").files
     assert json.loads(path.read_text())["sessionId"] == "a b"
-    [refused] = export_ecc(ws, tmp_path / "out", "a/b").refused
+    [refused] = export_ecc(ws, NOW, tmp_path / "out", "a/b").refused
     assert "is the recording of another session, 'a b'" in refused.why
     assert json.loads(path.read_text())["sessionId"] == "a b"
 
@@ -401,38 +401,38 @@ def test_nothing_to_export_is_said(ws, tmp_path):
     keep(ws, at(1))
     keep(ws, a_snapshot(id_="other"))
     with pytest.raises(NotFound):
-        export_ecc(ws, tmp_path / "out", "nobody")
+        export_ecc(ws, NOW, tmp_path / "out", "nobody")
     by_hand(ws, {"snapshots/dmux-tmux/proof.toml": b"what is this\n"})
-    done = export_ecc(ws, tmp_path / "out")
+    done = export_ecc(ws, NOW, tmp_path / "out")
     assert [one.id for one in done.refused] == [PROOF]
-    assert done.written == [tmp_path / "out/dmux-tmux/other.json"]
+    assert done.files == [tmp_path / "out/dmux-tmux/other.json"]
     with pytest.raises(Corrupt):
         history(ws, PROOF)
     by_hand(ws, {"snapshots/dmux-tmux/proof.toml": None, "snapshots/dmux-tmux/other.toml": None})
     with pytest.raises(NotFound):
-        export_ecc(ws, tmp_path / "out")
+        export_ecc(ws, NOW, tmp_path / "out")
 
 
 def test_a_file_of_eccs_is_written_over_only_when_all_of_it_is_known(ws, tmp_path):
     path = three(tmp_path)
     keep(ws, at(9))
     before = path.read_bytes()
-    done = export_ecc(ws, tmp_path)
-    assert done.written == []
+    done = export_ecc(ws, NOW, tmp_path)
+    assert done.files == []
     [refused] = done.refused
     assert refused.why == f"{path} has 3 bodies that are not known here"
     assert "import it first" in refused.hint
     assert path.read_bytes() == before
     import_ecc(ws, later(minutes=1), path)
-    assert export_ecc(ws, tmp_path).written == [path]
+    assert export_ecc(ws, NOW, tmp_path).files == [path]
     assert len(json.loads(path.read_text())["history"]) == 4
-    assert export_ecc(ws, tmp_path).written == [path]
+    assert export_ecc(ws, NOW, tmp_path).files == [path]
 
 
 def test_what_ecc_saw_last_stays_when_its_file_is_written_over(ws, tmp_path):
     import_ecc(ws, NOW, three(tmp_path))
     path = saved(tmp_path, recording([(time(n), at(n)) for n in (1, 2, 3)], updated=time(59)))
-    export_ecc(ws, tmp_path)
+    export_ecc(ws, NOW, tmp_path)
     assert json.loads(path.read_text())["updatedAt"] == time(59)
 
 
@@ -440,11 +440,11 @@ def test_a_file_that_is_no_recording_is_not_written_over_unless_it_is_forced(ws,
     keep(ws, at(1))
     path = tmp_path / "dmux-tmux/proof.json"
     put(tmp_path, {"dmux-tmux/proof.json": "{"})
-    [refused] = export_ecc(ws, tmp_path).refused
+    [refused] = export_ecc(ws, NOW, tmp_path).refused
     assert str(path) in refused.why
     assert "--force" in refused.hint
     assert path.read_text() == "{"
-    assert export_ecc(ws, tmp_path, force=True).refused == []
+    assert export_ecc(ws, NOW, tmp_path, force=True).refused == []
     assert json.loads(path.read_text())["latest"] == at(1)
 
 
@@ -452,8 +452,8 @@ def test_a_recording_too_large_to_be_read_again_keeps_no_other_from_being_writte
     keep(ws, at(1))
     keep(ws, a_snapshot(worker(artifacts={"log": "x" * 3000}), id_="large"))
     monkeypatch.setattr(atomic_files, "MAX_BYTES", 3000)
-    done = export_ecc(ws, tmp_path)
-    assert done.written == [tmp_path / "dmux-tmux/proof.json"]
+    done = export_ecc(ws, NOW, tmp_path)
+    assert done.files == [tmp_path / "dmux-tmux/proof.json"]
     assert [one.id for one in done.refused] == ["dmux-tmux/large"]
 
 
@@ -461,7 +461,7 @@ def test_a_recording_too_large_to_be_read_again_keeps_no_other_from_being_writte
 
 
 def exported(ws: Workspace, folder: Path) -> dict[str, Any]:
-    [path] = export_ecc(ws, folder, force=True).written
+    [path] = export_ecc(ws, NOW, folder, force=True).files
     data: dict[str, Any] = json.loads(path.read_text())
     return data
 
@@ -490,8 +490,8 @@ def test_what_came_back_is_given_back_and_taken_over_alike(ws, open_workspace, t
     other = open_workspace(name="other.git")
     import_ecc(other, later(minutes=9), tmp_path)
     assert states(other) == states(ws) == ["step-2", "step-3", "step-2", "step-1"]
-    assert import_ecc(other, later(minutes=10), tmp_path)[0].version is None
-    assert import_ecc(ws, later(minutes=10), tmp_path)[0].version is None
+    assert import_ecc(other, later(minutes=10), tmp_path).recordings[0].revision is None
+    assert import_ecc(ws, later(minutes=10), tmp_path).recordings[0].revision is None
 
 
 def test_importing_again_after_going_back_brings_the_newer_latest_back(ws, tmp_path):
@@ -499,10 +499,10 @@ def test_importing_again_after_going_back_brings_the_newer_latest_back(ws, tmp_p
     import_ecc(ws, NOW, path)
     undo_revision(ws, later(minutes=1))
     assert states(ws)[0] == "step-2"
-    [done] = import_ecc(ws, later(minutes=2), path)
-    assert (done.added, done.version is None) == (0, False)
+    [done] = import_ecc(ws, later(minutes=2), path).recordings
+    assert (done.added, done.revision is None) == (0, False)
     assert states(ws) == ["step-3", "step-2", "step-1"]
-    assert import_ecc(ws, later(minutes=3), path)[0].version is None
+    assert import_ecc(ws, later(minutes=3), path).recordings[0].revision is None
 
 
 def test_what_ecc_has_as_latest_stands_also_when_its_clock_went_back(ws, tmp_path):
@@ -510,11 +510,11 @@ def test_what_ecc_has_as_latest_stands_also_when_its_clock_went_back(ws, tmp_pat
     path = saved(tmp_path, data)
     import_ecc(ws, NOW, path)
     assert states(ws) == ["step-3", "step-1", "step-5"]
-    assert import_ecc(ws, later(minutes=1), path)[0].version is None
-    export_ecc(ws, tmp_path / "out")
+    assert import_ecc(ws, later(minutes=1), path).recordings[0].revision is None
+    export_ecc(ws, NOW, tmp_path / "out")
     assert json.loads((tmp_path / "out/dmux-tmux/proof.json").read_text())["latest"] == at(3)
     again = recording([*((time(n), at(n)) for n in (5, 1, 3)), (time(2), at(2))], updated=time(2))
-    assert import_ecc(ws, later(minutes=2), saved(tmp_path, again))[0].added == 1
+    assert import_ecc(ws, later(minutes=2), saved(tmp_path, again)).recordings[0].added == 1
     assert states(ws) == ["step-2", "step-3", "step-1", "step-5"]
 
 
@@ -542,7 +542,7 @@ def test_others_who_write_meanwhile_lose_nothing(ws, tmp_path, open_workspace, m
         return real(branch, *words)
 
     monkeypatch.setattr(type(ws.branch), "advance", late)
-    [found] = import_ecc(ws, NOW, three(tmp_path))
+    [found] = import_ecc(ws, NOW, three(tmp_path)).recordings
     assert found.added == 3
     assert {one.id for one in recorded(ws)} == {PROOF, "dmux-tmux/meanwhile"}
 
@@ -563,8 +563,8 @@ def test_those_recorded_longest_ago_go_to_the_archive_and_come_back(ws, tmp_path
     assert find(ws.branch.read().state, "dmux-tmux/s0").created_at == "2026-11-21T08:00:00Z"
     assert len(history(ws, "dmux-tmux/s0")) == 2
     assert [len(history(ws, f"s{number}")) for number in range(5)] == [2, 1, 1, 1, 1]
-    assert len(export_ecc(ws, tmp_path / "out").written) == 5
-    assert not [one for one in import_ecc(ws, later(minutes=20), tmp_path / "out") if one.added or one.why]
+    assert len(export_ecc(ws, NOW, tmp_path / "out").files) == 5
+    assert not [one for one in import_ecc(ws, later(minutes=20), tmp_path / "out").recordings if one.added or one.why]
 
 
 def test_the_one_just_recorded_stays_whatever_its_clock_said(ws):
@@ -580,12 +580,12 @@ def test_what_is_imported_goes_to_the_archive_beyond_the_newest_ones_too(ws, tmp
     for number in range(7):
         saved(tmp_path, recording([(time(2 * number), a_snapshot(id_=f"s{number}")),
                                    (time(2 * number + 1), a_snapshot(id_=f"s{number}", state="done"))]))  # fmt: skip
-    assert [one.added for one in import_ecc(ws, NOW, tmp_path)] == [2] * 7
+    assert [one.added for one in import_ecc(ws, NOW, tmp_path).recordings] == [2] * 7
     assert [one.snapshot.session.id for one in recorded(ws)] == ["s6", "s5", "s4"]
     for text in ("dmux-tmux/s0", "s0", "dmux-tmux/s0"[:-1] + "0"):
         assert [one.snapshot.session.state for one in history(ws, text)] == ["done", "active"]
         assert find(ws.branch.read().state, text).snapshot.session.state == "done"
-    assert not [one for one in import_ecc(ws, later(minutes=5), tmp_path) if one.version]
+    assert not [one for one in import_ecc(ws, later(minutes=5), tmp_path).recordings if one.revision]
 
 
 # --- what cannot be written
@@ -593,7 +593,7 @@ def test_what_is_imported_goes_to_the_archive_beyond_the_newest_ones_too(ws, tmp
 
 def test_the_name_of_the_session_at_work_is_no_secret(open_workspace, tmp_path):
     ws = open_workspace(SECRET)
-    [done] = import_ecc(ws, NOW, three(tmp_path))
+    [done] = import_ecc(ws, NOW, three(tmp_path)).recordings
     assert "secret" in done.why
     assert ws.branch.read().commit is None
 
@@ -615,4 +615,4 @@ def test_a_folder_has_a_limit(ws, tmp_path, monkeypatch):
     with pytest.raises(InvalidArgument, match="has 2 files, the limit is 1"):
         import_ecc(ws, NOW, tmp_path)
     monkeypatch.setattr(recording_files, "MAX_FILES", 2)
-    assert len(import_ecc(ws, NOW, tmp_path)) == 2
+    assert len(import_ecc(ws, NOW, tmp_path).recordings) == 2

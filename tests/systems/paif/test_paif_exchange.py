@@ -57,10 +57,10 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_folder_of_all_agents_comes_in_and_goes_out_as_it_was(ws, folder, tmp_path):
     done = import_paif(ws, NOW, folder)
-    assert (done.new, done.known, done.refused) == (3, 0, ())
+    assert (done.new, done.known, done.refused) == (3, 0, [])
     assert ws.branch.read().number == 1
     out = tmp_path / "out"
-    assert len(export_paif(ws, out)) == 3
+    assert len(export_paif(ws, NOW, out).files) == 3
     assert there(out) == there(folder)
 
 
@@ -69,7 +69,7 @@ def test_importing_again_adds_nothing(ws, folder, tmp_path):
     done = import_paif(ws, later(minutes=1), folder)
     assert (done.new, done.known) == (0, 3)
     assert done.written.revision.number == 1
-    export_paif(ws, tmp_path / "out")
+    export_paif(ws, NOW, tmp_path / "out")
     assert import_paif(ws, NOW, tmp_path / "out").new == 0
 
 
@@ -97,7 +97,7 @@ def test_a_single_file_comes_in(ws, folder, tmp_path):
 def test_our_own_checkpoints_go_out_and_are_known_when_they_come_back(ws, tmp_path):
     for number in range(3):
         save_checkpoint(ws, NOW, "zero", {"conversation_summary": str(number)})
-    paths = export_paif(ws, tmp_path / "out")
+    paths = export_paif(ws, NOW, tmp_path / "out").files
     assert [path.name for path in paths] == [
         "checkpoint-2026-11-21T08-00-00.json", "checkpoint-2026-11-21T08-00-00_2.json",
         "checkpoint-2026-11-21T08-00-00_3.json",
@@ -106,7 +106,7 @@ def test_our_own_checkpoints_go_out_and_are_known_when_they_come_back(ws, tmp_pa
     with Store(Repository.create_bare(tmp_path / "other.git")) as store:
         other = workspace(store)
         assert import_paif(other, NOW, tmp_path / "out").new == 3
-        assert export_paif(other, tmp_path / "again")
+        assert export_paif(other, NOW, tmp_path / "again").files
     assert there(tmp_path / "again") == there(tmp_path / "out")
 
 
@@ -115,7 +115,7 @@ def test_exporting_again_changes_nothing_and_writes_over_nothing(ws, tmp_path):
     name = "checkpoint-2026-11-21T08-00-00.json"
     out = lay(tmp_path / "out", {f"zero/{name}": document(), "zero/notes.txt": "keep"})
     for _ in range(2):
-        [path] = export_paif(ws, out)
+        [path] = export_paif(ws, NOW, out).files
         assert path.name == "checkpoint-2026-11-21T08-00-00_2.json"
     assert there(out)[f"zero/{name}"] == document()
     assert (out / "zero/notes.txt").read_text() == "keep"
@@ -124,8 +124,8 @@ def test_exporting_again_changes_nothing_and_writes_over_nothing(ws, tmp_path):
 
 def test_one_agent_goes_out_into_a_folder_of_its_name_or_below_another(ws, folder, tmp_path):
     import_paif(ws, NOW, folder)
-    export_paif(ws, tmp_path / "a", agent="zero")
-    export_paif(ws, tmp_path / "b" / "zero", agent="zero")
+    export_paif(ws, NOW, tmp_path / "a", agent="zero")
+    export_paif(ws, NOW, tmp_path / "b" / "zero", agent="zero")
     assert {path.parent for path in (tmp_path / "a").rglob("*.json")} == {tmp_path / "a" / "zero"}
     assert {path.parent for path in (tmp_path / "b").rglob("*.json")} == {tmp_path / "b" / "zero"}
 
@@ -138,7 +138,7 @@ def test_archived_checkpoints_go_out_too(ws, tmp_path, monkeypatch):
     folder = lay(tmp_path / "in", files)
     import_paif(ws, NOW, folder)
     assert len(ws.branch.read().state.ids("checkpoint")) == 2
-    export_paif(ws, tmp_path / "out")
+    export_paif(ws, NOW, tmp_path / "out")
     assert there(tmp_path / "out") == files
     assert import_paif(ws, NOW, folder).new == 0
 
@@ -172,7 +172,7 @@ def test_the_folder_of_another_agent_is_no_place_for_ones_own(ws, folder, name):
     place = (folder / "zero") if name == "zero" else lay(folder.parent / "loose", {"x.json": document()})
     with pytest.raises(InvalidArgument, match="holds checkpoints of 'zero', not of 'claude'") as caught:
         import_paif(ws, NOW, place, agent="claude")
-    assert "--agent" in caught.value.hint
+    assert "leave the agent out" in caught.value.hint
     assert ws.branch.read().commit is None
 
 
@@ -226,7 +226,7 @@ def test_a_name_that_a_record_brings_along_leads_nowhere_else(ws, tmp_path):
     for number, name in enumerate(evil):
         record = checkpoint_store.place_checkpoint(checkpoint_store.State(), _named(name, number))[0]
         ws.update("test", NOW, lambda tip, record=record: tip.state.put(next(iter(record.edits.values()))))
-    paths = export_paif(ws, tmp_path / "out")
+    paths = export_paif(ws, NOW, tmp_path / "out").files
     assert {path.parent for path in paths} == {tmp_path / "out" / "zero"}
     assert all(path.name.startswith("checkpoint-2026-04-04T18-34-0") for path in paths)
 
@@ -244,12 +244,12 @@ def test_nothing_is_written_through_a_link(ws, folder, tmp_path):
     elsewhere.mkdir()
     (out / "zero").symlink_to(elsewhere)
     with pytest.raises(InvalidArgument, match="is a link that leads out of the folder"):
-        export_paif(ws, out)
+        export_paif(ws, NOW, out)
     assert not list(elsewhere.iterdir())
     (out / "zero").unlink()
     (out / "zero").write_text("x")
     with pytest.raises(InvalidArgument, match="is not a folder"):
-        export_paif(ws, out)
+        export_paif(ws, NOW, out)
 
 
 def test_secrets_stay_out_and_importing_again_still_adds_nothing(ws, tmp_path):
@@ -263,9 +263,9 @@ def test_secrets_stay_out_and_importing_again_still_adds_nothing(ws, tmp_path):
 
 def test_what_is_unknown_cannot_be_exported(ws, tmp_path):
     with pytest.raises(NotFound):
-        export_paif(ws, tmp_path / "out")
+        export_paif(ws, NOW, tmp_path / "out")
     with pytest.raises(NotFound, match="there is no agent 'zero'"):
-        export_paif(ws, tmp_path / "out", agent="zero")
+        export_paif(ws, NOW, tmp_path / "out", agent="zero")
     assert not (tmp_path / "out").exists()
 
 
@@ -300,8 +300,8 @@ def test_any_folder_comes_back_as_it_was(documents: list[dict[str, Any]]) -> Non
         ws: Workspace = workspace(store)
         folder = lay(Path(name) / "in", files)
         done = import_paif(ws, NOW, folder)
-        assert (done.new, done.refused, done.written.redactions) == (len(files), (), ())
-        export_paif(ws, Path(name) / "out")
+        assert (done.new, done.refused, done.written.redactions) == (len(files), [], ())
+        export_paif(ws, NOW, Path(name) / "out")
         found = there(Path(name) / "out")
         assert found.keys() == files.keys()
         assert all(alike(found[path], files[path]) for path in files)

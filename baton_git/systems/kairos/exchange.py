@@ -1,0 +1,90 @@
+"""The verbs that import KAIROS' handover file, and export it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from pydantic import Field
+
+from baton_git.core.verb import READS, SETTLES, Input, Option, Result, verb
+from baton_git.namespace.results import WrittenResult
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.kairos.handover_files import export_kairos, import_kairos
+from baton_git.systems.kairos.handover_verbs import RunId
+from baton_git.systems.kairos.work_tree_copy import Copy
+
+
+class ImportHandover(Input):
+    """Which handover file to import."""
+
+    file: Path = Field(description="The handover file.")
+
+
+class ImportedHandover(WrittenResult):
+    """What a handover file brought."""
+
+    SESSION_ID: str = Field(description="The run.", examples=["run-1"])
+    changed: bool = Field(description="Whether it said something new.")
+    contested: list[str] = Field(description="The fields of the run that both sides changed.")
+
+
+class ExportHandover(Input):
+    """Which run to export."""
+
+    file: Path = Field(description="The handover file; on the command line, `-` is standard output.")
+    session: RunId = None
+    at: str | None = Field(
+        None, description="As it was: a revision, `~N`, a commit id, or an ISO date or time.", examples=["~1"]
+    )
+    force: bool = Field(False, description="Replace the file, whatever it holds.")
+
+
+class ExportedHandover(Result):
+    """The run that was exported."""
+
+    SESSION_ID: str = Field(description="The run.", examples=["run-1"])
+    path: str = Field(description="The file.")
+    text: str = Field("", description="What was written to standard output.")
+
+
+@verb(
+    "import kairos",
+    effect=SETTLES,
+    positional=("file",),
+    examples=("baton import kairos kairos-session-handover.txt",),
+)
+def import_handover(ws: Workspace, now: datetime, asked: ImportHandover) -> ImportedHandover:
+    """Take over a KAIROS handover file. What is here stays; both are merged. An older copy of ours is no change.
+
+    Raises:
+        NotFound: nothing is there, or it is empty.
+        InvalidDocument, LimitExceeded: the file is broken, or too large.
+        StepConflict: the run has ended.
+    """
+    copy = Copy.at(asked.file, ws.branch.store.repository.common_dir, ws.branch.namespace)
+    taken = import_kairos(ws, now, copy)
+    return ImportedHandover.of(
+        taken.written, SESSION_ID=taken.id, changed=bool(taken.written.changes), contested=list(taken.contested)
+    )
+
+
+@verb(
+    "export kairos",
+    effect=READS,
+    positional=("file",),
+    options={"session": Option(hidden=True), "at": Option(metavar="REV|TIME")},
+    examples=("baton export kairos kairos-session-handover.txt --session run-1",),
+)
+def export_handover(ws: Workspace, now: datetime, asked: ExportHandover) -> ExportedHandover:
+    """Write a run, or the only one, as a handover file that KAIROS' clients read.
+
+    A file that is there already is replaced if it is one of the same run.
+
+    Raises:
+        NotFound, InvalidArgument: there is no such run, or there are several.
+        NotAllowed: there is a file that holds something else.
+        WriteFailed: the disk said no; nothing was changed.
+    """
+    id_ = export_kairos(ws, asked.file, asked.session, asked.at, force=asked.force)
+    return ExportedHandover(SESSION_ID=id_, path=str(asked.file))
