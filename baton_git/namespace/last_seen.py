@@ -69,7 +69,7 @@ def last_seen(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
     sessions = _advance_sessions(index, fresh) if index is not None and fresh is not None else {}
     if session in sessions and fresh is not None and len(fresh) < EVERY:
         return sessions[session]
-    last = sessions.get(session) or _walk_history(branch, tip, session)
+    last = sessions.get(session) or walk_history(branch, tip, session)
     if last is not None:
         sessions[session] = last
     kept = [(name, seen) for name, seen in sessions.items() if len(seen.own) <= OWN]
@@ -114,7 +114,7 @@ def _since(branch: Branch, tip: Oid, index: Index) -> list[LogEntry] | None:
     return [branch.entry(info.oid) for info in in_order(commits.values())]
 
 
-def _walk_history(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
+def walk_history(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
     """Find what a session last saw by walking the history."""
     own: list[LogEntry] = []
     others = False

@@ -16,7 +16,7 @@ from strategies import laws
 from baton_git.core import output
 from baton_git.core.diff import FieldChange, RecordChange
 from baton_git.interfaces.cli.history import change_lines
-from baton_git.interfaces.cli.review import _lines
+from baton_git.interfaces.cli.review import waiting_record_lines
 from baton_git.interfaces.http.logs import SafeFormatter
 from baton_git.namespace.review.queue import WaitingRecord
 from baton_git.systems.kairos import codec as kairos
@@ -92,7 +92,10 @@ def test_changes_and_what_waits_for_review_are_styled_by_us_alone() -> None:
     change = RecordChange("follow_up", PLANTED, "changed", PLANTED, PLANTED, (field, lists))
     gone = change._replace(action="archived")
     told = output.Styled("\n").join(
-        [*change_lines([change, gone]), *_lines(WaitingRecord("follow_up", PLANTED, (change, gone), frozenset()))]
+        [
+            *change_lines([change, gone]),
+            *waiting_record_lines(WaitingRecord("follow_up", PLANTED, (change, gone), frozenset())),
+        ]
     )
     assert "\x1b[1m" in told
     assert UNSAFE.findall(OWN.sub("", output.terminal(told))) == []

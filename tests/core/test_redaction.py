@@ -12,9 +12,9 @@ from planted import HEX, PROSE, SECRETS, some
 from secret_corpus import secrets
 
 from baton_git.core.redaction import Redaction, holds_secret, redact, redact_text
-from baton_git.core.redaction.rules import CommandLines, _rows, compile_rule, find_rows
+from baton_git.core.redaction.rules import CommandLines, compile_rule, find_rows, list_rows
 
-ROWS = [pair for table in _rows() for pair in table]
+ROWS = [pair for table in list_rows() for pair in table]
 
 
 def dumped(value):

@@ -51,15 +51,15 @@ texts = st.text()
 @laws
 @given(st.dictionaries(st.text(max_size=8), st.none() | st.booleans() | st.integers() | texts | st.lists(texts)))
 def test_a_simple_table_is_written_as_any_other(table: dict[str, Any]) -> None:
-    simple = toml._dump_simple(table)
-    assert simple is None or simple == toml._dump_exactly(table)
+    simple = toml.dump_simple(table)
+    assert simple is None or simple == toml.dump_exactly(table)
 
 
 def test_most_records_are_simple_tables() -> None:
-    assert toml._dump_simple(
+    assert toml.dump_simple(
         {"id": "OL-1", "action": "näher\tso", "ttl_days": 7, "rejected": ["a", "b"], "evidence": []}
     )
-    assert toml._dump_simple({"a": {}}) is None
+    assert toml.dump_simple({"a": {}}) is None
 
 
 @laws

@@ -10,12 +10,13 @@ from dataclasses import replace
 
 import pytest
 from strategies import item
+from waiting import until
 from world import NOW, WHO, acting, by_hand, document, stored, workspace
 
 from baton_git.core.errors import Busy, Corrupt, NotAllowed, Stale, WriteFailed
 from baton_git.core.names import Namespace
-from baton_git.git.store import Store
-from baton_git.git.store.group_commit import CommitGroup, _Waiter
+from baton_git.git.store import Store, group_commit
+from baton_git.git.store.group_commit import CommitGroup
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.revision import CommitStamp, ProposedState
 from baton_git.namespace.workspace import Workspace
@@ -58,10 +59,7 @@ def together(ws: Workspace):
             found = []
             for number, one in enumerate(things, 1):
                 found.append(pool.submit(one))
-                end = time.monotonic() + SECONDS
-                while len(line._waiting) < number:
-                    assert time.monotonic() < end
-                    time.sleep(0.001)
+                until(lambda number=number: line.waiting >= number, SECONDS)
             go.set()
             first.result(SECONDS)
             return found
@@ -124,7 +122,7 @@ def test_an_expected_revision_counts_those_before_it(ws, together):
 
 
 def test_nobody_is_told_before_the_branch_has_moved_durably(ws, together, monkeypatch):
-    refs = ws.branch.store._refs
+    refs = ws.branch.store.ref_files
     real, told, seen = refs.swap, [], []
 
     def swap(*args):
@@ -196,14 +194,14 @@ def test_when_somebody_else_is_faster_the_whole_group_begins_anew(ws, together, 
 
 def test_a_disk_that_refuses_one_of_them_takes_the_others(ws, together, monkeypatch):
     store = ws.branch.store
-    real = store._store_draft
+    real = store.store_draft
 
     def stored(draft, *args):
         if any(b"FU-large" in data for _, data in draft.objects.values()):
             raise OSError(28, "No space left on device")
         return real(draft, *args)
 
-    monkeypatch.setattr(store, "_store_draft", stored)
+    monkeypatch.setattr(store, "store_draft", stored)
     one, two, three = together(*updates(ws, adding("FU-1"), adding("FU-large"), adding("FU-3")))
     one.result(SECONDS)
     with pytest.raises(WriteFailed, match="No space left"):
@@ -215,7 +213,7 @@ def test_a_disk_that_refuses_one_of_them_takes_the_others(ws, together, monkeypa
 
 
 def test_when_the_disk_refuses_all_everybody_hears_it_and_nothing_is_left_in_memory(ws, together, monkeypatch):
-    refs = ws.branch.store._refs
+    refs = ws.branch.store.ref_files
     real, calls, tried = refs.swap, [], []
 
     def swap(ref, expected, new, *args):
@@ -238,7 +236,7 @@ def test_when_the_disk_refuses_all_everybody_hears_it_and_nothing_is_left_in_mem
 
 
 def test_a_move_that_the_disk_does_not_confirm_is_not_made_again(ws, together, monkeypatch):
-    refs = ws.branch.store._refs
+    refs = ws.branch.store.ref_files
     real, calls = refs.swap, []
 
     def swap(*args):
@@ -352,26 +350,32 @@ def test_what_the_disk_refuses_to_one_is_told_to_nobody_else_though_another_proc
 
 
 @pytest.mark.parametrize("was_woken", [False, True])
-def test_who_is_interrupted_in_the_line_holds_up_nobody(was_woken):
+def test_who_is_interrupted_in_the_line_holds_up_nobody(monkeypatch, was_woken):
     line: CommitGroup[str] = CommitGroup()
-    line._is_busy = True
-    gone, following = _Waiter("gone"), _Waiter("following")
-    line._waiting.extend([gone, following])
-    if was_woken:
-        line._hand_on()
+    served: list[str] = []
+    go = threading.Event()
 
-    class Stopped(threading.Event):
+    def serve_first(requests: list[str]) -> None:
+        served.extend(requests)
+        assert go.wait(SECONDS)
+
+    class Interrupted(threading.Event):
         def wait(self, timeout=None):
+            assert not was_woken or super().wait(SECONDS)
             raise KeyboardInterrupt
 
-    gone.woken = Stopped()
-    with pytest.raises(KeyboardInterrupt):
-        line._is_reached(gone, SECONDS)
-    if not was_woken:
-        line._hand_on()
-    assert following.leads
-    served = []
-    line._lead(following, served.extend)
-    assert served == ["following"]
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(line.serve, "first", serve_first, SECONDS)
+        until(lambda: served)
+        with monkeypatch.context() as interrupted:
+            interrupted.setattr(group_commit, "Event", Interrupted)
+            gone = pool.submit(line.serve, "gone", served.extend, SECONDS)
+            until(lambda: line.waiting if was_woken else gone.done())
+        following = pool.submit(line.serve, "following", served.extend, SECONDS)
+        until(lambda: line.waiting == 1 + was_woken)
+        go.set()
+        assert isinstance(gone.exception(SECONDS), KeyboardInterrupt)
+        assert first.result(SECONDS)
+        assert following.result(SECONDS)
     assert line.serve("later", served.extend, SECONDS)
-    assert served == ["following", "later"]
+    assert served == ["first", "following", "later"]

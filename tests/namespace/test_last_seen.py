@@ -59,7 +59,7 @@ def test_the_index_says_what_the_history_says(steps):
                 step(ws, number, session, what)
                 tip = ws.branch.read().commit
                 for one in SESSIONS:
-                    assert index.last_seen(ws.branch, tip, one) == index._walk_history(ws.branch, tip, one)
+                    assert index.last_seen(ws.branch, tip, one) == index.walk_history(ws.branch, tip, one)
 
 
 @pytest.fixture
@@ -69,17 +69,18 @@ def in_turn(ws):
     return ws
 
 
-def test_a_document_reads_a_few_commits_however_long_the_history_is(in_turn):
+def test_a_document_reads_a_few_commits_however_long_the_history_is(in_turn, monkeypatch):
+    read, real = set(), Store.commit
+    monkeypatch.setattr(Store, "commit", lambda store, oid: (read.add(oid), real(store, oid))[1])
     with Store(in_turn.branch.store.repository) as store:
         step(workspace(store), 100, "s0", "write")
-        read = [key for key in store.memory._values if isinstance(key, tuple) and key[0] == "commit"]
+    assert 0 < len(read) < 32
     assert len(list(in_turn.branch.history())) >= 48
-    assert len(read) < 32
 
 
 def test_an_index_that_makes_no_sense_is_as_good_as_none(in_turn):
     tip = in_turn.branch.read().commit
-    expected = index._walk_history(in_turn.branch, tip, "s0")
+    expected = index.walk_history(in_turn.branch, tip, "s0")
     one_row = json.dumps({"tip": tip, "sessions": {"s0": 1}})
     for text in ("", "{", "[]", '{"tip": "x", "sessions": {}}', '{"tip": null}', one_row):
         index_file(in_turn).write_text(text)

@@ -50,21 +50,22 @@ def dumps(data: Mapping[str, Any]) -> bytes:
     Raises:
         InvalidDocument: a string holds half of a surrogate pair, which is not text, or an integer has too many digits.
     """
-    text = _dump_simple(data)
+    text = dump_simple(data)
     try:
-        return (text if text is not None else _dump_exactly(data)).encode()
+        return (text if text is not None else dump_exactly(data)).encode()
     except UnicodeEncodeError as error:
         half = error.object[error.start : error.end]
         raise InvalidDocument([Fault("", f"{half!r} is half of a surrogate pair, which is not text")]) from None
 
 
-def _dump_exactly(data: Mapping[str, Any]) -> str:
+def dump_exactly(data: Mapping[str, Any]) -> str:
+    """Write any table as TOML."""
     table = {_key(key): _encode(value) for key, value in data.items()}
     return tomli_w.dumps(table, multiline_strings=_multiline_is_exact(data), indent=2)
 
 
-def _dump_simple(data: Mapping[str, Any]) -> str | None:
-    """What `_dump_exactly` makes of a table of plain words and numbers, as most records are, but many times faster."""
+def dump_simple(data: Mapping[str, Any]) -> str | None:
+    """What `dump_exactly` makes of a table of plain words and numbers, as most records are, but many times faster."""
     lines = []
     for key, value in data.items():
         text = _simple_value(value)

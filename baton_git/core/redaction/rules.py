@@ -87,7 +87,7 @@ Row = tuple[str, str, str]
 
 def find_rows(folded: str) -> Iterable[Row]:
     """The rows of which a text, case-folded, holds a sign; in the order of the tables."""
-    shapes, commands = _rows()
+    shapes, commands = list_rows()
     rows = [row for sign, row in shapes if sign in folded]
     if " -" in folded:  # where there is no option there is no command line
         rows += [row for sign, row in commands if sign in folded]
@@ -95,7 +95,7 @@ def find_rows(folded: str) -> Iterable[Row]:
 
 
 @cache
-def _rows() -> tuple[list[tuple[str, Row]], list[tuple[str, Row]]]:
+def list_rows() -> tuple[list[tuple[str, Row]], list[tuple[str, Row]]]:
     """The two tables as pairs of a sign and a row; a row with several signs has several pairs."""
     shapes = [(sign, (kind, "", pattern)) for kind, signs, pattern in _read("shapes.txt") for sign in signs.split()]
     commands = [

@@ -84,13 +84,13 @@ def _in_line(fd: int, wait: float) -> bool | None:
     if first is not False or wait <= 0:
         return first
     answer: list[bool | None] = []
-    waiting = threading.Thread(target=lambda: answer.append(_grab_at_last(fd)), daemon=True)
+    waiting = threading.Thread(target=lambda: answer.append(wait_for_flock(fd)), daemon=True)
     waiting.start()
     waiting.join(wait)
     return answer[0] if answer else False
 
 
-def _grab_at_last(fd: int) -> bool | None:
+def wait_for_flock(fd: int) -> bool | None:
     """As `try_flock`, but waits for as long as it takes."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
@@ -146,17 +146,18 @@ class HeldLock(NamedTuple):
             Busy: somebody took the lock for dead and removed it.
             OSError: the disk said no.
         """
-        if _identity(self.path) != self.identity:
+        if identity_of(self.path) != self.identity:
             raise Busy(f"{Path(self.path).name} was taken away by another process", hint="try again")
         os.replace(self.path, self.ref_file)
 
     def abandon(self) -> None:
         """Removes the lock if it is still ours."""
-        if _identity(self.path) == self.identity:
+        if identity_of(self.path) == self.identity:
             durable_files.remove(self.path)
 
 
-def _identity(path: str | Path) -> tuple[int, int] | None:
+def identity_of(path: str | Path) -> tuple[int, int] | None:
+    """What tells a file from all others, whatever its name; None when there is none."""
     try:
         status = os.stat(path)
     except OSError:
@@ -184,7 +185,7 @@ class RefLocks:
         ticket.sync()
         if not until(lambda: self._take(lock_file, ticket), self.wait):
             raise _busy(lock_file)
-        lock = HeldLock(ref_file, lock_file, _identity(lock_file) or (0, 0))
+        lock = HeldLock(ref_file, lock_file, identity_of(lock_file) or (0, 0))
         try:
             yield lock
         finally:
@@ -213,7 +214,7 @@ class RefLocks:
         try:
             os.link(ticket.path, lock_file)
         except FileExistsError:
-            return self._break_stale(lock_file) and self._take(lock_file, ticket)
+            return self.break_stale(lock_file) and self._take(lock_file, ticket)
         except FileNotFoundError:  # git removes empty ref folders at any moment
             durable_files.make_folder(Path(lock_file).parent)
             return False
@@ -223,18 +224,18 @@ class RefLocks:
             return _take_without_links(lock_file, ticket.value)
         return True
 
-    def _break_stale(self, lock_file: str) -> bool:
+    def break_stale(self, lock_file: str) -> bool:
         """Removes a lock whose owner is dead; whether it is gone. One process at a time does this.
 
         Where there is no flock two may do it at once. Then each takes the lock away under a name of its own first, and
         puts it back when it is not the one that was found dead.
         """
         with hold_flock(self.folder / "breaking", 0.0) as alone:
-            seen = _identity(lock_file)
+            seen = identity_of(lock_file)
             if seen is None:
                 return True
-            dead = alone is not False and self._is_dead(lock_file, seen)
-            if dead and _identity(lock_file) == seen:
+            dead = alone is not False and self.is_dead(lock_file, seen)
+            if dead and identity_of(lock_file) == seen:
                 durable_files.remove(lock_file) if alone else self._take_away(lock_file, seen)
             return dead
 
@@ -242,15 +243,15 @@ class RefLocks:
         aside = f"{self.folder}{os.sep}{_BROKEN}{durable_files.random_name()}"
         with suppress(OSError):  # another one was faster
             os.rename(lock_file, aside)
-            if _identity(aside) != identity:
+            if identity_of(aside) != identity:
                 os.link(aside, lock_file)
         durable_files.remove(aside)
 
-    def _is_dead(self, lock_file: str, identity: tuple[int, int]) -> bool:
+    def is_dead(self, lock_file: str, identity: tuple[int, int]) -> bool:
         """Whether the owner of a lock is dead: the kernel knows that of a ticket, else its age says so."""
         for ticket in self.folder.glob(_TICKET + "*"):
-            if _identity(ticket) == identity:
-                ownerless = _ownerless(ticket)
+            if identity_of(ticket) == identity:
+                ownerless = is_ownerless(ticket)
                 if ownerless is not None:
                     return ownerless
         try:
@@ -267,11 +268,11 @@ class RefLocks:
             return name.startswith((durable_files.CLOCK, _BROKEN)) and age > durable_files.LEFT_AFTER
         if age <= self.stale_after or age == float("inf"):  # too young; or only asked whether it may be one
             return age > self.stale_after
-        ownerless = _ownerless(self.folder / name)  # asked last: it holds the ticket for a moment, as its writer may
+        ownerless = is_ownerless(self.folder / name)  # asked last: it holds the ticket for a moment, as its writer may
         return ownerless if ownerless is not None else age > durable_files.LEFT_AFTER
 
 
-def _ownerless(ticket: Path) -> bool | None:
+def is_ownerless(ticket: Path) -> bool | None:
     """Whether no living process holds this ticket; it is held by us while we ask. None where there is no flock."""
     try:
         fd = os.open(ticket, os.O_RDONLY | os.O_CLOEXEC)

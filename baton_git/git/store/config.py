@@ -23,7 +23,8 @@ _HEADER = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]'
 _KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:(=)\s*(.*))?\Z", re.DOTALL)
 _CONTINUED = re.compile(r"(?<!\\)(?:\\\\)*\\\n\Z")  # an odd number of backslashes
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
-_LOCK_WAIT = 2.0
+LOCK_WAIT = 2.0
+"""Seconds for which a held `config.lock` is waited for."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def _parse_file(path: Path, version: tuple[int, ...]) -> Mapping[str, str]:
 
 def _locked_rewrite(path: Path, key: str, value: str) -> None:
     lock = path.with_name(path.name + ".lock")
-    if not until(lambda: _make_lock(lock), _LOCK_WAIT):
+    if not until(lambda: _make_lock(lock), LOCK_WAIT):
         raise Busy(f"{lock} is held by another process", hint="try again; delete it if no git process is running")
     try:
         new = _change_setting(path, key, value).encode("utf-8", "surrogateescape")

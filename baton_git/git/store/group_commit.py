@@ -25,6 +25,11 @@ class CommitGroup(Generic[Request]):
         self._waiting: deque[_Waiter[Request]] = deque()
         self._is_busy = False
 
+    @property
+    def waiting(self) -> int:
+        """How many threads wait to be served."""
+        return len(self._waiting)
+
     def serve(self, request: Request, serve: Callable[[list[Request]], None], wait: float) -> bool:
         """Have a request served by `serve`, called here or by another thread of the queue, in the order they came.
 

@@ -47,7 +47,8 @@ class Housekeeping:
 
     `enough`: how many packs are merged; `at_once`: the most of them in one step. `growth`: a pack stays out of it when
     it has that many times the objects of all smaller ones. `keep_stale_after`: seconds until the `.keep` of a dead
-    process is removed. `may_remove`: False keeps every pack (`extensions.preciousObjects`).
+    process is removed. `may_remove`: False keeps every pack (`extensions.preciousObjects`). `writes_until_look`: how
+    many more packs may be made here before `is_due` counts them again.
     """
 
     def __init__(self, common_dir: Path, form: ObjectFormat, *, may_remove: bool) -> None:
@@ -61,7 +62,7 @@ class Housekeeping:
         self.at_once = 512
         self.keep_stale_after = 60.0
         self.keep_never_after = 3600.0
-        self._unlooked = 0
+        self.writes_until_look = 0
 
     def settle(self, pack: KeptPack) -> None:
         """A ref names it now: git may have it, and it is counted as ours."""
@@ -78,11 +79,11 @@ class Housekeeping:
         As many packs as are still missing may be made here before it looks again, and as many by each other process;
         while they are due a few more, in which somebody will have merged them.
         """
-        self._unlooked -= 1
-        if not self.may_remove or self._unlooked > 0:
+        self.writes_until_look -= 1
+        if not self.may_remove or self.writes_until_look > 0:
             return False
-        missing = self.enough - len(self._to_merge(self._list_noted()))
-        self._unlooked = missing if missing > 0 else self.enough // 4
+        missing = self.enough - len(self.choose_due(self.list_noted()))
+        self.writes_until_look = missing if missing > 0 else self.enough // 4
         return missing <= 0
 
     def pack(self, *, everything: bool) -> PackReport | None:
@@ -97,10 +98,10 @@ class Housekeeping:
                 return None
             self._adopt_orphans()
             self.clear_leftovers()
-            before = self._present()
+            before = self.list_present()
             bytes_before = self._bytes(before)
             self._merge_at_last(everything=everything)
-            after = self._present()
+            after = self.list_present()
             return PackReport(
                 len(before), len(after), sum(pack.objects for pack in after), bytes_before, self._bytes(after)
             )
@@ -123,14 +124,14 @@ class Housekeeping:
     def _merge_due(self, *, everything: bool) -> None:
         """Merges the smallest packs first, `at_once` at a time, so that what is done stays done after a kill."""
         while self.may_remove:
-            present = self._present()
-            chosen = present if everything else self._to_merge(present)
+            present = self.list_present()
+            chosen = present if everything else self.choose_due(present)
             if len(chosen) >= (1 if everything else self.enough):
                 self._merge(chosen if everything else chosen[: self.at_once], anew=everything)
             if everything or len(chosen) <= self.at_once:
                 return
 
-    def _to_merge(self, packs: Iterable[NotedPack]) -> list[NotedPack]:
+    def choose_due(self, packs: Iterable[NotedPack]) -> list[NotedPack]:
         """All but the large ones that have `growth` times the objects of all smaller ones together."""
         smallest_first = sorted(packs)
         total = 0
@@ -182,7 +183,8 @@ class Housekeeping:
     def _open_pack(self, noted: NotedPack) -> closing[OpenPack]:
         return closing(OpenPack(self._path(noted, ".idx"), self.form))
 
-    def _list_noted(self) -> list[NotedPack]:
+    def list_noted(self) -> list[NotedPack]:
+        """Lists the packs that are noted as ours, also those that are gone."""
         try:
             names = os.listdir(self.notes)
         except FileNotFoundError:
@@ -190,11 +192,11 @@ class Housekeeping:
         pairs = (name.split(".") for name in names)
         return [NotedPack(int(pair[1]), pair[0]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()]
 
-    def _present(self) -> list[NotedPack]:
+    def list_present(self) -> list[NotedPack]:
         """The noted packs that are ours alone; notes of packs that git packed away or lists for itself are removed."""
         there = []
         listed = self._listed_by_git()
-        for noted in self._list_noted():
+        for noted in self.list_noted():
             if not self._is_there(noted) or noted.name.encode() in listed:
                 durable_files.remove(self._note_path(noted))
             elif not self._path(noted, ".keep").exists():
@@ -228,7 +230,7 @@ class Housekeeping:
         for prefix in (TEMPORARY_PACK, TEMPORARY_INDEX):
             if name.startswith(prefix):
                 pid, _, rest = name.removeprefix(prefix).partition("_")
-                named_dead = bool(rest) and not _is_running(pid.encode())
+                named_dead = bool(rest) and not is_running(pid.encode())
                 return age > (self.keep_stale_after if named_dead else self.keep_never_after)
         return name.startswith(durable_files.CLOCK) and age > durable_files.LEFT_AFTER
 
@@ -242,7 +244,7 @@ class Housekeeping:
             if text.startswith(KEEP_MARK):
                 now = now or durable_files.now_of(self.packs)
                 age = now - written
-                dead = age > self.keep_stale_after and not _is_running(text[len(KEEP_MARK) :].strip())
+                dead = age > self.keep_stale_after and not is_running(text[len(KEEP_MARK) :].strip())
                 if dead or age > self.keep_never_after:
                     yield keep
 
@@ -269,7 +271,8 @@ class Housekeeping:
         return total
 
 
-def _is_running(digits: bytes) -> bool:
+def is_running(digits: bytes) -> bool:
+    """Whether there is a process with the number that these bytes spell."""
     if not digits.isdigit():
         return False
     try:

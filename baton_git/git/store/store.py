@@ -46,16 +46,17 @@ class Store:
     own; so may threads, which then are to each other like processes.
     `locks.wait` and `locks.stale_after` are the seconds given to a held and to a forgotten `<ref>.lock`.
     `more_objects` are object folders that are read as well: those of a push that waits for its acceptance.
+    `objects` reads them all, `ref_files` reads and moves the refs, and `housekeeping` keeps the packs few.
     """
 
     def __init__(self, repository: Repository, *, more_objects: Sequence[Path] = ()) -> None:
         form = repository.object_format
         self.repository = repository
         self.housekeeping = Housekeeping(repository.common_dir, form, may_remove=not repository.keeps_all_objects)
-        self._objects = Objects(repository.common_dir / "objects", form, more_objects)
-        self._refs = Refs(repository.common_dir, form.hex_length)
-        self.locks = self._refs.locks
-        self.memory = self._objects.memory
+        self.objects = Objects(repository.common_dir / "objects", form, more_objects)
+        self.ref_files = Refs(repository.common_dir, form.hex_length)
+        self.locks = self.ref_files.locks
+        self.memory = self.objects.memory
         """What was worked out from objects: trees, commits, what callers make of them. A key ends in the id."""
         self.tidied_by: Callable[[], bool] | None = None
         """Asked when packs are due to be merged: whether somebody else sees to that. It takes 40 to 80 ms of a CPU, in
@@ -74,7 +75,7 @@ class Store:
 
     def close(self) -> None:
         """Lets go of all files; the store can still be used and opens them again."""
-        self._objects.close()
+        self.objects.close()
 
     def tip(self, ref: str) -> Oid | None:
         """Where `ref` (its full name) stands; None when there is no such ref.
@@ -83,7 +84,7 @@ class Store:
             Corrupt: its value is no object id; the hint has the last good one and the command that puts it back.
             StoreError: it cannot be read.
         """
-        return self._refs.tip(ref)
+        return self.ref_files.tip(ref)
 
     def refs(self, prefix: str) -> dict[str, Oid]:
         """All refs whose full name begins with `prefix`, sorted.
@@ -91,7 +92,7 @@ class Store:
         Raises:
             Corrupt: one of them has no readable value.
         """
-        return self._refs.below(prefix)
+        return self.ref_files.below(prefix)
 
     def ref_folders(self, prefix: str) -> list[str]:
         """The names of the folders of refs right below `prefix` (which ends in a slash), however many refs they hold.
@@ -99,7 +100,7 @@ class Store:
         Raises:
             StoreError: they cannot be listed.
         """
-        return self._refs.folders(prefix)
+        return self.ref_files.folders(prefix)
 
     def commit(self, oid: Oid) -> CommitInfo:
         """The commit with this id. Where a shallow clone ends it has no parents, as for git.
@@ -107,10 +108,10 @@ class Store:
         Raises:
             Corrupt: it is missing, damaged, or no commit.
         """
-        self._objects.limit.check()
+        self.objects.limit.check()
         commit: CommitInfo | None = self.memory.get(("commit", oid))
         if commit is None:
-            data = self._objects.read(oid, COMMIT)
+            data = self.objects.read(oid, COMMIT)
             commit = decode_commit(oid, data)
             commit = commit._replace(parents=()) if oid in self._shallow else commit
             self.memory.put(("commit", oid), commit, 2 * len(data))
@@ -122,11 +123,11 @@ class Store:
         Raises:
             Corrupt: it is missing, damaged, or no commit.
         """
-        return self._objects.read(oid, COMMIT)
+        return self.objects.read(oid, COMMIT)
 
     def folder(self, tree: Oid | None) -> Folder:
         """A tree, read when it is looked into; None gives an empty one."""
-        return Folder(self._objects, tree)
+        return Folder(self.objects, tree)
 
     def read(self, oid: Oid) -> bytes:
         """The content of a blob, checked against its id.
@@ -134,7 +135,7 @@ class Store:
         Raises:
             Corrupt: it is missing, damaged, or no blob.
         """
-        return self._objects.read(oid, BLOB)
+        return self.objects.read(oid, BLOB)
 
     def raw(self, oid: Oid) -> Raw:
         """Type number and content of an object of any kind.
@@ -142,22 +143,22 @@ class Store:
         Raises:
             Corrupt: it is missing or damaged.
         """
-        return self._objects.get(oid)
+        return self.objects.get(oid)
 
     def is_stored(self, oid: Oid) -> bool:
         """Whether the object is on the disk, by the index of a pack or the name of a file; nothing is read."""
-        return self._objects.is_stored(oid)
+        return self.objects.is_stored(oid)
 
     def within(self, end: float, what: str) -> AbstractContextManager[None]:
         """Inside, whatever this thread reads raises Rejected once the monotonic clock is past `end`.
 
         `what` is being done, for the message.
         """
-        return self._objects.limit.until(end, what)
+        return self.objects.limit.until(end, what)
 
     def has(self, oid: Oid) -> bool:
         """Whether the object is here and whole."""
-        return self._objects.has(oid)
+        return self.objects.has(oid)
 
     def headers(self, folder: Path) -> Iterator[Header]:
         """Kind and size of all objects in one object folder, in which nothing is expanded.
@@ -165,11 +166,11 @@ class Store:
         Raises:
             Corrupt: a pack or a file there is damaged.
         """
-        return headers(folder, self._objects.form)
+        return headers(folder, self.objects.form)
 
     def draft(self) -> ObjectDraft:
         """A place to make new objects, stored by `publish`."""
-        return ObjectDraft(self._objects)
+        return ObjectDraft(self.objects)
 
     @contextmanager
     def foreseen(self, draft: ObjectDraft) -> Iterator[None]:
@@ -179,7 +180,7 @@ class Store:
         nothing that was made of them stays in memory.
         """
         try:
-            with self._objects.foreseen(draft.objects):
+            with self.objects.foreseen(draft.objects):
                 yield
         finally:
             if draft.objects and not draft.is_stored:
@@ -236,10 +237,10 @@ class Store:
         self._check_borrowed(draft, new)
         with durable_files.writing(f"{ref} in {self.repository.common_dir}"):
             line = self._log_line(ref, who, time, timezone, message)
-            with self._refs.ticket(new) as ticket:
-                pack = self._store_draft(draft, ticket)
+            with self.ref_files.ticket(new) as ticket:
+                pack = self.store_draft(draft, ticket)
                 try:
-                    swap = self._refs.swap(ref, expected, new, line, ticket)
+                    swap = self.ref_files.swap(ref, expected, new, line, ticket)
                 except BaseException:
                     if pack is not None and not self._stands_at(ref, new):
                         pack.discard()
@@ -247,7 +248,7 @@ class Store:
             self._settle(pack, draft, needed=swap is not Swap.ELSEWHERE)
         moved = swap is Swap.MOVED or (swap is Swap.OVERTAKEN and self._is_built_on(ref, new))
         if swap is Swap.MOVED:
-            self._refs.last_good.note(ref, new)
+            self.ref_files.last_good.note(ref, new)
         if moved and tidy:
             self.tidy()
         return moved
@@ -265,7 +266,7 @@ class Store:
         kept: list[KeptPack] = []
         with durable_files.writing(f"what was fetched in {self.repository.common_dir}"):
             try:
-                kept.extend(adopt_pack(path, self.housekeeping.packs, self._objects.form) for path in packs)
+                kept.extend(adopt_pack(path, self.housekeeping.packs, self.objects.form) for path in packs)
                 yield
             finally:  # also after a failure: a ref may lead to it, and nobody is harmed by what nothing needs
                 for pack in kept:
@@ -280,14 +281,14 @@ class Store:
             Corrupt: its present value cannot be read, or there is no commit `new`.
             WriteFailed: the disk said no.
         """
-        self._objects.read_again(new, COMMIT)
+        self.objects.read_again(new, COMMIT)
         with durable_files.writing(f"{ref} in {self.repository.common_dir}"):
             self._move(ref, new)
 
     def _move(self, ref: str, new: Oid) -> None:
         while (old := self.tip(ref)) != new:
-            with self._refs.ticket(new) as ticket:
-                if self._refs.swap(ref, old, new, None, ticket) is not Swap.ELSEWHERE:
+            with self.ref_files.ticket(new) as ticket:
+                if self.ref_files.swap(ref, old, new, None, ticket) is not Swap.ELSEWHERE:
                     return
 
     def log(self, tip: Oid, *, first_parent: bool = False) -> Iterator[CommitInfo]:
@@ -343,7 +344,7 @@ class Store:
 
     def last_good(self, ref: str) -> Oid | None:
         """Where `ref` stood after the last write from here, by our note or the reflog; None when neither knows."""
-        return self._refs.last_known(ref)
+        return self.ref_files.last_known(ref)
 
     def mend(self, ref: str, to: Oid, *, who: str, time: int, timezone: int) -> None:
         """Gives a ref that `tip` calls Corrupt the commit `to` (see `last_good`); git itself refuses to.
@@ -353,21 +354,21 @@ class Store:
             Corrupt: `to` is no commit that reads back.
             Busy, WriteFailed: as in `publish`.
         """
-        self._objects.read_again(to, COMMIT)
+        self.objects.read_again(to, COMMIT)
         with durable_files.writing(ref):
             line = self._log_line(ref, who, time, timezone, "mend: put back to the last good commit")
-            self._refs.mend(ref, to, line)
+            self.ref_files.mend(ref, to, line)
 
     def _check_borrowed(self, draft: ObjectDraft, new: Oid) -> None:
         """What the draft only points to must exist before a ref leads to it."""
         if new not in draft.objects:
-            self._objects.read_again(new, COMMIT)
+            self.objects.read_again(new, COMMIT)
         for oid in draft.borrowed - draft.objects.keys():
-            self._objects.read_again(oid, BLOB)
+            self.objects.read_again(oid, BLOB)
 
     def _log_line(self, ref: str, who: str, time: int, timezone: int, message: str) -> bytes | None:
         bare = self.repository.work_tree is None
-        if not reflog.is_kept(self._refs.log_file(ref), ref, self._log_setting, bare=bare):
+        if not reflog.is_kept(self.ref_files.log_file(ref), ref, self._log_setting, bare=bare):
             return None
         text = " ".join(message.split())
         return encode_signature(who, time, timezone) + b"\t" + text.encode("utf-8", "replace")
@@ -399,13 +400,13 @@ class Store:
     def _log_setting(self) -> str | None:
         return self.repository.config().get("core.logAllRefUpdates")
 
-    def _store_draft(self, draft: ObjectDraft, ticket: Ticket | None = None) -> KeptPack | None:
+    def store_draft(self, draft: ObjectDraft, ticket: Ticket | None = None) -> KeptPack | None:
         """The draft as a durable pack. The ticket is synced with it: the disk is waited for once."""
         if not draft.objects:
             return None
         body, entries = encode_pack(draft.objects)
         beside = () if ticket is None else (ticket.fd,)
-        pack = write_kept(self.housekeeping.packs, [body], entries, self._objects.form, beside)
+        pack = write_kept(self.housekeeping.packs, [body], entries, self.objects.form, beside)
         if ticket is not None:
             ticket.synced = True
         return pack
@@ -413,14 +414,14 @@ class Store:
     def _stands_at(self, ref: str, new: Oid) -> bool:
         """Whether the ref leads to `new`, or that cannot be told: then its objects must stay."""
         try:
-            return self._refs.tip(ref) == new
+            return self.ref_files.tip(ref) == new
         except StoreError:
             return True
 
     def _is_built_on(self, ref: str, commit: Oid) -> bool:
         """Whether `ref` came by `commit` lately; False when that cannot be told."""
         with suppress(StoreError):
-            tip = self._refs.tip(ref)
+            tip = self.ref_files.tip(ref)
             return tip is not None and any(info.oid == commit for info in islice(self.log(tip), _LATELY))
         return False
 
@@ -432,11 +433,11 @@ class Store:
             pack.discard()
             return
         if not pack.is_there():  # removed against its .keep, before the ref could protect it
-            pack = self._store_draft(draft) or pack
+            pack = self.store_draft(draft) or pack
         self.housekeeping.settle(pack)
         draft.is_stored = True
         for oid, raw in draft.objects.items():
-            self._objects.add(oid, raw)
+            self.objects.add(oid, raw)
 
     def _sweep(self) -> None:
         """Removes what killed writers left, once for each store that writes: no merge may ever come to do it."""

@@ -54,12 +54,13 @@ def review_command(
         else:
             app.answer(
                 make_waiting(name, found).as_data(),
-                Styled("\n").join(line for item in found.items for line in _lines(item)),
+                Styled("\n").join(line for item in found.items for line in waiting_record_lines(item)),
             )
             app.say("decide with --accept ID, --reject ID, --accept-all or --reject-all")
 
 
-def _lines(item: WaitingRecord) -> list[str]:
+def waiting_record_lines(item: WaitingRecord) -> list[str]:
+    """Describe a waiting record and its changes, safe for a terminal."""
     name = f"{item.kind.replace('_', ' ')} {item.id}" if item.kind != item.id else item.id
     lines: list[str] = [style(name, BOLD)]
     for change in item.changes:
@@ -89,7 +90,7 @@ def _decide(
             item = next((one for one in found.items if one.id == error.data.get("record")), None)
             if item is None or item.id in confirmed or not app.can_ask_person():
                 raise
-            app.say("", *_lines(item), f"{flat(item.id)} would become a rule that every session follows.")
+            app.say("", *waiting_record_lines(item), f"{flat(item.id)} would become a rule that every session follows.")
             typed = ask(f"Type {flat(item.id)} to confirm")
             if typed.strip() != item.id:
                 raise
@@ -101,7 +102,7 @@ def _ask(app: App, ws: Workspace, name: str, found: ReviewQueue) -> None:
     take: list[str] = []
     refuse: list[str] = []
     for item in found.items:
-        app.say("", *_lines(item))
+        app.say("", *waiting_record_lines(item))
         answer = choose("accept, reject, skip or quit", "arsq")
         if answer == "q":
             break

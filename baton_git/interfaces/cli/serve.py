@@ -56,7 +56,7 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
         raise InvalidArgument("--host is empty", hint="leave it out, or say which")
     where = host or os.environ.get("BATON_HOST") or HOST
     number = port if port is not None else _parse_port(os.environ.get("BATON_PORT"))
-    addresses = _resolve_addresses(where, number)
+    addresses = resolve_addresses(where, number)
     token, page_token = taken_token(), taken_token(PAGE_TOKEN)
     if page_token is not None and page_token == token:
         raise InvalidArgument(
@@ -136,7 +136,7 @@ def is_this_machine(address: str) -> bool:
     return (mapped or parsed).is_loopback
 
 
-def _resolve_addresses(host: str, port: int) -> list[str]:
+def resolve_addresses(host: str, port: int) -> list[str]:
     """Resolve a host name to addresses; the server listens at the first.
 
     Raises:

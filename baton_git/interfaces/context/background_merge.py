@@ -32,7 +32,7 @@ _children: list[int] = []
 
 def merge_in_background(common_dir: Path, environment: Mapping[str, str]) -> bool:
     """Start a merge unless one is at work; False if it cannot be started and the caller has to do it."""
-    _reap()
+    reap_children()
     folder = Path(os.path.realpath(common_dir))
     try:
         durable_files.make_folder(folder / "baton")
@@ -56,8 +56,8 @@ def _start(folder: Path, environment: Mapping[str, str], lock: int) -> bool:
     return True
 
 
-def _reap() -> None:
-    """Let the system forget processes that have ended, in a program that runs for long."""
+def reap_children() -> int:
+    """Let the system forget processes that have ended, in a program that runs for long; how many still run."""
     for pid in list(_children):
         try:
             ended, _ = os.waitpid(pid, os.WNOHANG)
@@ -65,6 +65,7 @@ def _reap() -> None:
             ended = pid
         if ended:
             _children.remove(pid)
+    return len(_children)
 
 
 def main(folder: Path) -> None:

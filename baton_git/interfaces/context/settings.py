@@ -106,7 +106,7 @@ class Settings:
             return
         safe = [value for _, value in _run_git_config(Path(os.devnull), "^safe\\.directory$") or []]
         place = repository.work_tree or repository.git_dir
-        if not _is_safe(place, safe):
+        if not is_safe_place(place, safe):
             raise NotARepository(
                 f"{repository.git_dir} belongs to another user",
                 hint=f"if you trust it: git config --global --add safe.directory {place}",
@@ -359,7 +359,7 @@ def _name_outside(folder: Path) -> str:
     return f"{folder.name or 'default'}-{digest[:6]}"
 
 
-def _is_safe(place: Path, values: Iterable[str | None]) -> bool:
+def is_safe_place(place: Path, values: Iterable[str | None]) -> bool:
     """Return whether git's `safe.directory`, all values in order, names the place; an empty one resets the list."""
     safe = False
     for value in values:

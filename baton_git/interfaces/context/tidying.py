@@ -27,12 +27,15 @@ AGAIN = 300.0
 
 
 class Tidier:
-    """The process that tidies one repository. Threads may use it side by side; there is never more than one."""
+    """The process that tidies one repository. Threads may use it side by side; there is never more than one.
+
+    `process` is the one that was started last, while it is not given up.
+    """
 
     def __init__(self, repository: Repository) -> None:
         self._folder = repository.common_dir
         self._lock = Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self._since: float | None = None
         self._failed: float | None = None
 
@@ -51,7 +54,7 @@ class Tidier:
     def close(self) -> None:
         """End it when its merge is done, or after `LEAVE` seconds: a merge may be killed at any moment."""
         with self._lock:
-            process = self._process
+            process = self.process
             if process is not None and process.stdin is not None:
                 with suppress(OSError, subprocess.TimeoutExpired):
                     process.stdin.close()
@@ -59,10 +62,10 @@ class Tidier:
             self._give_up()
 
     def _is_at_work(self) -> bool:
-        if self._since is None or self._process is None:
+        if self._since is None or self.process is None:
             return False
-        assert self._process.stdout is not None
-        answer = self._process.stdout.read(1)
+        assert self.process.stdout is not None
+        answer = self.process.stdout.read(1)
         if answer is None and time.monotonic() - self._since <= PATIENCE:
             return True
         if not answer:
@@ -73,21 +76,21 @@ class Tidier:
     def _begin(self) -> bool:
         if self._failed is not None and time.monotonic() - self._failed < AGAIN:
             return False
-        if self._process is None:
-            self._process = subprocess.Popen(  # noqa: S603  our own program
+        if self.process is None:
+            self.process = subprocess.Popen(  # noqa: S603  our own program
                 [sys.executable, "-P", "-m", __name__, str(self._folder)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
                 start_new_session=True,  # a Ctrl-C is for the server
             )  # fmt: skip
-            assert self._process.stdout is not None
-            os.set_blocking(self._process.stdout.fileno(), False)
-        assert self._process.stdin is not None
-        self._process.stdin.write(b"\n")
+            assert self.process.stdout is not None
+            os.set_blocking(self.process.stdout.fileno(), False)
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"\n")
         self._since = time.monotonic()
         return True
 
     def _give_up(self) -> None:
-        process, self._process = self._process, None
+        process, self.process = self.process, None
         self._since, self._failed = None, time.monotonic()
         if process is not None:
             process.kill()

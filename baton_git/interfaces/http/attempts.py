@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from threading import Lock
 
 FREE = 5
@@ -21,16 +22,24 @@ ADDRESSES = 10_000
 
 
 class Attempts:
-    """Wrong tokens by address, in this process. Each costs the same, and at most `ADDRESSES` are remembered."""
+    """Wrong tokens by address, in this process. Each costs the same, and at most `ADDRESSES` are remembered.
 
-    def __init__(self, free: int = FREE) -> None:
+    `clock` gives seconds and never goes back.
+    """
+
+    def __init__(self, free: int = FREE, clock: Callable[[], float] = time.monotonic) -> None:
         self._free = free
+        self._clock = clock
         self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._lock = Lock()
 
+    def __len__(self) -> int:
+        """How many addresses are remembered."""
+        return len(self._wrong)
+
     def note_wrong(self, address: str) -> float:
         """Counts a wrong token; gives the seconds after which another one is looked at as such, 0 for now."""
-        now = time.monotonic()
+        now = self._clock()
         with self._lock:
             count, last = self._wrong.get(address, (0, now))
             wait = last + _pause(count - self._free) - now

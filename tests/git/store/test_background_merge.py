@@ -13,9 +13,9 @@ import pytest
 from store_world import REF
 
 from baton_git.git.files.ref_locks import until
+from baton_git.git.objects import pack_merge
 from baton_git.git.store import Repository, Store
-from baton_git.interfaces.context import background_merge
-from baton_git.interfaces.context.background_merge import merge_in_background
+from baton_git.interfaces.context.background_merge import merge_in_background, reap_children
 
 DYING = """
 import os, signal, sys
@@ -49,7 +49,7 @@ def written(writer, top):
     for number in range(6):
         writer.commit({f"f{number}": b"%d" % number})
     assert len(packs(top)) == 12
-    writer.store.housekeeping._unlooked = 0  # another process would not have looked yet either
+    writer.store.housekeeping.writes_until_look = 0  # another process would not have looked yet either
     return writer.store
 
 
@@ -78,11 +78,16 @@ def test_a_merge_that_was_killed_is_gone_on_with(written, top, git, call, moment
     check(top, git)
 
 
-def test_many_packs_are_merged_in_steps_that_stay_done(written, top, git):
+def test_many_packs_are_merged_in_steps_that_stay_done(written, top, git, monkeypatch):
     written.housekeeping.enough, written.housekeeping.at_once = 2, 3
     merged = []
-    real = written.housekeeping._merge
-    written.housekeeping._merge = lambda chosen, anew: (merged.append(len(chosen)), real(chosen, anew=anew))
+    real = pack_merge.merge_packs
+
+    def merge_packs(packs, *args, **more):
+        merged.append(len(packs))
+        return real(packs, *args, **more)
+
+    monkeypatch.setattr(pack_merge, "merge_packs", merge_packs)
     written.roll_up()
     assert merged[0] == 3
     assert len(merged) > 1
@@ -96,14 +101,14 @@ def test_a_merge_happens_beside_and_there_is_only_one(written, writer, top, git,
     monkeypatch.setattr(os, "posix_spawn", lambda *args, **rest: started.append(real(*args, **rest)) or started[-1])
     for number in range(30):
         writer.commit({"more": b"%d" % number})
-    written.housekeeping._unlooked, written.housekeeping.enough = 0, 32
+    written.housekeeping.writes_until_look, written.housekeeping.enough = 0, 32
     written.housekeeping.roll_up = lambda: pytest.fail("it was done here")
     written.tidied_by = lambda: merge_in_background(top / ".git", os.environ)
     written.tidy()
     assert merge_in_background(top / ".git", os.environ)
     assert len(started) == 1
     assert until(lambda: len(packs(top)) == 2, 20)
-    assert until(lambda: background_merge._reap() is None and not background_merge._children, 20)
+    assert until(lambda: reap_children() == 0, 20)
     git(top, "fsck", "--strict")
 
 

@@ -110,7 +110,7 @@ def test_what_cannot_be_written_is_refused(path, key, value):
 
 
 def test_a_held_lock_is_waited_for_and_then_reported(path, monkeypatch):
-    monkeypatch.setattr(config_module, "_LOCK_WAIT", 0.05)
+    monkeypatch.setattr(config_module, "LOCK_WAIT", 0.05)
     path.with_name("config.lock").touch()
     with pytest.raises(Busy):
         Config((path,)).set("baton.a", "x")

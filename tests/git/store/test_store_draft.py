@@ -28,8 +28,8 @@ def test_only_the_folders_on_the_way_are_rewritten(store, writer):
     assert old["b"] == new["b"]
     assert old["c"] == new["c"]
     assert old["a"] != new["a"]
-    assert len(store.housekeeping._list_noted()) == 2
-    assert min(store.housekeeping._list_noted()).objects == 4
+    assert len(store.housekeeping.list_noted()) == 2
+    assert min(store.housekeeping.list_noted()).objects == 4
 
 
 def test_a_draft_without_a_change_is_the_same_tree(store, writer):
@@ -146,7 +146,7 @@ def _is_above(path, paths):
 def test_the_order_of_names_is_that_of_git(store):
     draft = store.draft()
     tree = draft.tree(None, {"a/x": b"", "a.b": b"", "a-b": b"", "ab": b""})
-    names = list(decode_tree(draft.objects[tree][1], store._objects.form, "t"))
+    names = list(decode_tree(draft.objects[tree][1], store.objects.form, "t"))
     assert names == ["a-b", "a.b", "a", "ab"]
     assert draft.objects[tree][0] == TREE
 

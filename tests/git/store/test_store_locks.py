@@ -153,7 +153,7 @@ def test_a_writer_holds_its_ticket_before_it_is_the_lock(top, monkeypatch):
     monkeypatch.setattr(locks, "try_flock", contended)
     with ref_locks.ticket(b"x") as ticket, ref_locks.hold(str(ref_file), ticket):
         assert len(calls) > 1
-        assert not ref_locks._break_stale(f"{ref_file}.lock")
+        assert not ref_locks.break_stale(f"{ref_file}.lock")
 
 
 def test_a_ticket_that_somebody_keeps_is_busy(top, monkeypatch):
@@ -177,7 +177,7 @@ def test_where_there_is_no_flock_a_writer_does_not_wait_for_it(writer, monkeypat
 def test_sweeping_leaves_fresh_tickets_alone(top, monkeypatch):
     ref_locks = RefLocks(top / ".git/baton/locks")
     with ref_locks.ticket(b"x") as ticket, ref_locks.hold(str(top / ".git/refs/heads/baton"), ticket):
-        monkeypatch.setattr(locks, "_ownerless", lambda ticket: pytest.fail("a fresh ticket was touched"))
+        monkeypatch.setattr(locks, "is_ownerless", lambda ticket: pytest.fail("a fresh ticket was touched"))
         ref_locks.sweep()
 
 
@@ -230,7 +230,7 @@ def test_a_ref_that_was_moved_on_from_our_value_did_move(store, writer, git, top
 def no_flock(monkeypatch):
     """A file system that knows no flock."""
     monkeypatch.setattr(locks, "try_flock", lambda fd: None)
-    monkeypatch.setattr(locks, "_grab_at_last", lambda fd: None)
+    monkeypatch.setattr(locks, "wait_for_flock", lambda fd: None)
 
 
 @pytest.mark.usefixtures("no_flock")
@@ -265,20 +265,20 @@ def test_without_flock_a_lock_that_was_taken_anew_is_put_back(top, monkeypatch):
     lock = top / ".git/refs/heads/baton.lock"
     lock.write_text("of a dead one")
     os.utime(lock, (0, 0))
-    dead = ref_locks._is_dead
+    dead = ref_locks.is_dead
 
     def overtaken(lock_file, identity):
         """Another process breaks the lock and takes it, after we found the first one dead."""
         said = dead(lock_file, identity)
         monkeypatch.setattr(
-            locks, "_identity", lambda path, real=locks._identity: identity if path == lock_file else real(path)
+            locks, "identity_of", lambda path, real=locks.identity_of: identity if path == lock_file else real(path)
         )
         lock.rename(top / "kept")  # so that its number is not given again
         lock.write_text("of a living one")
         return said
 
-    monkeypatch.setattr(ref_locks, "_is_dead", overtaken)
-    ref_locks._break_stale(str(lock))
+    monkeypatch.setattr(ref_locks, "is_dead", overtaken)
+    ref_locks.break_stale(str(lock))
     assert lock.read_text() == "of a living one"
 
 

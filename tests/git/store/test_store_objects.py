@@ -119,7 +119,7 @@ def test_objects_of_git_are_read_however_it_packed_them(store, git, top, readme)
     for arguments in (["-a", "-d"], ["-a", "-d", "-F", "--depth=50"], ["-a", "-d", "--write-midx"]):
         git(top, "repack", *arguments)
         with Store(store.repository) as fresh:
-            assert [object_id(BLOB, fresh.read(oid), fresh._objects.form) for oid in blobs] == blobs
+            assert [object_id(BLOB, fresh.read(oid), fresh.objects.form) for oid in blobs] == blobs
     git(top, "-c", "pack.indexVersion=1", "repack", "-a", "-d", "-f")
     with Store(store.repository) as fresh:
         assert fresh.read(readme) == b"hello\n"

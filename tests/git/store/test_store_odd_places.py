@@ -13,7 +13,7 @@ from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
 from baton_git.git.objects.values import decode_commit
 from baton_git.git.store import Repository, Store
-from baton_git.git.store.housekeeping import _is_running
+from baton_git.git.store.housekeeping import is_running
 
 
 def _pack_file(top, suffix):
@@ -34,7 +34,7 @@ def test_after_the_ref_moved_housekeeping_cannot_fail_the_write(writer, top, git
 
 @pytest.mark.parametrize("digits", [b"9" * 25, b"", b"x"])
 def test_a_process_id_that_cannot_be_is_not_running(digits):
-    assert not _is_running(digits)
+    assert not is_running(digits)
 
 
 def test_worktrees_that_cannot_be_read_are_not_reported(store, top, git):

@@ -89,7 +89,7 @@ def test_merged_packs_that_share_objects_are_merged_entry_by_entry(store, writer
     _write(other, 60)  # the same records once more, in other commits
     store.pack()
     housekeeping.enough, housekeeping.growth = 2, 10**6
-    before = {noted.objects for noted in housekeeping._list_noted()}
+    before = {noted.objects for noted in housekeeping.list_noted()}
     assert max(before) > 64
     report = store.pack()
     assert report.packs_after == 1
@@ -112,7 +112,7 @@ def test_merged_packs_that_share_objects_are_merged_entry_by_entry(store, writer
 )
 def test_which_packs_are_merged(store, sizes, merged):
     packs = [NotedPack(size, f"{number:040x}") for number, size in enumerate(sizes)]
-    assert len(store.housekeeping._to_merge(packs)) == merged
+    assert len(store.housekeeping.choose_due(packs)) == merged
 
 
 def test_nothing_that_baton_did_not_write_is_packed_or_removed(store, writer, top, git, snapshot):
@@ -172,7 +172,7 @@ def test_the_pack_of_a_killed_writer_is_released_and_counted(store, writer, top,
     code = (
         "import sys, os, pathlib; from baton_git.git.store import Repository, Store\n"
         "store = Store(Repository.open(pathlib.Path(sys.argv[1]))); draft = store.draft(); draft.blob(b'orphan')\n"
-        "print(store._store_draft(draft).name, flush=True); os._exit(9)\n"
+        "print(store.store_draft(draft).name, flush=True); os._exit(9)\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(top)], capture_output=True, text=True, check=False)
     keep = top / f".git/objects/pack/pack-{done.stdout.strip()}.keep"
@@ -203,7 +203,7 @@ def test_what_a_killed_writer_left_half_written_is_cleared_when_it_is_old(store,
 
 def test_a_pack_that_git_takes_away_while_packing_is_no_failure(store, writer, git, top, monkeypatch):
     tips = _write(writer, 5)
-    present = store.housekeeping._present
+    present = store.housekeeping.list_present
     calls = []
 
     def meanwhile():
@@ -213,7 +213,7 @@ def test_a_pack_that_git_takes_away_while_packing_is_no_failure(store, writer, g
             git(top, "gc", "-q")
         return found
 
-    monkeypatch.setattr(store.housekeeping, "_present", meanwhile)
+    monkeypatch.setattr(store.housekeeping, "list_present", meanwhile)
     assert store.pack(everything=True).packs_after == 0
     assert len(list(store.log(tips[-1]))) == 5
     git(top, "fsck", "--strict")
@@ -222,7 +222,7 @@ def test_a_pack_that_git_takes_away_while_packing_is_no_failure(store, writer, g
 def test_the_keep_of_a_living_writer_stays(store, top):
     draft = store.draft()
     draft.blob(b"being written")
-    pack = store._store_draft(draft)
+    pack = store.store_draft(draft)
     os.utime(pack.keep_path, (Path(pack.keep_path).stat().st_mtime - 120,) * 2)
     store.pack(everything=True)
     assert Path(pack.keep_path).exists()

@@ -152,7 +152,7 @@ def test_a_fetched_commit_is_put_on_a_ref_without_new_objects(store, git, top):
 
 def test_objects_are_kept_from_gc_until_the_ref_has_moved(store, writer, git, top, monkeypatch):
     tip = writer.commit({"a": b"1"})
-    real = store._refs.swap
+    real = store.ref_files.swap
 
     def swap(*args):
         git(top, "gc", "--prune=now")
@@ -160,7 +160,7 @@ def test_objects_are_kept_from_gc_until_the_ref_has_moved(store, writer, git, to
         git(top, "cat-file", "-e", args[2])
         return real(*args)
 
-    monkeypatch.setattr(store._refs, "swap", swap)
+    monkeypatch.setattr(store.ref_files, "swap", swap)
     draft, new = _draft(store, tip)
     assert store.publish(draft, REF, tip, new, **WHEN)
     git(top, "fsck", "--strict")
@@ -171,7 +171,7 @@ def test_everything_is_on_the_disk_before_the_ref_moves(store, writer, top, monk
     tip = writer.commit({"a": b"1"})
     pack = top / ".git/objects/pack"
     old, synced = set(pack.iterdir()), set()
-    sync, swap = os.fsync, store._refs.swap
+    sync, swap = os.fsync, store.ref_files.swap
 
     def spy(fd):
         sync(fd)
@@ -186,13 +186,13 @@ def test_everything_is_on_the_disk_before_the_ref_moves(store, writer, top, monk
 
     draft, new = _draft(store, tip)
     monkeypatch.setattr(os, "fsync", spy)
-    monkeypatch.setattr(store._refs, "swap", check)
+    monkeypatch.setattr(store.ref_files, "swap", check)
     assert store.publish(draft, REF, tip, new, **WHEN)
 
 
 def test_a_pack_that_was_removed_all_the_same_is_written_again(store, writer, git, top, monkeypatch):
     tip = writer.commit({"a": b"1"})
-    real = store._refs.swap
+    real = store.ref_files.swap
 
     def swap(*args):
         for keep in (top / ".git/objects/pack").glob("*.keep"):
@@ -200,7 +200,7 @@ def test_a_pack_that_was_removed_all_the_same_is_written_again(store, writer, gi
         git(top, "gc", "--prune=now")
         return real(*args)
 
-    monkeypatch.setattr(store._refs, "swap", swap)
+    monkeypatch.setattr(store.ref_files, "swap", swap)
     draft, new = _draft(store, tip)
     assert store.publish(draft, REF, tip, new, **WHEN)
     git(top, "fsck", "--strict")

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from baton_git.interfaces.context.settings import _is_safe
+from baton_git.interfaces.context.settings import is_safe_place
 
 
 def global_config(tmp_path, text):
@@ -72,10 +72,10 @@ def test_all_safe_directories_count_as_they_do_for_git(baton, top, values, trust
 
 def test_a_key_without_a_value_resets_and_a_tilde_is_the_home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert _is_safe(tmp_path / "x", ["~/x"])
-    assert not _is_safe(tmp_path / "x", ["~/x", None])
-    assert _is_safe(tmp_path / "x", ["/*"])
-    assert not _is_safe(tmp_path / "x", ["~nobody-of-this-name/x", "x", "."])
+    assert is_safe_place(tmp_path / "x", ["~/x"])
+    assert not is_safe_place(tmp_path / "x", ["~/x", None])
+    assert is_safe_place(tmp_path / "x", ["/*"])
+    assert not is_safe_place(tmp_path / "x", ["~nobody-of-this-name/x", "x", "."])
 
 
 def test_a_repository_cannot_declare_itself_safe(baton, git, top):

@@ -83,8 +83,8 @@ def test_where_no_process_can_be_started_it_is_done_here(branch, top, monkeypatc
 def test_a_process_that_was_killed_is_not_waited_for(branch):
     tidier = Tidier(branch.store.repository)
     assert tidier()
-    tidier._process.kill()
-    tidier._process.wait()
+    tidier.process.kill()
+    tidier.process.wait()
     assert until(lambda: not tidier())
     assert not tidier()
     tidier.close()
@@ -94,6 +94,6 @@ def test_the_process_ends_with_the_server(serve):
     client = serve()
     client.post(WRITE, {"namespace": client.namespace, "baton": _document(1)})
     assert client.site.store.tidied_by()
-    process = client.site._tidier._process
+    process = client.site.store.tidied_by.process
     client.site.close()
     assert process.returncode == 0

@@ -203,7 +203,7 @@ def test_a_bug_in_a_stream_is_logged(
         yield b": one\n\n"
         raise ZeroDivisionError
 
-    monkeypatch.setattr(events, "_events", broken)
+    monkeypatch.setattr(events, "stream_events", broken)
     with suppress(httpx2.HTTPError), httpx2.stream("GET", f"{api.url}/v1/events", timeout=5) as answer:
         list(answer.iter_lines())
     until(lambda: any("the stream of /v1/events" in one.message for one in caplog.records))

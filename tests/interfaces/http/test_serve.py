@@ -19,7 +19,7 @@ import pytest
 from looped_cases import for_each
 
 from baton_git.core.errors import StoreError
-from baton_git.interfaces.cli.serve import _resolve_addresses, is_this_machine
+from baton_git.interfaces.cli.serve import is_this_machine, resolve_addresses
 from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.site import Site
 
@@ -208,11 +208,11 @@ def test_a_name_is_judged_by_what_it_stands_for_and_not_by_how_it_begins(monkeyp
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     for name in known:
-        assert not all(is_this_machine(one) for one in _resolve_addresses(name, 1))
+        assert not all(is_this_machine(one) for one in resolve_addresses(name, 1))
 
 
 def test_what_stands_for_no_address_is_refused():
     for name in ("no.such.host.invalid", "a" * 300, "a b", "\udcff"):
         with pytest.raises(StoreError):
-            _resolve_addresses(name, 1)
-    assert _resolve_addresses("0", 1) == ["0.0.0.0"]
+            resolve_addresses(name, 1)
+    assert resolve_addresses("0", 1) == ["0.0.0.0"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import stat
-import time
 from pathlib import Path
 from typing import Any
 
@@ -146,12 +145,16 @@ def test_an_old_cookie_does_not_come_in_again_after_logging_out(locked: Any) -> 
 
 
 def test_an_address_waits_at_most_so_long_and_not_all_are_remembered() -> None:
-    attempts = Attempts()
-    attempts._wrong["proxy"] = (100, time.monotonic())
-    assert 0 < attempts.note_wrong("proxy") <= LONGEST
+    seconds = [0.0]
+    attempts = Attempts(clock=lambda: seconds[0])
+    for _ in range(100):
+        wait = attempts.note_wrong("proxy")
+        seconds.append(seconds.pop() + wait)
+        assert wait <= LONGEST
+    assert seconds[0] > 40 * LONGEST
     for number in range(ADDRESSES + 5):
         attempts.note_wrong(str(number))
-    assert len(attempts._wrong) == ADDRESSES
+    assert len(attempts) == ADDRESSES
 
 
 def test_a_token_of_the_page_opens_the_page_alone_and_the_servers_does_not(baton: Any, serve: Any) -> None:

@@ -56,12 +56,13 @@ def router(site: Site, places: Places) -> APIRouter:
         """
         if namespace is not None:
             Namespace(namespace)
-        return Stream(_events(site, namespace, last_event_id), places)
+        return Stream(stream_events(site, namespace, last_event_id), places)
 
     return routes
 
 
-async def _events(site: Site, namespace: str | None, since: str | None) -> AsyncIterator[bytes]:
+async def stream_events(site: Site, namespace: str | None, since: str | None) -> AsyncIterator[bytes]:
+    """Yield the changes as server-sent events, with comments while nothing happens."""
     async with aclosing(changes(site, namespace, since)) as source:
         coming = asyncio.ensure_future(anext(source, None))
         try:

@@ -44,7 +44,7 @@ TARGET_TYPES: tuple[str, ...] = ("plan", "session")
 _FOLDERS = (".claude/orchestration", ".orchestration")
 _FILES = ("status.md", "task.md", "handoff.md")
 _STATUS = re.compile(r"[-*][ \t]+([A-Za-z ]+):[ \t]*(.*)")
-_TIME_LIMIT = 5.0
+TIME_LIMIT = 5.0
 """Seconds that tmux has to answer."""
 _PANE = "\t".join(
     f"#{{{name}}}" for name in ("pane_title", "pane_current_command", "pane_active", "pane_dead", "pane_pid")
@@ -183,7 +183,7 @@ def list_panes(name: str, environment: Mapping[str, str]) -> list[TmuxPane]:
     try:
         done = subprocess.run(  # noqa: S603  the arguments are ours, the name is one argument
             ["tmux", "-u", "list-panes", "-s", "-t", target, "-F", _PANE],  # noqa: S607  the user's tmux is meant
-            capture_output=True, timeout=_TIME_LIMIT, env=dict(environment), check=False, stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=TIME_LIMIT, env=dict(environment), check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, ValueError, subprocess.TimeoutExpired):
         return []

@@ -107,10 +107,10 @@ def read_database(path: Path, *, wait: float = WAIT) -> list[ImportedBaton | Unu
 def _read_rows(path: Path, wait: float) -> list[tuple[Any, ...]] | None:
     resting = _find_rest_state(path)
     if resting is not None:
-        rows = _query_rows(path, "mode=ro&immutable=1", wait)
+        rows = query_rows(path, "mode=ro&immutable=1", wait)
         if _find_rest_state(path) == resting:
             return rows
-    return _query_rows(path, "mode=ro", wait)
+    return query_rows(path, "mode=ro", wait)
 
 
 def _find_rest_state(path: Path) -> tuple[int, int, int] | None:
@@ -121,7 +121,8 @@ def _find_rest_state(path: Path) -> tuple[int, int, int] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _query_rows(path: Path, mode: str, wait: float) -> list[tuple[Any, ...]] | None:
+def query_rows(path: Path, mode: str, wait: float) -> list[tuple[Any, ...]] | None:
+    """Read the rows in an SQLite URI mode; None where there is no table of documents."""
     with closing(_connect(path, mode, wait)) as connection:
         connection.text_factory = bytes  # as it lies there: one row that is not UTF-8 must not hide the others
         if connection.execute(_HAS_TABLE).fetchone() is None:

@@ -270,5 +270,5 @@ def test_a_tmux_that_does_not_answer_has_no_panes(tmp_path, monkeypatch):
     program = tmp_path / "bin/tmux"
     put(tmp_path, {"bin/tmux": "#!/bin/sh\nexec sleep 30\n"})
     program.chmod(0o755)
-    monkeypatch.setattr(dmux_tmux, "_TIME_LIMIT", 0.2)
+    monkeypatch.setattr(dmux_tmux, "TIME_LIMIT", 0.2)
     assert list_panes("x", {"PATH": f"{program.parent}:/bin:/usr/bin"}) == []

@@ -94,7 +94,7 @@ def test_rows_left_in_the_wal_by_a_killed_server_are_read(tmp_path: Path) -> Non
 def test_what_is_written_during_the_read_is_not_missed(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     path = database(a={})
     module = sys.modules["baton_git.systems.session_baton.importers.database"]
-    ask, modes = module._query_rows, []
+    ask, modes = module.query_rows, []
 
     def disturbed(path: Path, mode: str, wait: float) -> Any:
         answer = ask(path, mode, wait)
@@ -104,7 +104,7 @@ def test_what_is_written_during_the_read_is_not_missed(database: Database, monke
                 put(connection, "b", {})
         return answer
 
-    monkeypatch.setattr(module, "_query_rows", disturbed)
+    monkeypatch.setattr(module, "query_rows", disturbed)
     assert len(read_database(path)) == 2
     assert modes == ["mode=ro&immutable=1", "mode=ro"]
 
