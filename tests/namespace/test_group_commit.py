@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from strategies import item
@@ -40,6 +41,10 @@ def adding(*ids: str):
     return change
 
 
+def queue_has(line: CommitGroup[object], count: int) -> bool:
+    return line.waiting >= count
+
+
 @pytest.fixture
 def together(ws: Workspace):
     """Runs things in threads of their own, so that all that write wait for one first writer and go on as one group."""
@@ -59,7 +64,7 @@ def together(ws: Workspace):
             found = []
             for number, one in enumerate(things, 1):
                 found.append(pool.submit(one))
-                until(lambda number=number: line.waiting >= number, SECONDS)
+                until(partial(queue_has, line, number), SECONDS)
             go.set()
             first.result(SECONDS)
             return found
