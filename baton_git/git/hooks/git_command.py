@@ -67,6 +67,4 @@ class HookGit:
         except subprocess.TimeoutExpired:
             raise StoreError(f"git {arguments[0]} gave no answer within 30 seconds") from None
         except OSError as error:
-            raise StoreError(
-                f"the git program does not start: {error.strerror}", hint="hooks need git; install it"
-            ) from error
+            raise StoreError(f"the git program does not start: {error.strerror}", hint="install git") from error

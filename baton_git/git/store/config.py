@@ -1,4 +1,4 @@
-"""The repository's own configuration file: reading it, and setting one key without touching the rest.
+"""The repository's own configuration file, read without starting git, which would take longer than most commands.
 
     file     ::= (blank | comment | header | key)*
     header   ::= "[" section (SP '"' subsection '"')? "]"     (a key may follow on the same line)
@@ -15,21 +15,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from baton_git.core.errors import Busy, Corrupt, InvalidArgument, StoreError
-from baton_git.git.files import durable_files
-from baton_git.git.files.ref_locks import until
+from baton_git.core.errors import Corrupt, StoreError
 
 _HEADER = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
-_KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:(=)\s*(.*))?\Z", re.DOTALL)
+_KEY = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:(=)[ \t]*(.*))?\Z", re.DOTALL)
 _CONTINUED = re.compile(r"(?<!\\)(?:\\\\)*\\\n\Z")  # an odd number of backslashes
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
-LOCK_WAIT = 2.0
-"""Seconds for which a held `config.lock` is waited for."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """The settings of the files at `paths`, of which later ones win; `set` writes the first."""
+    """The settings of the files at `paths`, of which later ones win."""
 
     paths: tuple[Path, ...]
 
@@ -52,21 +48,6 @@ class Config:
         names = (name for path in self.paths for name in _parse_file(path, _version(path)))
         return tuple(name[len(start) :] for name in names if name.startswith(start))
 
-    def set(self, key: str, value: str) -> None:
-        """Gives `key` this one value, keeping every other line of the file as it is.
-
-        Raises:
-            InvalidArgument: the key has no section, or the value holds a NUL or a line break.
-            Busy: another process holds `config.lock`.
-            WriteFailed: the disk said no.
-        """
-        section, _, name = key.rpartition(".")
-        if not section or not re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", name) or set(value) & set("\0\n\r"):
-            raise InvalidArgument(f"{key!r} = {value!r} cannot be set in a git configuration file")
-        path = self.paths[0]
-        with durable_files.writing(f"{path}"):
-            _locked_rewrite(path, key, value)
-
 
 def is_true(value: str | None) -> bool:
     """Whether git takes this value for true."""
@@ -85,61 +66,6 @@ def _version(path: Path) -> tuple[int, ...]:
 @lru_cache(maxsize=8)
 def _parse_file(path: Path, version: tuple[int, ...]) -> Mapping[str, str]:
     return {name: value for name, value, _ in _settings(path, _lines(path))}
-
-
-def _locked_rewrite(path: Path, key: str, value: str) -> None:
-    lock = path.with_name(path.name + ".lock")
-    if not until(lambda: _make_lock(lock), LOCK_WAIT):
-        raise Busy(f"{lock} is held by another process", hint="try again; delete it if no git process is running")
-    try:
-        new = _change_setting(path, key, value).encode("utf-8", "surrogateescape")
-        fresh = path.with_name(f"{path.name}.{durable_files.random_name(8)}")
-        durable_files.write_new(fresh, new, mode=path.stat().st_mode & 0o777, sync=True)
-        fresh.replace(path)
-        durable_files.sync_folder(path.parent)
-    finally:
-        durable_files.remove(lock)
-
-
-def _make_lock(lock: Path) -> bool:
-    try:
-        durable_files.write_new(lock, b"", mode=0o644, sync=False)
-    except FileExistsError:
-        return False
-    return True
-
-
-def _change_setting(path: Path, key: str, value: str) -> str:
-    """The text of the file with the last setting of `key` replaced, the older ones removed, or a new one added."""
-    lines = _lines(path)
-    section, _, name = key.rpartition(".")
-    line = f"\t{name} = {_quote_value(value)}\n"
-    spans = [span for name, _, span in _settings(path, lines) if name == _fold_key(key)]
-    for start, end in reversed(spans):
-        header = _HEADER.match(lines[start])
-        kept = [header[0].rstrip() + "\n"] if header else []
-        lines[start:end] = [*kept, line] if (start, end) == spans[-1] else kept
-    if spans:
-        return "".join(lines)
-    at = _end_of_section(lines, section)
-    if at is None:
-        lines += ["" if not lines or lines[-1].endswith("\n") else "\n", _header(section)]
-        at = len(lines)
-    return "".join([*lines[:at], line, *lines[at:]])
-
-
-def _end_of_section(lines: list[str], section: str) -> int | None:
-    """Behind the header of the last such section."""
-    matches = ((number, _HEADER.match(line)) for number, line in enumerate(lines))
-    numbers = [number for number, match in matches if match and _section(match) == _fold_key(section + ".x")[:-2]]
-    if not numbers or lines[numbers[-1]][_end_of_header(lines[numbers[-1]]) :].strip():
-        return None
-    return numbers[-1] + 1
-
-
-def _end_of_header(line: str) -> int:
-    match = _HEADER.match(line)
-    return match.end() if match else 0
 
 
 def _lines(path: Path) -> list[str]:
@@ -185,18 +111,6 @@ def _fold_key(key: str) -> str:
     return f"{first.lower()}.{middle}{dot}{last.lower()}"
 
 
-def _header(section: str) -> str:
-    name, dot, subsection = section.partition(".")
-    escaped = subsection.replace("\\", "\\\\").replace('"', '\\"')
-    return f'[{name} "{escaped}"]\n' if dot else f"[{name}]\n"
-
-
-def _quote_value(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t").replace("\b", "\\b")
-    plain = value == value.strip() and not set(value) & set("#;")
-    return escaped if plain else f'"{escaped}"'
-
-
 def _unquote_value(text: str) -> str:
     """A value without its quotes, escapes, comment and the white space around it."""
     out: list[str] = []
@@ -215,5 +129,5 @@ def _unquote_value(text: str) -> str:
             break
         else:
             out.append(char)
-            kept = len(out) if quoted or not char.isspace() else kept
+            kept = len(out) if quoted or char not in " \t\r\n" else kept
     return "".join(out[:kept])

@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 def _render_init(app: App, result: InitResult) -> None:
     """Keep the name in the repository's git config, with the merge driver, and print it."""
     if not app.settings.is_own_store:  # kept, so that a folder that gets another name finds its state again
-        config = app.settings.repository.config()
-        config.set("baton.namespace", result.namespace)
-        config.set("merge.baton.name", "records of baton")
-        config.set("merge.baton.driver", f"{baton_command()} merge-driver %O %A %B %P")
+        app.settings.set_config("baton.namespace", result.namespace)
+        app.settings.set_config("merge.baton.name", "records of baton")
+        app.settings.set_config("merge.baton.driver", f"{baton_command()} merge-driver %O %A %B %P")
     app.answer(result.as_data(), result.namespace)
     app.say(f"{'made' if result.created else 'there is already'} {result.ref} in {result.repository}")
     if app.settings.options.namespace and not app.settings.is_own_store:

@@ -146,12 +146,11 @@ def _switch(app: App, name: str, into: str, out_of: str) -> None:
     """Move a name from one list of the repository's own configuration to another."""
     with app.workspace() as ws:
         pick_workflow(list_workflows(ws, workflow_folders(app))[0], name)
-    config = app.settings.repository.config()
     names, others = read_list(app, into), read_list(app, out_of)
     if name not in names:
-        config.set(into, ",".join([*names, name]))
+        app.settings.set_config(into, ",".join([*names, name]))
     if name in others:
-        config.set(out_of, ",".join(listed for listed in others if listed != name))
+        app.settings.set_config(out_of, ",".join(listed for listed in others if listed != name))
 
 
 @command("enable", short_help="Switch a workflow on in this repository.")

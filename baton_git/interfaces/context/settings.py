@@ -19,6 +19,8 @@ from baton_git.agents.registry import session_variables
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
 from baton_git.core.lifecycle import Policy
 from baton_git.core.names import AgentId, Namespace, Oid, RecordId, SessionId
+from baton_git.git.files.ref_locks import until
+from baton_git.git.hooks.git_command import HookGit
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.process import child_environment
 from baton_git.namespace.branch import Branch
@@ -40,6 +42,9 @@ WANTED = (
     r"^(baton|user)\.|^remote\..*\.(batonpolicy|url|pushurl|fetch)$|^(gpg\.ssh\.program|core\.sshcommand|ssh\.variant)$"
 )
 """The keys of git's configuration that matter here."""
+
+CONFIG_LOCK_SECONDS = 1.0
+"""Seconds for another process that changes git's configuration; git itself does not wait."""
 
 _REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
 
@@ -121,6 +126,14 @@ class Settings:
     def config(self) -> Mapping[str, str]:
         """Git's configuration for this repository, the keys that matter here, in lower case."""
         return _git_config(self.repository.git_dir, WANTED)
+
+    def set_config(self, key: str, value: str) -> None:
+        """Set one key of the repository's own configuration. Raises StoreError if git cannot."""
+        folder = self.repository.common_dir
+        git = HookGit(folder, outside_git())
+        words = ("config", "--file", f"{folder / 'config'}", "--replace-all", key, value)
+        if not until(lambda: git.ask(*words) is not None, CONFIG_LOCK_SECONDS):
+            git.do(*words)
 
     @functools.cached_property
     def namespace(self) -> Namespace:
