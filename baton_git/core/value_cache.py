@@ -53,6 +53,11 @@ class ValueCache:
         kept: Value | None = self.get(key)
         return kept if kept is not None else self.put(key, make(), weight)
 
+    def drop(self, key: Hashable) -> None:
+        """Drop one value, if it is cached."""
+        with self._lock:
+            self._weight -= self._values.pop(key, (None, 0))[1]
+
     def forget(self, is_gone: Callable[[Any], bool]) -> None:
         """Drop the values whose keys satisfy `is_gone`."""
         with self._lock:

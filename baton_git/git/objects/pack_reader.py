@@ -14,6 +14,7 @@ from dulwich.errors import ApplyDeltaError
 from dulwich.object_format import ObjectFormat
 
 from baton_git.core.errors import Corrupt
+from baton_git.core.value_cache import ValueCache
 from baton_git.git.objects.pack_index import PackIndex
 
 try:
@@ -25,8 +26,6 @@ except ImportError:
 _READ_WHOLE: Final = 1 << 18
 _CACHED_BYTES: Final = 8 << 20
 _CACHED_SIZE: Final = 1 << 16
-_OVERHEAD: Final = 200
-"""Bytes that one kept object costs beside its content."""
 _SLICE: Final = 1 << 16
 _SLACK: Final = 64
 """How much longer than its content a zlib stream is taken to be at first."""
@@ -158,8 +157,7 @@ class OpenPack:
         self._table = contents(index_path)
         self.index = PackIndex(index_path, self._table, form)
         self._body: bytes | mmap.mmap | None = None
-        self._bases: dict[int, Raw] = {}
-        self._cached = 0
+        self._bases = ValueCache(_CACHED_BYTES)
 
     @property
     def body(self) -> bytes | mmap.mmap:
@@ -178,6 +176,7 @@ class OpenPack:
     def read(self, offset: int, elsewhere: Callable[[bytes], Raw]) -> Raw:
         """The object at `offset`, whole; `elsewhere` reads a delta's base that is in another pack."""
         deltas: list[tuple[int, bytes]] = []
+        base_object: Raw | None
         while (base_object := self._bases.get(offset)) is None:
             head = entry_head(self.body, offset, self.form.oid_length)
             data = _inflate(self.body, head.start, head.size)
@@ -207,18 +206,13 @@ class OpenPack:
         return kind, data
 
     def _remember(self, offset: int, raw: Raw) -> None:
-        """Keep what was resolved for the next delta of its chain, the oldest going first when there is no room.
+        """Keep what was resolved for the next delta of its chain.
 
         Records are read in the order of their names, deltas stand in the order of their chains: with room for a few
         hundred objects only, each of 20,000 records costs half of its chain.
         """
-        if len(raw[1]) > _CACHED_SIZE or offset in self._bases:
-            return
-        self._bases[offset] = raw
-        self._cached += len(raw[1]) + _OVERHEAD
-        while self._cached > _CACHED_BYTES:
-            dropped = self._bases.pop(next(iter(self._bases)))
-            self._cached -= len(dropped[1]) + _OVERHEAD
+        if len(raw[1]) <= _CACHED_SIZE:
+            self._bases.put(offset, raw, len(raw[1]))
 
     def check(self) -> None:
         """Compares the checksum of the whole pack with its bytes.

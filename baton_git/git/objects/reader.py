@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +21,6 @@ from baton_git.git.objects.values import TYPE_NAMES, TYPE_NUMBERS, object_id
 
 _CACHED_BYTES: Final = 16 << 20
 _CACHED_SIZE: Final = 1 << 18
-_OVERHEAD: Final = 200
 _ALTERNATES_DEEP: Final = 5
 _ATTEMPTS: Final = 5
 _REPAIR: Final = "baton sync fetches it again from the remote; without one, git fsck shows what is lost"
@@ -142,8 +140,7 @@ class Objects:
         self.memory = ValueCache()
         self.limit = TimeLimit()
         self._coming: tuple[Mapping[Oid, Raw], ...] = ()
-        self._cache: OrderedDict[Oid, Raw] = OrderedDict()
-        self._cached = 0
+        self._cache = ValueCache(_CACHED_BYTES)
         self._lock = RLock()
 
     def get(self, oid: Oid) -> Raw:
@@ -155,9 +152,8 @@ class Objects:
         """
         self.limit.check()
         with self._lock:
-            raw = self._cache.get(oid)
+            raw: Raw | None = self._cache.get(oid)
             if raw is not None:
-                self._cache.move_to_end(oid)
                 return raw
             for coming in self._coming:  # not stored yet, so not to be kept either
                 if oid in coming:
@@ -178,14 +174,13 @@ class Objects:
     def read_again(self, oid: Oid, kind: int) -> bytes:
         """`read` from the disk, whatever is in memory: what nothing refers to may have been pruned meanwhile."""
         with self._lock:
-            raw = self._cache.pop(oid, None)
-            self._cached -= len(raw[1]) + _OVERHEAD if raw is not None else 0
+            self._cache.drop(oid)
             return self.read(oid, kind)
 
     def has(self, oid: Oid) -> bool:
         """Whether the object reads back (checked like `get`)."""
         with self._lock:
-            return oid in self._cache or self._find(oid) is not None
+            return self._cache.get(oid) is not None or self._find(oid) is not None
 
     def is_stored(self, oid: Oid) -> bool:
         """Whether the object is on the disk, by the index of a pack or the name of a file; nothing is read."""
@@ -212,14 +207,8 @@ class Objects:
     def add(self, oid: Oid, raw: Raw) -> None:
         """Keeps an object that was read, or is known to be stored, in memory."""
         size = len(raw[1])
-        with self._lock:
-            if oid in self._cache or size > _CACHED_SIZE:
-                return
-            self._cache[oid] = raw
-            self._cached += size + _OVERHEAD
-            while self._cached > _CACHED_BYTES:
-                _, (_, dropped) = self._cache.popitem(last=False)
-                self._cached -= len(dropped) + _OVERHEAD
+        if size <= _CACHED_SIZE:
+            self._cache.put(oid, raw, size)
 
     def close(self) -> None:
         """Lets go of all files."""

@@ -1,14 +1,13 @@
-"""The document of a namespace as bytes, kept by commit: what a commit says never changes."""
+"""The newest document of a namespace as bytes, kept with its commit."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from threading import Lock
 from typing import Any, NamedTuple
 
 from fastapi.concurrency import run_in_threadpool
 
 from baton_git.core.names import Oid
+from baton_git.core.value_cache import ValueCache
 from baton_git.interfaces.http.json_response import json_bytes
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.results.documents import document
@@ -19,10 +18,10 @@ KEPT_BYTES = 64 << 20
 
 
 class Reading(NamedTuple):
-    """An answer of `/v1/baton/read`, and the ETag of its version."""
+    """An answer of `/v1/baton/read`, and the commit of its version."""
 
     body: bytes
-    tag: str
+    commit: Oid | None
 
 
 class Readings:
@@ -30,9 +29,7 @@ class Readings:
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._kept: OrderedDict[str, tuple[Oid, Reading]] = OrderedDict()
-        self._bytes = 0
-        self._lock = Lock()
+        self._kept = ValueCache(KEPT_BYTES)
 
     async def of(self, namespace: str) -> Reading:
         """Return the current document of a namespace.
@@ -41,29 +38,19 @@ class Readings:
             InvalidName: `namespace` is no valid name.
             Corrupt: the document cannot be read.
         """
-        commit = self._site.tip(namespace)
-        kept, reading = self._kept.get(namespace, (None, None))
-        if reading is not None and kept == commit:
-            return reading
+        kept: Reading | None = self._kept.get(namespace)
+        if kept is not None and kept.commit == self._site.tip(namespace):
+            return kept
         return await run_in_threadpool(self._reload, namespace)
 
     def _reload(self, namespace: str) -> Reading:
         with self._site.work(namespace) as ws:
             state = read_document(ws)
         body = compact(document(state))
-        reading = Reading(body, tag(state.version.commit))
+        reading = Reading(body, state.version.commit)
         if state.version.commit is not None and len(body) <= KEPT_BYTES // 4:
-            self._keep(namespace, state.version.commit, reading)
+            self._kept.put(namespace, reading, len(body))
         return reading
-
-    def _keep(self, namespace: str, commit: Oid, reading: Reading) -> None:
-        with self._lock:
-            _, old = self._kept.pop(namespace, (None, None))
-            self._bytes += len(reading.body) - (len(old.body) if old is not None else 0)
-            self._kept[namespace] = (commit, reading)
-            while self._bytes > KEPT_BYTES:
-                _, (_, gone) = self._kept.popitem(last=False)
-                self._bytes -= len(gone.body)
 
 
 def compact(data: Any) -> bytes:

@@ -81,7 +81,7 @@ class SessionBaton:
             reading = await self._readings.of(body.namespace)
         except InvalidName as error:
             return _refuse_name(error)
-        return Response(reading.body, 200, {"ETag": reading.tag}, "application/json")
+        return Response(reading.body, 200, {"ETag": tag(reading.commit)}, "application/json")
 
     async def write(self, request: Request) -> Response:
         """Writes a document, merged with what others wrote since its session last read; `held` was held back."""
