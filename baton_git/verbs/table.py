@@ -28,6 +28,7 @@ MODULES = {
     "restore": "systems.paif.checkpoint_verbs",
     "sessions": "systems.paif.checkpoint_verbs",
     "handoff": "systems.gobby.handoff_verbs",
+    "handoff extract": "systems.gobby.extraction_verb",
     "session": "systems.ecc.snapshot_verbs",
     "session lineage": "verbs.lineage",
     "identity": "systems.paif.identity_verbs",

@@ -1,13 +1,19 @@
-"""Find the newest transcript that the agents' command lines keep at home."""
+"""Find the newest transcript that the agents' command lines keep at home, and extract the facts of its session."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.transcripts import Transcript
 from baton_git.core.errors import NotFound
+from baton_git.interfaces.context.handoff import handoff_options
+from baton_git.interfaces.context.invocation import Call
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.extraction_verb import ExtractedHandoff, ExtractHandoff, extract_handoff
 
 
 def newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
@@ -32,3 +38,29 @@ def newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
 
 def _is_around(folder: str, cwd: str) -> bool:
     return os.path.commonpath([folder, cwd]) in (folder, cwd) and min(folder, cwd) != "/"
+
+
+def extract_as_set_up(
+    call: Call, ws: Workspace, asked: ExtractHandoff, agent: str | None, file: Path | None = None
+) -> ExtractedHandoff:
+    """Extract the facts of a session as the settings say; of the newest transcript, if none is named.
+
+    Args:
+        agent: whose newest transcript is meant; None: that of any agent.
+        file: the settings, instead of those that are looked for.
+    """
+    newest: dict[str, Any] = {}
+    if asked.transcript is None:
+        path, cli, cwd = newest_transcript(agent)
+        folder = asked.folder or (Path(cwd).absolute() if cwd else None)
+        newest = {"transcript": path, "cli": cli, "folder": folder}
+    settings = {"options": handoff_options(call, file), "session": call.settings.session}
+    return extract_handoff(ws, call.now, asked.model_copy(update={**newest, **settings}))
+
+
+def _extract_for_client(call: Call, ws: Workspace, asked: ExtractHandoff) -> ExtractedHandoff:
+    return extract_as_set_up(call, ws, asked, ws.actor.agent if ws.actor.agent in AGENTS else None)
+
+
+RUNS: Mapping[str, Callable[[Call, Workspace, Any], Any]] = {"handoff extract": _extract_for_client}
+"""By verb, how it runs with the settings and transcripts of this machine."""

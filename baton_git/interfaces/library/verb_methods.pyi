@@ -2,6 +2,7 @@
 
 from typing import Any, Literal
 
+from baton_git.agents.extraction.options import Options
 from baton_git.core.records.work_items import VerifySpec
 from baton_git.core.verb import VerbFunction
 from baton_git.namespace.results import Changed
@@ -11,6 +12,7 @@ from baton_git.systems.ecc.snapshot_verbs import RecordedSnapshot
 from baton_git.systems.ecc.snapshot_verbs import ShownSnapshot
 from baton_git.systems.ecc.snapshot_verbs import SnapshotHistory
 from baton_git.systems.ecc.snapshot_verbs import SnapshotList
+from baton_git.systems.gobby.extraction_verb import ExtractedHandoff
 from baton_git.systems.gobby.handoff_verbs import HandoffList
 from baton_git.systems.gobby.handoff_verbs import ShownHandoff
 from baton_git.systems.gobby.todos import ChangedTodos
@@ -156,6 +158,24 @@ class VerbMethods:
         *,
         agent: str | None = None,
     ) -> ExportedPaif: ...
+    def extract_handoff(
+        self,
+        transcript: Path | None = None,
+        *,
+        max_turns: int | None = None,
+        activity: int | None = None,
+        max_commits: int | None = None,
+        diff_stats: bool = False,
+        format: Literal['structured', 'narrative'] | None = None,
+        only: list[Literal['initial_goal', 'active_task', 'todo_state', 'files_modified', 'git_commits', 'git_status', 'recent_activity', 'key_decisions', 'gobby_tasks', 'todowrite']] = ...,
+        without: list[Literal['initial_goal', 'active_task', 'todo_state', 'files_modified', 'git_commits', 'git_status', 'recent_activity', 'key_decisions', 'gobby_tasks', 'todowrite']] = ...,
+        memory: Path | None = None,
+        folder: Path | None = None,
+        keep: bool = False,
+        cli: str | None = None,
+        session: str | None = None,
+        options: Options | Mapping[str, Any] = ...,
+    ) -> ExtractedHandoff: ...
     def finish_follow_up(
         self,
         id: str,

@@ -20,7 +20,6 @@ from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.mcp import (
     documents,
     graduation,
-    handoffs,
 )
 from baton_git.interfaces.mcp.arguments import shorten_schema, untold
 from baton_git.interfaces.mcp.error_handler import refused_call, refused_read, unknown_prompt
@@ -31,7 +30,7 @@ from baton_git.interfaces.mcp.verb_tools import verb_tools
 from baton_git.verbs.table import all_verbs
 
 FAMILIES = (
-    documents, graduation, handoffs,
+    documents, graduation,
 )  # fmt: skip
 
 INSTRUCTIONS = """\

@@ -11,7 +11,7 @@ from pydantic import Field, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from baton_git.core.verb import Tool, Verb
-from baton_git.interfaces.context import handover, paif
+from baton_git.interfaces.context import handover, paif, transcripts
 from baton_git.interfaces.mcp.annotations import ADDS, READS, REPLACES, SETTLES
 from baton_git.interfaces.mcp.arguments import Session
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
@@ -19,7 +19,7 @@ from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
 ANNOTATIONS = {"reads": READS, "adds": ADDS, "settles": SETTLES, "replaces": REPLACES}
 LOCAL_FILLS = {**paif.FILLS}
 """By verb, what completes its fields from the settings of this machine."""
-LOCAL_RUNS = {**handover.RUNS}
+LOCAL_RUNS = {**handover.RUNS, **transcripts.RUNS}
 """By verb, how it runs together with what it does to files of this machine."""
 
 
@@ -41,7 +41,8 @@ def _function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) -> Ca
         acting = tool_context.at_work(ctx, session, current=verb.session != "begins")
         with acting if _acts(verb) else tool_context.reading() as ws:
             run = LOCAL_RUNS.get(verb.name)
-            result: Any = run(tool_context.app, ws, asked) if run is not None else verb.run(ws, tool_context.now, asked)
+            as_named = tool_context.acting(session)
+            result: Any = run(as_named, ws, asked) if run is not None else verb.run(ws, tool_context.now, asked)
         if verb.session == "begins":
             tool_context.remember(ctx, result.session)
         elif verb.session == "ends":
