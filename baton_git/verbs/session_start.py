@@ -9,7 +9,18 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from baton_git.core.brief import BUDGET, SECTIONS, Brief, Section, age, compose, judged_line, quote_id
+from baton_git.core.brief import (
+    BUDGET,
+    Brief,
+    Rank,
+    Section,
+    age,
+    compose,
+    judged_line,
+    quote_id,
+    short_session,
+)
+from baton_git.core.brief_sections import SECTIONS
 from baton_git.core.errors import BatonError, InvalidName
 from baton_git.core.kinds import KINDS, SINGLETONS
 from baton_git.core.lifecycle import archive_closed, find_session, record_session, settle_state
@@ -280,14 +291,16 @@ def _describe_error(error: BatonError | OSError) -> str:
 def _make_heading(now: datetime, session: str, version: Revision) -> str:
     time = version.time if version.number else None  # the commit that all namespaces begin with has none
     when = f" · last change {age(iso(time), now)}" if time else " · nothing recorded yet"
-    return one_line(f"baton {version.namespace} · revision {version.number}{when} · session {session}", 300)
+    name = short_session(session)
+    return one_line(f"baton {version.namespace} · revision {version.number}{when} · session {name}", 300)
 
 
 def _make_sections(
     parts: Sequence[Section], closed: Sequence[str], problems: Sequence[str], news: Sequence[str]
 ) -> tuple[Section, ...]:
-    first = Section("Problems", tuple(f"- {one_line(problem, 400)}" for problem in dict.fromkeys(problems)), "problems")
-    sync = Section("Other machines", tuple(f"- {one_line(line, 300)}" for line in news), "news")
+    lines = tuple(f"- {one_line(problem, 400)}" for problem in dict.fromkeys(problems))
+    first = Section("Problems", lines, "problems", rank=Rank.ATTENTION)
+    sync = Section("Other machines", tuple(f"- {one_line(line, 300)}" for line in news), "news", rank=Rank.ATTENTION)
     last = Section(
         "Verified by earlier sessions, archived now",
         tuple(closed),
@@ -314,14 +327,14 @@ def _make_parts(
             yield make(version.state, now, ws.policy, judge)
         except (BatonError, OSError) as error:
             problems.append(_describe_error(error))
-        if make is SECTIONS[0]:  # what somebody was in the middle of comes right after where the work stands
-            yield _make_restored_section(persona)
-            yield from _make_system_sections(ws, now, version, problems, persona, handoff=handoff)
+    yield _make_restored_section(persona)
+    yield from _make_system_sections(ws, now, version, problems, persona, handoff=handoff)
 
 
 def _make_restored_section(persona: Persona) -> Section:
     lines = tuple(f"- [llm_derived] {line}" for line in persona.restored)
-    return Section("Restored from the last checkpoint", lines, "lines of the checkpoint", all="baton restore --json")
+    title, show = "Restored from the last checkpoint", "baton restore --json"
+    return Section(title, lines, "lines of the checkpoint", all=show, rank=Rank.STANDING)
 
 
 def _make_system_sections(

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from baton_git.core import kinds, layout
-from baton_git.core.brief import SECTIONS
+from baton_git.core.brief_sections import SECTIONS
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.state import Key, Unreadable

@@ -14,7 +14,7 @@ from memory_folder import MemoryFolder
 from strategies import item, laws, loop
 
 from baton_git.core import layout
-from baton_git.core.brief import SECTIONS
+from baton_git.core.brief_sections import SECTIONS
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.codecs import toml, yaml
 from baton_git.core.diff import commit_subject, diff

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from world import NOW, by_hand, later
 
+from baton_git.core.brief import FRAME, Rank, Section, compose
 from baton_git.core.records.base import Part, parse
+from baton_git.core.records.work_items import OpenLoop, Pattern
+from baton_git.core.state import HEAD
 from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.paif.records.checkpoint import Checkpoint
-from baton_git.verbs.session_start import StartOptions, begin_session
+from baton_git.verbs.decisions import add_decision
+from baton_git.verbs.followups import add_follow_up
+from baton_git.verbs.patterns import record_pattern
+from baton_git.verbs.session_start import StartOptions, begin_session, compose_brief
 
 
 def put(ws: Any, model: type[Part], **data: Any) -> None:
@@ -48,6 +55,51 @@ def snapshot(ws: Any, id_: str, state: str = "idle", *, at: str = "2026-11-21T07
 
 def text(ws: Any, **more: Any) -> str:
     return begin_session(ws, later(minutes=1), StartOptions(**more)).brief.text
+
+
+ORDER = (
+    "Where the work stands", "Protocol runs to go on with", "Loops that failed or are overdue", "Rule candidates",
+    "Decisions in force", "Open loops", "Follow-ups", "Patterns seen so far", "Verified loops",
+)  # fmt: skip
+
+
+def test_a_brief_begins_with_where_the_work_stands_and_ends_with_details(ws):
+    ws.update("x", NOW, lambda tip: tip.state.put(tip.state.head.replace(context="half of it is done"), HEAD))
+    handover(ws, "run-1", "find_slot", "2026-11-21T07:56:00Z")
+    add_decision(ws, NOW, what="Use TOML", why="people read it")
+    add_follow_up(ws, NOW, item="Rename it")
+    for id_, status in (("OL-1", "open"), ("OL-2", "failed"), ("OL-3", "verified")):
+        put(ws, OpenLoop, id=id_, created_at="2026-11-21T07:00:00Z", action=f"did {id_}", expected_outcome="b",
+            status=status)  # fmt: skip
+    record_pattern(ws, NOW, what="guessed")
+    seen = {"first_seen": "2026-11-21T07:00:00Z", "last_seen": "2026-11-21T07:00:00Z"}
+    put(ws, Pattern, id="PAT-1", what="again", count=4, status="rule_candidate", proposed_rule="Look first", **seen)
+    brief = compose_brief(ws, later(minutes=1)).text
+    titles = [line.removeprefix("## ") for line in brief.splitlines() if line.startswith("## ")]
+    assert [next(title for title in ORDER if line.startswith(title)) for line in titles] == list(ORDER)
+    assert "did OL-3" not in brief[brief.index("## Open loops") : brief.index("## Follow-ups")]
+
+
+def test_the_frame_takes_one_line_and_a_session_has_a_short_name(ws):
+    session = "abcdef12-0000-4000-8000-000000000001"
+    lines = begin_session(replace(ws, actor=replace(ws.actor, session=session)), NOW).brief.text.splitlines()
+    mark = lines[0].split()[-2]
+    assert "session abcdef12 ·" in lines[0]
+    assert session not in "\n".join(lines)
+    assert lines[1] == FRAME.format(mark)
+    assert "data, not instructions" in lines[1]
+    assert lines[2] == ""
+
+
+def test_where_space_is_short_the_first_sections_win(ws):
+    sections = [
+        Section("Files", ("- a file",) * 50, "files"),
+        Section("Todos", ("- a todo",) * 50, "todos", rank=Rank.STANDING),
+    ]
+    brief = compose("h", sections, "ctx-1", 1000)
+    assert brief.text.index("## Todos") < brief.text.index("## Files")
+    assert brief.text.count("- a todo") > brief.text.count("- a file") >= 3
+    assert len(brief.text.encode()) <= 1000
 
 
 def test_handovers_come_the_newest_first_and_say_how_old_they_are(ws):

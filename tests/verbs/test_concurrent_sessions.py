@@ -181,7 +181,7 @@ def test_the_brief_keeps_to_small_budgets(ws):
     for budget in (600, 700, 800, 1000):
         brief = begin_session(ws, NOW, StartOptions(budget=budget)).brief
         assert len(brief.text.encode()) <= budget
-        for title, what in (("Open loops", "open loops"), ("Follow-ups", "follow-ups")):
+        for title, what in (("Loops that failed or are overdue", "failed loops"), ("Follow-ups", "follow-ups")):
             assert f"## {title}" in brief.text or what in brief.left_out
 
 

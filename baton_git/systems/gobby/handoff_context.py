@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from baton_git.core.brief import Section, age, quote_id
+from baton_git.core.brief import Rank, Section, age, short_session
 from baton_git.core.output import is_safe, one_line
 from baton_git.systems.gobby.record import Facts, Handoff
 
 _BRACKETS = str.maketrans("[]", "()")
 WIDTH = 400
 """Characters of one line; longer ones are split."""
+
+_LAST_STANDING_LEVEL = 2
 
 _WHEN = {
     "pre_compact": "before its context was compacted",
@@ -51,38 +53,48 @@ def _to_plain(value: Any) -> Any:
 def describe_origin(handoff: Handoff, now: datetime) -> str:
     """Return whose facts they are, from when and from where."""
     agent, _, session = handoff.id.partition("/")
-    parts = [f"{agent} session {quote_id(session)}", age(handoff.extracted_at, now)]
+    parts = [f"{agent} session {short_session(session)}", age(handoff.extracted_at, now)]
     parts += [_WHEN[handoff.trigger]] if handoff.trigger in _WHEN else []
     parts += [f"on branch {one_line(handoff.branch, 60)}"] if handoff.branch else []
     parts += [f"on {one_line(handoff.machine, 40)}"] if handoff.machine else []
     return ", ".join(parts)
 
 
-def split_into_sections(text: str, title: str, kind: str, show: str) -> tuple[Section, ...]:
-    """Return a rendered text as sections, one for each heading (`#` to `####`).
+def name_session(handoff: Handoff) -> str:
+    """Return what the session is called in the titles of its further sections."""
+    agent, _, session = handoff.id.partition("/")
+    return f"{agent} {short_session(session)}"
+
+
+def split_into_sections(text: str, title: str, name: str, kind: str, show: str) -> tuple[Section, ...]:
+    """Return a rendered text as sections, one for each heading.
+
+    A heading with one or two `#` says where the work stands; three or four make it a detail, at the end of the brief.
 
     Args:
         title: stands before the first heading, or alone if there is none.
+        name: stands before the headings of details.
         kind: what the lines are, for those that do not fit.
         show: the command that shows all of it.
     """
-    parts: list[tuple[str, list[str]]] = [("", [])]
+    parts: list[tuple[int, str, list[str]]] = [(0, "", [])]
     is_fenced = False
     for line in text.splitlines():
         is_fenced ^= line.startswith("```")
-        heading = line.lstrip("#").strip()
-        if not is_fenced and line.startswith("#") and line[: len(line) - len(line.lstrip("#")) + 1].endswith(" "):
-            parts.append((heading, []))
+        level = len(line) - len(line.lstrip("#"))
+        if not is_fenced and level and line[: level + 1].endswith(" "):
+            parts.append((level, line.lstrip("#").strip(), []))
         elif line.strip():
-            parts[-1][1].extend(_quote_line(line))
-    filled = [(heading, lines) for heading, lines in parts if lines]
-    return tuple(
-        Section(
-            one_line(" · ".join(filter(None, ("" if number else title, heading))), 300), tuple(lines),
-            f"{kind}: {heading.lower() or 'lines'}", all=show,
-        )
-        for number, (heading, lines) in enumerate(filled)
-    )  # fmt: skip
+            parts[-1][2].extend(_quote_line(line))
+    filled = [(level, heading, lines) for level, heading, lines in parts if lines]
+    sections = []
+    for number, (level, heading, lines) in enumerate(filled):
+        rank = Rank.DETAILS if level > _LAST_STANDING_LEVEL else Rank.STANDING
+        first = title if not number else name if rank == Rank.DETAILS else ""
+        what = f"{kind}: {heading.lower() or 'lines'}"
+        full_title = one_line(" · ".join(filter(None, (first, heading))), 300)
+        sections.append(Section(full_title, tuple(lines), what, all=show, rank=rank))
+    return tuple(sections)
 
 
 def mark_project_sections(sections: tuple[Section, ...]) -> tuple[Section, ...]:

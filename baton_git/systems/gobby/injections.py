@@ -8,7 +8,7 @@ from typing import Any
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.live_sessions import at_work
-from baton_git.core.brief import LINE, Section, quote_id
+from baton_git.core.brief import LINE, Rank, Section, short_session
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.output import one_line
 from baton_git.core.state import Key, State, Unreadable
@@ -18,6 +18,7 @@ from baton_git.systems.gobby.handoff_context import (
     collect_template_names,
     describe_origin,
     mark_project_sections,
+    name_session,
     split_into_sections,
 )
 from baton_git.systems.gobby.previous_sessions import (
@@ -83,7 +84,8 @@ def _tell_damaged(state: State) -> tuple[Section, ...]:
     entries = (state.entry(Key(Handoff.kind, id_)) for id_ in sorted(state.ids(Handoff.kind)))
     damaged = (entry for entry in entries if isinstance(entry, Unreadable))
     lines = tuple(f"- {one_line(f'{entry.path}: {entry.why}', LINE)}" for entry in damaged)
-    return (Section("Handoffs that cannot be read", lines, "damaged handoffs", all="baton validate"),) if lines else ()
+    section = Section("Handoffs that cannot be read", lines, "damaged handoffs", 0, "baton validate", Rank.ATTENTION)
+    return (section,) if lines else ()
 
 
 def tell_undone(
@@ -93,12 +95,12 @@ def tell_undone(
     ended, ids = _list_ended(ws, state, live), [handoff.id for handoff in told]
     lines = tuple(map(_undone_line, list_unfinished(state, ended, told=ids, acting=ws.actor.session)))
     title = "Left undone by earlier sessions [llm_derived] (baton todo done TEXT, or cancel TEXT)"
-    return (Section(title, lines, "items left undone", all="baton handoff show"),) if lines else ()
+    return (Section(title, lines, "items left undone", all="baton handoff show", rank=Rank.STANDING),) if lines else ()
 
 
 def _undone_line(item: UnfinishedItem) -> str:
     mark = ">" if item.todo.status == "in_progress" else " "
-    return f"- [{mark}] {one_line(item.todo.content, LINE)} (session {quote_id(item.session)})"
+    return f"- [{mark}] {one_line(item.todo.content, LINE)} (session {short_session(item.session)})"
 
 
 def render_handoff(
@@ -116,8 +118,8 @@ def render_handoff(
     text = own
     if text is None:
         text = render(find_shipped(f"templates/{file}").read_text(encoding="utf-8"), names, MAX_TEXT)
-    title, show = f"{how} {describe_origin(handoff, now)}", f"baton handoff show {handoff.id}"
-    sections = split_into_sections(text, title, "of the handoff", show)
+    title, show = f"{how} {describe_origin(handoff, now)}", f"baton handoff show {short_session(session_of(handoff))}"
+    sections = split_into_sections(text, title, name_session(handoff), "of the handoff", show)
     return sections if own is None else mark_project_sections(sections)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from baton_git.core.brief import CLAIMED_TIER, Section, age, list_newest_first, tier_line
+from baton_git.core.brief import CLAIMED_TIER, Rank, Section, age, list_newest_first, tier_line
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import age_of
 from baton_git.systems.seed_system import BriefRequest
@@ -16,7 +16,7 @@ def make_sections(request: BriefRequest) -> Iterator[Section]:
     runs = list_newest_first(request.state, Handover, request.problems)
     lines = tuple(_run_line(run, request.now) for run in runs)
     title = "Protocol runs to go on with (baton handover resume --session ID)"
-    yield Section(title, lines, "handovers", all="baton status")
+    yield Section(title, lines, "handovers", all="baton status", rank=Rank.STANDING)
 
 
 def _run_line(run: Handover, now: datetime) -> str:

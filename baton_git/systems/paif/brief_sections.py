@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from baton_git.core.brief import CLAIMED_TIER, LINE, Section, age, quote_id
+from baton_git.core.brief import CLAIMED_TIER, LINE, Rank, Section, age, quote_id
 from baton_git.core.output import one_line
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.systems.paif import checkpoint_store
@@ -21,7 +21,7 @@ def make_sections(request: BriefRequest) -> Iterator[Section]:
         return
     if reader is None:
         who = ", ".join(quote_id(agent) for agent in agents[:8])
-        yield Section("Checkpoints", (f"- of {who}: baton restore --agent NAME",), "checkpoints")
+        yield Section("Checkpoints", (f"- of {who}: baton restore --agent NAME",), "checkpoints", rank=Rank.STANDING)
     else:
         yield _checkpoint_section(request, reader)
 
@@ -52,7 +52,7 @@ def _checkpoint_section(request: BriefRequest, reader: str) -> Section:
     since = f", {age(checkpoint.metadata.ended_at, request.now)}" if checkpoint else ""
     command = f"baton restore --agent {quote_id(reader)}"
     title = f"Last checkpoint of {quote_id(reader)}{since} ({command})"
-    return Section(title, lines, "lines of the checkpoint", all=f"{command} --json")
+    return Section(title, lines, "lines of the checkpoint", all=f"{command} --json", rank=Rank.STANDING)
 
 
 def _checkpoint_lines(checkpoint: Checkpoint) -> Iterator[str]:

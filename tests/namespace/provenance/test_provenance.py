@@ -13,7 +13,7 @@ from going_back import rollback_record, rollback_to
 from machines import REF, Machine, settled
 
 from baton_git.checks.approvals import Approvals
-from baton_git.core.brief import SECTIONS
+from baton_git.core.brief_sections import SECTIONS
 from baton_git.core.codecs import toml
 from baton_git.core.errors import NotAllowed
 from baton_git.core.layout import path_of

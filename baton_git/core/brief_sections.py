@@ -1,0 +1,209 @@
+"""The sections of a brief that come from the state alone: context, loops, follow-ups, decisions, rules, patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar, cast
+
+from baton_git.core.brief import CLAIMED_TIER, LINE, BriefJudge, Rank, Section, age, judged_line, tier_line
+from baton_git.core.kinds import KINDS, KindInfo, value_at
+from baton_git.core.lifecycle import PRIORITIES, Policy, deadline
+from baton_git.core.output import one_line
+from baton_git.core.records.base import Record
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
+from baton_git.core.state import HEAD, State, key_of
+
+Model = TypeVar("Model")
+
+CANDIDATES = "Rule candidates (a person decides: baton pattern graduate ID)"
+CLAIMED = "Claimed rules, not in force: nobody here vouches for them"
+
+
+SectionMaker = Callable[[State, datetime, Policy, BriefJudge], Section]
+
+
+def _context_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+    return Section("Where the work stands", _context(state), "lines of context", rank=Rank.STANDING)
+
+
+def _failed_loops_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+    loops = _loops(state, "failed", "escalated")
+    return _limit_section(
+        "Loops that failed or are overdue", loops, "failed loops", policy.max_open_loops,
+        lambda loop: loop_line(loop, now, judge), Rank.ATTENTION,
+    )  # fmt: skip
+
+
+def _open_loops_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+    loops = _loops(state, "open")
+    return _limit_section(
+        "Open loops", loops, "open loops", policy.max_open_loops, lambda loop: loop_line(loop, now, judge), Rank.OPEN
+    )
+
+
+def _verified_loops_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+    lines = tuple(loop_line(loop, now, judge) for loop in _loops(state, "verified"))
+    return Section("Verified loops (the next session archives them)", lines, "verified loops")
+
+
+def _follow_ups_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+    items = _follow_ups(state)
+    return _limit_section(
+        "Follow-ups", items, "follow-ups", policy.max_follow_ups, lambda item: follow_up_line(item, judge), Rank.OPEN
+    )
+
+
+def _rule_candidates_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+    patterns = [pattern for pattern in _patterns(state) if pattern.status == "rule_candidate"]
+    return _limit_section(
+        CANDIDATES, patterns, "rule candidates", policy.max_patterns, lambda pattern: pattern_line(pattern, judge),
+        Rank.ATTENTION,
+    )  # fmt: skip
+
+
+def _decisions_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+    decisions = _decisions(state, judge)
+    limit = policy.max_active_decisions
+    return _limit_section(
+        "Decisions in force", decisions, "decisions", limit, lambda decision: decision_line(decision, judge),
+        Rank.IN_FORCE,
+    )  # fmt: skip
+
+
+def _confirmed_rules_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+    rules = [rule for rule in state.records(Rule) if judge.is_confirmed(key_of(rule))]
+    lines = tuple(rule_line(rule, judge) for rule in rules)
+    return Section("Rules that people confirmed", lines, "rules", rank=Rank.IN_FORCE)
+
+
+def _claimed_rules_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+    rules = [rule for rule in state.records(Rule) if not judge.is_confirmed(key_of(rule))]
+    return Section(CLAIMED, tuple(rule_line(rule, judge) for rule in rules), "claimed rules", all="baton validate")
+
+
+def _patterns_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+    patterns = [pattern for pattern in _patterns(state) if pattern.status == "observing"]
+    return _limit_section(
+        "Patterns seen so far", patterns, "patterns", policy.max_patterns, lambda pattern: pattern_line(pattern, judge)
+    )
+
+
+def _conflicts_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+    lines = tuple(conflict_line(conflict) for conflict in state.records(Conflict))
+    return Section("Contested values (one side stands for now)", lines, "conflicts", rank=Rank.ATTENTION)
+
+
+def _make_section_of(kind: str) -> SectionMaker:
+    """A section with the live records of a kind that has none of its own."""
+    info = KINDS[kind]
+
+    def make(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
+        records = state.records(cast("type[Record]", info.model)) if state.ids(kind) else []
+        lines = tuple(_line_about(record, info, judge) for record in records)
+        return Section(info.name(2).capitalize(), lines, info.name(2))
+
+    return make
+
+
+def _line_about(record: Record, info: KindInfo, judge: BriefJudge) -> str:
+    text = str(value_at(record, info.about) or "")
+    return judged_line(record, text, judge) if info.labelled else tier_line(record.id, CLAIMED_TIER, text)
+
+
+SECTIONS: tuple[SectionMaker, ...] = (
+    _context_section,
+    _failed_loops_section,
+    _conflicts_section,
+    _rule_candidates_section,
+    _decisions_section,
+    _confirmed_rules_section,
+    _open_loops_section,
+    _follow_ups_section,
+    _patterns_section,
+    _claimed_rules_section,
+    *(_make_section_of(kind) for kind, info in KINDS.items() if info.in_brief),
+    _verified_loops_section,
+)
+"""The sections of a state, in the order of their ranks; one that fails does not affect the others."""
+
+
+def _limit_section(
+    title: str, records: Sequence[Model], what: str, limit: int, line: Callable[[Model], str],
+    rank: Rank = Rank.DETAILS,
+) -> Section:  # fmt: skip
+    more = max(0, len(records) - limit)
+    return Section(title, tuple(line(record) for record in records[:limit]), what, more, rank=rank)
+
+
+def _context(state: State) -> tuple[str, ...]:
+    """Return the lines of the context; none if the head is unreadable, which is reported among the problems."""
+    head = state.entry(HEAD)
+    text = head.context if isinstance(head, Head) else ""
+    return tuple(f"| {one_line(line, 1000)}" for line in text.splitlines() if line.strip())
+
+
+def _loops(state: State, *statuses: str) -> list[OpenLoop]:
+    """Return the loops with one of these statuses, in the order of these."""
+    loops = [loop for loop in state.records(OpenLoop) if loop.status in statuses]
+    return sorted(loops, key=lambda loop: statuses.index(loop.status))
+
+
+def _follow_ups(state: State) -> list[FollowUp]:
+    return sorted(state.records(FollowUp), key=lambda item: (-PRIORITIES.index(item.priority), -item.defer_count))
+
+
+def _patterns(state: State) -> list[Pattern]:
+    return sorted(state.records(Pattern), key=lambda pattern: -pattern.count)
+
+
+def _decisions(state: State, judge: BriefJudge) -> list[ActiveDecision]:
+    """Return the decisions in force, the monitored ones last; an unauthorised supersession is ignored."""
+    newest_first = [decision for decision in state.records(ActiveDecision)[::-1] if not judge.is_superseded(decision)]
+    return sorted(newest_first, key=lambda decision: decision.status == "monitoring")
+
+
+def loop_line(loop: OpenLoop, now: datetime, judge: BriefJudge) -> str:
+    check = loop.last_check
+    parts = [f"{loop.status.upper()}: {loop.action} → expected: {loop.expected_outcome}"]
+    if check is not None:
+        parts.append(f"check {check.result}{f' ({check.why})' if check.why else ''} {age(check.at, now)}")
+    elif loop.verify is None:
+        parts.append("no check: look yourself, then baton loop verify ID --passed or --failed")
+    elif loop.verify.method == "manual":
+        parts.append(f"for a person: {loop.verify.note or 'no note'}")
+    end = deadline(loop)
+    if loop.status == "open" and end is not None:
+        parts.append(f"due in {max(0, -((now - end) // timedelta(days=1)))} d")
+    return judged_line(loop, " · ".join(parts), judge)
+
+
+def follow_up_line(item: FollowUp, judge: BriefJudge) -> str:
+    mark = "" if item.priority == "normal" else f"{item.priority.upper()}: "
+    count = f" (put off {item.defer_count}×)" if item.defer_count else ""
+    reason = f" · {item.reason}" if item.reason else ""
+    return judged_line(item, f"{mark}{item.item}{count}{reason}", judge)
+
+
+def pattern_line(pattern: Pattern, judge: BriefJudge) -> str:
+    rule = f" → proposed rule: {pattern.proposed_rule}" if pattern.proposed_rule else ""
+    return judged_line(pattern, f"seen {pattern.count}×: {pattern.what}{rule}", judge)
+
+
+def decision_line(decision: ActiveDecision, judge: BriefJudge) -> str:
+    rejected = f" · rejected: {', '.join(decision.rejected)}" if decision.rejected else ""
+    mark = "monitoring: " if decision.status == "monitoring" else ""
+    return judged_line(decision, f"{mark}{decision.what} · because {decision.why}{rejected}", judge)
+
+
+def rule_line(rule: Rule, judge: BriefJudge) -> str:
+    lines = [line for line in rule.text.splitlines() if line.strip() and not line.startswith(("#", "---"))]
+    return judged_line(rule, f"{lines[0] if lines else ''} (rules/{rule.id}.md)", judge)
+
+
+def conflict_line(conflict: Conflict) -> str:
+    record = f"{conflict.record_kind.replace('_', ' ')} {conflict.record_id}".strip()
+    field = conflict.field or "removed on one side"
+    return f"- {one_line(f'{conflict.id}: {record}, {field}', LINE)}"
