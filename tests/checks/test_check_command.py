@@ -3,11 +3,11 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
+from waiting import until
 
 from baton_git.checks.all_checks import PROBES
 from baton_git.checks.outcome import Failed, NotApproved, Passed, Unknown
@@ -99,21 +99,14 @@ def test_without_a_work_tree_nothing_is_run(folder):
 
 
 def test_a_slow_command_is_killed_with_its_children(world, tmp_path):
-    started = time.monotonic()
-    outcome = shell(world, "sleep 60 & echo $! > child; sleep 60", seconds=0.3)
+    outcome = shell(world, "sleep 600 & echo $! > child; sleep 600", seconds=0.3)
     assert outcome == Unknown("no answer within 0.3 s")
-    assert time.monotonic() - started < 2
     child = int((tmp_path / "child").read_text())
-    deadline = time.monotonic() + 2
-    while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE)
 
 
 def test_a_child_that_keeps_the_output_open_does_not_hold_up_the_answer(world):
-    started = time.monotonic()
-    assert shell(world, "sleep 1.5 & exit 0", seconds=5) == Passed()
-    assert time.monotonic() - started < 1
+    assert shell(world, "sleep 600 & exit 0", seconds=5) == Passed()
 
 
 def test_a_flood_of_output_is_not_kept(world):

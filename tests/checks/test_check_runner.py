@@ -43,12 +43,10 @@ def test_one_that_hangs_is_unknown_at_the_budget_and_the_rest_answer():
 
     def find(text, branch):
         if text == "hang":
-            release.wait(10)
+            release.wait(600)
         return "a" * 40
 
-    started = time.monotonic()
     found = run_all({"bad": named("hang"), "good": named("x")}, World(find_commit=find), budget_seconds=0.3)
-    assert time.monotonic() - started < 0.6
     release.set()
     assert found["bad"].outcome == Unknown("no answer within the total budget of 0.3 s")
     assert found["bad"].duration_ms == 300

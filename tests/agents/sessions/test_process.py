@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 
 import pytest
 from fake_agents import FAMILY, living
@@ -29,10 +28,8 @@ def test_its_output_its_exit_and_its_log_are_kept(pids, tmp_path):
 
 @pytest.mark.slow
 def test_at_its_time_limit_everything_ends_also_what_does_not_want_to(pids):
-    begun = time.monotonic()
-    done = run(a_command(f"{FAMILY} sleep 60", pids, 3.0), grace=0.5)
+    done = run(a_command(f"{FAMILY} sleep 600", pids, 3.0), grace=0.5)
     assert done.how == "timed_out"
-    assert time.monotonic() - begun < 30
     assert len(pids.read_text().split()) == 4
     assert living(pids) == []
 

@@ -8,7 +8,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -41,8 +40,9 @@ def run(line: str, seconds: float = 0.15, **environment: str) -> subprocess.Comp
     (limit,) = [one for one in ("2.5", "9.5", "19.5") if f" baton-hook {one} " in line]
     line = line.replace(f" baton-hook {limit} ", f" baton-hook {seconds} ")
     return subprocess.run(
-        ["sh", "-c", line], input=b'{"hook_event_name": "Stop"}', capture_output=True, env=os.environ | environment
-    )
+        ["sh", "-c", line], input=b'{"hook_event_name": "Stop"}', capture_output=True, env=os.environ | environment,
+        timeout=60,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("what", BROKEN)
@@ -54,10 +54,8 @@ def test_a_broken_baton_stops_no_agent(program, agent, what):
         line = plugin_line()(9.5)
     else:
         line = hook_line("gemini", ["baton"])(9.5) if agent == "extension" else hook_line(agent, [str(program)])(9.5)
-    started = time.monotonic()
     done = run(line, PATH=path if agent in ("plugin", "extension") else os.environ["PATH"])
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -89,12 +87,8 @@ def test_nothing_of_a_hanging_baton_is_left(program):
 def test_an_answer_is_not_waited_for_where_the_cli_ignores_termination(program):
     program.write_text('#!/bin/sh\necho "{}"\n')
     program.chmod(0o755)
-    started = time.monotonic()
-    done = subprocess.run(
-        ["sh", "-c", f"trap '' TERM; {hook_line('claude', [str(program)])(9.5)}"], capture_output=True
-    )
-    assert done.stdout == b"{}"
-    assert time.monotonic() - started < 5
+    line = f"trap '' TERM; {hook_line('claude', [str(program)])(600)}"
+    assert subprocess.run(["sh", "-c", line], capture_output=True, timeout=60).stdout == b"{}"
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])

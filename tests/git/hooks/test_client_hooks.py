@@ -135,16 +135,16 @@ def test_a_merge_a_checkout_and_a_rewrite_settle_too(git, hooked, loop, diary, e
 
 
 @pytest.mark.slow
-def test_the_commit_does_not_wait_for_what_is_verified(baton, git, hooked, loop, diary):
-    words = [sys.executable, "-c", "import time; time.sleep(2)"]
+def test_the_commit_does_not_wait_for_what_is_verified(baton, git, hooked, loop, diary, tmp_path):
+    go = tmp_path / "go"
+    words = ["sh", "-c", f"until [ -e '{go}' ]; do sleep 0.05; done"]
     loop(1, "--verify-command", "--", *words)
     baton("trust", "--yes", "--", *words)
-    started = time.monotonic()
     done = subprocess.run(
         "git commit -q --allow-empty -m x 2>&1 | cat", shell=True, cwd=hooked, capture_output=True, text=True
     )
-    assert time.monotonic() - started < 2
     assert done.stdout == ""
+    go.touch()
     eventually(lambda: "OL-1 verified" in diary()[0])
 
 
@@ -324,10 +324,8 @@ main()
 
 @pytest.mark.slow
 def test_a_push_waits_at_most_five_seconds(hooked, pushed):
-    along(hooked, IN_PLACE.format("lambda *_: time.sleep(60)"))
-    started = time.monotonic()
+    along(hooked, IN_PLACE.format("lambda *_: time.sleep(600)"))
     assert pushed() == "baton: not pushed along: no answer within 4 s\n"
-    assert time.monotonic() - started < 6.5
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import http.server
 import os
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -192,11 +191,9 @@ def test_very_many_checks_from_elsewhere_cost_a_start_no_request_and_no_thread(b
     spec = f'[verify]\nmethod = "http"\nurl = "{url}"\n'.encode()
     bob.by_hand({f"open_loops/l{number}.toml": loop(f"l{number}") + spec for number in range(5_000)})
     bob.loop("mine", verify={"method": "file_exists", "path": os.devnull})
-    started = time.monotonic()
     begun = begin_session(bob.ws, bob.clock())
     assert server.count == 0
     assert len(bob.state.ids("open_loop")) == 5_002
     assert begun.checks["mine"].result == "passed"
     assert len(begun.checks) == 51
     assert "5000 checks from elsewhere wait" in begun.brief.text
-    assert time.monotonic() - started < 60

@@ -173,7 +173,7 @@ def test_no_template_can_eat_memory_or_time(text, monkeypatch):
     begun = time.monotonic()
     with pytest.raises(InvalidArgument, match="the template"):
         render(text, NAMES)
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 20  # a promise: no operation within a template goes on for long
 
 
 @for_each(

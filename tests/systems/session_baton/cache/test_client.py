@@ -16,19 +16,19 @@ from baton_git.systems.session_baton.client import BatonServer, ServerAddress, S
 
 
 def hang(sock):
-    time.sleep(3)
+    time.sleep(600)
 
 
 def trickle(sock):
     sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-    for _ in range(30):
+    for _ in range(6_000):
         sock.sendall(b" ")
         time.sleep(0.1)
 
 
 def trickled_head(sock):
     sock.sendall(b"HTTP/1.1 200 OK\r\nX: ")
-    for _ in range(30):
+    for _ in range(6_000):
         sock.sendall(b"x")
         time.sleep(0.1)
 
@@ -64,13 +64,11 @@ def a_server(url, **settings):
 
 
 @pytest.mark.parametrize("shape", AWAY)
-def test_a_server_that_is_away_is_offline_within_the_time(cache, shape):
+def test_a_server_that_is_away_is_offline(cache, shape):
     with odd(AWAY[shape]) as url:
-        began = time.monotonic()
         done = cache("write", "work", "--timeout", "0.3", url=url, doc=a_baton("waits"))
         assert done.json["status"] == "pending_upload"
         done = cache("read", "work", "--timeout", "0.3", url=url)
-        assert time.monotonic() - began < 2
     assert done.json["baton"]["context"] == "waits"
     assert "offline" in done.err
 
