@@ -2,52 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import ssl
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
 from http.client import HTTPException
+from typing import NamedTuple
 from urllib.parse import unquote, urljoin
 
-from urllib3.connection import HTTPConnection
 from urllib3.exceptions import LocationParseError
 from urllib3.util import make_headers, parse_url
 
-from baton_git.checks.addresses import AddressRefused, CheckDeadline, first_reached, resolve
-from baton_git.checks.connection import open_connection
+from baton_git.checks.addresses import AddressRefused, CheckDeadline
+from baton_git.checks.connection import Endpoint, HttpRequest, open_response
 from baton_git.checks.outcome import Failed, Outcome, Passed, Unknown, no_answer
 from baton_git.checks.specification import CheckSpec, World
 
 _MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True)
-class _Target:
-    """A url taken apart: where to connect, and what to ask for there."""
+class _Target(NamedTuple):
+    """A url taken apart: where to connect, what to ask for there, and the name and password that it holds."""
 
-    scheme: str
-    host: str
-    port: int
+    endpoint: Endpoint
     request: str
     credentials: str | None
 
-    @property
-    def origin(self) -> tuple[str, str, int]:
-        return self.scheme, self.host, self.port
 
-    @property
-    def host_header(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
-
-
-@dataclass(frozen=True)
-class _Answer:
+class _Answer(NamedTuple):
     status: int
     location: str | None
 
@@ -73,7 +53,7 @@ def check(spec: CheckSpec, world: World) -> Outcome:
     except AddressRefused as error:
         return Unknown(str(error))
     except (OSError, HTTPException) as error:
-        # What breaks off after the deadline was broken off by us, see `_closed_at`.
+        # What breaks off after the deadline was broken off by us, see `open_response`.
         return no_answer(spec.timeout_seconds) if deadline.is_over else Unknown(_describe_error(error))
 
 
@@ -81,7 +61,7 @@ def _follow(url: str, expected: int, deadline: CheckDeadline, allow_private: boo
     target = first = _parse_url(url)
     for _ in range(_MAX_REDIRECTS + 1):
         # A password in the url is meant for the server it names and goes to no other.
-        credentials = first.credentials if target.origin == first.origin else None
+        credentials = first.credentials if target.endpoint == first.endpoint else None
         answer = _get(target, credentials, deadline, allow_private)
         if answer.status == expected:
             return Passed(http_status=answer.status)
@@ -97,11 +77,10 @@ def _parse_url(url: str) -> _Target:
         parts = parse_url(url)
     except LocationParseError:
         raise AddressRefused(f"this is not a url: {_without_credentials(url)!r}") from None
-    if parts.scheme not in _PORTS or not parts.host:
+    endpoint = Endpoint.of(parts)
+    if endpoint is None:
         raise AddressRefused(f"only http and https urls are checked, not {_without_credentials(url)!r}")
-    port = parts.port or _PORTS[parts.scheme]
-    credentials = unquote(parts.auth) if parts.auth else None
-    return _Target(parts.scheme, parts.host.strip("[]"), port, parts.request_uri, credentials)
+    return _Target(endpoint, parts.request_uri, unquote(parts.auth) if parts.auth else None)
 
 
 def _without_credentials(url: str) -> str:
@@ -110,38 +89,10 @@ def _without_credentials(url: str) -> str:
 
 
 def _get(target: _Target, credentials: str | None, deadline: CheckDeadline, allow_private: bool) -> _Answer:
-    addresses = resolve(target.host, target.port, deadline, allow_private=allow_private)
-    connection = first_reached(addresses, partial(open_connection, target.scheme, target.host, target.port, deadline))
-    with contextlib.closing(connection), _closed_at(deadline, connection):
-        connection.request("GET", target.request, headers=_headers(target, credentials), preload_content=False)
-        response = connection.getresponse()
-        if deadline.is_over:  # headers cut off by us read like headers that ended
-            raise TimeoutError
+    headers = make_headers(basic_auth=credentials) if credentials else {}
+    request = HttpRequest("GET", target.request, headers)
+    with open_response(target.endpoint, request, deadline, allow_private=allow_private) as response:
         return _Answer(response.status, response.headers.get("Location"))
-
-
-def _headers(target: _Target, credentials: str | None) -> dict[str, str]:
-    plain = {"Host": target.host_header, "Connection": "close", "User-Agent": "baton-git"}
-    return plain | (make_headers(basic_auth=credentials) if credentials else {})
-
-
-@contextlib.contextmanager
-def _closed_at(deadline: CheckDeadline, connection: HTTPConnection) -> Iterator[None]:
-    """Hangs up at the deadline: a socket's own timeout begins anew with every byte that trickles in."""
-    timer = threading.Timer(deadline.seconds_left, _hang_up, [connection])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _hang_up(connection: HTTPConnection) -> None:
-    sock = connection.sock
-    if sock is not None:
-        with contextlib.suppress(OSError):  # the other side was faster
-            sock.shutdown(socket.SHUT_RDWR)
 
 
 def _describe_error(error: OSError | HTTPException) -> str:

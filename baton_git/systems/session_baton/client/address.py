@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from urllib3.exceptions import LocationParseError
 from urllib3.util import parse_url
 
+from baton_git.checks.connection import Endpoint
 from baton_git.core.errors import InvalidArgument, shorten
-
-PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
 class ServerAddress:
     """The normalized address of a server."""
 
-    scheme: str
-    host: str
-    port: int
+    endpoint: Endpoint
     path: str
 
     @classmethod
@@ -33,17 +30,12 @@ class ServerAddress:
             raise InvalidArgument(
                 "there is a name or a password in the url", hint="the token goes into BATON_API_TOKEN"
             )
-        if parts.scheme not in PORTS or not parts.host:
+        endpoint = Endpoint.of(parts)
+        if endpoint is None:
             raise InvalidArgument(f"{shorten(text)} is no http or https url", hint=example)
         if parts.query is not None or parts.fragment is not None or not text.isprintable():
             raise InvalidArgument(f"{shorten(text)} says more than where the server is", hint=example)
-        path = (parts.path or "").rstrip("/")
-        return cls(parts.scheme, parts.host.strip("[]"), parts.port or PORTS[parts.scheme], path)
-
-    @property
-    def netloc(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+        return cls(endpoint, (parts.path or "").rstrip("/"))
 
     def __str__(self) -> str:
-        return f"{self.scheme}://{self.netloc}{self.path}"
+        return f"{self.endpoint.scheme}://{self.endpoint.netloc}{self.path}"

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import ssl
-import threading
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 from http.client import HTTPException
 from typing import NamedTuple
 
-from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError as Urllib3Error
 
 from baton_git.checks.addresses import AddressRefused as Unresolved
-from baton_git.checks.addresses import CheckDeadline, first_reached, resolve
-from baton_git.checks.connection import open_connection
+from baton_git.checks.addresses import CheckDeadline
+from baton_git.checks.connection import HttpRequest, open_response
 from baton_git.core.errors import LimitExceeded, RemoteError, Unreachable
 from baton_git.git.files.atomic_files import MAX_BYTES
 from baton_git.systems.session_baton.client.address import ServerAddress
@@ -65,35 +60,9 @@ _HINT = "is the server running, and is the url right?"
 def _post_before(
     address: ServerAddress, path: str, body: bytes, headers: Mapping[str, str], deadline: CheckDeadline
 ) -> ServerReply:
-    addresses = resolve(address.host, address.port, deadline, allow_private=True)
-    connection = first_reached(
-        addresses, partial(open_connection, address.scheme, address.host, address.port, deadline)
-    )
-    with contextlib.closing(connection), _hang_up_at(deadline, connection):
-        sent = {**headers, "Host": address.netloc, "Connection": "close"}
-        connection.request("POST", address.path + path, body=body, headers=sent, preload_content=False)
-        response = connection.getresponse()
+    request = HttpRequest("POST", address.path + path, headers, body)
+    with open_response(address.endpoint, request, deadline, allow_private=True) as response:
         content = response.read(MAX_ANSWER + 1, decode_content=False)
-        if deadline.is_over:  # what was cut off by us reads as if it had ended
-            raise TimeoutError
     if len(content) > MAX_ANSWER:
         raise LimitExceeded(f"the answer of {address}", len(content), MAX_ANSWER, "bytes")
     return ServerReply(response.status, content)
-
-
-@contextlib.contextmanager
-def _hang_up_at(deadline: CheckDeadline, connection: HTTPConnection) -> Iterator[None]:
-    """Close the connection at the deadline; a socket's own timeout starts again with every byte."""
-    timer = threading.Timer(deadline.seconds_left, _hang_up, [connection.sock])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _hang_up(sock: socket.socket | None) -> None:
-    if sock is not None:
-        with contextlib.suppress(OSError):  # the other side was faster
-            sock.shutdown(socket.SHUT_RDWR)

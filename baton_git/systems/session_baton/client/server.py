@@ -81,7 +81,7 @@ class BatonServer:
         return _parse_answer({**data, "baton": baton}, str(self.address))
 
     def _post(self, path: str, body: dict[str, Any]) -> ServerReply:
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "baton-git"}
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         return post(self.address, path, json.dumps(body, indent=None).encode(), headers, self.seconds)
