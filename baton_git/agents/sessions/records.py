@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psutil
+from pydantic import TypeAdapter, ValidationError
 
 from baton_git.agents.sessions.termination import is_alive
 from baton_git.core.codecs import json
@@ -22,7 +24,7 @@ KEPT = 500
 """Records of ended sessions that are kept."""
 LOGS = 100
 """How many of them keep their logs."""
-STATUSES = ("running", "exited", "failed", "timed_out", "stopped", "lost")
+Status = Literal["running", "exited", "failed", "timed_out", "stopped", "lost"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,6 @@ class SpawnedSession:
     """A session that was started here.
 
     Attributes:
-        status: one of `STATUSES`.
         starter: who starts it, until somebody looks after it.
         prompt: without secrets.
         started, ended: ISO time stamps.
@@ -69,7 +70,7 @@ class SpawnedSession:
 
     id: str
     cli: str
-    status: str = "running"
+    status: Status = "running"
     process: Process = field(default_factory=Process)
     keeper: Process = field(default_factory=Process)
     starter: Process = field(default_factory=Process)
@@ -149,7 +150,7 @@ class SpawnedSessions:
             return _mark_if_lost(self._read(id_)) if seen.status == "lost" or seen.is_unwatched else seen
         except NotFound:
             raise NotFound("spawned session", id_, hint="baton session list --spawned shows all") from None
-        except (BatonError, TypeError, ValueError) as error:
+        except (BatonError, ValueError) as error:
             raise Corrupt(str(self.path(id_)), f"cannot be read ({error})", hint="remove it") from error
 
     def _read(self, id_: str) -> SpawnedSession:
@@ -207,27 +208,18 @@ class SpawnedSessions:
         return [path.stem for path in self.folder.glob("SP-*.json")]
 
 
+@functools.cache
+def _record_type() -> TypeAdapter[SpawnedSession]:
+    return TypeAdapter(SpawnedSession)  # takes a while to make, and few commands read a record
+
+
 def _parse_record(data: Any) -> SpawnedSession:
-    if not isinstance(data, dict) or data.get("status") not in STATUSES:
-        raise ValueError("it is no record of a session")
-    known = {field_.name for field_ in fields(SpawnedSession)}
-    values = {key: value for key, value in data.items() if key in known}
-    for name in ("id", "cli"):
-        if not isinstance(values.get(name), str):
-            raise TypeError(f"its {name} is {'no text' if name in values else 'missing'}")
-    for name in ("process", "keeper", "starter"):
-        values[name] = _process(values.get(name, {}), name)
-    made = SpawnedSession(**values)
-    if not isinstance(made.iteration, int) or not isinstance(made.variables, dict) or not isinstance(made.id, str):
-        raise TypeError("its values are not of their kinds")
-    return made
-
-
-def _process(data: Any, name: str) -> Process:
-    process = Process(**data) if isinstance(data, dict) and set(data) <= {"pid", "began"} else None
-    if process is None or not isinstance(process.pid, int) or not isinstance(process.began, int | float):
-        raise TypeError(f"its {name} is no process")
-    return process
+    """Parse a record. Raises ValueError, which names the first field that is wrong."""
+    try:
+        return _record_type().validate_python(data)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        raise ValueError(f"{'.'.join(map(str, fault['loc'])) or 'the record'}: {fault['msg']}") from None
 
 
 def _mark_if_lost(record: SpawnedSession) -> SpawnedSession:

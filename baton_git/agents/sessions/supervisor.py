@@ -19,7 +19,7 @@ from baton_git.agents.launcher import SessionReport, read_objects
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.launch_request import MOST_USD
 from baton_git.agents.sessions.process import Command, ProcessResult, run
-from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
+from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions, Status
 from baton_git.core.codecs import json
 from baton_git.core.redaction import redact_text
 
@@ -29,7 +29,7 @@ PIPE_SECONDS = 20.0
 """How long both ends of a named pipe wait for each other."""
 MOST_TOKENS = 10**12
 """What a session says of its cost beyond these numbers is odd, and so unknown."""
-_ENDS = {"timed_out": "timed_out", "stopped": "stopped"}
+_ENDS: dict[str, Status] = {"timed_out": "timed_out", "stopped": "stopped"}
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _record_end(
 ) -> tuple[SpawnedSession, SessionReport]:
     report = _report(record.cli, finished.output)
     is_fine = finished.exit == 0 and not _says_error(finished.output)
-    status = _ENDS.get(finished.how) or ("exited" if is_fine else "failed")
+    status: Status = _ENDS.get(finished.how) or ("exited" if is_fine else "failed")
     why = finished.complaint or " ".join(report.answer.split())[-300:]
     ended = replace(
         record,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +17,7 @@ from baton_git.interfaces.cli.cache_words import go_on, outcome_data, tell_rest
 from baton_git.interfaces.cli.error_handler import CONFLICT, FAILED
 from baton_git.interfaces.cli.printing import write_json
 from baton_git.interfaces.context.process import read_token
-from baton_git.interfaces.context.settings import CommonOptions, Settings, outside_git
+from baton_git.interfaces.context.settings import CommonOptions, Settings, read_user_config
 from baton_git.systems.session_baton.cache import CacheFolder
 from baton_git.systems.session_baton.caching import (
     BatonCache,
@@ -72,23 +71,11 @@ def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable
 
 def _find_server(named: str | None) -> ServerAddress:
     """Raises InvalidArgument when nobody says where the server is."""
-    url = named if named is not None else os.environ.get("BATON_URL") or _read_configured_url()
+    url = named if named is not None else os.environ.get("BATON_URL") or (read_user_config("baton.url") or [None])[-1]
     if not url:
         hint = "--url URL, BATON_URL, or git config --global baton.url URL"
         raise InvalidArgument("nobody says which server", hint=hint)
     return ServerAddress.parse(url)
-
-
-def _read_configured_url() -> str:
-    """Return the user's own setting, never a repository's: cloned files must not decide where the token is sent."""
-    try:
-        completed = subprocess.run(  # noqa: S603  the arguments are ours
-            ["git", f"--git-dir={os.devnull}", "config", "--get", "baton.url"],  # noqa: S607  the user's git is meant
-            capture_output=True, env=outside_git(), timeout=10, check=False, text=True,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):  # no git program: then there is no setting
-        return ""
-    return completed.stdout.strip()
 
 
 @_cache_command("read", "Print a server's baton, and keep it in the cache.")

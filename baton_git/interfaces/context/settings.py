@@ -109,7 +109,7 @@ class Settings:
         owner = repository.foreign_owner
         if owner is None or str(owner) == os.environ.get("SUDO_UID"):
             return
-        safe = [value for _, value in _run_git_config(Path(os.devnull), "^safe\\.directory$") or []]
+        safe = read_user_config("safe.directory")
         place = repository.work_tree or repository.git_dir
         if not is_safe_place(place, safe):
             raise NotARepository(
@@ -403,6 +403,15 @@ def _git_config(folder: Path, pattern: str) -> dict[str, str]:
     if entries is None:
         return _file_config(folder)
     return {name: "true" if value is None else value for name, value in entries}
+
+
+def read_user_config(key: str) -> list[str | None]:
+    """Return the values of a setting of the user's own, never of a repository: cloned files must not decide it.
+
+    Raises:
+        StoreError: git cannot read its configuration.
+    """
+    return [value for _, value in _run_git_config(Path(os.devnull), f"^{re.escape(key)}$") or []]
 
 
 def _run_git_config(folder: Path, pattern: str) -> list[tuple[str, str | None]] | None:

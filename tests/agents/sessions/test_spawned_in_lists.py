@@ -51,8 +51,8 @@ def test_a_record_that_cannot_be_read_is_told(baton, records):
     done = baton("session", "list", "--spawned", "--json")
     assert done.json == []
     assert "SP-torn00" in done.err
-    assert "keeper is no process" in done.err
-    assert "id is missing" in done.err
+    assert "keeper: " in done.err
+    assert "id: Field required" in done.err
     assert "__init__" not in done.err
 
 
