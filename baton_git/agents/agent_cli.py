@@ -61,6 +61,14 @@ class SessionSource(NamedTuple):
     runtime: str
 
 
+class Retention(NamedTuple):
+    """How long a CLI keeps transcripts: `key` of its settings `file` says for how many days, else `days`."""
+
+    file: str
+    key: str
+    days: int
+
+
 class AgentCLI(NamedTuple):
     """One agent's CLI. Everything that is particular to it is data here, or a module of its folder.
 
@@ -80,6 +88,7 @@ class AgentCLI(NamedTuple):
         switch_files: files of its folder, beside the hooks, in which hooks can be switched off.
         managed_files: files of the machine that can do so.
         sent: whether it sent a payload of a hook that does not say so, by the payload and the environment.
+        retention: how long it keeps transcripts; None: for ever.
         empty_reply: what a hook prints that has nothing to say.
         end_seconds: seconds that it leaves to the hook of a session's end, where that is less than what is installed.
         folder_in_transcript: the transcript, and not the payload, names the folder that the session began in.
@@ -105,6 +114,7 @@ class AgentCLI(NamedTuple):
     switch_files: tuple[str, ...] = ()
     managed_files: tuple[str, ...] = ()
     sent: Callable[[Mapping[str, Any], Mapping[str, str]], bool] = lambda data, environment: False
+    retention: Retention | None = None
     empty_reply: str = ""
     end_seconds: float | None = None
     folder_in_transcript: bool = False

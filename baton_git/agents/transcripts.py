@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
+from stat import S_ISREG
 from typing import NamedTuple
 
 from baton_git.agents.fields import Record
@@ -20,11 +21,16 @@ HEAD_BYTES = 65536
 
 
 class Transcript(NamedTuple):
-    """A session's file; `session` and `cwd` are None when its name, place and first lines do not tell them."""
+    """A session's file; `session` and `cwd` are None when its name, place and first lines do not tell them.
+
+    Attributes:
+        cwd_digest: the SHA-256 of the path of `cwd`, where only this is known.
+    """
 
     path: Path
     session: str | None
     cwd: str | None
+    cwd_digest: str | None = None
 
 
 def ignore_warning(_: str) -> None:
@@ -68,11 +74,13 @@ def _is_folder(path: Path) -> bool:
 
 
 def sort_newest_first(paths: Iterable[Path], warn: Warn = ignore_warning) -> list[Path]:
-    """The files by the time of their last change; one that is gone by now, or leads nowhere, is left out."""
+    """The files by the time of their last change; left out is what is gone by now, leads nowhere or is no file."""
     changed = {}
     for path in paths:
         try:
-            changed[path] = path.stat().st_mtime_ns
+            stat = path.stat()
+            if S_ISREG(stat.st_mode):  # opening a pipe would wait for ever
+                changed[path] = stat.st_mtime_ns
         except FileNotFoundError:
             continue
         except OSError as error:

@@ -29,6 +29,7 @@ MODULES = {
     "sessions": "systems.paif.checkpoint_verbs",
     "handoff": "systems.gobby.handoff_verbs",
     "handoff extract": "systems.gobby.extraction_verb",
+    "mine": "systems.gobby.mining",
     "session": "systems.ecc.snapshot_verbs",
     "session lineage": "verbs.lineage",
     "identity": "systems.paif.identity_verbs",

@@ -238,7 +238,7 @@ def test_its_sessions_are_found_newest_first_without_those_of_subagents(tmp_path
     write(folder / "agent-cccc.jsonl", user("x"))
     write(folder / "aaaa/subagents/agent-1.jsonl", user("x"))
     os.utime(first, (1, 1))
-    assert [tuple(one) for one in sessions(tmp_path, {})] == [(second, "bbbb", None), (first, "aaaa", "/repo")]
+    assert [tuple(one[:3]) for one in sessions(tmp_path, {})] == [(second, "bbbb", None), (first, "aaaa", "/repo")]
     moved = (tmp_path / ".claude").rename(tmp_path / "elsewhere")
     assert len(list(sessions(tmp_path, {"CLAUDE_CONFIG_DIR": str(moved)}))) == 2
     assert list(sessions(tmp_path, {})) == []

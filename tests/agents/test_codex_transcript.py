@@ -337,6 +337,6 @@ def test_its_sessions_are_found_newest_first_without_those_of_subagents(tmp_path
     second = write(tmp_path / ".codex/archived_sessions" / name, "garbage")
     write(folder / "rollout-sub.jsonl", line("session_meta", **{**META, "source": {"subagent": "review"}}))
     os.utime(first, (1, 1))
-    assert [tuple(one) for one in sessions(tmp_path, {})] == [(second, SESSION, None), (first, SESSION, "/repo")]
+    assert [tuple(one[:3]) for one in sessions(tmp_path, {})] == [(second, SESSION, None), (first, SESSION, "/repo")]
     moved = (tmp_path / ".codex").rename(tmp_path / "elsewhere")
     assert len(list(sessions(tmp_path, {"CODEX_HOME": str(moved)}))) == 2

@@ -1,6 +1,6 @@
 """Claude Code, by Anthropic."""
 
-from baton_git.agents.agent_cli import AgentCLI, HookPackage, SessionSource
+from baton_git.agents.agent_cli import AgentCLI, HookPackage, Retention, SessionSource
 
 CLI = AgentCLI(
     name="claude",
@@ -26,6 +26,7 @@ CLI = AgentCLI(
     todo_variables={"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"},
     switch_files=("settings.json", "settings.local.json"),
     managed_files=("/etc/claude-code/managed-settings.json",),
+    retention=Retention("settings.json", "cleanupPeriodDays", 30),
     sent=lambda data, environment: True,  # its payloads have no mark of their own: the others are asked before
     trusts_projects=True,
 )  # fmt: skip

@@ -56,6 +56,7 @@ class Analyser:
             if self.known.at != event.place and kind is not Setting:
                 self.known.at = event.place
                 self.known.turn += 1
+                self.known.ended = getattr(event, "time", None) or self.known.ended
             handle(self, event)
         elif isinstance(event, ResumePoint):
             self.settled, self.end = self.known.as_data(), event

@@ -26,6 +26,7 @@ class Extraction:
         cwd: where it works; None when nothing tells it.
         home: where it began to.
         started: ISO text as the transcript has it.
+        ended: the same of the last thing that happened so far.
         facts: plain data in the shape of `records.handoff.Facts`; `git_status` is not known to a transcript.
         compactions: how often its context was replaced so far.
         unread: lines that could not be read.
@@ -45,6 +46,7 @@ class Extraction:
     options: Options = field(default_factory=Options)
     home: str | None = None
     commits: tuple[dict[str, Any], ...] = ()
+    ended: str | None = None
 
 
 def extract(
@@ -101,7 +103,7 @@ def _extraction(name: str, analyser: Analyser, place: Position, options: Options
     return Extraction(
         agent=name, session=known.session, cwd=known.cwd or folder, branch=known.branch, started=known.started,
         facts=facts, compactions=known.compactions, unread=analyser.unread, place=place, options=options,
-        home=known.home, commits=commits,
+        home=known.home, commits=commits, ended=known.ended,
     )  # fmt: skip
 
 

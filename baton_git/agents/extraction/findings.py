@@ -25,6 +25,7 @@ class Findings:
         turn: how many there were; a turn is a record with something in it.
         at: line and offset of the last event.
         home: the folder that the session began in.
+        ended: when the last event was, as far as the transcript goes.
         goal, bare_goal: the first prompt, and the first command without arguments.
         kept_goal: what the agent itself keeps as the aim, as it is now.
         open: by id, calls without a result.
@@ -40,6 +41,7 @@ class Findings:
     home: str | None = None
     branch: str | None = None
     started: str | None = None
+    ended: str | None = None
     turn: int = 0
     at: tuple[int, ...] = (0, -1)
     goal: Table | None = None

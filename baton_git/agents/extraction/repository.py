@@ -123,7 +123,7 @@ def keep_whole_lines(text: str, most: int) -> str:
 def _commits(repository: SessionRepository, extraction: Extraction, now: datetime) -> list[dict[str, Any]]:
     """The commits as the repository knows them; those without an id are looked for by time and subject."""
     facts = [dict(commit) for commit in extraction.facts["git_commits"]]
-    known = _find_subjects(repository, [fact["hash"] for fact in facts if fact["hash"]])
+    known = find_subjects(repository, [fact["hash"] for fact in facts if fact["hash"]])
     for fact in facts:
         if fact["hash"]:
             subject = known.get(fact["hash"])
@@ -145,7 +145,7 @@ def _commits(repository: SessionRepository, extraction: Extraction, now: datetim
     return facts
 
 
-def _find_subjects(repository: SessionRepository, hashes: list[str]) -> dict[str, str]:
+def find_subjects(repository: SessionRepository, hashes: list[str]) -> dict[str, str]:
     """By id as it was given, the subjects of the commits that are there."""
     if not hashes:
         return {}

@@ -11,6 +11,7 @@ from baton_git.agents.fields import table_at
 from baton_git.agents.json_lines import object_in
 from baton_git.agents.transcripts import Transcript, Warn, find_files, ignore_warning, read_head, sort_newest_first
 
+_DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _ID = re.compile(r'"sessionId"\s*:\s*"([^"\\]+)"')
 
 
@@ -26,7 +27,9 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_war
     for path in sort_newest_first(find_files(root, "tmp", "*", "chats", "session-*.json*", warn=warn), warn):
         if path.suffix in (".json", ".jsonl"):
             match = _ID.search(read_head(path))
-            yield Transcript(path, match[1] if match else None, _worked_in(path, names))
+            folder = path.parent.parent.name
+            digest = folder if _DIGEST.match(folder) else None
+            yield Transcript(path, match[1] if match else None, _worked_in(path, names), digest)
 
 
 def folder_of(path: Path) -> str | None:

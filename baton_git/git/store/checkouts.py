@@ -34,6 +34,16 @@ def _heads(repository: Repository) -> Iterator[tuple[str, Callable[[], Path | No
         yield f"{linked}{name}{os.sep}HEAD", partial(linked_top, Path(linked, name))
 
 
+def list_work_trees(repository: Repository) -> list[Path]:
+    """The tops of all work trees; of linked ones also those that are gone, until git prunes them."""
+    tops = []
+    linked = f"{repository.common_dir}{os.sep}worktrees{os.sep}"
+    for top in (partial(_main_top, repository), *(partial(linked_top, Path(linked, name)) for name in _names(linked))):
+        with suppress(StoreError, OSError, ValueError):
+            tops.append(top())
+    return [top for top in tops if top is not None]
+
+
 def _names(worktrees: str) -> list[str]:
     try:
         return sorted(os.listdir(worktrees))

@@ -24,6 +24,7 @@ COMMANDS = {
     "pattern": ("pattern", "Patterns: what keeps going wrong, on its way to a rule."),
     "decision": ("decision", "Decisions and their reasons."),
     "handover": ("handover", "Protocol runs of KAIROS, handed over from one client to the next."),
+    "mine": ("mine", "Take over the sessions of before, from the transcripts on this machine."),
     "handoff": ("handoff", "Facts of a session, from its transcript, for the next one."),
     "todo": ("todo", "The session's list of what is to be done."),
     "checkpoint": ("checkpoint", "Save where an agent stands (PAIF)."),

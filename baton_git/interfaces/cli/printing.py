@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -50,3 +52,22 @@ def choose(question: str, answers: Sequence[str]) -> str:
 def agrees(question: str) -> bool:
     """Return whether a person says yes."""
     return click.confirm(terminal_line(question), err=True)
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on standard error while the block runs, if that is a terminal.
+
+    Yields:
+        What is told how much is done, and how much there is.
+    """
+    if not sys.stderr.isatty():
+        yield lambda done, whole: None
+        return
+    with click.progressbar(length=0, label=terminal_line(label), file=sys.stderr) as bar:
+
+        def advance(done: int, whole: int) -> None:
+            bar.length = whole
+            bar.update(done - bar.pos)
+
+        yield advance

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.registry import AGENTS
+from baton_git.agents.registry import AGENTS, session_variables
 from baton_git.agents.transcripts import Transcript
 from baton_git.core.errors import NotFound
 from baton_git.interfaces.context.handoff import handoff_options
@@ -34,6 +34,16 @@ def newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
         )
     _, _, transcript, name = max(newest, key=lambda entry: entry[:2])
     return transcript.path, name, transcript.cwd
+
+
+def fill_home(call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an input with the home directory and the variables that say where transcripts lie."""
+    settings = [AGENTS[name].hooks for name in AGENTS]
+    names = {name for item in settings for name in (item.folder_variable, item.home_variable)} | set(
+        session_variables()
+    )
+    variables = {name: os.environ[name] for name in names if os.environ.get(name)}
+    return {"home": str(Path.home()), "variables": variables, **fields}
 
 
 def _is_around(folder: str, cwd: str) -> bool:

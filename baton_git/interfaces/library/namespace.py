@@ -11,9 +11,13 @@ from typing import Any, Self
 from baton_git.core.names import AgentId, SessionId
 from baton_git.core.verb import VerbFunction
 from baton_git.interfaces.context.invocation import Call
-from baton_git.interfaces.context.paif import FILLS
+from baton_git.interfaces.context.paif import FILLS as PAIF_FILLS
 from baton_git.interfaces.context.settings import CommonOptions, Settings
+from baton_git.interfaces.context.transcripts import fill_home
 from baton_git.interfaces.library.verb_methods import VerbMethods
+
+FILLS = {**PAIF_FILLS, "mine": fill_home}
+"""By verb, what completes its fields from the surroundings."""
 
 
 class OpenNamespace(VerbMethods):

@@ -15,6 +15,7 @@ from baton_git.systems.ecc.snapshot_verbs import SnapshotList
 from baton_git.systems.gobby.extraction_verb import ExtractedHandoff
 from baton_git.systems.gobby.handoff_verbs import HandoffList
 from baton_git.systems.gobby.handoff_verbs import ShownHandoff
+from baton_git.systems.gobby.mining import MineResult
 from baton_git.systems.gobby.todos import ChangedTodos
 from baton_git.systems.gobby.todos import TodoList
 from baton_git.systems.kairos.exchange import ExportedHandover
@@ -290,6 +291,17 @@ class VerbMethods:
         until: str | None = None,
         after: str | None = None,
     ) -> LogResult: ...
+    def mine(
+        self,
+        *,
+        agent: str | None = None,
+        since: str | None = None,
+        dry_run: bool = False,
+        project: str | None = None,
+        all_projects: bool = False,
+        home: str = "",
+        variables: dict[str, str] = ...,
+    ) -> MineResult: ...
     def monitor_decision(
         self,
         id: str,

@@ -106,13 +106,13 @@ def keep(
     """
     key = Key(Handoff.kind, id_of(extraction))
     refuse_secret("id of the session", key.id)
-    body, redactions = _build_body(ws, key, extraction, notes, worktree)
+    body, redactions = build_body(ws, key, extraction, notes, worktree)
 
     def find_change(state: State) -> tuple[dict[str, Any], Handoff | None] | None:
         """Return the new record and the one it replaces; None if they say the same."""
         before = read_handoff(state, key.id)
         new = {"notes": before.notes, **body} if before is not None and before.notes is not None else body
-        is_known = before is not None and alike(_comparable(new, force), _comparable(before.as_data(), force))
+        is_known = before is not None and alike(comparable(new, force), comparable(before.as_data(), force))
         return None if is_known else (new, before)
 
     def change(tip: Revision) -> State | ProposedState:
@@ -122,7 +122,7 @@ def keep(
         new, before = changed
         record = parse(Handoff, {**new, "extracted_at": _extraction_time(now, before), "trigger": trigger})
         state = tip.state.remove(key._replace(archived=True)).put(record)
-        return ProposedState(_archive_oldest(ws, state, now, key.id), redactions=redactions)
+        return ProposedState(archive_oldest(ws, state, now, key.id), redactions=redactions)
 
     if find_change(ws.branch.read().state) is None:
         return None
@@ -135,7 +135,7 @@ def id_of(extraction: Extraction) -> str:
     return f"{extraction.agent}/{extraction.session or 'unknown'}"
 
 
-def _build_body(
+def build_body(
     ws: Workspace, key: Key, extraction: Extraction, notes: str | None, worktree: Path | None
 ) -> tuple[dict[str, Any], Redactions]:
     """Return the record without its times, within the limits and without secrets, so that equal facts are equal."""
@@ -152,7 +152,7 @@ def _build_body(
     return data, tuple((key, redaction) for redaction in redactions)
 
 
-def _comparable(record: Mapping[str, Any], everything: bool) -> dict[str, Any]:
+def comparable(record: Mapping[str, Any], everything: bool) -> dict[str, Any]:
     """Return what counts as a change of a record."""
     facts = record["facts"] if everything else _lasting(record["facts"])
     return {**{name: record.get(name) for name in ("notes", "branch", "worktree")}, "facts": facts}
@@ -171,8 +171,12 @@ def _extraction_time(now: datetime, earlier: Handoff | None) -> str:
     return earlier.extracted_at if earlier is not None and before is not None and before > now else iso(now)
 
 
-def _archive_oldest(ws: Workspace, state: State, now: datetime, newest: str) -> State:
-    """Return the state with as many handoffs as sessions are kept; those extracted longest ago are archived."""
+def archive_oldest(ws: Workspace, state: State, now: datetime, newest: str | None = None) -> State:
+    """Return the state with as many handoffs as sessions are kept; those extracted longest ago are archived.
+
+    Args:
+        newest: one that stays, by its id.
+    """
     surplus = len(state.ids(Handoff.kind)) - ws.policy.sessions_kept
     oldest = sorted(state.records(Handoff), key=extraction_time) if surplus > 0 else []
     for handoff in [handoff for handoff in oldest if handoff.id != newest][: max(0, surplus)]:

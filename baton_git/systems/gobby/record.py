@@ -104,7 +104,7 @@ class Handoff(Record):
     extracted_at: Annotated[Text, Latest()] = Field(description="When, ISO 8601 in UTC.")
     started: Annotated[Text | None, Earliest()] = Field(None, description="When the session began, ISO 8601.")
     trigger: Text | None = Field(
-        None, description="What had it extracted: `pre_compact`, `stop`, `session_end`, `catch_up`, `command`."
+        None, description="What had it extracted: `pre_compact`, `stop`, `session_end`, `catch_up`, `mine`, `command`."
     )
     machine: Text | None = Field(None, description="On which machine the session ran.")
     worktree: Text | None = Field(None, description="The work tree that it worked in, as that machine names it.")

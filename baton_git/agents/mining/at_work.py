@@ -1,0 +1,55 @@
+"""Which transcripts are still being written: their sessions' own hooks keep them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+
+import psutil
+
+from baton_git.agents.hook_events.hook_session import HookSessionStore
+from baton_git.agents.hook_events.live_sessions import lives
+from baton_git.agents.mining.candidates import Candidate
+from baton_git.agents.registry import AGENTS, session_variables
+
+
+def find_at_work(common_dir: str, environment: Mapping[str, str]) -> Callable[[Candidate], bool]:
+    """Return a function that tells whether the session of a transcript is at work.
+
+    A session is at work if hooks know its process and that lives, if it is the one that this program was started in,
+    or if its CLI runs in its folder since before the transcript changed last.
+    """
+    memory = HookSessionStore(common_dir)
+    around = {(cli, environment[variable]) for variable, cli in session_variables().items() if variable in environment}
+    running = _list_running()
+
+    def is_at_work(candidate: Candidate) -> bool:
+        if (candidate.agent, candidate.session) in around:
+            return True
+        seen = memory.get(candidate.agent, candidate.session)
+        if seen is not None and seen.pid > 1:
+            return not seen.ended and lives(seen)
+        since = running.get((candidate.agent, os.path.realpath(candidate.cwd or "/")))
+        return since is not None and candidate.mtime_ns / 1e9 >= since
+
+    return is_at_work
+
+
+def _list_running() -> dict[tuple[str, str], float]:
+    """By CLI and folder, when the oldest of its processes there began, in seconds since 1970."""
+    running: dict[tuple[str, str], float] = {}
+    for process in psutil.process_iter():
+        try:
+            with process.oneshot():
+                agent = _agent_of(process.name(), process.cmdline())
+                if agent is None:
+                    continue
+                place = (agent, os.path.realpath(process.cwd()))
+                running[place] = min(process.create_time(), running.get(place, process.create_time()))
+        except (psutil.Error, OSError):
+            continue
+    return running
+
+
+def _agent_of(name: str, argv: list[str]) -> str | None:
+    return next((agent for agent, cli in AGENTS.items() if cli.acting.is_program(name, argv)), None)

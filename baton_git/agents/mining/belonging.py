@@ -1,0 +1,174 @@
+"""Decide whether the session of a transcript worked in a repository, by the folder that it began in.
+
+Folders that exist say it themselves. One that is gone belongs to the repository if git still knows it as a work tree,
+if it was a folder of the sources, or if the transcripts of its sessions name commits of the repository. Everything
+else cannot be told, and is never taken.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from baton_git.agents.extraction.repository import GitUnavailable, SessionRepository, find_subjects
+from baton_git.agents.mining.evidence import MAX_SUBJECT, Evidence
+from baton_git.core.errors import BatonError
+from baton_git.git.store import Repository
+from baton_git.git.store.checkouts import list_work_trees
+
+Verdict = Literal["ours", "elsewhere", "unclear"]
+
+_SCHEME = re.compile(r"\A(?:[a-z+]+://)?(?:[^@/]*@)?([^/:]+)(?::[0-9]+)?[:/]+(.*?)(?:\.git)?/*\Z")
+
+
+class Belonging(NamedTuple):
+    """Whether a folder belongs to a repository, and the top of its work tree where it does."""
+
+    verdict: Verdict
+    work_tree: str | None = None
+
+
+ELSEWHERE = Belonging("elsewhere")
+UNCLEAR = Belonging("unclear")
+
+
+class ProjectFolders:
+    """The folders of one repository: its work trees as they are, and those that it had.
+
+    Args:
+        top: the folder that a namespace outside of any repository is about.
+        former: folders that are known to have been tops of its work trees.
+    """
+
+    def __init__(
+        self, repository: Repository, top: Path | None, environment: Mapping[str, str], former: Iterable[str] = ()
+    ) -> None:
+        self._repository = repository
+        self._own_top = os.path.realpath(top) if top is not None else None
+        self._environment = dict(environment)
+        self._tops = [os.path.realpath(path) for path in list_work_trees(repository)]
+        self._former = {path.rstrip("/") for path in former if path.startswith("/")} | set(self._tops)
+        self._judged: dict[str, Belonging] = {}
+
+    def judge(self, cwd: str | None) -> Belonging:
+        """Return whether a session that began in this folder is one of the repository."""
+        if cwd is None or not cwd.startswith("/") or "\0" in cwd:
+            return UNCLEAR
+        cwd = os.path.normpath(cwd)
+        if cwd not in self._judged:
+            self._judged[cwd] = self._judge_there(cwd) if is_folder(cwd) else self._judge_gone(cwd)
+        return self._judged[cwd]
+
+    def resolve_digest(self, digest: str | None) -> str | None:
+        """Return the folder of the repository whose path has this SHA-256; None if it is none of them."""
+        tops = {*self._former, *([self._own_top] if self._own_top else [])}
+        return next((top for top in tops if digest == sha256(os.fsencode(top)).hexdigest()), None)
+
+    def add_former(self, folder: str) -> None:
+        """Take a folder that is gone for a former top of a work tree."""
+        self._former.add(folder.rstrip("/"))
+        self._judged.clear()
+
+    # --- folders that exist
+
+    def _judge_there(self, cwd: str) -> Belonging:
+        try:
+            around = Repository.discover(Path(cwd))
+        except (BatonError, OSError):
+            return UNCLEAR
+        if around is None:
+            is_inside = self._own_top not in (None, *self._tops) and _is_within(
+                os.path.realpath(cwd), self._own_top or ""
+            )
+            return Belonging("ours", self._own_top) if is_inside else ELSEWHERE
+        top = str(around.work_tree) if around.work_tree is not None else None
+        if os.path.realpath(around.common_dir) == os.path.realpath(self._repository.common_dir):
+            return Belonging("ours", top)
+        return Belonging("ours", top) if self._shares_remote(around) else ELSEWHERE
+
+    def _shares_remote(self, other: Repository) -> bool:
+        """Whether another repository is a clone of the same project: both have a remote in common."""
+        try:
+            return bool(_remotes(other) & _remotes(self._repository))
+        except (BatonError, OSError):
+            return False
+
+    # --- folders that are gone
+
+    def _judge_gone(self, cwd: str) -> Belonging:
+        top = max((top for top in self._former if _is_within(cwd, top)), key=len, default=None)
+        if top is None:
+            return UNCLEAR
+        inner = os.path.relpath(cwd, top)
+        return Belonging("ours", top) if inner == "." or self._had_folder(inner) else UNCLEAR
+
+    def _had_folder(self, inner: str) -> bool:
+        """Whether a folder with this path was part of the sources at any time."""
+        try:
+            where = f":(top,literal){inner}"
+            return bool(self._git().run_git("log", "--max-count=1", "--format=%H", "--all", "--", where))
+        except GitUnavailable:
+            return False
+
+    def _git(self) -> SessionRepository:
+        return SessionRepository(self._repository.common_dir, self._environment)
+
+    def find_proven(self, evidence: Sequence[Evidence]) -> list[bool]:
+        """Return for each transcript whether what it names is of this repository: most of its commits, or a remote."""
+        own_remotes = _remotes(self._repository)
+        subjects = self._find_subjects({commit.hash for piece in evidence for commit in piece.commits})
+        return [bool(_names(piece) & own_remotes) or _are_most_known(piece, subjects) for piece in evidence]
+
+    def _find_subjects(self, hashes: set[str]) -> dict[str, str]:
+        try:
+            return find_subjects(self._git(), sorted(hashes))
+        except GitUnavailable:
+            return {}
+
+
+def is_moved(folder: str, work_tree: Path | None) -> bool:
+    """Whether a folder that is gone is probably the former place of a work tree: it has the same name."""
+    return work_tree is not None and Path(folder).name == work_tree.name and not is_folder(folder)
+
+
+def is_folder(path: str) -> bool:
+    """Whether a path that somebody wrote leads to a folder; one that no file system takes leads nowhere."""
+    return os.path.isdir(path)  # noqa: PTH112  Path.is_dir raises for a name that is too long
+
+
+def _are_most_known(piece: Evidence, subjects: Mapping[str, str]) -> bool:
+    known = sum(_is_known(commit.hash, commit.subject, subjects) for commit in piece.commits)
+    return known > 0 and 2 * known >= len(piece.commits)
+
+
+def _is_known(hash_: str, subject: str, subjects: Mapping[str, str]) -> bool:
+    """Whether a commit is in the repository; a short id counts only together with its subject."""
+    if hash_ not in subjects:
+        return False
+    text = subjects[hash_].encode()[:MAX_SUBJECT].decode("utf-8", "ignore")
+    return text.startswith(subject) if subject else len(hash_) >= 40
+
+
+def _remotes(repository: Repository) -> set[str]:
+    """The addresses of a repository's remotes, without what does not tell two of them apart."""
+    config = repository.config()
+    names = (name for name in config.keys("remote") if name.endswith(".url"))
+    return {_plain_address(address) for name in names if (address := config.get(f"remote.{name}"))}
+
+
+def _names(piece: Evidence) -> set[str]:
+    return {_plain_address(address) for address in piece.remotes}
+
+
+def _plain_address(address: str) -> str:
+    """`git@host:a/b.git` and `https://host/a/b` are the same."""
+    match = None if address.startswith(("/", ".", "file:")) else _SCHEME.match(address.lower())
+    return f"{match[1]}/{match[2]}" if match else address
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

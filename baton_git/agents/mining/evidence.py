@@ -1,0 +1,60 @@
+"""What a transcript names that tells which repository it worked in: commits it saw or made, and remotes.
+
+Needed only for a session whose folder is gone. The file is searched for a few patterns, not parsed, so that hundreds
+of them take seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from baton_git.agents.json_lines import open_transcript
+
+MAX_COMMITS = 50
+"""The first commits that are remembered of a transcript."""
+MAX_SUBJECT = 60
+"""Bytes of a subject that are compared."""
+_CHUNK = 8 << 20
+_OVERLAP = 4096
+
+# git's own line about a new commit, as it stands in JSON; the name of the branch has at most 200 bytes.
+_MADE = re.compile(rb"\[[^\]\s\"\\\[]{1,200}(?: \(root-commit\))? ([0-9a-f]{7,64})\] ([^\"\\]{1,%d})" % MAX_SUBJECT)
+_HEAD = re.compile(rb'"commit_hash": ?"([0-9a-f]{40}(?:[0-9a-f]{24})?)"')
+_REMOTE = re.compile(rb'"repository_url": ?"([^"\\]{1,1000})"')
+
+
+class NamedCommit(NamedTuple):
+    """A commit that a transcript names; `subject` is the beginning of its subject, empty when only a full id is."""
+
+    hash: str
+    subject: str
+
+
+class Evidence(NamedTuple):
+    """What a transcript names."""
+
+    commits: tuple[NamedCommit, ...] = ()
+    remotes: tuple[str, ...] = ()
+
+
+def find_evidence(path: Path) -> Evidence:
+    """Search a transcript. Raises as `open_transcript` does."""
+    commits: dict[NamedCommit, None] = {}
+    remotes: dict[str, None] = {}
+    before = b""
+    with open_transcript(path) as file:
+        while chunk := file.read(_CHUNK):
+            text = before + chunk
+            commits |= dict.fromkeys(NamedCommit(_decode(m[1]), _decode(m[2])) for m in _MADE.finditer(text))
+            commits |= dict.fromkeys(NamedCommit(_decode(m[1]), "") for m in _HEAD.finditer(text))
+            remotes |= dict.fromkeys(_decode(m[1]) for m in _REMOTE.finditer(text))
+            if len(commits) >= MAX_COMMITS:
+                break
+            before = text[-_OVERLAP:]
+    return Evidence(tuple(commits)[:MAX_COMMITS], tuple(remotes)[:10])
+
+
+def _decode(text: bytes) -> str:
+    return text.decode("utf-8", "ignore")

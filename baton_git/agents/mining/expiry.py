@@ -1,0 +1,55 @@
+"""Which transcripts their CLI will delete soon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from baton_git.agents.json_lines import whole_object
+from baton_git.agents.mining.candidates import Candidate
+from baton_git.agents.registry import AGENTS
+from baton_git.agents.settings.locations import user_folder
+from baton_git.core.errors import BatonError
+
+SOON_DAYS = 7
+_DAY = 86400
+
+
+class Expiry(NamedTuple):
+    """Transcripts of one CLI that it deletes within `SOON_DAYS`, as it keeps each for `kept_days`."""
+
+    agent: str
+    number: int
+    kept_days: float
+    settings: Path
+
+
+def find_expiring(
+    candidates: Iterable[Candidate], now: datetime, home: Path, environment: Mapping[str, str]
+) -> list[Expiry]:
+    """Return, for each CLI that deletes transcripts, how many of these it will delete soon, if any."""
+    ages: dict[str, list[float]] = {}
+    for candidate in candidates:
+        ages.setdefault(candidate.agent, []).append((now.timestamp() - candidate.mtime_ns / 1e9) / _DAY)
+    found = []
+    for agent, days in ages.items():
+        retention = AGENTS[agent].retention
+        if retention is None:
+            continue
+        file = user_folder(AGENTS[agent].hooks, home, environment) / retention.file
+        kept = _read_days(file, retention.key, retention.days)
+        number = sum(age >= kept - SOON_DAYS for age in days)
+        if number:
+            found.append(Expiry(agent, number, kept, file))
+    return found
+
+
+def _read_days(file: Path, key: str, default: int) -> float:
+    """Return the number of days that the settings say, or the CLI's own number where they say none."""
+    try:
+        value = (whole_object(file) or {}).get(key)
+    except BatonError:
+        return default
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else default

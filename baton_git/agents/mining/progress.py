@@ -1,0 +1,99 @@
+"""What an earlier run found out about each transcript, so that the next one reads only what changed.
+
+A file of JSON lines in the common directory, one line for each transcript by path, file id, size and time of change. A
+run that is killed leaves its lines behind, and the next one goes on from there. Deleting the file loses nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from baton_git import __version__
+from baton_git.agents.mining.candidates import Candidate
+from baton_git.core.errors import BatonError
+from baton_git.git.files.atomic_files import read_bytes, write_all
+
+FORMAT = 1
+Note = dict[str, Any]
+
+
+class MiningProgress:
+    """The notes about transcripts, in `file`.
+
+    Args:
+        file: may be missing or damaged; what cannot be read of it is as good as missing.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._notes: dict[str, tuple[list[Any], Note]] = {}
+        for line in _read_lines(file):
+            self._notes[line.path] = (line.key, line.note)
+
+    def note(self, candidate: Candidate) -> Note:
+        """Return what is known of a transcript as it is now; empty if that is nothing."""
+        key, note = self._notes.get(str(candidate.path), ([], {}))
+        return dict(note) if key == list(candidate.key) else {}
+
+    def add(self, candidate: Candidate, **facts: Any) -> None:
+        """Add facts to the note of a transcript, and store them. A disk that refuses costs only a second reading."""
+        note = {**self.note(candidate), **facts}
+        self._notes[str(candidate.path)] = (list(candidate.key), note)
+        try:
+            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with open(self.file, "ab", opener=_open_private) as file:
+                file.write(_encode(list(candidate.key), note))
+        except OSError:
+            return
+
+    def settle(self) -> None:
+        """Forget transcripts that are gone, and what was read of those that are stored.
+
+        Raises:
+            WriteFailed: the disk refuses.
+        """
+        kept = {path: entry for path, entry in self._notes.items() if os.path.lexists(path)}
+        for _, note in kept.values():
+            if note.get("stored"):
+                note.pop("session", None)
+        self._notes = kept
+        content = b"".join(_encode(key, note) for key, note in kept.values())
+        try:
+            is_same = read_bytes(self.file) == content
+        except BatonError:
+            is_same = not content
+        if not is_same:
+            write_all({self.file: content}, mode=0o600)
+
+
+class _Line(NamedTuple):
+    path: str
+    key: list[Any]
+    note: Note
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _encode(key: list[Any], note: Note) -> bytes:
+    return json.dumps({"format": FORMAT, "program": __version__, "file": key, "note": note}).encode() + b"\n"
+
+
+def _read_lines(file: Path) -> Iterable[_Line]:
+    """Yield the lines that this program wrote; another version may have understood more, or less."""
+    try:
+        content = read_bytes(file)
+    except BatonError:
+        return
+    for text in content.split(b"\n"):
+        try:
+            data = json.loads(text)
+            if (data["format"], data["program"]) == (FORMAT, __version__):
+                yield _Line(str(data["file"][0]), list(data["file"]), dict(data["note"]))
+        except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+            continue

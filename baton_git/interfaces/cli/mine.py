@@ -1,0 +1,64 @@
+"""What the command line adds to the verb `mine`: the home directory, a progress bar, and its text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from baton_git.agents.registry import AGENTS
+from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.printing import progress_bar
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.interfaces.context.transcripts import fill_home
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.mining import Mine, MineResult, mine_transcripts
+
+PROBLEMS_SHOWN = 10
+
+
+def _fill(app: App, values: Values) -> Values:
+    agent = app.settings.options.agent
+    project = {"project": str(Path(values["project"]).absolute())} if "project" in values else {}
+    return fill_home(app, {**values, **project, **({"agent": agent} if agent else {})})
+
+
+def _without_agent(app: App) -> App:
+    """The call without the agent whose transcripts are meant: it does not act."""
+    return replace(app, settings=replace(app.settings, options=app.settings.options._replace(agent=None)))
+
+
+def _run(app: App, ws: Workspace, asked: Mine, values: Values) -> MineResult:
+    with progress_bar("reading transcripts") as advance:
+        return mine_transcripts(ws, app.now, asked, advance)
+
+
+def _render(app: App, result: MineResult) -> None:
+    lines = [flat(f"{session.ended}  {session.id}  {session.goal}")[:200] for session in result.taken]
+    app.answer(result.as_data(), "\n".join(lines) if result.dry_run else "")
+    app.say(*_describe(result))
+
+
+def _describe(result: MineResult) -> Iterator[str]:
+    number = len(result.taken)
+    would = "would be " if result.dry_run else ""
+    sessions = "1 session" if number == 1 else f"{number} sessions"
+    yield f"{sessions} {would}taken over" + (f" (revision {result.revision})" if number and not would else "")
+    counts = {
+        "known already": result.known, "still at work": result.at_work, "without anything asked or done": result.empty,
+        "of folders that are gone and cannot be told apart (baton mine --project PATH takes them)": result.unclear,
+        "of other projects": result.elsewhere,
+    }  # fmt: skip
+    yield from (f"  {count} {what}" for what, count in counts.items() if count)
+    if result.secrets:
+        yield f"  {result.secrets} secrets were taken out"
+    yield from (f"  {flat(problem)}" for problem in result.problems[:PROBLEMS_SHOWN])
+    if len(result.problems) > PROBLEMS_SHOWN:
+        yield f"  and {len(result.problems) - PROBLEMS_SHOWN} more problems (--json has all)"
+    for item in result.expiring:
+        count = "1 transcript" if item.number == 1 else f"{item.number} transcripts"
+        title, days = AGENTS[item.agent].title, f"{item.kept_days:g} days"
+        yield flat(f"{count} will be deleted within 7 days: {title} keeps them for {days} ({item.settings})")
+
+
+ADDITIONS = {"mine": Addition(fill=_fill, run=_run, acting=_without_agent, render=_render)}

@@ -1,0 +1,143 @@
+"""From transcripts that lie on this machine to handoffs, many in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from baton_git.agents.extraction import Extraction, parse_options
+from baton_git.agents.mining.belonging import is_folder
+from baton_git.agents.mining.candidates import Candidate
+from baton_git.core.records.base import alike, parse
+from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.state import Key, State
+from baton_git.core.times import iso, parse_time_or_none
+from baton_git.namespace.revision import Revision, WriteResult
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.handoffs import archive_oldest, build_body, comparable, gather, id_of
+from baton_git.systems.gobby.previous_sessions import read_handoff
+from baton_git.systems.gobby.record import Handoff
+
+TRIGGER = "mine"
+HOOK_LAG = timedelta(seconds=60)
+"""By so much a transcript goes on after the hook that kept the session: that is no news."""
+
+_OPTIONS = parse_options({"extract": {"git_status": False}})
+"""What is not committed now says nothing about a session of last month."""
+
+
+class MinedSession(NamedTuple):
+    """A session as its transcript tells it, as it is to be stored.
+
+    Attributes:
+        body: the record without its times, within the limits and without secrets.
+        ended: when the last thing happened in it.
+        secrets: how many were taken out.
+        unread: lines that could not be read.
+    """
+
+    id: str
+    body: dict[str, Any]
+    ended: datetime
+    secrets: int = 0
+    unread: int = 0
+
+    @property
+    def has_facts(self) -> bool:
+        """Whether anything was asked or done; a transcript without that says nothing to the next session."""
+        facts = self.body["facts"]
+        return any(facts.get(name) for name in ("initial_goal", "active_task", "todo_state", "files_modified",
+                                                "git_commits", "key_decisions"))  # fmt: skip
+
+    def as_data(self) -> dict[str, Any]:
+        return {**self._asdict(), "ended": self.ended.isoformat()}
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> MinedSession:
+        """Raises KeyError, TypeError or ValueError when the data is of another form."""
+        return cls(**{**data, "ended": datetime.fromisoformat(data["ended"])})
+
+
+def read_session(ws: Workspace, now: datetime, candidate: Candidate, work_tree: str | None) -> MinedSession:
+    """Read a transcript.
+
+    Args:
+        work_tree: the top of the work tree that its session belongs to; None: the folder that it began in.
+
+    Raises:
+        InvalidDocument: the file is another agent's, or an id holds a secret.
+        NotFound, InvalidArgument, StoreError, LimitExceeded: the file cannot be read.
+    """
+    extraction = gather(
+        ws, now, candidate.path, candidate.agent, options=_OPTIONS, folder=_find_folder(ws, candidate),
+        session=candidate.session,
+    )  # fmt: skip
+    return _build_session(ws, now, candidate, extraction, work_tree)
+
+
+def _find_folder(ws: Workspace, candidate: Candidate) -> Path | None:
+    """Where git can be asked about the session's commits: where it worked, else in this repository."""
+    there = Path(candidate.cwd) if candidate.cwd else None
+    return there if there is not None and is_folder(str(there)) else ws.folder or there
+
+
+def _build_session(
+    ws: Workspace, now: datetime, candidate: Candidate, extraction: Extraction, work_tree: str | None
+) -> MinedSession:
+    extraction = replace(extraction, session=candidate.session)  # a file can hold two: a plan may begin a new one
+    key = Key(Handoff.kind, id_of(extraction))
+    refuse_secret("id of the session", key.id)
+    body, redactions = build_body(ws, key, extraction, None, Path(work_tree) if work_tree else None)
+    return MinedSession(key.id, body, _find_end(extraction, candidate, now), len(redactions), extraction.unread)
+
+
+def _find_end(extraction: Extraction, candidate: Candidate, now: datetime) -> datetime:
+    """When the session ended: by its last record, else by its file, and never in the future."""
+    changed = datetime.fromtimestamp(candidate.mtime_ns / 1e9, UTC)
+    return min(parse_time_or_none(extraction.ended) or changed, now).replace(microsecond=0)
+
+
+# --- storing
+
+
+def is_known(state: State, id_: str, until: datetime) -> bool:
+    """Whether the namespace has a handoff of the session that knows it until then."""
+    before = read_handoff(state, id_)
+    kept = parse_time_or_none(before.extracted_at) if before is not None else None
+    if before is None or kept is None:
+        return False
+    return kept >= until if before.trigger == TRIGGER else kept + HOOK_LAG >= until
+
+
+def has_news(state: State, session: MinedSession) -> bool:
+    """Whether a session says anything that the namespace does not know, or more recently."""
+    return _put_session(state, session) is not state
+
+
+def store_sessions(ws: Workspace, now: datetime, sessions: Sequence[MinedSession]) -> WriteResult:
+    """Store the handoffs of these sessions in one commit; none is made if they say nothing new."""
+
+    def change(tip: Revision) -> State:
+        state = tip.state
+        for session in sessions:
+            state = _put_session(state, session)
+        return state if state is tip.state else archive_oldest(ws, state, now)
+
+    return ws.update("mine", now, change)
+
+
+def _put_session(state: State, session: MinedSession) -> State:
+    """Return the state with the handoff of a session, unless what it has is as new, or says the same."""
+    if is_known(state, session.id, session.ended):
+        return state
+    before = read_handoff(state, session.id)
+    body = session.body
+    if before is not None:
+        body = {"notes": before.notes, **body} if before.notes is not None else body
+        if alike(comparable(body, False), comparable(before.as_data(), False)):
+            return state
+    record = parse(Handoff, {**body, "extracted_at": iso(session.ended), "trigger": TRIGGER})
+    return state.remove(Key(Handoff.kind, session.id, archived=True)).put(record)

@@ -1,0 +1,371 @@
+"""The verb `mine`: take the sessions over whose transcripts lay on this machine before baton was installed."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from pydantic import Field, model_validator
+
+from baton_git.agents.extraction.extracting import known_agent
+from baton_git.agents.mining.at_work import find_at_work
+from baton_git.agents.mining.belonging import Belonging, ProjectFolders, is_folder, is_moved
+from baton_git.agents.mining.candidates import Candidate, list_candidates
+from baton_git.agents.mining.evidence import Evidence, NamedCommit, find_evidence
+from baton_git.agents.mining.expiry import find_expiring
+from baton_git.agents.mining.progress import MiningProgress
+from baton_git.agents.registry import AGENTS
+from baton_git.core.errors import BatonError, Busy, InvalidArgument
+from baton_git.core.state import State
+from baton_git.core.times import iso, parse_local_time
+from baton_git.core.verb import SETTLES, Input, Option, verb
+from baton_git.git.files.ref_locks import hold_flock
+from baton_git.git.store import Repository
+from baton_git.namespace.results import AtNamespace, ResultPart, full_position
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.mined_sessions import MinedSession, has_news, is_known, read_session, store_sessions
+from baton_git.systems.gobby.record import Handoff
+
+Progress = Callable[[int, int], None]
+"""Receives how many bytes were read so far, and how many there are."""
+
+
+class Mine(Input):
+    """Which transcripts to take over."""
+
+    agent: str | None = Field(None, description="Only those of this agent's CLI.", examples=["claude"])
+    since: str | None = Field(
+        None, description="Only those that changed since this ISO date or time.", examples=["2026-06-01"]
+    )
+    dry_run: bool = Field(False, description="Only say what would be stored.")
+    project: str | None = Field(
+        None, description="Those of sessions in this folder instead: where the repository was, or another clone."
+    )
+    all_projects: bool = Field(False, description="Those of all projects, into this namespace.")
+    home: str = Field("", description="The home directory in which the agents' CLIs keep transcripts; else yours.")
+    variables: dict[str, str] = Field(
+        {}, description="Variables of the CLIs: where else they keep them, and in which session this is."
+    )
+
+    @model_validator(mode="after")
+    def _one_choice(self) -> Mine:
+        if self.project is not None and self.all_projects:
+            raise ValueError("{project} and {all_projects} do not go together")
+        return self
+
+
+class MinedTranscript(ResultPart):
+    """A session that was taken over."""
+
+    id: str = Field(description="AGENT/SESSION.", examples=["claude/1f0c"])
+    ended: str = Field(description="When the last thing happened in it.", examples=["2026-06-17T12:30:00Z"])
+    goal: str = Field(description="What it was about.")
+    path: str = Field(description="Its transcript.")
+
+
+class ExpiringTranscripts(ResultPart):
+    """Transcripts that their CLI deletes within a week."""
+
+    agent: str = Field(description="Whose they are.")
+    number: int = Field(description="How many.")
+    kept_days: float = Field(description="For how many days the CLI keeps each.")
+    settings: str = Field(description="The file in which that is set.")
+
+
+class MineResult(AtNamespace):
+    """What became of the transcripts on this machine."""
+
+    dry_run: bool = Field(description="Whether nothing was stored.")
+    taken: list[MinedTranscript] = Field(description="Sessions that were stored, or would be, the newest first.")
+    known: int = Field(description="Sessions that the namespace knows already.")
+    at_work: int = Field(description="Sessions that go on: their hooks keep them.")
+    empty: int = Field(description="Transcripts in which nothing was asked or done.")
+    unclear: int = Field(description="Transcripts of folders that are gone, or that nothing names: left out.")
+    elsewhere: int = Field(description="Transcripts of other projects.")
+    problems: list[str] = Field(description="Files that could not be read or understood.")
+    expiring: list[ExpiringTranscripts] = Field(description="What the CLIs delete soon.")
+    secrets: int = Field(description="How many secrets were taken out.")
+    read_bytes: int = Field(description="Bytes of transcripts that were read.")
+    verbose: ClassVar[frozenset[str]] = frozenset({"taken"})
+
+
+@verb(
+    "mine",
+    effect=SETTLES,
+    tag="sessions",
+    options={
+        "agent": Option(hidden=True), "home": Option(hidden=True), "variables": Option(hidden=True),
+        "since": Option(metavar="TIME"),
+        "project": Option(metavar="PATH"), "all_projects": Option(names=("--all",)),
+    },
+    examples=("baton mine --dry-run", "baton mine", "baton mine --agent codex --since 2026-06-01"),
+)  # fmt: skip
+def mine(ws: Workspace, now: datetime, asked: Mine) -> MineResult:
+    """Take over the sessions of this repository whose transcripts lie on this machine.
+
+    Each becomes a handoff, as the hooks would have left it: redacted, with its sources, all in one commit. What is
+    known already stays as it is. Transcripts of folders that are gone are taken only if they name commits of this
+    repository, or git knows the folder.
+
+    There is no route over HTTP and no tool: it reads the home directory of this machine.
+
+    Raises:
+        InvalidArgument: there is no such agent, or a time is none.
+        Busy: another process mines this namespace.
+    """
+    return mine_transcripts(ws, now, asked)
+
+
+def mine_transcripts(
+    ws: Workspace, now: datetime, asked: Mine, progress: Progress = lambda done, whole: None
+) -> MineResult:
+    """As `mine`; `progress` is told of each transcript that was read."""
+    if asked.agent is not None:
+        known_agent(asked.agent)
+    if not asked.home:
+        raise InvalidArgument("no home directory is named", hint="give home")
+    since = _parse_since(asked.since)
+    with _hold_lock(ws, needed=not asked.dry_run):
+        run = _Run(ws, now, asked)
+        run.sort_candidates(since)
+        run.read_all(progress)
+        return run.finish()
+
+
+def find_transcripts(ws: Workspace, now: datetime, asked: Mine) -> int:
+    """Return how many transcripts of this repository the namespace does not know; only their first lines are read."""
+    run = _Run(ws, now, asked.model_copy(update={"dry_run": True}))
+    run.sort_candidates(None)
+    return len(run.to_read)
+
+
+def _parse_since(text: str | None) -> datetime | None:
+    try:
+        return parse_local_time(text) if text is not None else None
+    except ValueError:
+        raise InvalidArgument(f"{text!r} is no ISO date or time", hint="for example 2026-06-17") from None
+
+
+def _folder(ws: Workspace) -> Path:
+    return ws.branch.store.repository.common_dir / "baton" / "mining"
+
+
+@contextmanager
+def _hold_lock(ws: Workspace, *, needed: bool) -> Iterator[None]:
+    """Let one process at a time mine a namespace. Raises Busy when another one does."""
+    if not needed:
+        yield
+        return
+    with hold_flock(_folder(ws) / f"{ws.branch.namespace.component}.lock", 0) as is_alone:
+        if is_alone is False:
+            raise Busy("another process mines this namespace", hint="wait until it has ended")
+        yield
+
+
+class _Sorted(NamedTuple):
+    """A transcript to be read, and the work tree of its session."""
+
+    candidate: Candidate
+    work_tree: str | None
+
+
+class _Run:
+    """One run: what is there, what is read of it, and what it comes to."""
+
+    def __init__(self, ws: Workspace, now: datetime, asked: Mine) -> None:
+        self._ws, self._now, self._asked = ws, now, asked
+        self._home = Path(asked.home)
+        self._state: State = ws.branch.read().state
+        self._progress = MiningProgress(_folder(ws) / f"{ws.branch.namespace.component}.jsonl")
+        self._writes = not asked.dry_run
+        self._count: Counter[str] = Counter()
+        self._problems: list[str] = []
+        self._ours: list[Candidate] = []
+        self._seen: list[Candidate] = []
+        self._sessions: dict[str, tuple[Candidate, MinedSession]] = {}
+        self._bytes = 0
+        self.to_read: list[_Sorted] = []
+
+    # --- which transcripts
+
+    def sort_candidates(self, since: datetime | None) -> None:
+        """Find the transcripts of the repository that the namespace does not know yet."""
+        agents = [self._asked.agent] if self._asked.agent is not None else list(AGENTS)
+        listed = list_candidates(agents, self._home, self._asked.variables, self._problems.append)
+        self._seen = list(_drop_older_copies(listed))
+        belongs = self._judge_all(self._seen)
+        is_at_work = find_at_work(str(self._ws.branch.store.repository.common_dir), self._asked.variables)
+        ids = self._stored_ids()
+        for candidate in self._seen:
+            belonging = belongs[candidate.path]
+            if belonging.verdict != "ours":
+                self._count[belonging.verdict] += 1
+                continue
+            self._ours.append(candidate)
+            if since is not None and candidate.mtime_ns / 1e9 < since.timestamp():
+                continue
+            outcome = self._known_outcome(candidate, ids)
+            if outcome is None and is_at_work(candidate):
+                outcome = "at_work"
+            if outcome is not None:
+                self._count[outcome] += 1
+            else:
+                self.to_read.append(_Sorted(candidate, belonging.work_tree))
+
+    def _stored_ids(self) -> set[str]:
+        return {*self._state.ids(Handoff.kind), *self._state.ids(Handoff.kind, archived=True)}
+
+    def _known_outcome(self, candidate: Candidate, ids: set[str]) -> str | None:
+        """What is known of a transcript without reading it; None if nothing."""
+        note = self._progress.note(candidate)
+        if note.get("empty"):
+            return "empty"
+        id_ = f"{candidate.agent}/{candidate.session}"
+        if id_ not in ids:
+            return None
+        changed = datetime.fromtimestamp(candidate.mtime_ns / 1e9, self._now.tzinfo)
+        return "known" if note.get("stored") or is_known(self._state, id_, changed) else None
+
+    def _judge_all(self, candidates: Sequence[Candidate]) -> dict[Path, Belonging]:
+        if self._asked.all_projects:
+            return {candidate.path: Belonging("ours") for candidate in candidates}
+        folders = self._folders()
+        places = {item.path: item.cwd or folders.resolve_digest(item.cwd_digest) for item in candidates}
+        judged = {path: folders.judge(place) for path, place in places.items()}
+        unclear = [item for item in candidates if judged[item.path].verdict == "unclear"]
+        proven = self._find_proven(folders, unclear)
+        for item in unclear:
+            place = places[item.path]
+            if item.path in proven:
+                judged[item.path] = Belonging("ours", place)
+            elif place is not None:
+                judged[item.path] = folders.judge(place)
+        return {path: self._at_new_place(belonging) for path, belonging in judged.items()}
+
+    def _folders(self) -> ProjectFolders:
+        ws, project = self._ws, self._asked.project and os.path.normpath(self._asked.project)
+        repository = ws.branch.store.repository
+        if project is None:
+            return ProjectFolders(repository, ws.folder, ws.environment)
+        there = Repository.discover(Path(project)) if is_folder(project) else None
+        if there is not None:
+            return ProjectFolders(there, there.work_tree, ws.environment)
+        return ProjectFolders(repository, Path(project), ws.environment, [project])
+
+    def _find_proven(self, folders: ProjectFolders, candidates: Sequence[Candidate]) -> set[Path]:
+        """The transcripts that name what only this repository has; their folders count as former work trees."""
+        evidence = {item.path: self._read_evidence(item) for item in candidates}
+        verdicts = folders.find_proven(list(evidence.values()))
+        proven = {path for path, is_proven in zip(evidence, verdicts, strict=True) if is_proven}
+        for cwd in {item.cwd for item in candidates if item.path in proven and item.cwd}:
+            named = [item for item in candidates if item.cwd == cwd and evidence[item.path].commits]
+            if 2 * sum(item.path in proven for item in named) >= len(named):
+                folders.add_former(cwd)
+        return proven
+
+    def _read_evidence(self, candidate: Candidate) -> Evidence:
+        note = self._progress.note(candidate)
+        if "commits" in note:
+            return Evidence(tuple(NamedCommit(*commit) for commit in note["commits"]), tuple(note["remotes"]))
+        try:
+            evidence = find_evidence(candidate.path)
+        except BatonError as error:
+            self._problems.append(str(error))
+            return Evidence()
+        if self._writes:
+            self._progress.add(candidate, **evidence._asdict())
+        return evidence
+
+    def _at_new_place(self, belonging: Belonging) -> Belonging:
+        """A repository that was moved goes on where it is now."""
+        folder, work_tree = self._ws.folder, belonging.work_tree
+        if work_tree is not None and is_moved(work_tree, folder):
+            return belonging._replace(work_tree=str(folder))
+        return belonging
+
+    # --- reading
+
+    def read_all(self, progress: Progress) -> None:
+        """Read what is to be read, the newest first."""
+        whole = sum(item.candidate.size for item in self.to_read)
+        for item in self.to_read:
+            session = self._read(item)
+            self._bytes += item.candidate.size
+            progress(self._bytes, whole)
+            if session is None:
+                continue
+            if not session.has_facts:
+                self._count["empty"] += 1
+            elif not has_news(self._state, session):
+                self._count["known"] += 1
+                self._note(item.candidate, stored=True)
+            else:
+                self._sessions[session.id] = (item.candidate, session)
+
+    def _read(self, item: _Sorted) -> MinedSession | None:
+        candidate = item.candidate
+        try:
+            data = self._progress.note(candidate).get("session")
+            session = MinedSession.from_data(data) if data else None
+        except (KeyError, TypeError, ValueError):
+            session = None
+        if session is not None:
+            return session
+        try:
+            session = read_session(self._ws, self._now, candidate, item.work_tree)
+        except (BatonError, OSError) as error:
+            self._problems.append(str(error))
+            return None
+        self._note(candidate, **({"session": session.as_data()} if session.has_facts else {"empty": True}))
+        return session
+
+    def _note(self, candidate: Candidate, **facts: object) -> None:
+        if self._writes:
+            self._progress.add(candidate, **facts)
+
+    # --- the end
+
+    def finish(self) -> MineResult:
+        """Store what was read, and say what became of everything."""
+        sessions = sorted(self._sessions.values(), key=lambda pair: (pair[1].ended, pair[1].id), reverse=True)
+        if self._writes:
+            self._store(sessions)
+        expiring = find_expiring(self._ours, self._now, self._home, self._asked.variables)
+        return MineResult(
+            **full_position(self._ws.branch.read()),
+            dry_run=self._asked.dry_run,
+            taken=[_describe(candidate, session) for candidate, session in sessions],
+            **{name: self._count[name] for name in ("known", "at_work", "empty", "unclear", "elsewhere")},
+            problems=self._problems,
+            expiring=[ExpiringTranscripts(**{**item._asdict(), "settings": str(item.settings)}) for item in expiring],
+            secrets=sum(session.secrets for _, session in sessions),
+            read_bytes=self._bytes,
+        )
+
+    def _store(self, sessions: Iterable[tuple[Candidate, MinedSession]]) -> None:
+        pairs = list(sessions)
+        if pairs:
+            store_sessions(self._ws, self._now, [session for _, session in pairs])
+        for candidate, _ in pairs:
+            self._progress.add(candidate, stored=True)
+        self._progress.settle()
+
+
+def _drop_older_copies(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Of several transcripts of one session, as a CLI writes when it changes its format, only the newest counts."""
+    newest: dict[tuple[str, str], Candidate] = {}
+    for candidate in candidates:
+        known = newest.get((candidate.agent, candidate.session))
+        if known is None or candidate.mtime_ns > known.mtime_ns:
+            newest[candidate.agent, candidate.session] = candidate
+    yield from sorted(newest.values(), key=lambda candidate: candidate.mtime_ns, reverse=True)
+
+
+def _describe(candidate: Candidate, session: MinedSession) -> MinedTranscript:
+    goal = " ".join(str(session.body["facts"].get("initial_goal") or "").split())[:200]
+    return MinedTranscript(id=session.id, ended=iso(session.ended), goal=goal, path=str(candidate.path))

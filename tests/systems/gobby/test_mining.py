@@ -1,0 +1,296 @@
+"""`baton mine`: which transcripts are taken over, what they become, and that a second run adds nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transcript_sessions import GEMINI, gemini_lines, lines
+
+Baton = Callable[..., Any]
+Git = Callable[..., str]
+TIME = "2026-01-0{}T10:00:00.000Z"
+
+
+@pytest.fixture
+def home() -> Path:
+    return Path(os.environ["HOME"])
+
+
+def talk(cwd: Path, session: str, prompt: str = "Fix it", *, day: int = 2, extra: str = "", part: int = 1) -> bytes:
+    """A session of Claude Code: a prompt, a command, and an answer."""
+    shared = {"sessionId": session, "cwd": str(cwd), "version": "2.1.329", "gitBranch": "main", "isSidechain": False}
+    call = {
+        "type": "tool_use",
+        "id": f"toolu_{part}",
+        "name": "Bash",
+        "input": {"command": "git commit -m 'Add it'"},
+    }
+    result = {"type": "tool_result", "tool_use_id": f"toolu_{part}", "content": extra or "done"}
+    contents = [("user", prompt), ("assistant", [call]), ("user", [result]), ("assistant", "It works now.")]
+    return lines([
+        {"type": role, "uuid": f"{part}-{number}", "timestamp": TIME.format(day), **shared,
+         "message": {"role": role, "content": content, **({"model": "m"} if role == "assistant" else {})}}
+        for number, (role, content) in enumerate(contents)
+    ])  # fmt: skip
+
+
+def lay(home: Path, cwd: Path, session: str, **more: Any) -> Path:
+    """Write a transcript where Claude Code keeps it."""
+    path = home / ".claude" / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(cwd)) / f"{session}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(talk(cwd, session, **more))
+    return path
+
+
+def kept(baton: Baton, **more: Any) -> list[str]:
+    return sorted(handoff["id"] for handoff in baton("handoff", "list", "--json", **more).json["handoffs"])
+
+
+def commits(git: Git, top: Path) -> int:
+    return int(git(top, "rev-list", "--count", "baton/work"))
+
+
+def test_transcripts_become_handoffs_in_one_commit_and_a_second_run_adds_nothing(baton, git, top, home):
+    (top / "sub").mkdir()
+    lay(home, top, "a", prompt="Drop Kafka", day=3)
+    lay(home, top / "sub", "b", prompt="Use password = hunter2hunter2")
+    lay(home, top.parent / "other", "c")
+    baton("init")
+    before = commits(git, top)
+    dry = baton("mine", "--dry-run", "--json").json
+    assert ([session["id"] for session in dry["taken"]], commits(git, top)) == (["claude/a", "claude/b"], before)
+    assert not (top / ".git" / "baton" / "mining").exists()
+    result = baton("mine", "--json").json
+    assert (result["unclear"], result["secrets"], commits(git, top)) == (1, 1, before + 1)
+    shown = baton("handoff", "show", "claude/a", "--json").json
+    assert (shown["extracted_at"], shown["trigger"]) == ("2026-01-03T10:00:00Z", "mine")
+    assert (shown["worktree"], shown["facts"]["initial_goal"]) == (str(top), "Drop Kafka")
+    assert shown["facts"]["sources"]["initial_goal"]["line"] == 1
+    assert "hunter2" not in baton("handoff", "show", "claude/b", "--json").out
+    again = baton("mine", "--json").json
+    assert (again["taken"], again["known"], again["read_bytes"], commits(git, top)) == ([], 2, 0, before + 1)
+    shutil.rmtree(top / ".git" / "baton" / "mining")
+    assert (baton("mine", "--json").json["taken"], commits(git, top)) == ([], before + 1)
+
+
+def test_what_was_undone_is_taken_over_again_when_asked(baton, top, home):
+    lay(home, top, "a")
+    baton("init")
+    baton("mine")
+    baton("undo", "1")
+    assert kept(baton) == []
+    baton("mine")
+    assert kept(baton) == ["claude/a"]
+
+
+def test_a_transcript_that_grew_is_read_again_and_facts_of_hooks_stay(baton, top, home):
+    path = lay(home, top, "a", prompt="First")
+    baton("init")
+    baton("mine")
+    path.write_bytes(path.read_bytes() + talk(top, "a", day=5, part=2, extra="[main 1234567] Add it"))
+    assert [session["ended"] for session in baton("mine", "--json").json["taken"]] == ["2026-01-05T10:00:00Z"]
+    path.write_bytes(path.read_bytes() + talk(top, "a", day=6, part=3, extra="[main 2345678] More"))
+    baton("handoff", "extract", str(path), "--keep")  # its time is now
+    path.write_bytes(path.read_bytes() + talk(top, "a", day=7, part=4, extra="[main 3456789] Most"))
+    assert baton("mine", "--json").json["known"] == 1
+
+
+def test_sessions_of_every_agent_are_found(baton, top, home):
+    meta = {"id": "019a1b2c-0000-7000-8000-000000000001", "cwd": str(top), "timestamp": TIME.format(2)}
+    prompt = {"type": "user_message", "message": "Build it"}
+    rollout = home / ".codex" / "archived_sessions" / f"rollout-2026-01-02T10-00-00-{meta['id']}.jsonl"
+    rollout.parent.mkdir(parents=True)
+    rollout.write_bytes(lines([{"timestamp": TIME.format(2), "type": kind, "payload": payload}
+                               for kind, payload in (("session_meta", meta), ("event_msg", prompt))]))  # fmt: skip
+    chats = home / ".gemini" / "tmp" / sha256(os.fsencode(top)).hexdigest() / "chats"
+    chats.mkdir(parents=True)
+    (chats / "session-2026-01-02T10-00-g1.jsonl").write_bytes(lines(gemini_lines()))
+    lay(home, top, "a")
+    baton("init")
+    assert baton("mine", "--agent", "codex", "--json").json["taken"][0]["id"] == f"codex/{meta['id']}"
+    baton("mine")
+    assert kept(baton) == ["claude/a", f"codex/{meta['id']}", f"gemini/{GEMINI['sessionId']}"]
+
+
+def test_the_settings_of_the_agents_say_where_transcripts_lie(baton, top, tmp_path, monkeypatch):
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "config"))
+    lay(tmp_path, top, "a")
+    (tmp_path / ".claude").rename(tmp_path / "config")
+    baton("init")
+    baton("mine")
+    assert kept(baton) == ["claude/a"]
+
+
+# --- whose transcripts they are
+
+
+def test_another_repository_is_not_taken_even_inside_of_this_one(baton, git, top, home):
+    inner = top / "vendor"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    for name, cwd in (("inner", inner), ("parent", top.parent), ("gone", top / "gone")):
+        lay(home, cwd, name)
+    baton("init")
+    result = baton("mine", "--json").json
+    assert (result["taken"], result["elsewhere"], result["unclear"]) == ([], 2, 1)
+
+
+def test_linked_work_trees_count_also_when_they_were_deleted(baton, git, top, home):
+    there, gone = top.parent / "there", top.parent / "gone"
+    for folder in (there, gone):
+        git(top, "worktree", "add", "-q", str(folder))
+        lay(home, folder, folder.name)
+    shutil.rmtree(gone)
+    baton("init")
+    baton("mine")
+    assert kept(baton) == ["claude/gone", "claude/there"]
+
+
+def test_a_folder_of_the_sources_counts_after_it_was_deleted(baton, git, top, home):
+    (top / "old").mkdir()
+    (top / "old" / "file").touch()
+    git(top, "add", "old")
+    git(top, "commit", "-q", "-m", "old")
+    git(top, "rm", "-rq", "old")
+    lay(home, top / "old", "a")
+    baton("init")
+    baton("mine")
+    assert kept(baton) == ["claude/a"]
+
+
+def test_a_repository_that_was_moved_is_known_by_its_commits(baton, git, top, home):
+    git(top, "commit", "-q", "--allow-empty", "-m", "Add it")
+    made = f"[main {git(top, 'rev-parse', '--short', 'HEAD')}] Add it"
+    former = top.parent / "before" / "work"
+    lay(home, former, "named", extra=made)
+    lay(home, former, "nothing-named", day=3)
+    lay(home, top.parent / "before" / "else", "unclear", extra="[main 1234567] Add it")
+    baton("init")
+    assert baton("mine", "--json").json["unclear"] == 1
+    assert kept(baton) == ["claude/named", "claude/nothing-named"]
+    assert baton("handoff", "show", "claude/named", "--json").json["worktree"] == str(top)
+
+
+def test_a_short_id_counts_only_with_its_subject_and_for_most_commits(baton, git, top, home):
+    git(top, "commit", "-q", "--allow-empty", "-m", "Add it")
+    id_ = git(top, "rev-parse", "--short", "HEAD")
+    gone = top.parent / "gone"
+    lay(home, gone, "other-subject", extra=f"[main {id_}] Something else")
+    lay(home, gone, "mostly-other", extra=f"[main {id_}] Add it\n[main 1234567] b\n[main 2345678] c")
+    baton("init")
+    assert baton("mine", "--json").json["unclear"] == 2
+
+
+def test_a_clone_counts_if_it_has_a_remote_in_common(baton, git, top, home):
+    for name, address in (("clone", "git@example.org:a/shop.git"), ("fork", "git@example.org:b/shop")):
+        git(top.parent, "clone", "-q", str(top), name)
+        git(top.parent / name, "remote", "set-url", "origin", address)
+        lay(home, top.parent / name, name)
+    git(top, "remote", "add", "up", "https://example.org/a/shop")
+    baton("init")
+    baton("mine")
+    assert kept(baton) == ["claude/clone"]
+
+
+def test_a_person_may_say_whose_transcripts_are_meant(baton, top, home):
+    lay(home, top.parent / "gone", "gone")
+    lay(home, top.parent / "second", "second")
+    baton("init")
+    baton("mine", "--project", "../gone")
+    assert kept(baton) == ["claude/gone"]
+    baton("mine", "--all")
+    assert kept(baton) == ["claude/gone", "claude/second"]
+    assert "do not go together" in baton("mine", "--all", "--project", ".", code=2).err
+
+
+def test_outside_of_a_repository_the_folder_itself_counts(baton, home, tmp_path):
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    lay(home, folder, "a")
+    lay(home, tmp_path, "b")
+    baton("init", cwd=folder)
+    baton("mine", cwd=folder)
+    assert kept(baton, cwd=folder) == ["claude/a"]
+
+
+# --- what is left out
+
+
+def test_subagents_old_transcripts_links_and_pipes_are_left_out(baton, top, home, tmp_path):
+    path = lay(home, top, "a")
+    old = lay(home, top, "old")
+    os.utime(old, (0, 0))
+    shutil.copy(path, path.parent / "agent-1.jsonl")
+    (path.parent / "a" / "subagents").mkdir(parents=True)
+    shutil.copy(path, path.parent / "a" / "subagents" / "agent-2.jsonl")
+    (tmp_path / "outside.jsonl").write_bytes(talk(top, "outside"))
+    (path.parent / "outside.jsonl").symlink_to(tmp_path / "outside.jsonl")
+    os.mkfifo(path.parent / "pipe.jsonl")
+    baton("init")
+    baton("mine", "--since", "2020-01-01")
+    assert kept(baton) == ["claude/a"]
+    assert "no ISO date" in baton("mine", "--since", "soon", code=2).err
+
+
+def test_the_session_at_work_is_left_to_its_hooks(baton, top, home):
+    lay(home, top, "a")
+    baton("init")
+    result = baton("mine", "--json", env={"CLAUDE_CODE_SESSION_ID": "a"}).json
+    assert (result["taken"], result["at_work"]) == ([], 1)
+
+
+def test_a_file_without_anything_asked_or_done_is_counted(baton, top, home):
+    path = lay(home, top, "a")
+    path.write_text(json.dumps({"type": "summary", "summary": "x", "leafUuid": "u", "cwd": str(top)}) + "\n")
+    baton("init")
+    assert [baton("mine", "--json").json["empty"] for _ in range(2)] == [1, 1]
+
+
+def test_transcripts_that_will_soon_be_deleted_are_told(baton, top, home):
+    path = lay(home, top, "a")
+    baton("init")
+    assert "deleted" not in baton("mine").err
+    (home / ".claude" / "settings.json").write_text('{"cleanupPeriodDays": 5}')
+    assert "1 transcript will be deleted within 7 days: Claude Code keeps them for 5 days" in baton("mine").err
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+    (home / ".claude" / "settings.json").write_text('{"cleanupPeriodDays": "x"}')
+    assert "1 transcript will be deleted" in baton("mine").err
+
+
+def test_another_run_at_the_same_time_is_busy(baton, top):
+    import fcntl
+
+    baton("init")
+    baton("mine")
+    with (top / ".git" / "baton" / "mining" / "work.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "another process" in baton("mine", code=4).err
+
+
+def test_a_killed_run_goes_on_where_it_ended(baton, top, home, monkeypatch):
+    """What was read stays on this machine; the next run stores it without reading it again."""
+    paths = [lay(home, top, name) for name in ("a", "b")]
+    baton("init")
+    read = []
+
+    def stop(*args: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("baton_git.systems.gobby.mining.store_sessions", stop)
+        baton("mine", code=None)
+    assert kept(baton) == []
+    with monkeypatch.context() as patched:
+        patched.setattr("baton_git.systems.gobby.mining.read_session", lambda *args: read.append(args))
+        baton("mine")
+    assert (kept(baton), read) == (["claude/a", "claude/b"], [])
+    assert "session" not in (top / ".git" / "baton" / "mining" / "work.jsonl").read_text().replace('session":', "")
+    assert paths[0].stat().st_mode
