@@ -135,12 +135,12 @@ class Verb(Generic[I, R]):
         status: of the HTTP answer when all went well.
         other_status: further statuses of an answer when all went well, with what they say.
         tag: the group of routes in the OpenAPI document.
-        for_session: a verb that only reads, but about the acting session.
         positional: the fields that the command line takes by position.
         tool: the MCP tool; None where models cannot call it.
         examples: lines of the command line.
         options: by field, how the command line takes it.
-        session: whether it acts in a session, begins one or ends one; its result names the one that it began or ended.
+        session: whether it acts in a session, as all verbs do that write, begins one or ends one; its result names the
+            one that it began or ended.
     """
 
     name: str
@@ -157,12 +157,11 @@ class Verb(Generic[I, R]):
     status: int = 200
     other_status: Mapping[int, str] = field(default_factory=dict)
     tag: str = "records"
-    for_session: bool = False
     positional: tuple[str, ...] = ()
     tool: Tool | None = None
     examples: tuple[str, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)
-    session: Literal["acts", "begins", "ends"] = "acts"
+    session: Literal["acts", "begins", "ends"] | None = None
 
     @property
     def about(self) -> str:
@@ -174,6 +173,11 @@ class Verb(Generic[I, R]):
     def summary(self) -> str:
         """The first sentence about it, without its full stop."""
         return self.about.partition("\n\n")[0].rstrip(".")
+
+    @property
+    def is_in_session(self) -> bool:
+        """Whether it matters which session acts."""
+        return self.session is not None or self.effect != READS
 
     @property
     def path_fields(self) -> tuple[str, ...]:

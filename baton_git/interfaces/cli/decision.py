@@ -9,8 +9,9 @@ import click
 from baton_git.interfaces.cli.app import SIGN, App, flat
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.results import Changed
 from baton_git.namespace.workspace import Vouched, Workspace
-from baton_git.verbs.decisions import NewDecision
+from baton_git.verbs.decisions import NewDecision, add_decision
 
 
 def _ask_person(app: App, ws: Workspace, asked: NewDecision, values: Values) -> Workspace:
@@ -28,4 +29,8 @@ def _ask_person(app: App, ws: Workspace, asked: NewDecision, values: Values) -> 
     return replace(ws, confirmed=Vouched(app.person, "terminal")) if typed.strip().lower() == "yes" else ws
 
 
-ADDITIONS = {"decision add": Addition([SIGN], prepare=_ask_person)}
+def _add_with_person(app: App, ws: Workspace, asked: NewDecision, values: Values) -> Changed:
+    return add_decision(_ask_person(app, ws, asked, values), app.now, asked)
+
+
+ADDITIONS = {"decision add": Addition([SIGN], run=_add_with_person)}

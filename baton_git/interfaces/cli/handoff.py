@@ -15,7 +15,7 @@ from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.interfaces.context.transcripts import extract_as_set_up
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.extraction_verb import ExtractedHandoff, ExtractHandoff
-from baton_git.systems.gobby.handoff_verbs import HandoffList, ShownHandoff
+from baton_git.systems.gobby.handoff_verbs import HandoffList, ShowHandoff, show_handoff
 from baton_git.systems.gobby.record import Facts, Handoff
 
 LATEST = "latest"
@@ -61,8 +61,10 @@ def _fill_latest(app: App, values: Values) -> Values:
     return {name: value for name, value in values.items() if value != LATEST or name not in ("id", "transcript")}
 
 
-def _render_shown(app: App, result: ShownHandoff, values: Values) -> None:
-    app.answer(result.handoff, _page(parse(Handoff, result.handoff), values["format_"]))
+def _print_shown(app: App, ws: Workspace, asked: ShowHandoff, values: Values) -> None:
+    """Print a handoff, as text in the form that `--format` chooses."""
+    handoff = show_handoff(ws, app.now, asked).handoff
+    app.answer(handoff, _page(parse(Handoff, handoff), values["format_"]))
 
 
 def _render_list(app: App, result: HandoffList) -> None:
@@ -98,6 +100,6 @@ ADDITIONS = {
     "handoff extract": Addition(
         [CONFIG], about=SETTINGS, fill=_fill_extraction, run=_extract, acting=_acting, render=_render_extracted
     ),
-    "handoff show": Addition([FORMAT], fill=_fill_latest, render_chosen=_render_shown),
+    "handoff show": Addition([FORMAT], fill=_fill_latest, run=_print_shown),
     "handoff list": Addition(render=_render_list),
 }

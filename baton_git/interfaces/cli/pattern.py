@@ -9,15 +9,17 @@ from baton_git.core.records.work_items import Pattern
 from baton_git.interfaces.cli.app import SIGN, App, flat
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.results import Changed
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.patterns import GraduatePattern
+from baton_git.verbs.patterns import GraduatePattern, graduate_pattern
 
 
-def _ask_person(app: App, ws: Workspace, asked: GraduatePattern, values: Values) -> Workspace:
-    """Have a person confirm the rule: the id typed at a terminal, or a signature."""
+def _graduate_with_person(app: App, ws: Workspace, asked: GraduatePattern, values: Values) -> Changed:
+    """Have a person confirm the rule, by the id typed at a terminal or by a signature, and make it."""
     sign = bool(values.get("sign"))
     work = app.signing_by_person(ws) if sign else ws
-    return replace(work, confirmed=_ask_for_id(app, ws, asked.id, asked.rule, sign=sign))
+    confirmed = _ask_for_id(app, ws, asked.id, asked.rule, sign=sign)
+    return graduate_pattern(replace(work, confirmed=confirmed), app.now, asked)
 
 
 def _ask_for_id(app: App, ws: Workspace, id_: str, rule: str | None, *, sign: bool) -> Confirmed | None:
@@ -38,4 +40,4 @@ def _ask_for_id(app: App, ws: Workspace, id_: str, rule: str | None, *, sign: bo
     return Confirmed(app.person, "terminal", pattern=pattern.id, rule=text, what=pattern.what)
 
 
-ADDITIONS = {"pattern graduate": Addition([SIGN], prepare=_ask_person)}
+ADDITIONS = {"pattern graduate": Addition([SIGN], run=_graduate_with_person)}

@@ -30,24 +30,20 @@ class Addition:
         about: a further paragraph of the help.
         options: further parameters, as click's decorators, in the order of the help.
         fill: turns all values of the command line into those of the input's fields.
-        prepare: what a person must confirm before the verb runs: gives the workspace to run it in.
-        run: runs the verb, together with what the command line does before and after it; gives None where it has
-            printed the answer.
+        run: runs the verb, together with what the command line does before and after it (ask a person, show it as the
+            options choose); gives None where it has printed the answer.
         acting: gives the call as it acts, where an option that all commands have means something else here.
         session_help: the help of `--session`.
         render: prints the result, and may give an exit status.
-        render_chosen: does so as the options of the command line choose.
     """
 
     options: Sequence[Decorator] = ()
     about: str = ""
     fill: Callable[[App, Values], Values] | None = None
-    prepare: Callable[[App, Workspace, Any, Values], Workspace] | None = None
     run: Callable[[App, Workspace, Any, Values], Result | None] | None = None
     acting: Callable[[App], App] | None = None
     session_help: str = SESSION_HELP
     render: Callable[[App, Any], int | None] | None = None
-    render_chosen: Callable[[App, Any, Values], int | None] | None = None
 
 
 NOTHING = Addition()
@@ -72,17 +68,9 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         app = addition.acting(app) if addition.acting is not None else app
         with app.workspace() as ws:
             ws = _for_session(app, verb, ws)
-            work = addition.prepare(app, ws, asked, fields) if addition.prepare is not None else ws
-            if addition.run is not None:
-                result = addition.run(app, work, asked, fields)
-            else:
-                result = verb.run(work, app.now, asked)
+            result = addition.run(app, ws, asked, fields) if addition.run is not None else verb.run(ws, app.now, asked)
         _remember_session(app, verb, result)
-        if result is None:
-            return None
-        if addition.render_chosen is not None:
-            return addition.render_chosen(app, result, fields)
-        return (addition.render or render)(app, result)
+        return (addition.render or render)(app, result) if result is not None else None
 
     decorators = [*_parameters(verb), *addition.options]
     wrapped = functools.reduce(lambda function, decorate: decorate(function), reversed(decorators), call)

@@ -39,7 +39,7 @@ def _function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) -> Ca
         given = {**tool.defaults, **given}
         asked = verb.parse(fill(tool_context.app, given) if fill else given, lambda name: tool.names.get(name, name))
         acting = tool_context.at_work(ctx, session, current=verb.session != "begins")
-        with acting if _acts(verb) else tool_context.reading() as ws:
+        with acting if verb.is_in_session else tool_context.reading() as ws:
             run = LOCAL_RUNS.get(verb.name)
             as_named = tool_context.acting(session)
             result: Any = run(as_named, ws, asked) if run is not None else verb.run(ws, tool_context.now, asked)
@@ -67,12 +67,7 @@ def _parameters(verb: Verb[Any, Any], tool: Tool) -> list[inspect.Parameter]:
             default = inspect.Parameter.empty if is_required else None
             type_ = _type_of(info, name, tool, is_required=is_required)
             parameters.append(_parameter(tool.names.get(name, name), type_, default))
-    return [*parameters, _parameter("session", Session, None)] if _acts(verb) else parameters
-
-
-def _acts(verb: Verb[Any, Any]) -> bool:
-    """Whether a verb needs the session that acts."""
-    return verb.effect != "reads" or verb.for_session
+    return [*parameters, _parameter("session", Session, None)] if verb.is_in_session else parameters
 
 
 def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

@@ -182,7 +182,7 @@ def cancel_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
     "GET /v1/todos",
     effect=READS,
     tag="sessions",
-    for_session=True,
+    session="acts",
     tool=Tool("The session's own list of what to do."),
     examples=("baton todo list", "baton todo list --all --json"),
 )
