@@ -17,7 +17,7 @@ SOURCE = Path(baton_git.__file__).parent
 FOLDERS = ("core", "git", "checks", "namespace", "agents", "systems", "verbs", "interfaces")
 """The folders of the package, from the ground up. A module imports from its own folder and those before it."""
 
-NOT_THE_COMMAND = tuple(f"interfaces/{name}/" for name in ("context", "results", "http", "web", "mcp"))
+NOT_THE_COMMAND = tuple(f"interfaces/{name}/" for name in ("context", "http", "web", "mcp"))
 
 PRINTS = {"print", "input", "breakpoint", "click.echo", "click.secho", "click.prompt", "click.confirm"}
 STREAMS = {"sys.stdout", "sys.stderr", "sys.stdin", "sys.argv", "sys.__stdout__", "sys.__stderr__"}

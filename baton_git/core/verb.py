@@ -38,6 +38,10 @@ class Input(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
+class NoInput(Input):
+    """The parameters of a verb that has none."""
+
+
 class Result(BaseModel):
     """What a verb answers."""
 
@@ -134,6 +138,9 @@ class Verb(Generic[I, R]):
         query: fields that a request which writes gives in its query, not in its body.
         status: of the HTTP answer when all went well.
         other_status: further statuses of an answer when all went well, with what they say.
+        conditional: whether a GET request with If-None-Match is answered with 304: the result changes only with the
+            revision that the field `at` of the input names.
+        standalone: it needs no namespace, and is called with None as the workspace.
         tag: the group of routes in the OpenAPI document.
         positional: the fields that the command line takes by position.
         tool: the MCP tool; None where models cannot call it.
@@ -156,6 +163,8 @@ class Verb(Generic[I, R]):
     query: tuple[str, ...] = ()
     status: int = 200
     other_status: Mapping[int, str] = field(default_factory=dict)
+    conditional: bool = False
+    standalone: bool = False
     tag: str = "records"
     positional: tuple[str, ...] = ()
     tool: Tool | None = None

@@ -15,7 +15,7 @@ from baton_git.core.records.base import Record
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import State, Unreadable
 from baton_git.core.times import iso
-from baton_git.core.verb import READS, Input, Tool, verb
+from baton_git.core.verb import READS, NoInput, Tool, verb
 from baton_git.namespace.remote_selection import WaitingCount, pending_counts, waiting_counts
 from baton_git.namespace.results import AtNamespace, UnreadableFile, full_position
 from baton_git.namespace.revision import Revision
@@ -55,10 +55,6 @@ def _count_records(state: State, info: KindInfo) -> dict[str, int]:
         return dict(Counter(sorted(id_.partition("/")[0] for id_ in ids)))
     records = state.records(cast("type[Record]", info.model))
     return dict(Counter(str(value_at(record, info.counted or "")) for record in records))
-
-
-class NoInput(Input):
-    """Nothing."""
 
 
 class StatusResult(AtNamespace):

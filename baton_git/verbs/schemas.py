@@ -7,8 +7,10 @@ checked in `names`), `_BEYOND` adds it; what no schema can say (ids given twice)
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any, get_args, get_type_hints
 
+from pydantic import ConfigDict, Field
 from pydantic.json_schema import GenerateJsonSchema
 
 from baton_git.core.errors import NotFound
@@ -17,6 +19,7 @@ from baton_git.core.layout import FORMAT
 from baton_git.core.merge import ContestedValue, Decision
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part
+from baton_git.core.verb import READS, Input, Option, Result, verb
 from baton_git.systems import list_documents
 
 DIALECT = GenerateJsonSchema.schema_dialect
@@ -41,6 +44,40 @@ _COMMENTS = {
     "number is written without a point: `1.0` is refused.",
     **{info.kind: info.comment for info in KINDS.values() if info.comment},
 }
+
+
+class WhichSchema(Input):
+    """Which schema to make."""
+
+    kind: str | None = Field(
+        None, description="A kind of record, or `baton`; all names unless given.", examples=["open_loop"]
+    )
+
+
+class KindSchema(Result):
+    """The JSON Schema of a kind of record; `kinds` instead where none was named."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kinds: list[str] = Field([], description="The kinds that there are, where none was named.")
+
+
+@verb(
+    "schema",
+    "GET /v1/schema/{kind}",
+    effect=READS,
+    standalone=True,
+    tag="state",
+    options={"kind": Option(hidden=True)},
+    examples=("baton schema", "baton schema open_loop > open_loop.schema.json"),
+)
+def schema(ws: None, now: datetime, asked: WhichSchema) -> KindSchema:
+    """Make the JSON Schema of a kind of record, or list the kinds that there are.
+
+    Raises:
+        NotFound: there is no such kind.
+    """
+    return KindSchema(kinds=list(SCHEMAS)) if asked.kind is None else KindSchema(**make_schema(asked.kind))
 
 
 def make_schema(kind: str) -> dict[str, Any]:

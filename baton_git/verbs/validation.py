@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
+
+from pydantic import Field, PrivateAttr
 
 from baton_git.core import kinds, layout
 from baton_git.core.brief_sections import SECTIONS
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.state import Key, Unreadable
+from baton_git.core.verb import READS, Input, Option, verb
+from baton_git.namespace.provenance.judgement import UnvouchedClaim
+from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems import find_document, list_documents
+
+FAULTY = 1000
+"""Files with faults that are named."""
 
 
 class ValidatedFile(NamedTuple):
@@ -23,6 +31,91 @@ class ValidatedFile(NamedTuple):
     path: str
     kind: str
     faults: tuple[Fault, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the file as plain data."""
+        faults = [fault._asdict() for fault in self.faults]
+        return {"path": self.path, "kind": self.kind, "ok": not self.faults, "faults": faults}
+
+
+class WhichBranch(Input):
+    """Which revision to validate."""
+
+    at: str | None = Field(
+        None,
+        description="As it was: a revision, ~N, a commit id, or an ISO date or time.",
+        examples=["~1", "2026-06-17"],
+    )
+
+
+class FaultyFile(ResultPart):
+    """A file of the branch, and its faults."""
+
+    path: str = Field(description="Its path on the branch.", examples=["open_loops/OL-1.toml"])
+    kind: str = Field(description="What it is.", examples=["open_loop"])
+    ok: bool = Field(description="Whether it has no faults.")
+    faults: list[dict[str, str]] = Field(description="Where, and what.")
+
+
+class UnvouchedRecord(ResultPart):
+    """A claim of a record that nobody on this machine vouches for."""
+
+    record: str = Field(description="The record.", examples=["pattern PAT-9d2k1m"])
+    text: str = Field(description="What it claims, and what is known of it.")
+
+
+class ValidatedBranch(AtNamespace):
+    """Whether every file of a branch is what it should be."""
+
+    checked: int = Field(description="How many files the branch has.")
+    ok: bool = Field(description="Whether none has a fault.")
+    faulty: list[FaultyFile] = Field(description=f"Those with faults, at most {FAULTY}.")
+    claims: list[UnvouchedRecord] = Field(description="What records claim and nobody on this machine vouches for.")
+
+    _files: list[ValidatedFile] = PrivateAttr()
+
+    @property
+    def files(self) -> list[ValidatedFile]:
+        """All files of the branch."""
+        return self._files
+
+    @classmethod
+    def of(cls, version: Revision, files: list[ValidatedFile], claims: Iterable[UnvouchedClaim]) -> Self:
+        """Return the result for the files of a revision."""
+        faulty = [file.as_data() for file in files if file.faults]
+        result = cls(
+            **full_position(version),
+            checked=len(files),
+            ok=not faulty,
+            faulty=faulty[:FAULTY],
+            claims=[{"record": str(claim.key), "text": claim.text} for claim in claims],
+        )
+        result._files = files
+        return result
+
+
+@verb(
+    "validate",
+    "GET /v1/validate",
+    effect=READS,
+    tag="state",
+    options={"at": Option(metavar="REV|TIME")},
+    examples=(
+        "baton validate baton.json",
+        "baton validate open_loops/OL-7k3f9q.toml",
+        "baton validate snapshot.json --kind ecc_session",
+        "baton validate",
+    ),
+)
+def validate(ws: Workspace, now: datetime, asked: WhichBranch) -> ValidatedBranch:
+    """Check that every file of the branch is what it should be, the archive too.
+
+    Raises:
+        NotFound: the namespace or the revision does not exist.
+    """
+    version = ws.branch.read(asked.at)
+    claims = ws.judgement(version).find_unvouched(version.state)
+    return ValidatedBranch.of(version, list(validate_branch(ws, version.commit)), claims)
 
 
 def validate_text(path: str, text: bytes, kind: str | None = None) -> ValidatedFile:

@@ -141,6 +141,21 @@ def command(
     return decorate
 
 
+def command_alone(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
+    """Declare a command that works in no repository; its function gets the `App` first."""
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        @click.command(name, **settings)
+        @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+        @functools.wraps(function)
+        def run_alone(as_json: bool, **rest: Any) -> Any:
+            return function(App(Settings(CommonOptions()), as_json), **rest)
+
+        return cast("click.Command", run_alone)
+
+    return decorate
+
+
 SIGN = click.option(
     "--sign", is_flag=True, help="Confirm by a signature: with a key that needs a touch or a passphrase."
 )

@@ -6,35 +6,32 @@ The same commands as those of `baton`, under the names that scripts and hooks of
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from baton_git import __version__
-from baton_git.interfaces.cli.app import App, command
+from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.checkpoint import ADDITIONS
 from baton_git.interfaces.cli.error_handler import run
-from baton_git.interfaces.cli.identity import render_check
-from baton_git.interfaces.cli.verb_command import verb_command
+from baton_git.interfaces.cli.identity import CHECK, exit_unknown_on_errors, fill_checked
+from baton_git.interfaces.cli.verb_command import Values, verb_command
 from baton_git.interfaces.context.paif import asked_agent
 from baton_git.interfaces.context.process import end_in_order, mend_streams, skip_plugin_search
 from baton_git.systems.paif.checkpoint_verbs import list_agent_sessions, restore_agent, save_agent_checkpoint
+from baton_git.systems.paif.identity_verbs import check_agent_identity
 
 
-@command("gravity")
-@click.argument("text")
-@click.option("--no-count", is_flag=True, help="Do not count it.")
-def gravity(app: App, text: str, no_count: bool) -> int | None:
-    """Hold a text against an agent's identity: exit status 1 when it drifts from it, 5 when it could not be checked.
-
-    TEXT - is read from standard input. Without an agent PAIF's own phrases count, and nothing is written.
-
-    \b
-    claude-paif gravity "How can I help you today!" --agent zero
-    """
-    return render_check(app, lambda: asked_agent(app), text, count=not no_count)
+def _fill_gravity(app: App, values: Values) -> Values:
+    """Take the agent of the settings; without one PAIF's own phrases count, and nothing is written."""
+    agent = asked_agent(app)
+    return fill_checked(app, values if agent is None else {**values, "agent": agent})
 
 
+EXAMPLE = 'claude-paif gravity "How can I help you today!" --agent zero'
+GRAVITY = replace(check_agent_identity.verb, name="gravity", examples=(EXAMPLE,))
+gravity_command = exit_unknown_on_errors(verb_command(GRAVITY, replace(CHECK, fill=_fill_gravity)))
 restore_command, checkpoint_command, sessions_command = (
     verb_command(function.verb, ADDITIONS[function.verb.name])
     for function in (restore_agent, save_agent_checkpoint, list_agent_sessions)
@@ -42,7 +39,7 @@ restore_command, checkpoint_command, sessions_command = (
 
 
 @click.group(
-    commands=[restore_command, checkpoint_command, gravity, sessions_command],
+    commands=[restore_command, checkpoint_command, gravity_command, sessions_command],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     no_args_is_help=True,
 )

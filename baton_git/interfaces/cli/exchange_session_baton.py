@@ -10,7 +10,6 @@ import click
 from baton_git.core.errors import InvalidArgument
 from baton_git.interfaces.cli.app import App, command
 from baton_git.interfaces.cli.error_handler import FAILED
-from baton_git.interfaces.results.documents import written
 from baton_git.systems.session_baton.exchange import BatonImport, Storage, export_session_baton, import_session_baton
 
 
@@ -41,7 +40,7 @@ def import_command(app: App, path: Path, source: str | None, everything: bool) -
 def _describe_import(imported: BatonImport) -> dict[str, Any]:
     if imported.done is None:
         return {"ok": False, "namespace": imported.namespace, "where": imported.where, "why": imported.why}
-    return {**written(imported.done), "where": imported.where}
+    return {**imported.done.as_data(), "where": imported.where}
 
 
 def _tell_import(app: App, imported: BatonImport) -> None:

@@ -1,73 +1,67 @@
-"""`baton validate` and `baton schema`."""
+"""What the command line adds to `baton validate` and `baton schema`: files to check, and the kinds by name."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from baton_git.core.kinds import KINDS, SINGLETONS
-from baton_git.interfaces.cli.app import App, command, flat, read_bytes
+from baton_git.interfaces.cli.app import App, flat, read_bytes
 from baton_git.interfaces.cli.error_handler import FAILED
-from baton_git.interfaces.cli.printing import write, write_json
-from baton_git.interfaces.results import validation as answers
-from baton_git.verbs.schemas import SCHEMAS, make_schema
-from baton_git.verbs.validation import ValidatedFile, validate_branch, validate_text
+from baton_git.interfaces.cli.printing import write
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.verbs.schemas import SCHEMAS, KindSchema
+from baton_git.verbs.validation import ValidatedBranch, ValidatedFile, validate_text
 
 
-@command("validate")
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]…")
-@click.option(
-    "--kind",
-    type=click.Choice(["baton", "ecc_session", *KINDS, *SINGLETONS]),
-    help="What the files are; else by their names.",
-)
-@click.option("--at", metavar="REV|TIME", help="The branch as it was, when no file is named.")
-def validate_command(app: App, files: tuple[Path, ...], kind: str | None, at: str | None) -> int | None:
-    """Check files (documents, or the stored files of records), or the whole branch when none is named.
-
-    Exit status 1 when something is wrong.
-
-    \b
-    baton validate baton.json
-    baton validate open_loops/OL-7k3f9q.toml
-    baton validate snapshot.json --kind ecc_session
-    baton validate
-    """
-    if kind is not None and not files:
-        raise click.UsageError("--kind says what a FILE is; name one")
+def _validate_files(app: App, values: Values) -> Values:
+    """Check the files that are named, and exit; where none is, the branch is meant."""
+    files, kind = values.pop("files", ()), values.pop("kind", None)
     if files:
         checked = [validate_text(str(file), read_bytes(str(file)), kind) for file in files]
+        click.get_current_context().exit(_print_files(app, checked))
+    if kind is not None:
+        raise click.UsageError("--kind says what a FILE is; name one")
+    return values
+
+
+def _render_branch(app: App, result: ValidatedBranch) -> int:
+    for claim in result.claims:
+        app.say(f"claim: {flat(claim.record)}: {flat(claim.text)}")
+    return _print_files(app, result.files)
+
+
+def _print_files(app: App, files: Sequence[ValidatedFile]) -> int:
+    """Print the faults of files; return the exit status."""
+    faulty = [file for file in files if file.faults]
+    lines = [flat(f"{file.path}: {fault}") for file in faulty for fault in file.faults]
+    app.answer([file.as_data() for file in files], "\n".join(lines))
+    app.say(f"{len(files)} file{'' if len(files) == 1 else 's'} checked, {len(faulty)} with faults")
+    return FAILED if faulty else 0
+
+
+def _render_schema(app: App, result: KindSchema) -> None:
+    if result.kinds and not app.json:
+        write("\n".join(result.kinds))
     else:
-        with app.workspace() as ws:
-            checked = list(validate_branch(ws, at))
-            version = ws.branch.read(at)
-            for claim in ws.judgement(version).find_unvouched(version.state):
-                app.say(f"claim: {flat(str(claim.key))}: {flat(claim.text)}")
-    faulty = [file for file in checked if file.faults]
-    app.answer([answers.checked(file) for file in checked], "\n".join(_list_faults(faulty)))
-    app.say(f"{len(checked)} file{'' if len(checked) == 1 else 's'} checked, {len(faulty)} with faults")
-    return FAILED if faulty else None
+        app.answer_json(result.kinds or result.as_data())
 
 
-def _list_faults(faulty: list[ValidatedFile]) -> list[str]:
-    return [flat(f"{file.path}: {fault}") for file in faulty for fault in file.faults]
-
-
-@click.command("schema")
-@click.argument("kind", required=False, type=click.Choice(SCHEMAS))
-@click.option("--json", "as_json", is_flag=True, help="The kinds as JSON too; a schema always is.")
-def schema_command(kind: str | None, as_json: bool) -> None:
-    """Print the JSON Schema of a kind of record, or the kinds that there are.
-
-    \b
-    baton schema
-    baton schema open_loop > open_loop.schema.json
-    """
-    if kind is not None or as_json:
-        write_json(make_schema(kind) if kind is not None else SCHEMAS)
-    else:
-        write("\n".join(SCHEMAS))
-
-
-COMMANDS = {"validate": validate_command, "schema": schema_command}
+FILES = (
+    click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]…"),
+    click.option(
+        "--kind",
+        type=click.Choice(["baton", "ecc_session", *KINDS, *SINGLETONS]),
+        help="What the files are; else by their names.",
+    ),
+)
+ADDITIONS = {
+    "validate": Addition(
+        FILES, fill=_validate_files, render=_render_branch,
+        about="With FILE, check files instead: documents, or the stored files of records. Exit status 1 when something "
+        "is wrong.",
+    ),
+    "schema": Addition([click.argument("kind", required=False, type=click.Choice(SCHEMAS))], render=_render_schema),
+}  # fmt: skip

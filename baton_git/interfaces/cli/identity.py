@@ -1,8 +1,8 @@
-"""`baton identity check`, and what the command line adds to the verbs of identities."""
+"""What the command line adds to the verbs of identities: a file, the exit status of a check, and the text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
 from pathlib import PurePath
 from typing import Any
 
@@ -10,12 +10,11 @@ import click
 
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, StoreError
 from baton_git.core.records.base import parse
-from baton_git.interfaces.cli.app import App, command, flat, group, read_text
+from baton_git.interfaces.cli.app import App, flat, group, read_text
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN, report_error
 from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
-from baton_git.interfaces.context.paif import agent_of, fill_agent
-from baton_git.systems.paif.identities import Held, check_text, check_words
-from baton_git.systems.paif.identity_verbs import ShownIdentity
+from baton_git.interfaces.context.paif import fill_agent
+from baton_git.systems.paif.identity_verbs import CheckedIdentity, ShownIdentity
 from baton_git.systems.paif.records.identity import Identity
 from baton_git.verbs.table import verbs_of
 
@@ -81,61 +80,51 @@ def _describe(data: dict[str, Any]) -> list[str]:
     return lines
 
 
-@command("check", short_help="Hold a text against an agent's identity.")
-@click.argument("text")
-@click.option("--no-count", is_flag=True, help="Do not count it.")
-def check(app: App, text: str, no_count: bool) -> int | None:
-    """Hold a text against an agent's identity: exit status 1 when it says what the agent never would.
-
-    TEXT - is read from standard input. The result is counted, and goes with the agent's next checkpoint. Exit status
-    5 says that the text could not be checked, or the result not be counted.
-
-    \b
-    baton identity check --agent zero "How can I help you today?"
-    """
-    return render_check(app, lambda: agent_of(app), text, count=not no_count)
+def fill_checked(app: App, values: Values) -> Values:
+    """Take the text from standard input, where it is -."""
+    return {**values, "text": read_text("-")} if values["text"] == "-" else values
 
 
-def render_check(app: App, agent_named: Callable[[], str | None], text: str, *, count: bool) -> int | None:
-    """Says what a check found, and gives its exit status: drift must not be mistaken for a check that failed."""
-    try:
-        agent = agent_named()
-        words = read_text("-") if text == "-" else text
-        if agent is None:
-            return _describe_result(app, None, check_words(words))
-        with app.workspace() as ws:
-            held = check_text(ws, app.now, agent, words, count=count)
-    except BatonError as error:
-        status = report_error(error)
-        return UNKNOWN if status == FAILED else status
-    except OSError as error:
-        report_error(StoreError(f"{error.filename or 'the repository'}: {error.strerror or error}"))
-        return UNKNOWN
-    return _describe_result(app, agent, held)
-
-
-def _describe_result(app: App, agent: str | None, held: Held) -> int | None:
-    drift = held.drift
-    data = {
-        "agent": agent,
-        "drift": bool(drift),
-        "categories": list(drift.categories),
-        "phrases": list(drift.phrases),
-        "realignment": held.prompt if drift else None,
-        "counted": held.written is not None,
-    }
-    phrases = [f"  {flat(phrase)}" for phrase in drift.phrases]
-    lines = [f"⚠️ {drift.alert}", *phrases, "", held.prompt] if drift else ["no drift"]
-    app.answer(data, "\n".join(lines))
+def _render_checked(app: App, result: CheckedIdentity) -> int | None:
+    """Print what a check found; the exit status is 1 on drift."""
+    held = result.held
+    phrases = [f"  {flat(phrase)}" for phrase in result.phrases]
+    lines = [f"⚠️ {held.drift.alert}", *phrases, "", held.prompt] if result.drift else ["no drift"]
+    app.answer(result.as_data(), "\n".join(lines))
     if held.uncounted is not None:
         app.say(f"baton: the result was not counted: {flat(str(held.uncounted))}")
         return UNKNOWN
-    return FAILED if drift else None
+    return FAILED if result.drift else None
+
+
+def exit_unknown_on_errors(check: click.Command) -> click.Command:
+    """Have a command whose status 1 says that a check failed exit with 5 where it could not check."""
+    run = check.callback
+    assert run is not None
+
+    @functools.wraps(run)
+    def run_check(**values: Any) -> int | None:
+        try:
+            return run(**values)  # type: ignore[no-any-return]  # a callback of click
+        except BatonError as error:
+            status = report_error(error)
+            return UNKNOWN if status == FAILED else status
+        except OSError as error:
+            report_error(StoreError(f"{error.filename or 'the repository'}: {error.strerror or error}"))
+            return UNKNOWN
+
+    check.callback = run_check
+    return check
 
 
 FILE = click.option(
     "--file", "-f", metavar="FILE", help="PAIF's identity as YAML, JSON or TOML; - reads standard input."
 )
+CHECK = Addition(
+    fill=lambda app, values: fill_agent(app, fill_checked(app, values)), render=_render_checked,
+    about="TEXT - is read from standard input. The exit status is 1 when the text drifts, 5 when it could not be "
+    "checked or the result not be counted.",
+)  # fmt: skip
 ADDITIONS = {
     "identity init": Addition(
         [FILE], fill=_fill_identity,
@@ -143,6 +132,8 @@ ADDITIONS = {
         "options count more.",
     ),
     "identity show": Addition(fill=fill_agent, render=_render_shown),
+    "identity check": CHECK,
 }  # fmt: skip
-DERIVED = [verb_command(verb, ADDITIONS[name]) for name, verb in verbs_of("identity").items()]
-COMMANDS = {"identity": group("identity", "Who an agent is, and whether it still speaks so.", [*DERIVED, check])}
+DERIVED = {name: verb_command(verb, ADDITIONS[name]) for name, verb in verbs_of("identity").items()}
+exit_unknown_on_errors(DERIVED["identity check"])
+COMMANDS = {"identity": group("identity", "Who an agent is, and whether it still speaks so.", [*DERIVED.values()])}

@@ -1,32 +1,21 @@
-"""`baton gc` and `baton completion`."""
+"""`baton completion`, and what the command line adds to `baton gc`."""
 
 from __future__ import annotations
 
 import click
 from click.shell_completion import get_completion_class
 
-from baton_git.interfaces.cli.app import App, command
+from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.printing import write
+from baton_git.interfaces.cli.verb_command import Addition
+from baton_git.verbs.packing import PackedStore
 
 
-@command("gc")
-def gc_command(app: App) -> None:
-    """Pack what baton has stored into one pack. It happens by itself now and then; this does it all at once.
-
-    Only objects that baton wrote are packed. Yours, the reflogs and stashes are left alone.
-
-    \b
-    baton gc
-    """
-    with app.workspace() as ws:
-        done = ws.branch.store.pack(everything=True)
-    data = {
-        name: getattr(done, name) for name in ("packs_before", "packs_after", "objects", "bytes_before", "bytes_after")
-    }
-    app.answer(data, "")
+def _render_packed(app: App, result: PackedStore) -> None:
+    app.answer(result.as_data(), "")
     app.say(
-        f"{done.packs_before} packs → {done.packs_after}, {done.objects} objects, "
-        f"{done.bytes_before:,} → {done.bytes_after:,} bytes"
+        f"{result.packs_before} packs → {result.packs_after}, {result.objects} objects, "
+        f"{result.bytes_before:,} → {result.bytes_after:,} bytes"
     )
 
 
@@ -46,4 +35,5 @@ def completion_command(shell: str) -> None:
     write(kind(root, {}, "baton", "_BATON_COMPLETE").source())
 
 
-COMMANDS = {"gc": gc_command, "completion": completion_command}
+ADDITIONS = {"gc": Addition(render=_render_packed)}
+COMMANDS = {"completion": completion_command}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -14,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.verb import Input, Option, Result, Verb
-from baton_git.interfaces.cli.app import SESSION_HELP, App, Number, command, group
+from baton_git.interfaces.cli.app import SESSION_HELP, App, Number, command, command_alone, group
 from baton_git.namespace.results import Changed, WrittenResult
 from baton_git.namespace.workspace import Workspace
 
@@ -66,8 +67,7 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         own = {name: value for name, value in fields.items() if name in verb.input_model.model_fields}
         asked = _parse(verb, own)
         app = addition.acting(app) if addition.acting is not None else app
-        with app.workspace() as ws:
-            ws = _for_session(app, verb, ws)
+        with _open_workspace(app, verb) as ws:
             result = addition.run(app, ws, asked, fields) if addition.run is not None else verb.run(ws, app.now, asked)
         _remember_session(app, verb, result)
         return (addition.render or render)(app, result) if result is not None else None
@@ -76,15 +76,20 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
     wrapped = functools.reduce(lambda function, decorate: decorate(function), reversed(decorators), call)
     examples = "\b\n" + "\n".join(verb.examples) if verb.examples else ""
     about = "\n\n".join(part for part in (verb.about, addition.about, examples) if part)
-    settings = {"session_help": addition.session_help, "short_help": f"{verb.summary}.", "help": about}
-    return command(verb.name.split()[-1], **settings)(wrapped)
+    settings = {"short_help": f"{verb.summary}.", "help": about}
+    declare = command_alone if verb.standalone else functools.partial(command, session_help=addition.session_help)
+    return declare(verb.name.split()[-1], **settings)(wrapped)
 
 
-def _for_session(app: App, verb: Verb[Any, Any], ws: Workspace) -> Workspace:
+@contextmanager
+def _open_workspace(app: App, verb: Verb[Any, Any]) -> Iterator[Any]:
     """The workspace in the session that a verb acts in: none that began here and did not end, for one that begins."""
-    if verb.session != "begins" or app.settings.session or app.settings.hooked_session:
-        return ws
-    return replace(ws, actor=replace(ws.actor, session=None))
+    if verb.standalone:
+        yield None
+        return
+    with app.workspace() as ws:
+        is_new = verb.session == "begins" and not app.settings.session and not app.settings.hooked_session
+        yield replace(ws, actor=replace(ws.actor, session=None)) if is_new else ws
 
 
 def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> None:

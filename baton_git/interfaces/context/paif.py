@@ -71,5 +71,6 @@ FILLS: Mapping[str, Callable[[Call, dict[str, Any]], dict[str, Any]]] = {
     "sessions": fill_agent,
     "identity init": fill_agent,
     "identity show": fill_agent,
+    "identity check": fill_agent,
 }
 """By verb, what completes its fields from the settings."""

@@ -10,7 +10,6 @@ from baton_git.core.names import Oid
 from baton_git.core.value_cache import ValueCache
 from baton_git.interfaces.http.json_response import json_bytes
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.results.documents import document
 from baton_git.systems.session_baton.documents import read_document
 
 KEPT_BYTES = 64 << 20
@@ -46,7 +45,7 @@ class Readings:
     def _reload(self, namespace: str) -> Reading:
         with self._site.work(namespace) as ws:
             state = read_document(ws)
-        body = compact(document(state))
+        body = compact(state.as_data())
         reading = Reading(body, state.version.commit)
         if state.version.commit is not None and len(body) <= KEPT_BYTES // 4:
             self._kept.put(namespace, reading, len(body))

@@ -18,9 +18,8 @@ from baton_git.interfaces.http.body import Routes, parse_body
 from baton_git.interfaces.http.fast_path import Handler
 from baton_git.interfaces.http.reading import Readings, compact, tag
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.results.documents import conflict, written
 from baton_git.systems.session_baton.document_writing import write_document
-from baton_git.systems.session_baton.documents import DocumentRead, read_document
+from baton_git.systems.session_baton.documents import DocumentRead, describe_conflict, read_document
 
 
 class ReadRequest(BaseModel):
@@ -135,7 +134,7 @@ def _write(site: Site, body: WriteRequest, if_match: str | None) -> Response:
         return problems.of_document(error, ("baton",), body.baton)
     except LimitExceeded as error:
         return _refuse_field("baton", f"{error}; {error.hint}" if error.hint else str(error), None)
-    return _json_response(written(done), 200, done.written.revision.commit)
+    return _json_response(done.as_data(), 200, done.written.revision.commit)
 
 
 def _is_current(if_match: str, current: DocumentRead) -> bool:
@@ -150,7 +149,7 @@ def _json_response(data: dict[str, Any], status: int, commit: Oid | None) -> Res
 
 def _answer_conflict(namespace: str, expected: int | None, current: DocumentRead, status: int) -> Response:
     """Return memory-hall's response to a stale write: the current state; nothing was written."""
-    return _json_response({"detail": conflict(namespace, expected, current)}, status, current.version.commit)
+    return _json_response({"detail": describe_conflict(namespace, expected, current)}, status, current.version.commit)
 
 
 def _refuse_name(error: InvalidName) -> Response:

@@ -30,7 +30,10 @@ from baton_git.systems.paif.checkpoint_verbs import RestoredAgent
 from baton_git.systems.paif.checkpoint_verbs import SavedCheckpoint
 from baton_git.systems.paif.exchange import ExportedPaif
 from baton_git.systems.paif.exchange import ImportedPaif
+from baton_git.systems.paif.identity_verbs import CheckedIdentity
 from baton_git.systems.paif.identity_verbs import ShownIdentity
+from baton_git.systems.session_baton.documents import StateDocument
+from baton_git.systems.session_baton.written_documents import WrittenDocument
 from baton_git.verbs.checks import CheckResults
 from baton_git.verbs.conflicts import ConflictList
 from baton_git.verbs.conflicts import SettledConflict
@@ -39,14 +42,20 @@ from baton_git.verbs.log import CommitResult
 from baton_git.verbs.log import DiffResult
 from baton_git.verbs.log import LogResult
 from baton_git.verbs.namespace_status import StatusResult
+from baton_git.verbs.namespaces import NamespaceList
+from baton_git.verbs.packing import PackedStore
+from baton_git.verbs.records import ListedRecords
+from baton_git.verbs.records import ShownRecord
 from baton_git.verbs.review import Decided
 from baton_git.verbs.review import Waiting
+from baton_git.verbs.schemas import KindSchema
 from baton_git.verbs.session_end import WrapResult
 from baton_git.verbs.sessions import BootResult
 from baton_git.verbs.sessions import InitResult
 from baton_git.verbs.sync import SyncResult
 from baton_git.verbs.undo import RollbackResult
 from baton_git.verbs.undo import UndoResult
+from baton_git.verbs.validation import ValidatedBranch
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -98,6 +107,13 @@ class VerbMethods:
         self,
         which: str,
     ) -> ChangedTodos: ...
+    def check_agent_identity(
+        self,
+        *,
+        agent: str | None = None,
+        text: str,
+        no_count: bool = False,
+    ) -> CheckedIdentity: ...
     def clear_handover(
         self,
         *,
@@ -263,6 +279,21 @@ class VerbMethods:
         limit: int = 50,
         after: str | None = None,
     ) -> HandoffList: ...
+    def list_namespaces(
+        self,
+        *,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> NamespaceList: ...
+    def list_records(
+        self,
+        kind: str | None = None,
+        *,
+        status: str | None = None,
+        archived: bool = False,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> ListedRecords: ...
     def list_sessions(
         self,
         *,
@@ -306,11 +337,17 @@ class VerbMethods:
         self,
         id: str,
     ) -> Changed: ...
+    def pack_store(self) -> PackedStore: ...
     def propose_rule(
         self,
         id: str,
         rule: str,
     ) -> Changed: ...
+    def read(
+        self,
+        *,
+        at: str | None = None,
+    ) -> StateDocument: ...
     def record_pattern(
         self,
         what: str,
@@ -371,6 +408,11 @@ class VerbMethods:
         interval_minutes: int = 30,
         source: str = "",
     ) -> SavedCheckpoint: ...
+    def schema(
+        self,
+        *,
+        kind: str | None = None,
+    ) -> KindSchema: ...
     def set_todos(
         self,
         items: list[str],
@@ -395,6 +437,13 @@ class VerbMethods:
         session: str | None = None,
         at: str | None = None,
     ) -> HandoverRun: ...
+    def show_record(
+        self,
+        kind: str,
+        id: str,
+        *,
+        at: str | None = None,
+    ) -> ShownRecord: ...
     def show_review(
         self,
         *,
@@ -439,6 +488,11 @@ class VerbMethods:
         self,
         revision: str | None = None,
     ) -> UndoResult: ...
+    def validate(
+        self,
+        *,
+        at: str | None = None,
+    ) -> ValidatedBranch: ...
     def verify(
         self,
         ids: list[str] = ...,
@@ -460,3 +514,10 @@ class VerbMethods:
         expected_revision: int | None = None,
         sync: bool = True,
     ) -> WrapResult: ...
+    def write(
+        self,
+        baton: Any,
+        *,
+        expected_revision: int | None = None,
+        source: str = "",
+    ) -> WrittenDocument: ...

@@ -18,7 +18,6 @@ from baton_git.core.records.work_items import Pattern
 from baton_git.interfaces.mcp.annotations import REPLACES
 from baton_git.interfaces.mcp.arguments import Session
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
-from baton_git.interfaces.mcp.written_answers import Answer
 from baton_git.verbs.patterns import graduate_pattern
 
 
@@ -55,7 +54,7 @@ def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations
         answer: Annotated[ElicitationResult[Typed], Resolve(typed)],
         rule: str | None = None,
         session: Session = None,
-    ) -> Answer:
+    ) -> dict[str, Any]:
         """Ask the person to make a pattern a rule."""
         with tool_context.at_work(ctx, session) as ws:
             work = replace(ws, confirmed=_read_confirmation(found, answer, tool_context.app.person))

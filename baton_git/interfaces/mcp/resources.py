@@ -11,17 +11,16 @@ from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.types import Resource
 
 from baton_git.core.errors import NotFound
-from baton_git.core.kinds import KINDS
 from baton_git.core.output import json_text
 from baton_git.core.records.base import Part
 from baton_git.core.records.rule import Rule
 from baton_git.core.state import Key, key_of
 from baton_git.interfaces.mcp.tool_context import ToolContext
-from baton_git.interfaces.results.documents import provenance, with_provenance
 from baton_git.systems.gobby.previous_sessions import find_last_handoff
-from baton_git.systems.session_baton.documents import read_document
+from baton_git.systems.session_baton.documents import read
 from baton_git.verbs.history import read_log
 from baton_git.verbs.log import CommitResult
+from baton_git.verbs.records import check_kind, describe_provenance
 from baton_git.verbs.session_start import compose_brief
 
 JSON, TEXT, MARKDOWN = "application/json", "text/plain", "text/markdown"
@@ -41,7 +40,7 @@ class Resources:
     def state(self, namespace: str) -> str:
         """The whole state as session-baton's document."""
         with self.tool_context.reading(namespace) as ws:
-            return _json(with_provenance(ws, read_document(ws)))
+            return _json(read(ws, self.tool_context.now).as_data())
 
     def brief(self, namespace: str) -> str:
         """What the next session would be told, without beginning one."""
@@ -71,8 +70,7 @@ class Resources:
 
     def record(self, namespace: str, kind: str, id: str) -> str:  # noqa: A002  the address's part is called so
         """One record, live or archived: open_loop, follow_up, pattern, active_decision, rule, session and others."""
-        if kind not in KINDS:
-            raise NotFound("kind of record", kind, hint=f"there are {', '.join(KINDS)}")
+        check_kind(kind)
         with self.tool_context.reading(namespace) as ws:
             version = ws.branch.read()
             keys = (Key(kind, id), Key(kind, id, archived=True))
@@ -80,7 +78,7 @@ class Resources:
             entry = version.state.entry(key) if key is not None else None
             if key is None or not isinstance(entry, Part):
                 raise NotFound(kind.replace("_", " "), id)
-            return _json({**entry.as_data(), **provenance(ws, version, key)})
+            return _json({**entry.as_data(), **describe_provenance(ws, version, key)})
 
     def _rules(self, namespace: str | None) -> str:
         with self.tool_context.reading(namespace) as ws:

@@ -17,10 +17,7 @@ from mcp.types import Tool as Told
 from baton_git import __version__
 from baton_git.core.output import safe_json, terminal
 from baton_git.interfaces.context.invocation import Call
-from baton_git.interfaces.mcp import (
-    documents,
-    graduation,
-)
+from baton_git.interfaces.mcp import graduation
 from baton_git.interfaces.mcp.arguments import shorten_schema, untold
 from baton_git.interfaces.mcp.error_handler import refused_call, refused_read, unknown_prompt
 from baton_git.interfaces.mcp.prompts import PROMPTS
@@ -28,10 +25,6 @@ from baton_git.interfaces.mcp.resources import Resources, add_templates
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
 from baton_git.interfaces.mcp.verb_tools import verb_tools
 from baton_git.verbs.table import all_verbs
-
-FAMILIES = (
-    documents, graduation,
-)  # fmt: skip
 
 INSTRUCTIONS = """\
 The memory between sessions, kept in git. Call boot at the start unless its brief is in the context already; write down
@@ -108,8 +101,7 @@ def _safe_text(content: str | bytes) -> str | bytes:
 def server(app: Call, *, over_http: bool = False) -> MCPServer[Any]:
     """The server of one call of `baton mcp`; over HTTP it has many clients, else one."""
     tool_context = ToolContext(app, over_http)
-    tools = dict(item for family in FAMILIES for item in family.tools(tool_context).items())
-    tools |= verb_tools(tool_context, all_verbs().values())
+    tools = graduation.tools(tool_context) | verb_tools(tool_context, all_verbs().values())
     made = Served(tool_context, [_tool(function, nature) for function, nature in tools.items()])
     add_templates(made, tool_context)
     for prompt in PROMPTS:

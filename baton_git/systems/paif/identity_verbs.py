@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
-from baton_git.core.verb import READS, SETTLES, Input, Option, Result, verb
+from baton_git.core.verb import ADDS, READS, SETTLES, Input, Option, Result, verb
 from baton_git.namespace.results import Changed
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif.checkpoints import check_agent
-from baton_git.systems.paif.identities import init_identity, show_identity
+from baton_git.systems.paif.identities import Held, check_text, check_words, init_identity, show_identity
 
 HIDDEN = Option(hidden=True)
 PLACES = {
@@ -80,6 +80,47 @@ class ShownIdentity(Result):
     mutable: dict[str, Any] = Field(description="What has grown.")
 
 
+class CheckIdentity(Input):
+    """A text to hold against an identity."""
+
+    agent: str | None = Field(None, description="The agent; PAIF's own phrases count unless given.", examples=["zero"])
+    text: str = Field(description="The text.", examples=["How can I help you today?"])
+    no_count: bool = Field(False, description="Do not count it.")
+
+
+class CheckedIdentity(Result):
+    """Whether a text drifts from an identity."""
+
+    agent: str | None = Field(description="The agent; null where none is named.", examples=["zero"])
+    drift: bool = Field(description="Whether it says what the agent never would.")
+    categories: list[str] = Field(description="What kinds of drift.")
+    phrases: list[str] = Field(description="The phrases that drift.")
+    realignment: str | None = Field(description="What brings the agent back; null where it does not drift.")
+    counted: bool = Field(description="Whether the result was counted.")
+
+    _held: Held = PrivateAttr()
+
+    @property
+    def held(self) -> Held:
+        """The drift behind the plain data, and why it was not counted."""
+        return self._held
+
+    @classmethod
+    def of(cls, agent: str | None, held: Held) -> Self:
+        """Return the result for a text that was held against an identity."""
+        drift = held.drift
+        result = cls(
+            agent=agent,
+            drift=bool(drift),
+            categories=list(drift.categories),
+            phrases=list(drift.phrases),
+            realignment=held.prompt if drift else None,
+            counted=held.written is not None,
+        )
+        result._held = held
+        return result
+
+
 @verb(
     "identity init",
     effect=SETTLES,
@@ -123,6 +164,27 @@ def show_agent_identity(ws: Workspace, now: datetime, asked: ShowIdentity) -> Sh
     agent = check_agent(asked.agent)
     data = show_identity(ws, agent).model_dump(mode="json", exclude={"id"})
     return ShownIdentity(agent=agent, **data)
+
+
+@verb(
+    "identity check",
+    effect=ADDS,
+    positional=("text",),
+    options={"agent": HIDDEN},
+    examples=('baton identity check --agent zero "How can I help you today?"',),
+)
+def check_agent_identity(ws: Workspace, now: datetime, asked: CheckIdentity) -> CheckedIdentity:
+    """Hold a text against an agent's identity: does it say what the agent never would?
+
+    The result is counted, and goes with the agent's next checkpoint.
+
+    Raises:
+        InvalidArgument: there is no text.
+        NotFound: nobody knows the agent.
+    """
+    if asked.agent is None:
+        return CheckedIdentity.of(None, check_words(asked.text))
+    return CheckedIdentity.of(asked.agent, check_text(ws, now, asked.agent, asked.text, count=not asked.no_count))
 
 
 def _merge(document: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from baton_git.namespace.last_seen import last_seen
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document import BatonDocument, apply_document, hold_back_claims, parse_document
+from baton_git.systems.session_baton.documents import format_update_time
 
 IMPORT = "import"
 """The verb that imports a document; it starts from the last import, or from nothing."""
@@ -52,6 +53,28 @@ class DocumentResult(NamedTuple):
         return {
             decision.key.id: decision.to.id for decision in self.decisions if decision.action == "rekey" and decision.to
         }
+
+    def as_data(self) -> dict[str, Any]:
+        """Return session-baton's answer to a write, with what else became of the document."""
+        version = self.written.revision
+        data: dict[str, Any] = {
+            "ok": True,
+            "updated_at": format_update_time(version),
+            "namespace": str(version.namespace),
+            "revision": version.number,
+            "commit": version.commit,
+        }
+        extras = {
+            "held": [claim._asdict() for claim in self.held],
+            "archived": [change.id for change in self.written.changes if change.action == "archived"],
+            "conflicts": self.conflicts,
+            "renamed": self.rekeyed,
+            "redacted": [
+                {"record": str(key), "path": redaction.path, "kind": redaction.kind}
+                for key, redaction in self.written.redactions
+            ],
+        }
+        return data | {name: value for name, value in extras.items() if value}
 
 
 def write_document(

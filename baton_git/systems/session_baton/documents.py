@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Self
+
+from pydantic import Field
 
 from baton_git.core.state import Unreadable
+from baton_git.core.verb import READS, Input, Option, Result, Tool, verb
+from baton_git.namespace.results import COMMIT, UnreadableFile
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document import EXPORTED, to_document
@@ -17,6 +22,20 @@ class DocumentRead(NamedTuple):
     baton: dict[str, Any] | None
     unreadable: tuple[Unreadable, ...] = ()
 
+    def as_data(self) -> dict[str, Any]:
+        """Return session-baton's answer to a read, with the revision, the commit, and what could not be read."""
+        version = self.version
+        data: dict[str, Any] = {
+            "baton": self.baton,
+            "namespace": str(version.namespace),
+            "updated_at": format_update_time(version),
+            "revision": version.number if version.commit else None,
+            "commit": version.commit,
+        }
+        if self.unreadable:
+            data["unreadable"] = [{"path": file.path, "why": file.why} for file in self.unreadable]
+        return data
+
 
 def read_document(ws: Workspace, at: str | None = None) -> DocumentRead:
     version = ws.branch.read(at)
@@ -24,3 +43,75 @@ def read_document(ws: Workspace, at: str | None = None) -> DocumentRead:
         return DocumentRead(version, None)
     damaged = tuple(version.state.unreadable(EXPORTED))
     return DocumentRead(version, to_document(version.state), damaged)
+
+
+def format_update_time(version: Revision) -> str | None:
+    """Return when a revision was written, in session-baton's form; whole seconds, as a commit has them."""
+    return version.time.astimezone(UTC).replace(microsecond=0).isoformat() if version.time else None
+
+
+def describe_conflict(namespace: str, expected: int | None, current: DocumentRead) -> dict[str, Any]:
+    """Return the body of session-baton's (memory-hall's) answer to a stale write: the current state."""
+    return {
+        "error": "baton_revision_conflict",
+        "namespace": namespace,
+        "expected_revision": expected,
+        "current_baton": current.baton,
+        "current_updated_at": format_update_time(current.version),
+        "current_revision": current.version.number if current.version.commit else None,
+    }
+
+
+class ReadRevision(Input):
+    """Which revision to read."""
+
+    at: str | None = Field(
+        None,
+        description="As it was: a revision, ~N, a commit id, or an ISO date or time.",
+        examples=["~1", "2026-06-17"],
+    )
+
+
+class StateDocument(Result):
+    """The whole state as session-baton's document; `baton` is null where the namespace does not exist."""
+
+    baton: dict[str, Any] | None = Field(description="The document; null where the namespace does not exist.")
+    namespace: str = Field(description="The namespace.", examples=["project:memory-hall"])
+    updated_at: str | None = Field(description="When it was written, ISO 8601 with `+00:00`.")
+    revision: int | None = Field(description="Its number; null where the namespace does not exist.", examples=[12])
+    commit: str | None = Field(description="Its commit; null where the namespace does not exist.", examples=[COMMIT])
+    unreadable: list[UnreadableFile] = Field([], description="Records that cannot be read, and are left out.")
+    provenance: dict[str, dict[str, dict[str, Any]]] = Field(
+        {}, description="By kind and id, who vouches for each record, computed from history."
+    )
+
+    @property
+    def about_commit(self) -> str | None:
+        return self.commit
+
+    @classmethod
+    def of(cls, ws: Workspace, document: DocumentRead) -> Self:
+        """Return the result for a document, with who vouches for its records."""
+        version = document.version
+        if version.commit is None:
+            return cls(**document.as_data())
+        return cls(**document.as_data(), provenance=ws.judgement(version).labels_as_data(version.state))
+
+
+@verb(
+    "read",
+    "GET /v1/state",
+    effect=READS,
+    tag="state",
+    conditional=True,
+    options={"at": Option(metavar="REV|TIME")},
+    tool=Tool("The whole state as one document."),
+    examples=("baton read | jq .baton.open_loops", "baton read --at 2026-06-17"),
+)
+def read(ws: Workspace, now: datetime, asked: ReadRevision) -> StateDocument:
+    """Read the whole state as session-baton's document; `baton` is null for a namespace that does not exist.
+
+    Raises:
+        NotFound, Ambiguous: `at` does not name one commit.
+    """
+    return StateDocument.of(ws, read_document(ws, asked.at))

@@ -8,8 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from baton_git.interfaces.http.api.refusals import WORDS, WRITES, refusals
-from baton_git.interfaces.http.api.shapes import Problem
+from baton_git.interfaces.http.api.refusals import WORDS, WRITES, Problem, refusals
 from baton_git.interfaces.http.problems import SESSION_BATON, is_ours
 
 REFUSED = (404, 408, 409, 412, 413, 422, 500, 503, 507)

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from baton_git.interfaces.http.problems import PROBLEM
+
+
+class Problem(BaseModel):
+    """What went wrong (RFC 9457), with more fields where the error has data."""
+
+    type: str = Field(description="`urn:baton-git:error:` and the code.", examples=["urn:baton-git:error:not_found"])
+    title: str = Field(description="The code in words.", examples=["not found"])
+    status: int = Field(description="The status of the answer.", examples=[404])
+    detail: str = Field(description="What is wrong and where, in one line.", examples=["there is no open loop 'OL-1'"])
+    error: str = Field(description="The code: what the command line's `--json` says.", examples=["not_found"])
+    hint: str = Field("", description="The next step, for who uses the command line.")
+
 
 CONTENT = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 Responses = dict[int | str, dict[str, Any]]

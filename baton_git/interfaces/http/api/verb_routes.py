@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any
@@ -15,15 +17,18 @@ from starlette.responses import Response
 
 from baton_git.core.names import Oid
 from baton_git.core.verb import Input, Result, Verb
-from baton_git.interfaces.http.api.acting import Acting, Reader, Who
+from baton_git.interfaces.http.api.acting import Acting, IfNoneMatch, Reader, Who
 from baton_git.interfaces.http.api.answering import answer
 from baton_git.interfaces.http.api.refusals import WRITES, Responses, refusals
 from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.problems import of_error
+from baton_git.interfaces.http.reading import is_named, tag
 from baton_git.interfaces.http.site import Site
 
 BODY = "asked"
 """The parameter of a handler that takes the body."""
+KNOWN = "if_none_match"
+"""The parameter of a handler that takes the ETags which the client knows."""
 
 
 class _Body(Input):
@@ -53,25 +58,28 @@ def _responses(verb: Verb[Any, Any]) -> Responses:
     also: Responses = {
         status: {"model": verb.result_model, "description": text} for status, text in verb.other_status.items()
     }
+    if verb.conditional:
+        also[304] = {"description": "It has not changed."}
     return also | refusals(*verb.refuses, *(() if verb.method == "GET" else WRITES))
 
 
 def _with_slashes(verb: Verb[Any, Any]) -> str:
-    """The path of a verb, as FastAPI has one whose parts may hold slashes, as ids may."""
-    path = verb.path
-    for name in verb.path_fields:
-        path = path.replace(f"{{{name}}}", f"{{{name}:path}}")
-    return path
+    """The path of a verb, as FastAPI has one whose last part may hold slashes, as ids may."""
+    return re.sub(r"\{(\w+)\}([^{]*)$", r"{\1:path}\2", verb.path)
 
 
 def _handler(site: Site, verb: Verb[Any, Any]) -> Callable[..., Response]:
     """The function that FastAPI calls; its signature says what a request brings."""
 
-    def handle(who: Acting, **values: Any) -> Response:
-        body = values.pop(BODY, None)
+    def handle(who: Acting | None = None, **values: Any) -> Response:
+        body, known = values.pop(BODY, None), values.pop(KNOWN, None)
         fields = {verb.body: body} if verb.body else body.model_dump(exclude_unset=True) if body is not None else {}
         asked = verb.parse({name: value for name, value in values.items() if value is not None} | fields)
-        with who.on(site) as ws:
+        place: AbstractContextManager[Any] = who.on(site) if who is not None else nullcontext()
+        with place as ws:
+            commit = ws.branch.read(asked.at).commit if known is not None else None
+            if known is not None and is_named(known, commit):
+                return Response(status_code=304, headers={"ETag": tag(commit)})
             return respond(verb, verb.run(ws, site.now(), asked))
 
     handle.__signature__ = inspect.Signature(_parameters(verb))  # type: ignore[attr-defined]  # what FastAPI reads
@@ -91,8 +99,10 @@ def respond(verb: Verb[Any, Any], result: Result) -> Response:
 
 def _parameters(verb: Verb[Any, Any]) -> list[inspect.Parameter]:
     fields = verb.input_model.model_fields
-    parameters = [_parameter("who", Reader if verb.method == "GET" else Who)]
+    parameters = [] if verb.standalone else [_parameter("who", Reader if verb.method == "GET" else Who)]
     parameters += [_parameter(name, _annotate(fields[name], Path, str)) for name in verb.path_fields]
+    if verb.conditional:
+        parameters.append(_parameter(KNOWN, IfNoneMatch, None))
     rest = {name: info for name, info in fields.items() if name not in verb.path_fields}
     query = list(rest) if verb.method == "GET" else verb.query
     parameters += [_parameter(name, _annotate(rest[name], Query), _default(rest.pop(name))) for name in query]

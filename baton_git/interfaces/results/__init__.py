@@ -1,1 +1,0 @@
-"""What operations give, as plain data: the same for `--json`, for HTTP and for MCP."""

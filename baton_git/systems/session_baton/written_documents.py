@@ -1,0 +1,85 @@
+"""The verb `write`: write the whole document of session-baton."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, Self
+
+from pydantic import Field, PrivateAttr
+
+from baton_git.core.verb import REPLACES, Input, Option, Result, Tool, verb
+from baton_git.namespace.results import COMMIT, RedactedValue
+from baton_git.namespace.revision import WriteResult
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.session_baton.document_writing import DocumentResult, write_document
+
+
+class NewDocument(Input):
+    """A whole document."""
+
+    baton: Any = Field(description="The document, as `read` gives it; records that it lacks are archived.")
+    expected_revision: int | None = Field(
+        None, ge=0, description="Refuse unless this is still the newest revision.", examples=[12]
+    )
+    source: str = Field("", description="Where the document comes from, for messages.")
+
+
+class WrittenDocument(Result):
+    """What became of a document; what is empty is left out."""
+
+    ok: Literal[True] = Field(description="It was written.")
+    updated_at: str | None = Field(description="When it was written, ISO 8601 with `+00:00`.")
+    namespace: str = Field(description="The namespace.", examples=["project:memory-hall"])
+    revision: int = Field(description="The number of its revision.", examples=[12])
+    commit: str | None = Field(description="Its commit.", examples=[COMMIT])
+    held: list[dict[str, Any]] = Field([], description="What only a person may claim, and was not written.")
+    archived: list[str] = Field([], description="Ids of the records that it left out.")
+    conflicts: list[str] = Field([], description="Ids of the records that others changed differently.")
+    renamed: dict[str, str] = Field({}, description="Ids that others had given meanwhile, and the new ones.")
+    redacted: list[RedactedValue] = Field([], description="Which secrets were taken out.")
+
+    _written: WriteResult = PrivateAttr()
+
+    @property
+    def about_commit(self) -> str | None:
+        return self.commit
+
+    @property
+    def written(self) -> WriteResult:
+        """The revision that was made, with what it replaced."""
+        return self._written
+
+    @classmethod
+    def of(cls, done: DocumentResult) -> Self:
+        """Return the result for a document that was written."""
+        result = cls(**done.as_data())
+        result._written = done.written
+        return result
+
+
+@verb(
+    "write",
+    effect=REPLACES,
+    options={"baton": Option(names=("--file",), hidden=True), "source": Option(hidden=True)},
+    tool=Tool(
+        "Write the whole document, merged with what others wrote.",
+        hidden=("source",),
+        schemas={"baton": {"type": "object", "description": "As read gives it; what it lacks is archived"}},
+    ),
+    examples=(
+        "baton write --file baton.json",
+        "baton read | jq .baton | … | baton write --file - --expected-revision 12",
+    ),
+)
+def write(ws: Workspace, now: datetime, asked: NewDocument) -> WrittenDocument:
+    """Write a whole session-baton document, merged with what others wrote since its session last read.
+
+    Records that it leaves out go to the archive.
+
+    Raises:
+        InvalidDocument: with the path of each fault; nothing is written.
+        Stale: the newest revision is not the expected one.
+        LimitExceeded: the document has too many records, or one is too large.
+    """
+    done = write_document(ws, now, asked.baton, expected_revision=asked.expected_revision, where=asked.source)
+    return WrittenDocument.of(done)

@@ -1,0 +1,77 @@
+"""The verb `namespace list`: the namespaces of a repository, each in short."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from baton_git.core.errors import BatonError
+from baton_git.core.kinds import KINDS
+from baton_git.core.names import Namespace
+from baton_git.core.times import iso
+from baton_git.core.verb import READS, Result, verb
+from baton_git.namespace.branch import list_namespaces as find_namespaces
+from baton_git.namespace.remote_selection import pending_counts, waiting_counts
+from baton_git.namespace.results import COMMIT, PageInput, ResultPart, full_position, take_page
+from baton_git.namespace.workspace import Workspace
+
+
+class NamespacePage(PageInput):
+    """Which namespaces to list."""
+
+    limit: int = Field(100, ge=1, le=1000, description="At most so many.")
+
+
+class NamespaceSummary(ResultPart):
+    """A namespace in short; where it cannot be read only its name, and why."""
+
+    namespace: str = Field(description="The namespace.", examples=["project:memory-hall"])
+    revision: int | None = Field(description="The number of its newest revision.", examples=[12])
+    commit: str | None = Field(description="Its newest commit.", examples=[COMMIT])
+    updated_at: str | None = Field(None, description="When it was written last.", examples=["2026-06-17T12:30:00Z"])
+    counts: dict[str, int] = Field({}, description="By kind, how many live records.", examples=[{"open_loop": 3}])
+    waiting: dict[str, int] = Field({}, description="By remote, commits that wait for a review.")
+    pending: dict[str, int] = Field({}, description="By remote, commits that it does not have yet.")
+    unreadable: str | None = Field(None, description="Why it cannot be read.")
+
+
+class NamespaceList(Result):
+    """Namespaces, and how to go on."""
+
+    namespaces: list[NamespaceSummary] = Field(description="By name.")
+    next: str | None = Field(description="`after` of the request for what follows; null where this is the end.")
+
+
+@verb(
+    "namespace list",
+    "GET /v1/namespaces",
+    effect=READS,
+    tag="state",
+    examples=("baton namespace list", "baton namespace list --json | jq .namespaces[].namespace"),
+)
+def list_namespaces(ws: Workspace, now: datetime, asked: NamespacePage) -> NamespaceList:
+    """List the namespaces of the repository, by name, each in short.
+
+    Raises:
+        NotFound: there is no namespace to go on from.
+    """
+    shown, more = take_page(find_namespaces(ws.branch.store, ws.branch.prefix), asked, str)
+    return NamespaceList(namespaces=[_summarise(ws, namespace) for namespace in shown], next=more)
+
+
+def _summarise(ws: Workspace, namespace: Namespace) -> dict[str, Any]:
+    ws = replace(ws, branch=replace(ws.branch, namespace=namespace))
+    try:
+        version = ws.branch.read()
+        return {
+            **full_position(version),
+            "updated_at": iso(version.time) if version.time else None,
+            "counts": {kind: len(version.state.ids(kind)) for kind, info in KINDS.items() if info.counted is not None},
+            "waiting": {remote.remote: remote.commits for remote in waiting_counts(ws)},
+            "pending": pending_counts(ws),
+        }
+    except BatonError as error:
+        return {"namespace": str(namespace), "revision": None, "commit": None, "unreadable": str(error)}
