@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_serializer
 
@@ -17,6 +17,13 @@ from baton_git.namespace.revision import Revision, WriteResult
 
 Item = TypeVar("Item")
 COMMIT = "4f2a91c07d5e8b13a6c9e0f2d4b57a8c1e3f6092"
+
+
+PastRevision = Annotated[
+    str | None,
+    Field(description="As it was: a revision, ~N, a commit id, or an ISO date or time.", examples=["~1", "2026-06-17"]),
+]
+"""The field of an input that reads the newest revision, unless another one is named."""
 
 
 class ResultPart(BaseModel):

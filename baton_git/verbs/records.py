@@ -15,7 +15,7 @@ from baton_git.core.records.archive import Archived
 from baton_git.core.state import Entry, Key, State, Unreadable, complete_id
 from baton_git.core.verb import READS, Input, Option, verb
 from baton_git.namespace.provenance.judgement import as_data
-from baton_git.namespace.results import AtNamespace, PageResult, ResultPart, UnreadableFile, full_position
+from baton_git.namespace.results import AtNamespace, PageResult, PastRevision, ResultPart, UnreadableFile, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 
@@ -37,11 +37,7 @@ class OneRecord(Input):
 
     kind: str = Field(description=f"One of {', '.join(KINDS)}.", examples=["open_loop"])
     id: str = Field(description="Its id, or a unique beginning of it.", examples=["OL-7k3f9q"])
-    at: str | None = Field(
-        None,
-        description="As it was: a revision, ~N, a commit id, or an ISO date or time.",
-        examples=["~1", "2026-06-17"],
-    )
+    at: PastRevision = None
 
 
 class ClosedRecord(ResultPart):

@@ -16,7 +16,7 @@ from baton_git.core.errors import BatonError, Fault, InvalidDocument, LimitExcee
 from baton_git.core.state import Key, Unreadable
 from baton_git.core.verb import READS, Input, Option, verb
 from baton_git.namespace.provenance.judgement import UnvouchedClaim
-from baton_git.namespace.results import AtNamespace, ResultPart, full_position
+from baton_git.namespace.results import AtNamespace, PastRevision, ResultPart, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems import find_document, list_documents
@@ -41,11 +41,7 @@ class ValidatedFile(NamedTuple):
 class WhichBranch(Input):
     """Which revision to validate."""
 
-    at: str | None = Field(
-        None,
-        description="As it was: a revision, ~N, a commit id, or an ISO date or time.",
-        examples=["~1", "2026-06-17"],
-    )
+    at: PastRevision = None
 
 
 class FaultyFile(ResultPart):

@@ -7,9 +7,6 @@ from typing import Any
 Session = str | None
 """The session that acts; the server's instructions say what it is, once for all tools."""
 
-RevisionName = str | None
-"""A number, `~N` back from the newest, a commit id, or an ISO date or time; the instructions say that as well."""
-
 Json = dict[str, Any]
 
 _NOISE = ("title", "additionalProperties", "default", "minimum", "maximum")

@@ -13,6 +13,7 @@ from baton_git.namespace.results import (
     AtNamespace,
     PageInput,
     PageResult,
+    PastRevision,
     WrittenResult,
     full_position,
     take_page,
@@ -96,9 +97,7 @@ class ShowSnapshot(Input):
     """Which snapshot to show."""
 
     id: str = Field(description=ID_ABOUT, examples=[ID])
-    at: str | None = Field(
-        None, description="As it was: a revision, `~N`, a commit id, or an ISO date or time.", examples=["~1"]
-    )
+    at: PastRevision = None
 
 
 class ShownSnapshot(AtNamespace):

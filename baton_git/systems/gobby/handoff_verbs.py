@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from baton_git.core.errors import NotFound
 from baton_git.core.verb import READS, Input, Option, Tool, verb
-from baton_git.namespace.results import AtNamespace, PageInput, PageResult, full_position, take_page
+from baton_git.namespace.results import AtNamespace, PageInput, PageResult, PastRevision, full_position, take_page
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.previous_sessions import extraction_time, find_last_handoff, resolve_handoff
 from baton_git.systems.gobby.record import Handoff
@@ -25,9 +25,7 @@ class ShowHandoff(Input):
     id: str | None = Field(
         None, description="AGENT/SESSION, the session alone, or a unique beginning.", examples=["claude/1f0c"]
     )
-    at: str | None = Field(
-        None, description="As it was: a revision, `~N`, a commit id, or an ISO date or time.", examples=["~1"]
-    )
+    at: PastRevision = None
 
 
 class ShownHandoff(AtNamespace):

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import Field
 
 from baton_git.core.verb import READS, SETTLES, Input, Option, Result, verb
-from baton_git.namespace.results import WrittenResult
+from baton_git.namespace.results import PastRevision, WrittenResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos.handover_files import export_kairos, import_kairos
 from baton_git.systems.kairos.handover_verbs import RunId
@@ -34,9 +34,7 @@ class ExportHandover(Input):
 
     file: Path = Field(description="The handover file; on the command line, `-` is standard output.")
     session: RunId = None
-    at: str | None = Field(
-        None, description="As it was: a revision, `~N`, a commit id, or an ISO date or time.", examples=["~1"]
-    )
+    at: PastRevision = None
     force: bool = Field(False, description="Replace the file, whatever it holds.")
 
 

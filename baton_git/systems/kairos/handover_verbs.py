@@ -12,6 +12,7 @@ from baton_git.namespace.results import (
     AtNamespace,
     PageInput,
     PageResult,
+    PastRevision,
     WrittenResult,
     full_position,
     take_page,
@@ -67,9 +68,7 @@ class ShowHandover(Input):
     """Which run to show."""
 
     session: RunId = None
-    at: str | None = Field(
-        None, description="As it was: a revision, `~N`, a commit id, or an ISO date or time.", examples=["~1"]
-    )
+    at: PastRevision = None
 
 
 class ClearHandover(Input):

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from baton_git.core.state import Unreadable
 from baton_git.core.verb import READS, Input, Option, Result, Tool, verb
-from baton_git.namespace.results import COMMIT, UnreadableFile
+from baton_git.namespace.results import COMMIT, PastRevision, UnreadableFile
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document import EXPORTED, to_document
@@ -65,11 +65,7 @@ def describe_conflict(namespace: str, expected: int | None, current: DocumentRea
 class ReadRevision(Input):
     """Which revision to read."""
 
-    at: str | None = Field(
-        None,
-        description="As it was: a revision, ~N, a commit id, or an ISO date or time.",
-        examples=["~1", "2026-06-17"],
-    )
+    at: PastRevision = None
 
 
 class StateDocument(Result):

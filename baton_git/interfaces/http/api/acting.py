@@ -25,14 +25,6 @@ Named = Annotated[
     str | None,
     Query(description="The namespace; the server's own if it is left out.", examples=["project:memory-hall"]),
 ]
-At = Annotated[
-    str | None,
-    Query(
-        description="As it was: a revision, `~N`, a commit id, or an ISO date or time.", examples=["~1", "2026-06-17"]
-    ),
-]
-Limit = Annotated[int, Query(ge=1, le=1000, description="At most so many.")]
-After = Annotated[str | None, Query(description="What an answer before this one gave as `next`.")]
 IfNoneMatch = Annotated[str | None, Header(description="ETags that are known: 304 while one of them holds.")]
 
 
