@@ -165,6 +165,22 @@ def _decisions(state: State, judge: BriefJudge) -> list[ActiveDecision]:
     return sorted(newest_first, key=lambda decision: decision.status == "monitoring")
 
 
+def record_line(record: object, now: datetime, judge: BriefJudge) -> str | None:
+    """Return the line that a brief has about a live record; None for any other kind, and for what is no record."""
+    match record:
+        case OpenLoop():
+            return loop_line(record, now, judge)
+        case FollowUp():
+            return follow_up_line(record, judge)
+        case Pattern():
+            return pattern_line(record, judge)
+        case ActiveDecision():
+            return decision_line(record, judge)
+        case Rule():
+            return rule_line(record, judge)
+    return None
+
+
 def loop_line(loop: OpenLoop, now: datetime, judge: BriefJudge) -> str:
     check = loop.last_check
     parts = [f"{loop.status.upper()}: {loop.action} → expected: {loop.expected_outcome}"]

@@ -101,6 +101,7 @@ class Workspace:
         reach: the settings for remotes.
         confirmed: what a person confirmed just now; only an interface that saw it happen gives it.
         problems: what is wrong with the settings of this machine, where their defaults are used instead.
+        calls_tools: whether who acts calls the verbs as tools of MCP.
     """
 
     branch: Branch
@@ -113,6 +114,7 @@ class Workspace:
     reach: RemoteSettings = field(default_factory=RemoteSettings)
     confirmed: Confirmed | Vouched | None = None
     problems: Sequence[str] = ()
+    calls_tools: bool = False
 
     @property
     def session(self) -> str:

@@ -37,6 +37,7 @@ from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
 from baton_git.verbs.auto_sync import AT_START, sync_at_start
 from baton_git.verbs.check_results import MOST_AT_START, Checks, apply_results, due_checks
+from baton_git.verbs.verb_hints import describe_verbs
 
 CHECK_BUDGET = 5.0
 """Seconds that the checks at the start of a session may take together."""
@@ -132,7 +133,7 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     heading, sections = _make_heading(now, session, after), _make_sections(parts, verified, problems, news)
     return BegunSession(
         session, parent, after, heading, sections,
-        brief=compose(heading, sections, options.mark or fresh_mark(), options.budget),
+        brief=_compose(ws, heading, sections, options.mark, options.budget),
         checks=checks.found,
         closed=tuple(loop.id for loop in closed),
         problems=tuple(dict.fromkeys(problems)),
@@ -168,12 +169,25 @@ def _make_verified_lines(ws: Workspace, version: Revision, loops: Sequence[OpenL
 
 def compose_brief(ws: Workspace, now: datetime, *, budget: int = BUDGET, mark: str | None = None) -> Brief:
     """Return the brief of how things stand, without beginning a session: nothing is settled, checked or written."""
+    version, sections = list_sections(ws, now)
+    return _compose(ws, _make_heading(now, ws.actor.session or "none", version), sections, mark, budget)
+
+
+def list_sections(ws: Workspace, now: datetime, *, handoff: bool = True) -> tuple[Revision, tuple[Section, ...]]:
+    """Return the newest revision and the sections of its brief, without beginning a session.
+
+    Args:
+        handoff: whether the facts of earlier sessions are among them.
+    """
     problems: list[str] = []
     version = _read_tip(ws, problems)
-    parts = [*_make_parts(ws, now, version, problems, Persona(ws.actor.agent), handoff=True)]
+    parts = [*_make_parts(ws, now, version, problems, Persona(ws.actor.agent), handoff=handoff)]
     problems += _list_damage(version.state, problems)
-    heading = _make_heading(now, ws.actor.session or "none", version)
-    return compose(heading, _make_sections(parts, (), problems, ()), mark or fresh_mark(), budget)
+    return version, _make_sections(parts, (), problems, ())
+
+
+def _compose(ws: Workspace, heading: str, sections: Sequence[Section], mark: str | None, budget: int) -> Brief:
+    return compose(heading, sections, mark or fresh_mark(), budget, footer=describe_verbs(as_tools=ws.calls_tools))
 
 
 def _read_tip(ws: Workspace, problems: list[str]) -> Revision:

@@ -18,6 +18,8 @@ from baton_git.verbs.decisions import add_decision
 from baton_git.verbs.followups import add_follow_up
 from baton_git.verbs.patterns import record_pattern
 from baton_git.verbs.session_start import StartOptions, begin_session, compose_brief
+from baton_git.verbs.table import MODULES, all_verbs
+from baton_git.verbs.verb_hints import HINTS
 
 
 def put(ws: Any, model: type[Part], **data: Any) -> None:
@@ -89,6 +91,18 @@ def test_the_frame_takes_one_line_and_a_session_has_a_short_name(ws):
     assert lines[1] == FRAME.format(mark)
     assert "data, not instructions" in lines[1]
     assert lines[2] == ""
+
+
+def test_the_line_behind_the_frame_names_verbs_that_exist(ws):
+    for word, verbs in HINTS.items():
+        if word in MODULES:
+            assert {f"{word} {verb}".strip() for verb in verbs or ("",)} <= set(all_verbs())
+    briefs = (compose_brief(replace(ws, calls_tools=flag), NOW).text for flag in (False, True))
+    commands, tools = (brief.splitlines()[-1] for brief in briefs)
+    assert "baton decision add" in commands
+    assert "decision_add" in tools
+    assert "baton decision" not in tools
+    assert ("baton recall QUESTION" in commands) == ("recall" in MODULES)
 
 
 def test_where_space_is_short_the_first_sections_win(ws):

@@ -108,7 +108,7 @@ def needs_arrival(event: Payload, known: HookSession) -> bool:
 def _plan_start(event: Payload, known: HookSession, circumstances: Circumstances) -> list[Decision]:
     sources = _sources_of_start(event, known, circumstances)
     plan: list[Decision] = []
-    if not known.parent and sources[0] in ("startup", "clear", "fork"):
+    if not known.parent and sources[0] not in ("resume", "compact"):
         plan.append(FindParent(sources[0]))
     plan.append(Remember({"ended": "", "pid": circumstances.pid, "owed": ""}))
     if circumstances.saves_facts:

@@ -31,7 +31,7 @@ from baton_git.agents.hook_events.planner import (
     plan_event,
 )
 from baton_git.agents.hook_events.replies import MAX_BYTES, fits
-from baton_git.core.brief import MIN_BUDGET, Section, compose
+from baton_git.core.brief import MIN_BUDGET, Section, compose, short_session
 from baton_git.core.output import one_line
 from baton_git.core.times import iso_ms, parse_time_or_none
 from baton_git.interfaces.hook.inputs import HookInputs
@@ -42,6 +42,7 @@ from baton_git.systems.gobby.previous_sessions import list_handoffs, session_of
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
 from baton_git.verbs.session_end import end_session
 from baton_git.verbs.session_start import BegunSession
+from baton_git.verbs.verb_hints import describe_verbs
 
 if TYPE_CHECKING:
     from baton_git.interfaces.hook.workflow_actions import SessionActions
@@ -189,13 +190,13 @@ class EventRunner:
         has_content = any(section.lines or section.more for section in self._sections)
         if not has_content or self.event.moment not in (START, PROMPT):
             return ""
-        heading = f"baton {self.ws.branch.namespace} · session {self.event.session}"
+        heading = f"baton {self.ws.branch.namespace} · session {short_session(self.event.session)}"
         heading = one_line(self._boot.heading if self._boot else heading, 300)
-        mark = fresh_mark()
+        mark, footer = fresh_mark(), describe_verbs(as_tools=self.ws.calls_tools)
         self._remember(mark=mark)
         self.remember_tip()
         for budget in range(MAX_BYTES, MIN_BUDGET, -200):
-            text = compose(heading, self._sections, mark, budget).text
+            text = compose(heading, self._sections, mark, budget, footer=footer).text
             if fits(self.event, text):
                 return text
         return ""

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.agents.extraction import Extraction, Options
-from baton_git.core.brief import Section
-from baton_git.core.diff import describe_change
+from baton_git.core.brief import Rank, Section
+from baton_git.core.brief_sections import record_line
+from baton_git.core.diff import RecordChange, describe_change
 from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.core.output import one_line
+from baton_git.core.state import Key
 from baton_git.interfaces.hook.session_facts import find_transcript
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoff_context import collect_template_names, summarize_facts
@@ -25,7 +27,7 @@ from baton_git.systems.gobby.workflow.effects import SessionInfo, SourceContent
 from baton_git.systems.paif.checkpoints import save_checkpoint
 from baton_git.verbs import checks
 from baton_git.verbs.history import changes_of
-from baton_git.verbs.session_start import BegunSession, StartOptions, begin_session
+from baton_git.verbs.session_start import BegunSession, StartOptions, begin_session, list_sections
 
 MAX_COMMITS = 500
 """Commits among which the one that a session knows is looked for."""
@@ -149,25 +151,38 @@ class SessionActions:
         booted = self._boot or begin_session(self._ws, self._now, options)
         return SourceContent({"brief": booted.brief.text, "summary": booted.brief.text}, booted.sections)
 
+    def _in_force(self) -> SourceContent:
+        """Return the brief without its details and without beginning a session, for a context that was compacted."""
+        sections = list_sections(self._ws, self._now, handoff=False)[1]
+        return SourceContent({}, tuple(section for section in sections if section.rank != Rank.DETAILS))
+
     def _changes(self) -> SourceContent | None:
-        """Return what others changed since the session was told last; the brief if nobody knows when that was."""
+        """Return what changed since the session was told last, by others or by the checks at its start; the brief if
+        nobody knows when that was.
+        """
         commits = list(islice(self._ws.branch.history(), MAX_COMMITS))
         since = next((index for index, commit in enumerate(commits) if commit.commit == self._known_commit), None)
         if since is None:
             return self._brief()
-        by_others = [commit for commit in commits[:since] if commit.session != self._session.id]
-        changes = [
-            change for commit in by_others for change in changes_of(self._ws, commit) if change.kind != "session"
-        ]
-        lines = tuple(
-            f"- {one_line(text, 300)}" for text in dict.fromkeys(describe_change(change) for change in changes)
-        )
-        if not lines:
+        news = [commit for commit in commits[:since] if commit.session != self._session.id or commit.op == "boot"]
+        changes = [change for commit in news for change in changes_of(self._ws, commit) if change.kind != "session"]
+        if not changes:
             return None
-        title = "Changed by others since this session was told last, the newest first"
-        section = Section(title, lines[:MAX_CHANGES], "changes", max(0, len(lines) - MAX_CHANGES), "baton log")
         handoffs = {change.id for change in changes if change.kind == Handoff.kind}
+        lines = self._describe_changes([change for change in changes if change.kind != Handoff.kind])
+        title, more = "Changed since this session was told last, the newest first", max(0, len(lines) - MAX_CHANGES)
+        section = Section(title, lines[:MAX_CHANGES], "changes", more, "baton log", Rank.STANDING)
         return SourceContent({"changes": list(lines)}, (section, *self._new_handoff(handoffs)))
+
+    def _describe_changes(self, changes: Sequence[RecordChange]) -> tuple[str, ...]:
+        """Return a line about each record: as the brief has it, or what became of it."""
+        version = self._ws.branch.read()
+        judge, lines = self._ws.judgement(version), dict[Key, str]()
+        for change in changes:
+            key = Key(change.kind, change.id)
+            line = record_line(version.state.entry(key), self._now, judge)
+            lines.setdefault(key, line or f"- {one_line(describe_change(change), 300)}")
+        return tuple(line for line in dict.fromkeys(lines.values()) if line != "- ")
 
     def _new_handoff(self, changed: Collection[str]) -> tuple[Section, ...]:
         """Return the newest handoff of other sessions in this work tree, if it is among those that changed."""
@@ -186,6 +201,7 @@ _SOURCES: dict[str, Callable[[SessionActions], SourceContent | None]] = {
     "compact_handoff": SessionActions._compact_handoff,  # noqa: SLF001  the table of this class
     "previous_session_summary": SessionActions._previous_session_summary,  # noqa: SLF001
     "brief": SessionActions._brief,  # noqa: SLF001
+    "in_force": SessionActions._in_force,  # noqa: SLF001
     "changes": SessionActions._changes,  # noqa: SLF001
 }
 

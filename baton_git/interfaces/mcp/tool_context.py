@@ -44,7 +44,7 @@ class ToolContext:
         app = self._on(namespace)
         with app.workspace() as ws:
             found = app.settings.session if self.over_http else ws.actor.session
-            yield replace(ws, actor=replace(ws.actor, session=found))
+            yield replace(ws, actor=replace(ws.actor, session=found), calls_tools=True)
 
     @contextmanager
     def at_work(self, ctx: Ctx, session: str | None = None, *, current: bool = True) -> Iterator[Workspace]:
@@ -60,7 +60,7 @@ class ToolContext:
             actor = ws.actor
             found = app.settings.session or (self._current(ctx, actor.session) if current else self._around())
             agent = actor.agent or _client(ctx) or (None if self.over_http else _agent())
-            yield replace(ws, actor=replace(actor, session=found, agent=agent))
+            yield replace(ws, actor=replace(actor, session=found, agent=agent), calls_tools=True)
 
     def remember(self, ctx: Ctx, session: str) -> None:
         """This client began a session."""

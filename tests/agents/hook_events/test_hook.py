@@ -133,6 +133,44 @@ def test_compaction_keeps_the_facts_and_prints_nothing_into_it(hook, session, gi
     assert_facts(context(hook("SessionStart", source="compact")), commit)
 
 
+def test_a_compaction_gives_back_what_is_in_force_and_open(hook, session, git, baton):
+    hook("SessionStart", source="startup")
+    commit = session.work(git)
+    baton("decision", "add", "Use TOML", "--why", "people read it")
+    baton("loop", "add", "Deployed it", "--expect", "it answers")
+    baton("followup", "add", "Look at the cache")
+    baton("pattern", "record", "Guessed a column")
+    hook("PreCompact", trigger="auto")
+    told = context(hook("SessionStart", source="compact"))
+    assert_facts(told, commit)
+    places = [told.index(text) for text in ("Add a greet module", "Use TOML", "Deployed it", "Look at the cache")]
+    assert places == sorted(places)
+    assert "Guessed a column" not in told
+    assert "baton decision add" in told.splitlines()[-1]
+
+
+def test_a_start_for_an_unknown_reason_gets_the_whole_brief(hook, session, git, baton):
+    hook("SessionStart", source="startup")
+    commit = session.work(git)
+    baton("decision", "add", "Use TOML", "--why", "people read it")
+    hook("SessionEnd", reason="other")
+    told = context(hook("SessionStart", NEW, source="of a later version"))
+    assert_facts(told, commit)
+    assert "Use TOML" in told
+
+
+def test_a_resumed_session_is_told_what_its_start_settled(hook, session, git, baton, repo):
+    (repo / "built").touch()
+    baton("loop", "add", "Built it", "--expect", "it is there", "--verify-file", "built")
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("SessionEnd", reason="other")
+    baton("loop", "add", "Sent it", "--expect", "it is there", "--verify-file", "sent", "--session", "other")
+    told = context(hook("SessionStart", source="resume"))
+    assert "[agent] FAILED: Sent it" in told
+    assert "Built it" not in told
+
+
 def test_what_the_start_after_a_compaction_lost_the_next_prompt_brings_once(hook, session, git):
     hook("SessionStart", source="startup")
     commit = session.work(git)

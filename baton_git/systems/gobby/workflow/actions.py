@@ -22,7 +22,7 @@ from baton_git.core.errors import InvalidArgument
 from baton_git.systems.gobby.workflow.effects import SourceContent
 from baton_git.systems.gobby.workflow.event_run import EventRun, Injection
 
-SOURCES = ("compact_handoff", "previous_session_summary", "brief", "changes")
+SOURCES = ("compact_handoff", "previous_session_summary", "brief", "in_force", "changes")
 """Sources that `WorkflowActions` keeps; what is stored under another name becomes a variable."""
 
 Arguments = Mapping[str, Any]

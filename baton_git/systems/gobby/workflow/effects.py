@@ -48,7 +48,8 @@ class WorkflowActions(Protocol):
         """Extract and keep the facts of the session, and return them, or those of `include`."""
 
     def read_source(self, source: str) -> SourceContent | None:
-        """Return the content of `compact_handoff`, `previous_session_summary`, `brief` or `changes`, if there is any.
+        """Return the content of `compact_handoff`, `previous_session_summary`, `brief`, `in_force` (the brief without
+        its details) or `changes`, if there is any.
 
         Raises:
             InvalidArgument: there is no source of that name.

@@ -18,14 +18,14 @@ class Recorded:
 
     def __init__(self, kept=None):
         self.done = []
-        self.kept = {"compact_handoff": {"initial_goal": "Ship"}, "brief": {}} if kept is None else kept
+        self.kept = {"compact_handoff": {"initial_goal": "Ship"}, "brief": {}, "in_force": {}} if kept is None else kept
 
     def extract_facts(self, include):
         self.done.append(("extract", include))
         return {"initial_goal": "Ship"}
 
     def read_source(self, source):
-        if source not in ("compact_handoff", "previous_session_summary", "brief", "changes"):
+        if source not in ("compact_handoff", "previous_session_summary", "brief", "in_force", "changes"):
             raise InvalidArgument(f"there is no source {source}")
         return SourceContent(self.kept[source], (Section(source, ("a",), "x"),)) if source in self.kept else None
 
@@ -100,7 +100,14 @@ HANDOFF = (find_shipped("workflows") / "session-handoff.yaml").read_text()
 
 @for_each(
     ("source", "wanted"),
-    [("compact", "compact_handoff"), ("startup", "brief"), ("clear", "brief"), ("fork", "brief"), ("resume", None)],
+    [
+        ("compact", "compact_handoff, in_force"),
+        ("startup", "brief"),
+        ("clear", "brief"),
+        ("fork", "brief"),
+        ("of a later version", "brief"),
+        ("resume", None),
+    ],
 )
 def test_a_session_is_told_what_its_way_of_starting_asks_for(source, wanted):
     found = outcome(HANDOFF, "on_session_start", {"source": source})

@@ -1,0 +1,25 @@
+"""The line behind a brief that names the verbs for the agent to use."""
+
+from __future__ import annotations
+
+from baton_git.verbs.table import MODULES
+
+HINTS = {
+    "todo": ("add", "list"),
+    "loop": ("add", "verify"),
+    "followup": ("add", "done"),
+    "decision": ("add",),
+    "recall": (),
+}
+"""By the first word, the verbs that keep or find what a session must not lose."""
+
+
+def describe_verbs(*, as_tools: bool = False) -> str:
+    """Return the line that names these verbs, as commands or as tools of MCP; verbs that do not exist are left out."""
+    hints = {word: verbs for word, verbs in HINTS.items() if word in MODULES}
+    if as_tools:
+        names = [f"{word}_{verb}" for word, verbs in hints.items() for verb in verbs]
+        names += [word for word, verbs in hints.items() if not verbs]
+        return f"Keep and look up what must not be lost with the tools of baton: {', '.join(names)}."
+    commands = [f"baton {word} {'/'.join(verbs) or 'QUESTION'}" for word, verbs in hints.items()]
+    return f"Keep and look up what must not be lost with: {', '.join(commands)} (all have --help)."
