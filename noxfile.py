@@ -1,13 +1,15 @@
 """The project's tasks: `.venv/bin/nox` checks what every change needs, `nox -l` lists all, `nox -s NAME` runs one.
 
 They run in the environment that nox is installed in. Only `pythons` makes environments: one for each other version of
-Python that is supported and found here.
+Python that is supported and found, on the PATH or in `~/.pyenv`.
 """
 
 from __future__ import annotations
 
 import os
 import platform
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -20,7 +22,6 @@ OTHERS = [version for version in nox.project.python_versions(PROJECT) if version
 GROUPS = ("slow", "servers", "tmux", "browser", "agents")
 
 nox.options.default_venv_backend = "none"
-nox.options.error_on_missing_interpreters = False
 nox.options.sessions = ["lint", "types", "schemas", "tests"]
 
 
@@ -70,11 +71,28 @@ for name in GROUPS:
     add_group(name)
 
 
-@nox.session(python=OTHERS, venv_backend="virtualenv", reuse_venv=True)
-def pythons(session: nox.Session) -> None:
-    """The default tests with another version of Python."""
-    session.install("-e", ".[test]")
-    session.run("pytest", "-p", "no:cacheprovider", *session.posargs)
+def find_python(version: str) -> str | None:
+    """An interpreter of a version that works, on the PATH or among those of pyenv."""
+    name = f"python{version}"
+    for python in (shutil.which(name), *map(str, Path.home().glob(f".pyenv/versions/*/bin/{name}"))):
+        words = [python or "false", "-c", "import venv"]
+        if subprocess.run(words, capture_output=True, check=False).returncode == 0:  # noqa: S603  a shim may not work
+            return python
+    return None
+
+
+@nox.session
+@nox.parametrize("version", OTHERS, ids=OTHERS)
+def pythons(session: nox.Session, version: str) -> None:
+    """The default tests with another version of Python; arguments after -- go to pytest."""
+    python = find_python(version)
+    if python is None:
+        session.skip(f"there is no Python {version} here")
+    environment = TOP / ".nox" / f"python{version}"
+    run(session, "virtualenv", "-q", "-p", python, str(environment))
+    programs = environment / "bin"
+    session.run(str(programs / "python"), "-m", "pip", "install", "-q", "-e", ".[test]", external=True)
+    session.run(str(programs / "pytest"), "-p", "no:cacheprovider", *session.posargs, external=True)
 
 
 @nox.session

@@ -165,12 +165,12 @@ class CountingMap(mmap.mmap):
 
     seen = 0
 
-    def find(self, text, start=0):
+    def find(self, text, start=0):  # type: ignore[override]
         place = super().find(text, start)
         CountingMap.seen += (place if place >= 0 else len(self)) - start
         return place
 
-    def rfind(self, text, start, end):
+    def rfind(self, text, start, end):  # type: ignore[override]
         place = super().rfind(text, start, end)
         CountingMap.seen += end - max(place, start)
         return place
