@@ -15,7 +15,7 @@ from baton_git.core.layout import path_of
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key
-from baton_git.git.store import Repository, Store
+from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
 from baton_git.verbs.followups import add_follow_up
@@ -49,7 +49,7 @@ def push_many(ws: Workspace, number: int) -> None:
     files = {path_of(Key(FollowUp.kind, f"FU-{one:05}")): (text % (one, one)).encode() for one in range(number)}
     tree = draft.tree(store.commit(tip).tree, files)
     new = draft.commit(tree, [tip], author=WHO, time=1_800_000_000, timezone=0, message="many")
-    assert store.publish(draft, ws.branch.ref, tip, new, who=WHO, time=0, timezone=0, message="many")
+    assert store.publish(draft, ws.branch.ref, tip, new, ReflogEntry(WHO, 0, 0, "many"))
     top = store.repository.work_tree
     subprocess.run(["git", "-C", str(top), "push", "-q", "origin", ws.branch.ref], check=True)
 

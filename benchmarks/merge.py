@@ -15,7 +15,7 @@ from baton_git.core.merge import apply, decide
 from baton_git.core.names import Oid
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Key, State
-from baton_git.git.store import Store
+from baton_git.git.store import ReflogEntry, Store
 from baton_git.namespace.workspace import Workspace
 
 RECORDS = 1_000
@@ -93,7 +93,7 @@ def sides(ws: Workspace, beside: int) -> list[Oid]:
     for tree in trees:
         commit = draft.commit(tree, (commit,) if commit else (), message="bench", **who)
     assert commit is not None
-    ws.branch.store.publish(draft, ws.branch.ref, None, commit, who=who["author"], time=0, timezone=0, message="bench")
+    ws.branch.store.publish(draft, ws.branch.ref, None, commit, ReflogEntry(who["author"], 0, 0, "bench"))
     return trees
 
 

@@ -17,7 +17,7 @@ from measuring import alternating, fill, missed, now, tell, workspace
 from baton_git.core import layout
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Key
-from baton_git.git.store import Store
+from baton_git.git.store import ReflogEntry, Store
 from baton_git.namespace.provenance.labels import Labels, Vouching
 from baton_git.namespace.workspace import Workspace
 
@@ -46,7 +46,7 @@ def grow(ws: Workspace, ids: list[str]) -> None:
             made.append(commit)
     branch.ledger.record_made(made)
     branch.ledger.record_received("https://example.org/x.git", "origin", received)
-    assert store.publish(draft, branch.ref, tip.commit, commit, who="B <b@x>", time=1, timezone=0, message="bench")
+    assert store.publish(draft, branch.ref, tip.commit, commit, ReflogEntry("B <b@x>", 1, 0, "bench"))
 
 
 def computed(ws: Workspace) -> Callable[[], object]:

@@ -17,7 +17,7 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.core.records.base import parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Key, State
-from baton_git.git.store import Repository, Store
+from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.review.queue import ReviewQueue
 from baton_git.namespace.sync.synchronise import SyncOutcome
@@ -140,7 +140,7 @@ class Machine:
         time = int(self.clock().timestamp()) if seconds is None else seconds
         who = f"{self.name} <{self.name}@example.org>"
         new = draft.commit(tree, [base] if base else [], author=who, time=time, timezone=timezone, message=message)
-        assert self.store.publish(draft, REF, tip, new, who=who, time=max(0, time), timezone=0, message=message)
+        assert self.store.publish(draft, REF, tip, new, ReflogEntry(who, max(0, time), 0, message))
         return new
 
     def edit(self, kind: str, id_: str, old: str, new: str) -> Oid:

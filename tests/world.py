@@ -11,7 +11,7 @@ from typing import Any
 
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.state import Key
-from baton_git.git.store import Store
+from baton_git.git.store import ReflogEntry, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.systems.session_baton.documents import read_document
@@ -47,7 +47,7 @@ def by_hand(ws: Workspace, files: Mapping[str, bytes | None], *, message: str = 
     tree = draft.tree(store.commit(tip).tree if tip else None, files)
     seconds = int(later(minutes=minutes).timestamp())
     new = draft.commit(tree, [tip] if tip else [], author=WHO, time=seconds, timezone=0, message=message)
-    assert store.publish(draft, ref, tip, new, who=WHO, time=seconds, timezone=0, message=message)
+    assert store.publish(draft, ref, tip, new, ReflogEntry(WHO, seconds, 0, message))
     return new
 
 

@@ -277,10 +277,7 @@ class Branch:
             Busy, Corrupt, WriteFailed: as in `Store.publish`.
         """
         record_draft(self.ledger, draft, source)
-        moved = self.store.publish(
-            draft, self.ref, expected, new,
-            who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}",
-        )  # fmt: skip
+        moved = self.store.publish(draft, self.ref, expected, new, stamp.reflog_entry())
         if moved:
             before = self.revision_at(expected).state if expected is not None else State()
             self.mark(before, self.revision_at(new).state)
@@ -302,10 +299,7 @@ class Branch:
             return now
         draft = self.store.draft()
         root = self._root(draft)
-        self.store.publish(
-            draft, self.ref, None, root,
-            who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message="baton: init",
-        )  # fmt: skip
+        self.store.publish(draft, self.ref, None, root, stamp.reflog_entry("init"))
         return self.read()
 
     def _root(self, draft: ObjectDraft) -> Oid:

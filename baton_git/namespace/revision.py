@@ -12,7 +12,7 @@ from baton_git.core import diff
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.redaction import Redaction
 from baton_git.core.state import Key, State
-from baton_git.git.store import Edit
+from baton_git.git.store import Edit, ReflogEntry
 
 
 class CommitStamp(NamedTuple):
@@ -34,6 +34,10 @@ class CommitStamp(NamedTuple):
         """Seconds east of UTC."""
         offset = self.now.utcoffset()
         return int(offset.total_seconds()) if offset else 0
+
+    def reflog_entry(self, subject: str | None = None) -> ReflogEntry:
+        """Return the entry for the reflog; `subject` is the verb unless given."""
+        return ReflogEntry(self.author, self.seconds, self.timezone, f"baton: {subject or self.op}")
 
 
 class Revision(NamedTuple):

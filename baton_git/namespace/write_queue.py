@@ -170,12 +170,8 @@ class _Writer:
         assert newest is not None
         stamp = chain.steps[-1][0].stamp
         more = f" and {len(chain.steps) - 1} more" if len(chain.steps) > 1 else ""
-        moved = self.store.publish(
-            chain.draft, self.target.ref, chain.tip.commit, newest,
-            who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}{more}",
-            tidy=False,
-        )  # fmt: skip
-        if not moved:
+        entry = stamp.reflog_entry(f"{stamp.op}{more}")
+        if not self.store.publish(chain.draft, self.target.ref, chain.tip.commit, newest, entry, tidy=False):
             return False
         self.store.memory.put(("version", self.target.namespace, newest), chain.newest, VERSION_WEIGHT)
         for _, work in chain.steps:

@@ -10,7 +10,7 @@ from baton_git.core.errors import Busy, InvalidArgument, InvalidDocument, NotFou
 from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import HEAD, Key
-from baton_git.git.store import Repository, Store
+from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.namespace.branch import Branch, list_namespaces
 from baton_git.namespace.revision import CommitStamp, ProposedState
 from baton_git.verbs.followups import add_follow_up
@@ -297,7 +297,7 @@ def test_namespaces_lists_those_that_are_and_no_other_refs(ws):
     store = ws.branch.store
     commit = store.tip("refs/heads/baton/a%2fb")
     foreign = "refs/heads/baton/UPPER"
-    assert store.publish(store.draft(), foreign, None, commit, who=WHO, time=0, timezone=0, message="m")
+    assert store.publish(store.draft(), foreign, None, commit, ReflogEntry(WHO, 0, 0, "m"))
     assert [str(one) for one in list_namespaces(store)] == sorted(["project:x", "a/b", "A", "名前"])
 
 

@@ -10,7 +10,7 @@ from machines import REF, Machine, loop, settled
 from baton_git.core.layout import OLDER_ROOTS
 from baton_git.core.names import Oid
 from baton_git.core.records.work_items import OpenLoop
-from baton_git.git.store import Repository, Store, TreeEntry
+from baton_git.git.store import ReflogEntry, Repository, Store, TreeEntry
 from baton_git.namespace.merge_commit import AUTHOR, LATEST, create_merge_commit, is_pure, is_root
 from baton_git.verbs.conflict_resolution import resolve
 
@@ -84,7 +84,7 @@ def test_a_merge_that_somebody_added_to_is_not_pure(pair: Pair) -> None:
     draft = ada.store.draft()
     tree = draft.tree(info.tree, {"open_loops/OL-9.toml": loop("OL-9")})
     new = draft.commit(tree, info.parents, author=AUTHOR, time=info.time, timezone=0, message=info.message)
-    ada.store.publish(draft, "refs/forged", None, new, who=AUTHOR, time=0, timezone=0, message="x")
+    ada.store.publish(draft, "refs/forged", None, new, ReflogEntry(AUTHOR, 0, 0, "x"))
     assert not is_pure(ada.store, ada.store.commit(new))
 
 
@@ -95,7 +95,7 @@ def test_only_the_common_beginning_counts_as_one(ada: Machine) -> None:
     tree = draft.tree(ada.store.commit(ada.tip).tree, {"open_loops/OL-9.toml": loop("OL-9")})
     message = ada.store.commit(ada.tip).message
     new = draft.commit(tree, (), author=AUTHOR, time=0, timezone=0, message=message)
-    ada.store.publish(draft, "refs/forged", None, new, who=AUTHOR, time=0, timezone=0, message="x")
+    ada.store.publish(draft, "refs/forged", None, new, ReflogEntry(AUTHOR, 0, 0, "x"))
     assert not is_root(ada.store, ada.store.commit(new))
 
 
@@ -107,7 +107,7 @@ def test_the_beginning_of_before_there_were_handovers_counts_as_well(ada: Machin
     draft = ada.store.draft()
     [older] = OLDER_ROOTS
     new = draft.commit(draft.tree(None, older), [], author=AUTHOR, time=0, timezone=0, message="root")
-    assert ada.store.publish(draft, REF, None, new, who=AUTHOR, time=0, timezone=0, message="root")
+    assert ada.store.publish(draft, REF, None, new, ReflogEntry(AUTHOR, 0, 0, "root"))
     assert is_root(ada.store, ada.store.commit(new))
     ada.loop("OL-1")
     bob.loop("OL-2")
@@ -147,7 +147,7 @@ def test_branches_with_nothing_in_common_are_joined(ada: Machine, bob: Machine) 
     ours = {name: files[name] for name in ("format.toml", ".gitattributes", "open_loops/OL-same.toml")}
     tree = draft.tree(None, {**ours, "open_loops/OL-2.toml": loop("OL-2")})
     new = draft.commit(tree, (), author="Bob <b>", time=5, timezone=0, message="by hand")
-    bob.store.publish(draft, REF, None, new, who="Bob <b>", time=5, timezone=0, message="x")
+    bob.store.publish(draft, REF, None, new, ReflogEntry("Bob <b>", 5, 0, "x"))
     found = merged(ada, bob)
     assert {"OL-1", "OL-2", "OL-same"} == ada.state.ids("open_loop")
     assert not conflicts_in(found)

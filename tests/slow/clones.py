@@ -25,7 +25,7 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Key
 from baton_git.git.remotes import Remote, open_remote
-from baton_git.git.store import Repository, Store
+from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.git.store.folder import Folder
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.revision import Revision
@@ -301,9 +301,7 @@ def by_hand(clone: Clone, now: datetime, act: Act) -> Oid | None:
     except InvalidArgument:  # a file where another needs a folder
         return None
     new = draft.commit(new_tree, [tip], author="Bob <bob@example.org>", time=seconds, timezone=0, message="by hand")
-    moved = store.publish(
-        draft, REF, tip, new, who="Bob <bob@example.org>", time=seconds, timezone=0, message="commit: by hand"
-    )
+    moved = store.publish(draft, REF, tip, new, ReflogEntry("Bob <bob@example.org>", seconds, 0, "commit: by hand"))
     return new if moved else None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from baton_git.core.errors import Busy
-from baton_git.git.store import Repository, Store
+from baton_git.git.store import ReflogEntry, Repository, Store
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ with Store(Repository.open(top)) as store:
             tree = draft.tree(tip and store.commit(tip).tree, {path: b"%s %d" % (name.encode(), count)})
             new = draft.commit(tree, [tip] if tip else [], author=WHO, time=1700000000 + count, timezone=0, message="m")
             try:
-                if store.publish(draft, REF, tip, new, who=WHO, time=1700000000, timezone=0, message="m"):
+                if store.publish(draft, REF, tip, new, ReflogEntry(WHO, 1700000000, 0, "m")):
                     os.write(out, new.encode() + b"\\n")
             except Busy:
                 pass
@@ -210,7 +210,7 @@ def test_a_large_history_stays_small_and_quick(tmp_path):
             tree = draft.tree(tree, {f"open_loops/OL-{count % 20}.toml": text.encode()})
             parents = [tip] if tip else []
             new = draft.commit(tree, parents, author=WHO, time=count, timezone=0, message=f"change {count}")
-            assert store.publish(draft, REF, tip, new, who=WHO, time=count, timezone=0, message="change")
+            assert store.publish(draft, REF, tip, new, ReflogEntry(WHO, count, 0, "change"))
             tip, count = new, count + 1
         packs = list((tmp_path / "s.git/objects/pack").iterdir())
         assert sum(path.stat().st_size for path in packs) / count < 1000

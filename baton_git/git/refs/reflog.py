@@ -8,11 +8,32 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import local_name
+from baton_git.git.objects.values import encode_signature
 
 _TAIL = 4096
+
+
+class ReflogEntry(NamedTuple):
+    """What a reflog says of one change of a ref: who ("Name <mail>") made it, when, and its subject.
+
+    Attributes:
+        time: seconds since 1970.
+        timezone: seconds east of UTC.
+    """
+
+    who: str
+    time: int
+    timezone: int
+    message: str
+
+    def encode(self) -> bytes:
+        """Return the part of the line behind the ids."""
+        text = " ".join(self.message.split())
+        return encode_signature(self.who, self.time, self.timezone) + b"\t" + text.encode("utf-8", "replace")
 
 
 def is_kept(log: str, ref: str, setting: str | None, *, bare: bool) -> bool:

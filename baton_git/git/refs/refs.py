@@ -121,23 +121,6 @@ class Refs:
             return self.tip(ref) == value
         return False
 
-    def mend(self, ref: str, to: Oid, log_line: bytes | None) -> None:
-        """Gives a broken ref the value `to`.
-
-        Raises:
-            StoreError: the ref is not broken.
-            Busy: its lock was held for too long.
-            OSError: the disk said no.
-        """
-        path = self._file(ref)
-        with self.ticket(to) as ticket, self.locks.hold(path, ticket) as lock:
-            with suppress(Corrupt):
-                value = self._direct(ref)
-                raise StoreError(f"{ref} is not broken; it stands at {value}", hint="move it like any other ref")
-            with self._write_reflog(ref, None, to, log_line):
-                lock.commit()
-        _confirm(path, to)
-
     def log_file(self, ref: str) -> str:
         return f"{self.common_dir}{os.sep}logs{os.sep}{ref}"
 

@@ -6,6 +6,7 @@ index, work tree and other refs are never touched, and nothing that baton did no
 
 from baton_git.git.objects.headers import Header
 from baton_git.git.objects.values import CommitInfo, TreeEntry
+from baton_git.git.refs.reflog import ReflogEntry
 from baton_git.git.store.config import Config
 from baton_git.git.store.draft import Edit, ObjectDraft
 from baton_git.git.store.folder import Folder
@@ -21,6 +22,7 @@ __all__ = [
     "Header",
     "ObjectDraft",
     "PackReport",
+    "ReflogEntry",
     "Repository",
     "Store",
     "TreeEntry",

@@ -22,8 +22,9 @@ from baton_git.git.objects.pack_adoption import adopt_pack
 from baton_git.git.objects.pack_reader import DAMAGE, Raw
 from baton_git.git.objects.pack_writer import KeptPack, encode_pack, write_kept
 from baton_git.git.objects.reader import Objects
-from baton_git.git.objects.values import BLOB, COMMIT, CommitInfo, decode_commit, encode_signature
+from baton_git.git.objects.values import BLOB, COMMIT, CommitInfo, decode_commit
 from baton_git.git.refs import reflog
+from baton_git.git.refs.reflog import ReflogEntry
 from baton_git.git.refs.refs import Refs, Swap
 from baton_git.git.store import ancestry, history
 from baton_git.git.store.checkouts import checked_out_at
@@ -209,18 +210,14 @@ class Store:
         ref: str,
         expected: Oid | None,
         new: Oid,
+        entry: ReflogEntry,
         *,
-        who: str,
-        time: int,
-        timezone: int,
-        message: str,
         tidy: bool = True,
     ) -> bool:
         """Stores the draft durably and moves `ref` from `expected` to the commit `new`.
 
-        `expected` None: the ref must not exist. `who` ("Name <mail>"), `time`, `timezone` and `message` are for the
-        reflog, which is written where git would write one. `tidy`: whether packs are merged then, when it is time; who
-        holds others up does that later.
+        `expected` None: the ref must not exist. `entry` is for the reflog, which is written where git would write one.
+        `tidy`: whether packs are merged then, when it is time; who holds others up does that later.
 
         Returns:
             True when it moved. False when the ref stands elsewhere; nothing was left behind then, except for objects
@@ -236,7 +233,7 @@ class Store:
         self._sweep()
         self._check_borrowed(draft, new)
         with durable_files.writing(f"{ref} in {self.repository.common_dir}"):
-            line = self._log_line(ref, who, time, timezone, message)
+            line = entry.encode() if self._has_reflog(ref) else None
             with self.ref_files.ticket(new) as ticket:
                 pack = self.store_draft(draft, ticket)
                 try:
@@ -342,23 +339,6 @@ class Store:
         """The top of a work tree (main or linked) that has this branch checked out; None when there is none."""
         return checked_out_at(self.repository, ref)
 
-    def last_good(self, ref: str) -> Oid | None:
-        """Where `ref` stood after the last write from here, by our note or the reflog; None when neither knows."""
-        return self.ref_files.last_known(ref)
-
-    def mend(self, ref: str, to: Oid, *, who: str, time: int, timezone: int) -> None:
-        """Gives a ref that `tip` calls Corrupt the commit `to` (see `last_good`); git itself refuses to.
-
-        Raises:
-            StoreError: the ref is not broken.
-            Corrupt: `to` is no commit that reads back.
-            Busy, WriteFailed: as in `publish`.
-        """
-        self.objects.read_again(to, COMMIT)
-        with durable_files.writing(ref):
-            line = self._log_line(ref, who, time, timezone, "mend: put back to the last good commit")
-            self.ref_files.mend(ref, to, line)
-
     def _check_borrowed(self, draft: ObjectDraft, new: Oid) -> None:
         """What the draft only points to must exist before a ref leads to it."""
         if new not in draft.objects:
@@ -366,12 +346,9 @@ class Store:
         for oid in draft.borrowed - draft.objects.keys():
             self.objects.read_again(oid, BLOB)
 
-    def _log_line(self, ref: str, who: str, time: int, timezone: int, message: str) -> bytes | None:
+    def _has_reflog(self, ref: str) -> bool:
         bare = self.repository.work_tree is None
-        if not reflog.is_kept(self.ref_files.log_file(ref), ref, self._log_setting, bare=bare):
-            return None
-        text = " ".join(message.split())
-        return encode_signature(who, time, timezone) + b"\t" + text.encode("utf-8", "replace")
+        return reflog.is_kept(self.ref_files.log_file(ref), ref, self._log_setting, bare=bare)
 
     @cached_property
     def _shallow(self) -> frozenset[str]:

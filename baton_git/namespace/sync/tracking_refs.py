@@ -68,11 +68,7 @@ def set_ref(store: Store, ref: str, to: Oid, stamp: CommitStamp) -> None:
         now = store.tip(ref)
         if now == to:
             return
-        moved = store.publish(
-            store.draft(), ref, now, to,
-            who=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"baton: {stamp.op}",
-        )  # fmt: skip
-        if moved:
+        if store.publish(store.draft(), ref, now, to, stamp.reflog_entry()):
             return
 
 

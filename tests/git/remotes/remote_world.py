@@ -13,7 +13,7 @@ from servers import Served
 
 from baton_git.core.names import Oid
 from baton_git.git.remotes import Push, PushOutcome, Remote, open_remote
-from baton_git.git.store import Repository, Store
+from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.namespace.ingest.fetch import fetch_and_check
 
 X = "refs/heads/baton/x"
@@ -50,7 +50,7 @@ class Place:
             tree = draft.tree(base, {f"open_loops/{content}.toml": content.encode()})
             when = 1_700_000_000 + (store.commit(on[0]).time - 1_699_999_999 if on else 0)
             new = draft.commit(tree, on, author=WHO, time=when, timezone=0, message=content)
-            assert store.publish(draft, ref, tip, new, who=WHO, time=when, timezone=0, message=content)
+            assert store.publish(draft, ref, tip, new, ReflogEntry(WHO, when, 0, content))
         return new
 
     def environment(self) -> dict[str, str]:

@@ -11,7 +11,7 @@ from remote_world import INCOMING, SECONDS, WHO, Place, X, Y, refs_of
 
 from baton_git.core.errors import AccessDenied
 from baton_git.git.remotes import Push, PushAccepted, PushOvertaken, PushRefused
-from baton_git.git.store import Store
+from baton_git.git.store import ReflogEntry, Store
 
 Both = tuple[Place, Place]
 
@@ -31,7 +31,7 @@ def test_a_branch_travels_to_another_machine_and_back(both: Both, git):
     with bob.store() as store:
         draft = store.draft()
         draft_of = draft.commit(store.commit(first).tree, (), author=WHO, time=0, timezone=0, message="")
-        assert store.publish(draft, X, None, draft_of, who=WHO, time=0, timezone=0, message="")
+        assert store.publish(draft, X, None, draft_of, ReflogEntry(WHO, 0, 0, ""))
     second = bob.commit(X, "second", parents=(first,))
     assert bob.push(X, second, first) == PushAccepted()
     assert ada.fetch() == second
@@ -206,7 +206,7 @@ def test_nothing_of_the_user_is_touched(both: Both, git):
     with bob.store() as store:
         draft = store.draft()
         new = draft.commit(store.commit(x).tree, [x], author=WHO, time=9, timezone=0, message="more")
-        assert store.publish(draft, X, None, new, who=WHO, time=9, timezone=0, message="more")
+        assert store.publish(draft, X, None, new, ReflogEntry(WHO, 9, 0, "more"))
     assert remote.push([Push(X, new, x)], seconds=SECONDS) == {X: PushAccepted()}
     assert git(bob.served.bare, "tag", "-l") == "v1"
     kept = [name for name in before if not name.startswith(objects)]
@@ -250,7 +250,7 @@ def test_eight_that_push_at_once_lose_nothing(make_place, kind, git):
                 base = store.commit(tip).tree if tip else None
                 tree = draft.tree(base, {f"a/{place.top.name}": b"x"})
                 new = draft.commit(tree, [tip] if tip else [], author=WHO, time=1, timezone=0, message="m")
-                assert store.publish(draft, X, store.tip(X), new, who=WHO, time=1, timezone=0, message="m")
+                assert store.publish(draft, X, store.tip(X), new, ReflogEntry(WHO, 1, 0, "m"))
             if place.push(X, new, tip) == PushAccepted():
                 arrived.append(place.top.name)
                 return

@@ -28,7 +28,7 @@ from baton_git.git.signing import (
     Unsigned,
     keygen,
 )
-from baton_git.git.store import Repository, Store
+from baton_git.git.store import ReflogEntry, Repository, Store
 
 REF = "refs/heads/baton/x"
 ADA = "Ada <ada@example.org>"
@@ -70,7 +70,7 @@ class World:
             draft.tree(None, {"a": b"1\n"}), [tip] if tip else [], author=ADA, time=time, timezone=3600,
             message=message, sign=signer.sign if signer else None,
         )  # fmt: skip
-        assert self.store.publish(draft, REF, tip, new, who=ADA, time=time, timezone=0, message="x")
+        assert self.store.publish(draft, REF, tip, new, ReflogEntry(ADA, time, 0, "x"))
         return new
 
     def written(self, raw: bytes) -> Oid:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from baton_git.core.names import Oid
-from baton_git.git.store import Edit, Store
+from baton_git.git.store import Edit, ReflogEntry, Store
 
 REF = "refs/heads/baton/x"
 WHO = "Agent <agent@machine>"
@@ -28,7 +28,7 @@ class Writer:
         self.time += 1
         new = draft.commit(tree, [tip] if tip else [], author=WHO, time=self.time, timezone=3600, message=message)
         moved = self.store.publish(
-            draft, self.ref, tip, new, who=WHO, time=self.time, timezone=3600, message=message
+            draft, self.ref, tip, new, ReflogEntry(WHO, self.time, 3600, message)
         )  # fmt: skip
         assert moved
         return new

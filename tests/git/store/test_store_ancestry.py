@@ -14,7 +14,7 @@ from store_world import REF, WHO
 from baton_git.core.errors import Corrupt
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import CommitInfo
-from baton_git.git.store import Repository, Store, ancestry
+from baton_git.git.store import ReflogEntry, Repository, Store, ancestry
 
 EMPTY_TREE = Oid("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 
@@ -67,7 +67,7 @@ def stored(store: Store, graph: list[Drawn]) -> list[Oid]:
         made.append(draft.commit(tree, ids, author=WHO, time=time, timezone=0, message=message(place, said)))
     tips = tuple(dict.fromkeys(made))
     top = draft.commit(tree, tips, author=WHO, time=1, timezone=0, message="all of them")
-    assert store.publish(draft, REF, store.tip(REF), top, who=WHO, time=1, timezone=0, message="graph")
+    assert store.publish(draft, REF, store.tip(REF), top, ReflogEntry(WHO, 1, 0, "graph"))
     return made
 
 

@@ -8,7 +8,7 @@ from store_world import REF, WHO
 from baton_git.core.errors import Corrupt, InvalidArgument
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import TREE, decode_tree
-from baton_git.git.store import TreeEntry
+from baton_git.git.store import ReflogEntry, TreeEntry
 
 _NAMES = st.sampled_from(["a", "b", "a.b", "a-b", "é", "ab"])
 _PATHS = st.lists(_NAMES, min_size=1, max_size=3).map("/".join)
@@ -94,7 +94,7 @@ def test_a_graft_keeps_the_bytes_of_an_old_version(store, writer, git, top):
     tree = draft.tree(store.commit(tip).tree, {"a/x": blob, "b": None})
     assert set(draft.objects) == {tree, store.folder(store.commit(old).tree).entries()["a"].oid}
     new = draft.commit(tree, [tip], author=WHO, time=5, timezone=0, message="back")
-    assert store.publish(draft, REF, tip, new, who=WHO, time=5, timezone=0, message="back")
+    assert store.publish(draft, REF, tip, new, ReflogEntry(WHO, 5, 0, "back"))
     assert git(top, "show", f"{REF}:a/x") == "old"
     git(top, "fsck", "--strict")
 
@@ -105,7 +105,7 @@ def test_a_graft_of_a_blob_that_does_not_exist_is_not_published(store, writer):
     tree = draft.tree(None, {"a": "1" * 40})
     new = draft.commit(tree, [tip], author=WHO, time=5, timezone=0, message="m")
     with pytest.raises(Corrupt, match="missing"):
-        store.publish(draft, REF, tip, new, who=WHO, time=5, timezone=0, message="m")
+        store.publish(draft, REF, tip, new, ReflogEntry(WHO, 5, 0, "m"))
     assert store.tip(REF) == tip
 
 

@@ -10,6 +10,7 @@ from store_world import REF, WHO
 
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import CommitInfo
+from baton_git.git.store import ReflogEntry
 from baton_git.git.store.history import all_commits
 
 
@@ -82,6 +83,6 @@ def test_first_parents_only_and_the_whole_history_agree_with_git(store, writer, 
     draft = store.draft()
     tree = store.commit(left).tree
     merge = draft.commit(tree, [left, right], author=WHO, time=1_800_000_000, timezone=0, message="m")
-    assert store.publish(draft, REF, left, merge, who=WHO, time=1, timezone=0, message="m")
+    assert store.publish(draft, REF, left, merge, ReflogEntry(WHO, 1, 0, "m"))
     assert [commit.oid for commit in store.log(merge)] == git(top, "rev-list", "--date-order", REF).splitlines()
     assert [commit.oid for commit in store.log(merge, first_parent=True)] == [merge, left, base]

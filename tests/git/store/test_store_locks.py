@@ -14,7 +14,7 @@ from baton_git.core.errors import Busy
 from baton_git.git.files import durable_files as disk
 from baton_git.git.files import ref_locks as locks
 from baton_git.git.files.ref_locks import HeldLock, RefLocks
-from baton_git.git.store import Repository, Store
+from baton_git.git.store import ReflogEntry, Repository, Store
 
 HOLDER = """
 import sys, time
@@ -198,7 +198,7 @@ def _attempt(store, tip):
     draft = store.draft()
     tree = draft.tree(store.commit(tip).tree, {"a": b"ours"})
     new = draft.commit(tree, [tip], author=WHO, time=9, timezone=0, message="ours")
-    return new, store.publish(draft, REF, tip, new, who=WHO, time=9, timezone=0, message="ours")
+    return new, store.publish(draft, REF, tip, new, ReflogEntry(WHO, 9, 0, "ours"))
 
 
 def test_a_ref_that_does_not_say_our_value_has_not_moved(store, writer, git, top, monkeypatch):

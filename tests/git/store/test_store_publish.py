@@ -9,9 +9,9 @@ from store_world import REF, WHO, Writer
 
 from baton_git.core.errors import Corrupt, WriteFailed
 from baton_git.git.files import durable_files
-from baton_git.git.store import Repository, Store
+from baton_git.git.store import ReflogEntry, Repository, Store
 
-WHEN = {"who": WHO, "time": 7, "timezone": -5400, "message": "subject\n\nBody: x"}
+WHEN = ReflogEntry(WHO, 7, -5400, "subject\n\nBody: x")
 
 
 def _draft(store, tip, content=b"new", path="a"):
@@ -76,8 +76,8 @@ def test_a_lost_race_leaves_nothing_behind(store, writer, top, snapshot):
     draft, new = _draft(store, tip)
     winner = writer.commit({"a": b"2"})
     before = snapshot(top)
-    assert store.publish(draft, REF, tip, new, **WHEN) is False
-    assert store.publish(*_draft(store, None)[:1], REF, None, new, **WHEN) is False
+    assert store.publish(draft, REF, tip, new, WHEN) is False
+    assert store.publish(*_draft(store, None)[:1], REF, None, new, WHEN) is False
     assert snapshot(top) == before
     assert store.tip(REF) == winner
 
@@ -88,7 +88,7 @@ def test_a_race_lost_after_the_objects_were_stored_leaves_nothing_either(store, 
     writer.commit({"a": b"2"})
     before = snapshot(top)
     monkeypatch.setattr(type(store), "tip", lambda *_: tip)
-    assert store.publish(draft, REF, tip, new, **WHEN) is False
+    assert store.publish(draft, REF, tip, new, WHEN) is False
     assert snapshot(top) == before
 
 
@@ -96,16 +96,16 @@ def test_a_draft_can_be_published_again_after_a_lost_race(store, writer, git, to
     tip = writer.commit({"a": b"1"})
     draft, new = _draft(store, tip)
     moved = writer.commit({"a": b"2"})
-    assert not store.publish(draft, REF, tip, new, **WHEN)
+    assert not store.publish(draft, REF, tip, new, WHEN)
     git(top, "update-ref", REF, tip, moved)
-    assert store.publish(draft, REF, tip, new, **WHEN)
+    assert store.publish(draft, REF, tip, new, WHEN)
     git(top, "fsck", "--strict")
 
 
 def test_the_reflog_is_written_where_git_would(store, writer, git, top, tmp_path, new_writer):
     first = writer.commit({"a": b"1"}, message="first")
     draft, second = _draft(store, first)
-    store.publish(draft, REF, first, second, **WHEN)
+    store.publish(draft, REF, first, second, WHEN)
     lines = (top / ".git/logs" / REF).read_text().splitlines()
     assert lines[0] == f"{'0' * 40} {first} {WHO} 1700000001 +0100\tfirst"
     assert lines[1] == f"{first} {second} {WHO} 7 -0130\tsubject Body: x"
@@ -123,7 +123,7 @@ def test_the_reflog_is_written_where_git_would(store, writer, git, top, tmp_path
 
 def test_a_commit_reads_back_as_it_was_written(store):
     draft, new = _draft(store, None)
-    assert store.publish(draft, REF, None, new, **WHEN)
+    assert store.publish(draft, REF, None, new, WHEN)
     commit = store.commit(new)
     assert (commit.author, commit.time, commit.timezone) == (WHO, 7, -5400)
     assert (commit.message, commit.parents) == ("subject\n\nBody: x", ())
@@ -142,12 +142,12 @@ def test_commits_of_git_are_read_whatever_they_carry(store, git, top):
 
 def test_a_fetched_commit_is_put_on_a_ref_without_new_objects(store, git, top):
     tip = store.tip("refs/heads/main")
-    assert store.publish(store.draft(), REF, None, tip, **WHEN)
+    assert store.publish(store.draft(), REF, None, tip, WHEN)
     assert git(top, "rev-parse", REF) == tip
     with pytest.raises(Corrupt, match="missing"):
-        store.publish(store.draft(), REF, tip, "1" * 40, **WHEN)
+        store.publish(store.draft(), REF, tip, "1" * 40, WHEN)
     with pytest.raises(Corrupt, match="is a tree"):
-        store.publish(store.draft(), REF, tip, store.commit(tip).tree, **WHEN)
+        store.publish(store.draft(), REF, tip, store.commit(tip).tree, WHEN)
 
 
 def test_objects_are_kept_from_gc_until_the_ref_has_moved(store, writer, git, top, monkeypatch):
@@ -162,7 +162,7 @@ def test_objects_are_kept_from_gc_until_the_ref_has_moved(store, writer, git, to
 
     monkeypatch.setattr(store.ref_files, "swap", swap)
     draft, new = _draft(store, tip)
-    assert store.publish(draft, REF, tip, new, **WHEN)
+    assert store.publish(draft, REF, tip, new, WHEN)
     git(top, "fsck", "--strict")
     assert not list((top / ".git/objects/pack").glob("*.keep"))
 
@@ -187,7 +187,7 @@ def test_everything_is_on_the_disk_before_the_ref_moves(store, writer, top, monk
     draft, new = _draft(store, tip)
     monkeypatch.setattr(os, "fsync", spy)
     monkeypatch.setattr(store.ref_files, "swap", check)
-    assert store.publish(draft, REF, tip, new, **WHEN)
+    assert store.publish(draft, REF, tip, new, WHEN)
 
 
 def test_a_pack_that_was_removed_all_the_same_is_written_again(store, writer, git, top, monkeypatch):
@@ -202,7 +202,7 @@ def test_a_pack_that_was_removed_all_the_same_is_written_again(store, writer, gi
 
     monkeypatch.setattr(store.ref_files, "swap", swap)
     draft, new = _draft(store, tip)
-    assert store.publish(draft, REF, tip, new, **WHEN)
+    assert store.publish(draft, REF, tip, new, WHEN)
     git(top, "fsck", "--strict")
     assert git(top, "show", f"{REF}:a") == "new"
 
@@ -218,7 +218,7 @@ def test_a_failure_after_the_objects_were_stored_leaves_nothing(store, writer, t
     real = os.replace
     monkeypatch.setattr(os, "replace", lambda one, to: refused() if str(one).endswith(".lock") else real(one, to))
     with pytest.raises(WriteFailed, match="No space left") as caught:
-        store.publish(draft, REF, tip, new, **WHEN)
+        store.publish(draft, REF, tip, new, WHEN)
     assert "free some space" in caught.value.hint
     assert snapshot(top) == before
 
@@ -233,7 +233,7 @@ def test_an_interrupt_leaves_nothing(store, writer, top, snapshot, monkeypatch):
 
     monkeypatch.setattr(durable_files, "sync_folder", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        store.publish(draft, REF, tip, new, **WHEN)
+        store.publish(draft, REF, tip, new, WHEN)
     assert snapshot(top) == before
 
 
@@ -249,7 +249,7 @@ def test_when_only_the_confirmation_fails_the_objects_stay(store, writer, git, t
 
     monkeypatch.setattr(durable_files, "sync_folder", sync)
     with pytest.raises(WriteFailed, match=r"moved to .* did not confirm"):
-        store.publish(draft, REF, tip, new, **WHEN)
+        store.publish(draft, REF, tip, new, WHEN)
     assert git(top, "rev-parse", REF) == new
     git(top, "fsck", "--strict")
 

@@ -12,6 +12,7 @@ from store_world import REF, WHO
 from baton_git.core.errors import Corrupt, StoreError
 from baton_git.git.files import durable_files
 from baton_git.git.refs.packed_refs import packed_below, packed_folders, packed_value
+from baton_git.git.store import ReflogEntry
 
 ONE, TWO = "1" * 40, "2" * 40
 NAMES = st.text("ab-./0é", min_size=1, max_size=6).map(lambda name: f"refs/{name}")
@@ -58,14 +59,13 @@ def test_a_broken_ref_is_an_error_with_the_way_back(store, writer, git, top, con
     with pytest.raises(Corrupt, match=why) as caught:
         store.tip(REF)
     assert f"git update-ref {REF} {good}" in caught.value.hint
-    assert store.last_good(REF) == good
     with pytest.raises(Corrupt):
         store.refs("refs/heads/baton/")
     for expected in (None, good):
         draft = store.draft()
         new = draft.commit(draft.tree(None, {"a": b"2"}), [], author=WHO, time=1, timezone=0, message="m")
         with pytest.raises(Corrupt):
-            store.publish(draft, REF, expected, new, who=WHO, time=1, timezone=0, message="m")
+            store.publish(draft, REF, expected, new, ReflogEntry(WHO, 1, 0, "m"))
     git(top, "update-ref", REF, good, code=128)  # why the command begins with rm
     subprocess.run(caught.value.hint.partition("put it back with: ")[2], shell=True, check=True, cwd=top)
     assert store.tip(REF) == good
@@ -82,19 +82,6 @@ def test_folders_of_refs_are_named_loose_and_packed(store, new_writer, git, top)
     packed = top / ".git" / "packed-refs"
     packed.write_text("".join(line for line in packed.read_text().splitlines(keepends=True) if line[0] != "#"))
     assert packed_folders(packed, "refs/q/") == {"a", "b", "b-c"}
-
-
-def test_a_broken_ref_can_be_mended_and_a_whole_one_not(store, writer, git, top):
-    good = writer.commit({"a": b"1"})
-    when = {"who": WHO, "time": 1, "timezone": 0}
-    with pytest.raises(StoreError, match="not broken"):
-        store.mend(REF, good, **when)
-    _ref_file(top).write_text("")
-    with pytest.raises(Corrupt, match="missing"):
-        store.mend(REF, ONE, **when)
-    store.mend(REF, good, **when)
-    assert git(top, "rev-parse", REF) == good
-    writer.commit({"a": b"2"})
 
 
 def test_the_reflog_knows_the_last_good_commit_when_our_note_is_lost(store, writer, top):
@@ -130,7 +117,7 @@ def test_a_symbolic_ref_is_followed_when_read_and_refused_when_written(store, wr
     draft = store.draft()
     new = draft.commit(draft.tree(None, {"a": b"2"}), [good], author=WHO, time=1, timezone=0, message="m")
     with pytest.raises(StoreError, match="symbolic"):
-        store.publish(draft, "refs/heads/alias", good, new, who=WHO, time=1, timezone=0, message="m")
+        store.publish(draft, "refs/heads/alias", good, new, ReflogEntry(WHO, 1, 0, "m"))
     git(top, "symbolic-ref", "refs/heads/alias", "refs/heads/alias")
     with pytest.raises(Corrupt, match="never ends"):
         store.tip("refs/heads/alias")

@@ -23,6 +23,7 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, Pattern
 from baton_git.core.state import Key
 from baton_git.git.signing import AllowedSigners, Signer
+from baton_git.git.store import ReflogEntry
 from baton_git.namespace.ingest.rejections import find_refusals
 from baton_git.namespace.provenance.claims import Trusted
 from baton_git.namespace.provenance.ledger import Ledger
@@ -298,7 +299,7 @@ def test_a_merge_by_hand_that_revives_a_rule_makes_none(patterned: Pair) -> None
     new = draft.commit(
         ada.store.commit(old).tree, [ada.tip, old], author="eve <e@x>", time=1, timezone=0, message=CONFIRMED
     )
-    assert ada.store.publish(draft, REF, ada.tip, new, who="eve <e@x>", time=1, timezone=0, message="merge")
+    assert ada.store.publish(draft, REF, ada.tip, new, ReflogEntry("eve <e@x>", 1, 0, "merge"))
     assert ada.get("rule", "PAT-1") is not None
     assert rules(ada) == []
 

@@ -14,6 +14,7 @@ from machines import Machine, loop, settled
 
 from baton_git.core.errors import Corrupt, NeedsHuman, NotFound, Unsettled
 from baton_git.git.signing import AllowedSigners, Signer
+from baton_git.git.store import ReflogEntry
 from baton_git.verbs.namespace_status import read_status
 from baton_git.verbs.review import decide
 from baton_git.verbs.session_start import begin_session
@@ -407,7 +408,7 @@ def test_a_beginning_of_its_own_is_no_way_around_a_signature(signed: Pair, make:
     draft = bob.store.draft()
     tree = draft.tree(None, {**files, "open_loops/OL-666.toml": loop("OL-666")})
     root = draft.commit(tree, (), author="x <x>", time=0, timezone=0, message="x\n\nBaton-Op: root\n")
-    bob.store.publish(draft, "refs/heads/baton/x2", None, root, who="x <x>", time=0, timezone=0, message="x")
+    bob.store.publish(draft, "refs/heads/baton/x2", None, root, ReflogEntry("x <x>", 0, 0, "x"))
     bob.git("push", "-q", "--force", "origin", "refs/heads/baton/x2:refs/heads/baton/x")
     done = ada.sync(settle="merge")
     assert done.waiting == 1
