@@ -24,7 +24,7 @@ from planting import ID, PLANTED, SESSION, UNSAFE, planted_states
 
 from baton_git.core.names import Namespace
 from baton_git.core.state import State
-from baton_git.git.store import Repository, Store
+from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.app import application
 from baton_git.interfaces.http.site import Site
@@ -68,9 +68,10 @@ def plant(top: Path) -> None:
             assert tip is not None
             draft, seconds, who = store.draft(), int(NOW.timestamp()), f"Eve {EVIL} <eve@example.org>"
             tree = draft.tree(store.commit(tip).tree, files)
-            told: dict[str, Any] = {"time": seconds, "timezone": 0, "message": MESSAGE.format(revision)}
-            new = draft.commit(tree, [tip], author=who, **told)
-            assert store.publish(draft, branch.ref, tip, new, who="Eve <eve@example.org>", **told)
+            message = MESSAGE.format(revision)
+            new = draft.commit(tree, [tip], author=who, time=seconds, timezone=0, message=message)
+            entry = ReflogEntry("Eve <eve@example.org>", seconds, 0, message)
+            assert store.publish(draft, branch.ref, tip, new, entry)
 
 
 def assert_safe(text: str, what: object) -> None:
