@@ -100,11 +100,58 @@ def import_lines(ws: Workspace, now: datetime, asked: ImportLines) -> ImportedLi
     return ImportedLines(ids=[add_follow_up(ws, now, line).id for line in asked.path.read_text().splitlines()])
 '''
 
+VERB = '''
+from datetime import datetime
+from pydantic import Field
+from baton_git.core.verb import READS, Input, Result, Tool, verb
+from baton_git.namespace.workspace import Workspace
+
+class TallyKind(Input):
+    kind: str = Field(description="A kind of record.", examples=["follow_up"])
+    archived: bool = Field(False, description="Those in the archive.")
+
+class Tally(Result):
+    number: int = Field(description="How many there are.")
+
+@verb("tally", "GET /v1/tally/{kind}", effect=READS, positional=("kind",), tool=Tool("How many there are of a kind."))
+def tally(ws: Workspace, now: datetime, asked: TallyKind) -> Tally:
+    """Count the records of a kind."""
+    return Tally(number=len(ws.branch.read().state.ids(asked.kind, archived=asked.archived)))
+'''
+
+CALLS = """
+import asyncio, json
+import baton_git
+from httpx2 import ASGITransport, AsyncClient
+from mcp.client import Client
+from baton_git.interfaces.context.invocation import Call
+from baton_git.interfaces.context.settings import CommonOptions, Settings
+from baton_git.interfaces.http.app import application
+from baton_git.interfaces.http.site import Site
+from baton_git.interfaces.mcp.server import server
+
+async def call_servers():
+    app = application(Site(CommonOptions()))
+    async with AsyncClient(transport=ASGITransport(app), base_url="http://127.0.0.1") as client:
+        described = (await client.get("/openapi.json")).json()["paths"]["/v1/tally/{kind}"]["get"]["summary"]
+        answer = (await client.get("/v1/tally/follow_up")).json()
+    async with Client(server(Call(Settings(CommonOptions())))) as client:
+        tools = [tool.description for tool in (await client.list_tools()).tools if tool.name == "tally"]
+        called = await client.call_tool("tally", {"kind": "follow_up"})
+    return {"http": answer, "openapi": described, "tools": tools, "mcp": called.structured_content}
+
+with baton_git.open(".") as ns:
+    result = ns.tally("follow_up")
+print(json.dumps({"library": result.as_data(), **asyncio.run(call_servers())}))
+"""
+"""Call the verb in the interfaces of one process."""
+
 FILES = {
     "core/records/note.py": KIND,
     **{f"agents/toy/{name}.py": text for name, text in AGENT.items()},
     "checks/is_empty.py": CHECK,
     "verbs/lines.py": IMPORTER,
+    "verbs/tally.py": VERB,
 }
 """The files that are added: one module each, and a folder for the agent's CLI."""
 
@@ -115,7 +162,8 @@ LINES = {
     ),
     "agents/registry.py": (')\n"""In the order', ', "toy"'),
     "core/records/check_methods.py": ('    "http":', '    "is_empty": "path",\n'),
-    "verbs/table.py": ('    "import paif"', '    "import lines": "verbs.lines",\n'),
+    "verbs/table.py": ('    "import paif"', '    "import lines": "verbs.lines",\n    "tally": "verbs.tally",\n'),
+    "interfaces/cli/__init__.py": ('    "demo":', '    "tally": ("", "Count the records of a kind."),\n'),
 }
 """By registry, what its new line stands before, and the line."""
 
@@ -196,9 +244,22 @@ def test_a_check_is_a_module_and_a_line(command: Command, top: Path):
     assert "passed" in command("loop", "verify", loop["id"])
 
 
+def test_a_verb_is_a_module_and_a_line_of_help(command: Command, package: Path, top: Path):
+    command("followup", "add", "Write the guide")
+    assert as_data(command("tally", "follow_up")) == {"number": 1}
+    answers = subprocess.run(
+        [sys.executable, "-c", CALLS],
+        cwd=top, env={**os.environ, "PYTHONPATH": str(package)}, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert as_data(answers) == {
+        "library": {"number": 1}, "http": {"number": 1}, "mcp": {"number": 1},
+        "openapi": "Count the records of a kind", "tools": ["How many there are of a kind."],
+    }  # fmt: skip
+
+
 def test_an_importer_is_a_module_and_a_line(command: Command, tmp_path: Path):
     (tmp_path / "todo.txt").write_text("Write the guide\nMeasure it\n")
     assert "lines" in command("import", "--help")
     command("import", "lines", str(tmp_path / "todo.txt"))
     items = as_data(command("read", "--json"))["baton"]["follow_ups"]
-    assert [item["item"] for item in items] == ["Write the guide", "Measure it"]
+    assert {item["item"] for item in items} == {"Write the guide", "Measure it"}
