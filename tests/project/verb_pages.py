@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -28,6 +28,8 @@ Name = Callable[[type[Any]], str]
 def type_text(annotation: Any, name: Name) -> str:
     """The text of a type; `name` gives that of a class."""
     origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return type_text(args[0], name)
     if annotation is type(None):
         return "None"
     if annotation is Any:

@@ -1,17 +1,16 @@
-"""The part of `baton session` that is about sessions which were started here: which there are, and ending one."""
+"""The sessions that workflows and loops started here, in words: which there are, and how one ended."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import click
-
 from baton_git.agents.sessions.records import SpawnedSession
-from baton_git.agents.sessions.stopping import reap, stop
+from baton_git.agents.sessions.stopping import reap
 from baton_git.core.times import iso
-from baton_git.interfaces.cli.app import App, command, flat
+from baton_git.interfaces.cli.app import App, flat
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.spawned_verbs import StoppedSession
 from baton_git.systems.gobby.workflows import open_spawned_sessions
 
 
@@ -63,20 +62,8 @@ def _line(session: SpawnedSession) -> str:
     return "  ".join(flat(part) for part in parts if part)
 
 
-@command("stop", short_help="End a session that a workflow or a loop started.")
-@click.argument("id_", metavar="ID")
-def stop_command(app: App, id_: str) -> None:
-    """End a session that a workflow or a loop started, with all that it started itself.
-
-    ID is one that baton session list --spawned shows, or a unique beginning.
-
-    \b
-    baton session stop SP-7k3f9q
-    """
-    with app.workspace() as ws:
-        records = open_spawned_sessions(ws)
-        session = records.find(id_)
-        ended = stop(records, session, iso(app.now))
-    app.answer(ended.public_data, f"{ended.id} {ended.status}")
-    if session.status != "running":
-        app.say(f"{session.id} was over already: {session.status}")
+def render_stopped(app: App, result: StoppedSession) -> None:
+    """Print how a session ended."""
+    app.answer(result.session, f"{result.id} {result.status}")
+    if not result.was_running:
+        app.say(f"{result.id} was over already: {result.status}")

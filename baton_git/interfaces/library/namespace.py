@@ -9,14 +9,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from baton_git.core.names import AgentId, SessionId
-from baton_git.core.verb import VerbFunction
+from baton_git.core.verb import Input, VerbFunction
+from baton_git.interfaces.context import machine_view, paif
 from baton_git.interfaces.context.invocation import Call
-from baton_git.interfaces.context.paif import FILLS as PAIF_FILLS
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.interfaces.context.transcripts import fill_home
 from baton_git.interfaces.library.verb_methods import VerbMethods
 
-FILLS = {**PAIF_FILLS, "mine": fill_home}
+FILLS = {**paif.FILLS, **machine_view.FILLS, "mine": fill_home}
 """By verb, what completes its fields from the surroundings."""
 
 
@@ -50,7 +50,10 @@ class OpenNamespace(VerbMethods):
         verb = function.verb
         workspace = replace(self._workspace, actor=replace(self._workspace.actor, session=self.session))
         fill = FILLS.get(verb.name)
-        asked = function.bind(*args, **(fill(self._call, fields) if fill and not args else fields))
+        names = list(verb.input_model.model_fields)
+        if fill is not None and len(args) <= len(names) and not (args and isinstance(args[0], Input)):
+            args, fields = (), fill(self._call, {**dict(zip(names, args, strict=False)), **fields})
+        asked = function.bind(*args, **fields)
         result = verb.run(workspace, self._call.now, asked)
         if verb.session == "begins":
             self.session = result.session

@@ -6,16 +6,21 @@ from baton_git.agents.extraction.options import Options
 from baton_git.core.records.work_items import VerifySpec
 from baton_git.core.verb import VerbFunction
 from baton_git.namespace.results import Changed
+from baton_git.systems.ecc.adapters.adapter import Surroundings
 from baton_git.systems.ecc.recordings import ExportedRecordings
 from baton_git.systems.ecc.recordings import ImportedRecordings
 from baton_git.systems.ecc.snapshot_verbs import RecordedSnapshot
 from baton_git.systems.ecc.snapshot_verbs import ShownSnapshot
 from baton_git.systems.ecc.snapshot_verbs import SnapshotHistory
 from baton_git.systems.ecc.snapshot_verbs import SnapshotList
+from baton_git.systems.ecc.target_verbs import AdapterList
+from baton_git.systems.ecc.target_verbs import InspectedTarget
+from baton_git.systems.ecc.target_verbs import TargetList
 from baton_git.systems.gobby.extraction_verb import ExtractedHandoff
 from baton_git.systems.gobby.handoff_verbs import HandoffList
 from baton_git.systems.gobby.handoff_verbs import ShownHandoff
 from baton_git.systems.gobby.mining import MineResult
+from baton_git.systems.gobby.spawned_verbs import StoppedSession
 from baton_git.systems.gobby.todos import ChangedTodos
 from baton_git.systems.gobby.todos import TodoList
 from baton_git.systems.kairos.exchange import ExportedHandover
@@ -248,6 +253,14 @@ class VerbMethods:
         document: dict[str, Any] | None = None,
         source: str = "",
     ) -> Changed: ...
+    def inspect_target(
+        self,
+        target: str,
+        *,
+        adapter: str | None = None,
+        target_type: str | None = None,
+        around: Surroundings | None = None,
+    ) -> InspectedTarget: ...
     def list_agent_sessions(
         self,
         *,
@@ -294,6 +307,7 @@ class VerbMethods:
         limit: int = 100,
         after: str | None = None,
     ) -> ListedRecords: ...
+    def list_session_adapters(self) -> AdapterList: ...
     def list_sessions(
         self,
         *,
@@ -306,6 +320,13 @@ class VerbMethods:
         limit: int = 50,
         after: str | None = None,
     ) -> SnapshotList: ...
+    def list_targets(
+        self,
+        *,
+        adapter: str | None = None,
+        limit: int = 20,
+        around: Surroundings | None = None,
+    ) -> TargetList: ...
     def list_todos(
         self,
         *,
@@ -472,6 +493,10 @@ class VerbMethods:
         state: dict[str, Any] = ...,
         unset: list[str] = ...,
     ) -> SteppedHandover: ...
+    def stop_session(
+        self,
+        id: str,
+    ) -> StoppedSession: ...
     def supersede_decision(
         self,
         id: str,

@@ -1,0 +1,169 @@
+"""The verbs of sessions that adapters can open: list them, inspect one, and list the adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from typing import Annotated, Any
+
+from pydantic import Field, InstanceOf
+
+from baton_git.core.errors import InvalidArgument
+from baton_git.core.verb import READS, Input, NoInput, Option, Result, verb
+from baton_git.namespace.results import ResultPart
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.ecc.adapters.adapter import Surroundings, Target
+from baton_git.systems.ecc.adapters.all_adapters import BrokenAdapter, list_adapters, list_sessions, open_target
+from baton_git.systems.ecc.snapshot_verbs import RECORDED
+from baton_git.systems.ecc.snapshots import find
+
+HIDDEN = Option(hidden=True)
+ADAPTER = Field(None, description="Who must know it; else each is asked in turn.", examples=["claude-history"])
+
+
+Around = Annotated[
+    InstanceOf[Surroundings] | None, Field(description="What adapters may see of this machine; the interface says it.")
+]
+
+
+class ListTargets(Input):
+    """Which sessions to list."""
+
+    adapter: str | None = ADAPTER
+    limit: int = Field(20, ge=1, description="At most so many.")
+    around: Around = None
+
+
+class InspectTarget(Input):
+    """Which session to inspect."""
+
+    target: str = Field(
+        description="What `session list` shows, the path of a plan, of a session file or of a transcript, or "
+        "`recorded:ADAPTER/ID`.",
+        examples=["claude:latest"],
+    )
+    adapter: str | None = ADAPTER
+    target_type: str | None = Field(None, description="What TARGET is: plan, session, claude-alias, …")
+    around: Around = None
+
+
+class AdapterProblem(ResultPart):
+    """An adapter that cannot be used, or left something out."""
+
+    id: str = Field(description="The adapter.")
+    why: str = Field(description="What is wrong.")
+    partly: bool = Field(description="Whether it only left something out.")
+
+
+class AdapterResult(Result):
+    """What adapters answer."""
+
+    problems: list[AdapterProblem] = Field(description="The adapters that could not do all of it.")
+
+
+class OfferedTarget(ResultPart):
+    """A session that can be opened."""
+
+    adapter: str = Field(description="The adapter that knows it.", examples=["claude-history"])
+    target: str = Field(description="What opens it.", examples=["claude:a1b2c3d4"])
+    id: str = Field(description="Its id.")
+    title: str = Field(description="What it is about.")
+    updated_at: str = Field(description="ISO 8601 in UTC; empty if unknown.")
+
+
+class TargetList(AdapterResult):
+    """The sessions that can be opened."""
+
+    sessions: list[OfferedTarget] = Field(description="The newest first.")
+
+
+class InspectedTarget(AdapterResult):
+    """The snapshot of a session."""
+
+    snapshot: dict[str, Any] = Field(description="The canonical snapshot, `ecc.session.v1`.")
+
+
+class AdapterInfo(ResultPart):
+    """A source of sessions."""
+
+    id: str = Field(description="Its id.", examples=["dmux-tmux"])
+    description: str = Field(description="Which sessions it knows.")
+    targetTypes: list[str] = Field(description="The types of its targets.")  # noqa: N815  ECC calls it so
+
+
+class AdapterList(AdapterResult):
+    """The sources of sessions."""
+
+    adapters: list[AdapterInfo] = Field(description="Those of baton first.")
+
+
+@verb(
+    "session list",
+    effect=READS,
+    options={"adapter": Option(metavar="ID"), "limit": Option(names=("--limit", "-l")), "around": HIDDEN},
+    examples=("baton session list", "baton session list --adapter claude-history --limit 5"),
+)
+def list_targets(ws: Workspace, now: datetime, asked: ListTargets) -> TargetList:
+    """List the sessions that adapters can open, newest first, each with its target.
+
+    Raises:
+        InvalidArgument: there is no such adapter.
+    """
+    offered, broken = list_sessions(_look_around(ws, now, asked.around), asked.adapter)
+    sessions = [OfferedTarget(adapter=adapter, **listed._asdict()) for adapter, listed in islice(offered, asked.limit)]
+    return TargetList(sessions=sessions, problems=_list_problems(broken))
+
+
+@verb(
+    "session inspect",
+    effect=READS,
+    positional=("target",),
+    options={"adapter": Option(metavar="ID"), "target_type": Option(metavar="TYPE"), "around": HIDDEN},
+    examples=(
+        "baton session inspect claude:latest",
+        "baton session inspect workflow-visual-proof --adapter dmux-tmux",
+        "baton session inspect codex:latest --write /tmp/session.json",
+    ),
+)
+def inspect_target(ws: Workspace, now: datetime, asked: InspectTarget) -> InspectedTarget:
+    """Give the canonical snapshot (ecc.session.v1) of a session.
+
+    TARGET is one that baton session list shows, the path of a plan, of a session file or of a transcript, or
+    recorded:ADAPTER/ID for what was recorded.
+
+    Raises:
+        NotFound: nothing matches the target.
+        InvalidArgument: there is no such adapter, or no such type of target.
+        InvalidDocument: what is there cannot be read.
+    """
+    if asked.target.startswith(RECORDED) and asked.adapter is None:
+        kept = find(ws.branch.read().state, asked.target.removeprefix(RECORDED)).snapshot
+        return InspectedTarget(snapshot=kept.as_data(), problems=[])
+    around = _look_around(ws, now, asked.around)
+    opened = open_target(Target(asked.target, asked.target_type or ""), around, asked.adapter)
+    return InspectedTarget(snapshot=opened.data, problems=_list_problems(opened.problems))
+
+
+@verb("session adapters", effect=READS, examples=("baton session adapters",))
+def list_session_adapters(ws: Workspace, now: datetime, asked: NoInput) -> AdapterList:
+    """List the sources of sessions, also those that other packages bring."""
+    known = list_adapters()
+    usable = [adapter for adapter in known if not isinstance(adapter, BrokenAdapter)]
+    adapters = [
+        AdapterInfo(id=adapter.ID, description=adapter.DESCRIPTION, targetTypes=list(adapter.TARGET_TYPES))
+        for adapter in usable
+    ]
+    broken = [adapter for adapter in known if isinstance(adapter, BrokenAdapter)]
+    return AdapterList(adapters=adapters, problems=_list_problems(broken))
+
+
+def _look_around(ws: Workspace, now: datetime, around: Surroundings | None) -> Surroundings:
+    if around is None:
+        raise InvalidArgument("nobody says what adapters may see of this machine")
+    return replace(around, now=now, state=ws.branch.read().state)
+
+
+def _list_problems(broken: Sequence[BrokenAdapter]) -> list[AdapterProblem]:
+    return [AdapterProblem(**adapter._asdict()) for adapter in broken]

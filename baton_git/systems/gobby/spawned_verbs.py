@@ -1,0 +1,52 @@
+"""The verb that ends a session which a workflow or a loop started."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from baton_git.agents.sessions.stopping import stop
+from baton_git.core.times import iso
+from baton_git.core.verb import REPLACES, Input, Option, Result, verb
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.workflows import open_spawned_sessions
+
+
+class StopSession(Input):
+    """Which session to end."""
+
+    id: str = Field(description="One that was started here, or a unique beginning.", examples=["SP-7k3f9q"])
+
+
+class StoppedSession(Result):
+    """A session that was started here, as it is now."""
+
+    id: str = Field(description="Its id.", examples=["SP-7k3f9q"])
+    status: str = Field(description="How it ended.", examples=["stopped"])
+    was_running: bool = Field(description="Whether it was still running.")
+    session: dict[str, Any] = Field(description="All that is known of it.")
+
+
+@verb(
+    "session stop",
+    effect=REPLACES,
+    positional=("id",),
+    options={"id": Option(metavar="ID")},
+    examples=("baton session stop SP-7k3f9q",),
+)
+def stop_session(ws: Workspace, now: datetime, asked: StopSession) -> StoppedSession:
+    """End a session that a workflow or a loop started, with all that it started itself.
+
+    ID is one that baton session list --spawned shows, or a unique beginning.
+
+    Raises:
+        NotFound: no such session was started here.
+        Ambiguous: several begin so.
+    """
+    records = open_spawned_sessions(ws)
+    session = records.find(asked.id)
+    ended = stop(records, session, iso(now))
+    was_running = session.status == "running"
+    return StoppedSession(id=ended.id, status=ended.status, was_running=was_running, session=ended.public_data)
