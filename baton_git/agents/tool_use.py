@@ -50,6 +50,9 @@ class ToolUse(NamedTuple):
         files: that it changes if it works, as they are named.
         command: for a shell.
         folder: where that runs, if the call says so.
+        reads: files that it looks into.
+        written: what it puts into its files.
+        searches: its result names files.
         todos: the whole list from then on.
         change: of one item of a list.
         task: of gobby-tasks.
@@ -60,6 +63,9 @@ class ToolUse(NamedTuple):
     files: tuple[str, ...] = ()
     command: str | None = None
     folder: str | None = None
+    reads: tuple[str, ...] = ()
+    written: str = ""
+    searches: bool = False
     todos: tuple[ToolTodo, ...] | None = None
     change: TodoChange | None = None
     task: Task | None = None
@@ -76,6 +82,7 @@ class ToolOutcome(NamedTuple):
         todos: the whole list, where it was asked for.
         answers: of a person, each with its question.
         later: it goes on, and this is not its end.
+        refused: a person did not let it run.
     """
 
     failed: bool
@@ -84,6 +91,7 @@ class ToolOutcome(NamedTuple):
     todos: tuple[ToolTodo, ...] | None = None
     answers: tuple[str, ...] = ()
     later: bool = False
+    refused: bool = False
 
 
 def shorten_line(text: str, limit: int) -> str:

@@ -26,6 +26,8 @@ from baton_git.agents.tool_use import (
 _CREATED = re.compile(r"Task #(\S+) created")
 _LISTED = re.compile(r"^#(\S+) \[(\w+)\] (.*)$", re.MULTILINE)
 _ANSWERED = re.compile(r'"([^"\n]+)"="([^"]*)"')
+_WRITTEN = ("content", "new_string", "new_source")
+_REFUSED = ("The user doesn't want to proceed", "The user doesn't want to take this action", "Permission to use ")
 _BACKGROUND = ("Command running in background with ID", "Command was manually backgrounded")
 
 
@@ -41,6 +43,8 @@ def read_call(call: ToolCall) -> ToolUse:
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
     """What a call of a tool gave."""
     failed, noted = bool(result.failed), result.structured or {}
+    if failed and result.text.startswith(_REFUSED):
+        return ToolOutcome(failed, refused=True)
     if name == "TaskUpdate":
         return ToolOutcome(failed or noted.get("success") is False)
     if name == "TaskCreate":
@@ -63,14 +67,22 @@ def _bash(name: str, given: Mapping[str, Any]) -> ToolUse:
 
 def _file(name: str, given: Mapping[str, Any]) -> ToolUse:
     path = text_at(given, "file_path") or text_at(given, "notebook_path")
-    return ToolUse(
-        describe_file_use(name, path), files=(path,) if path and name not in ("Read", "NotebookRead", "LS") else ()
-    )
+    paths, is_read = (path,) if path else (), name in ("Read", "NotebookRead", "LS")
+    if is_read:
+        return ToolUse(describe_file_use(name, path), reads=paths)
+    return ToolUse(describe_file_use(name, path), files=paths, written=_written(given))
+
+
+def _written(given: Mapping[str, Any]) -> str:
+    """What an edit puts into its file."""
+    pieces = [given, *tables(given.get("edits"))]
+    return "\n".join(text for piece in pieces for key in _WRITTEN if (text := text_at(piece, key)))
 
 
 def _search(name: str, given: Mapping[str, Any]) -> ToolUse:
     pattern = text_at(given, "pattern")
-    return ToolUse(f"{name}: {shorten_line(pattern, PATTERN_LENGTH)}" if pattern else f"Called {name}")
+    activity = f"{name}: {shorten_line(pattern, PATTERN_LENGTH)}" if pattern else f"Called {name}"
+    return ToolUse(activity, searches=True)
 
 
 def _agent(name: str, given: Mapping[str, Any]) -> ToolUse:

@@ -73,8 +73,9 @@ def _shell(name: str, given: Mapping[str, Any]) -> ToolUse:
     if is_patch(command):
         files = files_of(command)
         return ToolUse(
-            f"apply_patch: {shorten_line(', '.join(files), 200)}", files=files, command=command, folder=folder or None
-        )
+            f"apply_patch: {shorten_line(', '.join(files), 200)}", files=files, command=command, folder=folder or None,
+            written=command,
+        )  # fmt: skip
     return ToolUse(describe_command(command), command=command, folder=folder or None)
 
 
@@ -100,8 +101,9 @@ def _patch(given: Mapping[str, Any]) -> ToolUse:
     text = text_at(given, "input") or text_at(given, "patch") or ""
     files = files_of(text) or tuple(table_at(given, "changes"))
     return ToolUse(
-        f"apply_patch: {shorten_line(', '.join(files), 200)}" if files else "Called apply_patch", files=files_of(text)
-    )
+        f"apply_patch: {shorten_line(', '.join(files), 200)}" if files else "Called apply_patch",
+        files=files_of(text), written=text,
+    )  # fmt: skip
 
 
 def _answers(text: str) -> tuple[str, ...]:

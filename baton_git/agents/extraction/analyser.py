@@ -22,7 +22,7 @@ from baton_git.agents.events import (
     ToolCall,
     ToolResult,
 )
-from baton_git.agents.extraction import decisions
+from baton_git.agents.extraction import conversation, decisions, failures
 from baton_git.agents.extraction.commits import (
     CommitCommand,
     GitWork,
@@ -31,10 +31,15 @@ from baton_git.agents.extraction.commits import (
     find_made_commits,
     is_elsewhere,
 )
+from baton_git.agents.extraction.file_uses import CHANGED, READ, find_definitions, name_files, use_file
 from baton_git.agents.extraction.findings import KEPT_ACTIVITY, KEPT_DECISIONS, KEPT_OPEN, Findings, Mark, Table
 from baton_git.agents.gobby_tasks import OVER
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.tool_use import TodoChange, ToolOutcome, ToolTodo, ToolUse
+from baton_git.agents.turns import keep_ends
+
+_COMMAND = 2000
+"""Bytes of a command that are remembered until its result comes."""
 
 
 class Analyser:
@@ -91,11 +96,13 @@ class Analyser:
             known.bare_goal = {"text": event.text, "mark": self._mark(event)}
         if not is_bare and known.goal is None:
             known.goal = {"text": event.text, "mark": self._mark(event)}
+        conversation.add_prompt(known, event)
 
     def _goal(self, event: Goal) -> None:
         self.known.kept_goal = {"text": event.text, "status": event.status, "mark": self._mark(event)}
 
     def _reply(self, event: ModelReply) -> None:
+        conversation.add_reply(self.known, event, self._mark(event))
         for text in decisions.by_wording(event.text):
             self._decide("wording", text, event)
 
@@ -124,6 +131,11 @@ class Analyser:
             waiting |= _keep_for_result(deed)
         if deed.files:
             waiting["files"] = [self._absolute(path, deed.folder) for path in deed.files]
+            waiting["names"] = find_definitions(deed.written)
+        if deed.reads:
+            waiting["reads"] = [self._absolute(path, deed.folder) for path in deed.reads]
+        if deed.searches:
+            waiting["searches"] = True
         if deed.command is not None:
             waiting |= self._shell(deed)
         known.open[event.id] = waiting
@@ -148,10 +160,12 @@ class Analyser:
         """What a command does with git, if anything."""
         known = self.known
         folder = self._absolute(deed.folder, None) if deed.folder else known.cwd
-        work = find_git_work(deed.command or "", folder)
+        command = deed.command or ""
+        waiting: Table = {"command": keep_ends(command, _COMMAND), "searches": True}
+        work = find_git_work(command, folder)
         if not work.makings and not work.repositories:
-            return {}
-        return {"makings": [list(making) for making in work.makings], "repositories": list(work.repositories)}
+            return waiting
+        return waiting | {"makings": [list(making) for making in work.makings], "repositories": list(work.repositories)}
 
     def _absolute(self, path: str, folder: str | None) -> str:
         if path.startswith("/"):
@@ -171,11 +185,14 @@ class Analyser:
             return
         if "makings" in waiting:
             self._git(waiting, event, outcome)
+        if "command" in waiting and not outcome.refused:
+            self._note_outcome(waiting, event, outcome)
         if outcome.failed:
             return
+        self._note_uses(waiting, event)
         files = waiting.get("files", []) if outcome.files is None else outcome.files
         if files and not waiting.get("changed"):
-            self._touch([self._absolute(path, None) for path in files], waiting["mark"])
+            self._touch([self._absolute(path, None) for path in files], waiting)
         if not waiting["side"] and (outcome != _JUST_DONE or not waiting.keys() <= _USUAL):
             self._list(waiting, outcome)
             self._answer(waiting, outcome, event)
@@ -191,14 +208,31 @@ class Analyser:
         """Where the agent itself says what it changed, the call's own words do not count."""
         if event.id in self.known.open:
             self.known.open[event.id]["changed"] = True
+        change = {"side": event.side, "mark": self._mark(event)}
+        names = self.known.open.get(event.id, {}).get("names", [])
         for file in event.files:
-            self._touch([self._absolute(file.path, None)], self._mark(event))
-            if file.moved_to is not None:
-                self._touch([self._absolute(file.moved_to, None)], self._mark(event))
+            paths = [file.path] if file.moved_to is None else [file.path, file.moved_to]
+            self._touch([self._absolute(path, None) for path in paths], {**change, "names": names})
 
-    def _touch(self, paths: list[str], mark: Mark) -> None:
+    def _touch(self, paths: list[str], waiting: Table) -> None:
         for path in paths:
-            self.known.files[path] = list(mark)
+            self.known.files[path] = list(waiting["mark"])
+            use_file(self.known, path, CHANGED, found=_found(waiting), names=waiting.get("names", ()))
+
+    # --- what was looked at, and what went wrong
+
+    def _note_uses(self, waiting: Table, event: ToolResult) -> None:
+        for path in waiting.get("reads", ()):
+            use_file(self.known, path, READ, found=_found(waiting))
+        if "searches" in waiting:
+            name_files(self.known, f"{waiting.get('command', '')}\n{event.text}", _found(waiting))
+
+    def _note_outcome(self, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
+        name = failures.name_command(waiting["command"])
+        if name is not None:
+            failures.note_outcome(
+                self.known, name, waiting["command"], event.text, waiting["mark"], failed=outcome.failed
+            )
 
     # --- lists of what is to be done
 
@@ -322,7 +356,10 @@ def _in_spite_of_failure(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
 
 
 _JUST_DONE = ToolOutcome(failed=False)
-_USUAL = frozenset(("name", "side", "mark", "files", "makings", "repositories", "changed", "later"))
+_USUAL = frozenset(
+    ("name", "side", "mark", "files", "names", "reads", "searches", "command", "makings", "repositories", "changed",
+     "later")
+)  # fmt: skip
 """What is kept of a call that says nothing of any list or plan."""
 _LATER = ToolUse._fields.index("todos")
 _NOTHING_LATER = (None,) * (len(ToolUse._fields) - _LATER)
@@ -343,6 +380,10 @@ def _order(item: Table) -> tuple[int, float]:
     """Items in the order in which they were asked for; their keeper counts them so."""
     number = item["id"]
     return (0, int(number)) if number.isdecimal() and len(number) < 10 else (1, item.get("order", 0))
+
+
+def _found(waiting: Table) -> str:
+    return "subagent" if waiting["side"] else "transcript"
 
 
 def _same(left: str, right: str) -> bool:

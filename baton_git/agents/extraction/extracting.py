@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from baton_git.agents.events import BEGINNING, START_OF_FILE, EndReached, Position
 from baton_git.agents.extraction.analyser import Analyser
+from baton_git.agents.extraction.conversation import MAX_ANSWER, describe_answer, list_turns
 from baton_git.agents.extraction.facts import Facts, facts_of
 from baton_git.agents.extraction.options import Options
 from baton_git.agents.extraction.resume_state import load_resume_state, save_resume_state
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.transcript_owner import detect
+from baton_git.agents.turns import MAX_TEXT, Turn, bound_turns, keep_ends
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument, WriteFailed
 from baton_git.git.files.atomic_files import show_path
 
@@ -31,6 +33,8 @@ class Extraction:
         compactions: how often its context was replaced so far.
         unread: lines that could not be read.
         place: how far the transcript was read.
+        ended: when its last event was.
+        turns: what was asked and answered, bounded.
         commits: what is known of each commit in the facts beside them: when its command ended, and where it ran.
     """
 
@@ -47,6 +51,7 @@ class Extraction:
     home: str | None = None
     commits: tuple[dict[str, Any], ...] = ()
     ended: str | None = None
+    turns: tuple[Turn, ...] = ()
 
 
 def extract(
@@ -103,7 +108,7 @@ def _extraction(name: str, analyser: Analyser, place: Position, options: Options
     return Extraction(
         agent=name, session=known.session, cwd=known.cwd or folder, branch=known.branch, started=known.started,
         facts=facts, compactions=known.compactions, unread=analyser.unread, place=place, options=options,
-        home=known.home, commits=commits, ended=known.ended,
+        home=known.home, commits=commits, ended=known.ended, turns=list_turns(known),
     )  # fmt: skip
 
 
@@ -112,3 +117,20 @@ def known_agent(name: str) -> str:
     if name not in AGENTS:
         raise InvalidArgument(f"there is no agent {name!r}", hint=f"the agents are {', '.join(sorted(AGENTS))}")
     return name
+
+
+def add_final_answer(extraction: Extraction, text: str) -> Extraction:
+    """Return the extraction with the answer that a hook was given, if the transcript does not have it yet.
+
+    Claude Code writes the final message of a turn after its Stop hook.
+    """
+    text = keep_ends(text.strip(), MAX_TEXT)
+    known: Any = extraction.facts.get("last_answer", {}).get("text")
+    if not text or known == keep_ends(text, MAX_ANSWER) or not extraction.options.extract.conversation:
+        return extraction
+    stale = ("last_answer", "open_questions", "next_steps")
+    facts = {name: value for name, value in extraction.facts.items() if name not in stale}
+    turns = extraction.turns
+    if turns:
+        turns = (*turns[:-1], turns[-1]._replace(answer=text))
+    return replace(extraction, facts={**facts, **describe_answer(text, None)}, turns=bound_turns(turns))

@@ -7,8 +7,11 @@ from typing import Any
 
 from baton_git.agents.extraction.analyser import is_over
 from baton_git.agents.extraction.commits import GitWork, is_elsewhere
+from baton_git.agents.extraction.conversation import describe_conversation
+from baton_git.agents.extraction.failures import MAX_FAILURES
+from baton_git.agents.extraction.file_uses import MAX_USES, rank_uses
 from baton_git.agents.extraction.findings import Findings, Mark, Table
-from baton_git.agents.extraction.options import Options
+from baton_git.agents.extraction.options import Extract, Options
 
 MAX_DECISIONS = 10
 
@@ -50,7 +53,28 @@ def facts_of(known: Findings, options: Options, folder: str | None = None) -> tu
         sources["recent_activity"] = [source(call["mark"]) for call in calls]
     if wanted.key_decisions:
         facts["key_decisions"] = window.decisions()
+    facts |= _digest(known, wanted)
     return {**facts, "sources": sources, "unknown": unknown}, commits
+
+
+def _digest(known: Findings, wanted: Extract) -> Facts:
+    """Return the facts beyond those of Gobby's document: what was said, the files at work, and what failed."""
+    facts: Facts = describe_conversation(known) if wanted.conversation else {}
+    if wanted.files_used and known.uses:
+        facts["files_used"] = [_file_use(path, use) for path, use in rank_uses(known)[:MAX_USES]]
+    if wanted.errors and known.failures:
+        facts["errors"] = [_error(failure) for failure in list(known.failures.values())[-MAX_FAILURES:]]
+    return facts
+
+
+def _file_use(path: str, use: Table) -> Table:
+    counts = {name: use[name] for name in ("changes", "reads") if use[name]}
+    names = {"names": use["names"]} if use["names"] else {}
+    return {"path": path, **counts, **({"found": use["found"]} if use["found"] != "transcript" else {}), **names}
+
+
+def _error(failure: Table) -> Table:
+    return {"command": failure["command"], "text": failure["text"], "source": source(failure["mark"])}
 
 
 def is_absolute(path: str) -> bool:

@@ -34,6 +34,10 @@ class Findings:
         tasks: by id, tasks of gobby-tasks, the one touched last at the end.
         tries: folders in which the session made repositories.
         last_shell: the makings of the last command that has ended, by the id of its call.
+        turns, turn_count: what `agents.turns` keeps of each turn, as lists; and how many there were.
+        last_answer: the last reply of the model.
+        uses, touches: by path, how much each file was used; and how many uses there were.
+        failures: by the name of a command, how it failed the last time that it ran.
     """
 
     session: str | None = None
@@ -59,6 +63,12 @@ class Findings:
     last_shell: Table = field(default_factory=dict)
     decisions: list[Table] = field(default_factory=list)
     compactions: int = 0
+    turns: list[list[Any]] = field(default_factory=list)
+    turn_count: int = 0
+    last_answer: Table | None = None
+    uses: dict[str, Table] = field(default_factory=dict)
+    touches: int = 0
+    failures: dict[str, Table] = field(default_factory=dict)
 
     def as_data(self) -> Table:
         return asdict(self)

@@ -33,6 +33,9 @@ class Extract(_Settings):
     initial_goal: Flag = Field(True, description="The first prompt.")
     recent_activity: Flag = Field(True, description="The last calls of tools.")
     key_decisions: Flag = Field(True, description="What was perhaps decided.")
+    conversation: Flag = Field(True, description="The latest prompts, the last answer, and what it leaves open.")
+    files_used: Flag = Field(True, description="The files that were used most and last.")
+    errors: Flag = Field(True, description="Commands that failed and did not work later.")
 
 
 class GitOptions(_Settings):

@@ -19,7 +19,7 @@ from baton_git.core.errors import BatonError
 from baton_git.core.redaction import redact
 from baton_git.git.files.atomic_files import read_bytes, write_all
 
-VERSION = 3
+VERSION = 4
 _LOOKED_AT = 4096
 """Bytes of the beginning, and before the place that was reached, by which a transcript is known again."""
 

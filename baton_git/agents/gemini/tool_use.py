@@ -17,6 +17,7 @@ from baton_git.agents.tool_use import (
 )
 
 _WRITING = ("write_file", "replace", "edit")
+_SEARCHING = ("glob", "search_file_content", "grep_search", "list_directory", "ripgrep")
 
 
 def read_call(call: ToolCall) -> ToolUse:
@@ -30,8 +31,14 @@ def read_call(call: ToolCall) -> ToolUse:
         listed = isinstance(given.get("todos"), list)
         return ToolUse(f"write_todos: {len(todos)} items", todos=todos if listed else None)
     path = text_at(given, "file_path") or text_at(given, "absolute_path")
-    if call.name in _WRITING or path:
-        return ToolUse(describe_file_use(call.name, path), files=(path,) if path and call.name in _WRITING else ())
+    paths = (path,) if path else ()
+    if call.name in _WRITING:
+        written = text_at(given, "content") or text_at(given, "new_string") or ""
+        return ToolUse(describe_file_use(call.name, path), files=paths, written=written)
+    if path:
+        return ToolUse(describe_file_use(call.name, path), reads=paths)
+    if call.name in _SEARCHING:
+        return ToolUse(describe_call(call.name, given), searches=True)
     return read_gateway_call(call.name, given) or ToolUse(describe_call(name_server_tool(call.name), given))
 
 

@@ -21,6 +21,14 @@ def render_sections(facts: Facts) -> str:
         ),
         ("Commits This Session", [line for commit in _of(facts, "git_commits") for line in _commit(commit)]),
         ("Uncommitted Changes", ["```", *facts["git_status"].splitlines(), "```"] if facts.get("git_status") else []),
+        ("Latest Prompts", [f"- {flat(prompt['text'])}" for prompt in _of(facts, "latest_prompts")[::-1]]),
+        ("Last Answer", ((facts.get("last_answer") or {}).get("text") or "").splitlines()),
+        ("Open Questions", [f"- {flat(question)}" for question in _of(facts, "open_questions")]),
+        ("Next Steps", [f"- {flat(step)}" for step in _of(facts, "next_steps")]),
+        (
+            "Errors That Stayed",
+            [f"- `{flat(error['command'])}`: {flat(error['text'])}" for error in _of(facts, "errors")],
+        ),
         ("Files Being Modified", [f"- {flat(path)}" for path in _of(facts, "files_modified")]),
         ("Original Goal", facts.get("initial_goal", "").splitlines()),
         ("Recent Activity", [f"- {flat(activity)}" for activity in _of(facts, "recent_activity")]),
@@ -62,6 +70,10 @@ def narrative(facts: Facts) -> str:
 def _sentences(facts: Facts) -> Iterator[str]:
     if goal := facts.get("initial_goal"):
         yield f"The session was asked: {goal}"
+    if prompts := _of(facts, "latest_prompts"):
+        yield f"Last it was asked: {prompts[-1]['text']}"
+    if answer := facts.get("last_answer"):
+        yield f"It answered: {answer['text']}"
     if task := facts.get("active_task"):
         state = f", {flat(task['status'])}" if task.get("status") else ""
         yield f"It was working on {flat(task['title'])}{state}."
@@ -74,6 +86,9 @@ def _sentences(facts: Facts) -> Iterator[str]:
             "It committed {}.",
             [f"{commit['hash'] or '?'} ({commit['message']})" for commit in _of(facts, "git_commits")],
         ),
+        ("It asked: {}", _of(facts, "open_questions")),
+        ("It named as next: {}.", _of(facts, "next_steps")),
+        ("What failed and did not work later: {}.", [error["command"] for error in _of(facts, "errors")]),
         ("It changed {}.", _of(facts, "files_modified")),
         ("Not committed are:\n{}", [facts["git_status"]] if facts.get("git_status") else []),
         ("Last it did: {}.", _of(facts, "recent_activity")),

@@ -72,7 +72,9 @@ class EventRunner:
         self._sections: list[Section] = []
         self._block: str | None = None
         self._boot: BegunSession | None = None
-        self._facts = SessionFacts(ws, now, settings, self.session, self.problems, is_starting=event.moment == START)
+        self._facts = SessionFacts(
+            ws, now, settings, self.session, self.problems, is_starting=event.moment == START, response=event.response
+        )
 
     def run(self) -> HookReply:
         """Carry out what the event asks for, and remember the session."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from baton_git.agents.extraction import Extraction
+from baton_git.agents.extraction.extracting import add_final_answer
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.agents.hook_events.live_sessions import lives
 from baton_git.agents.registry import AGENTS
@@ -56,15 +57,16 @@ class SessionFacts:
     Args:
         session: as remembered; `save` brings its size and transcript up to date.
         is_starting: whether its start is under way, when a transcript may not be there yet.
+        response: the answer that ends the turn, which the transcript may not have yet.
         problems: gets what went wrong.
     """
 
     def __init__(
         self, ws: Workspace, now: datetime, settings: HookInputs, session: HookSession, problems: list[str], *,
-        is_starting: bool = False,
+        is_starting: bool = False, response: str = "",
     ) -> None:  # fmt: skip
         self._ws, self._now, self._settings, self._session = ws, now, settings, session
-        self._is_starting, self._problems = is_starting, problems
+        self._is_starting, self._response, self._problems = is_starting, response, problems
 
     @cached_property
     def transcript(self) -> Path | None:
@@ -110,6 +112,7 @@ class SessionFacts:
             folder=Path(session.cwd) if session.cwd else self._ws.folder,
             session=session.session,
         )  # fmt: skip
+        extraction = add_final_answer(extraction, self._response)
         return replace(extraction, session=session.session)  # a file can hold two: a plan may begin a new one
 
     def save(self, trigger: str, *, force: bool = False) -> tuple[Extraction, HookSession] | None:

@@ -21,14 +21,16 @@ from baton_git.systems.gobby.previous_sessions import resolve_handoff
 
 FACTS: dict[str, Any] = {
     "initial_goal": "", "active_task": None, "todo_state": [], "files_modified": [], "git_commits": [],
-    "git_status": None, "recent_activity": [], "key_decisions": [],
+    "git_status": None, "recent_activity": [], "key_decisions": [], "latest_prompts": [], "last_answer": None,
+    "open_questions": [], "next_steps": [], "files_used": [], "errors": [],
 }  # fmt: skip
 """The facts, with what stands for one that there is not."""
 OTHER_NAMES = {"gobby_tasks": "active_task", "todowrite": "todo_state"}
 """What the settings call facts, and what they are called in the answer."""
 FactName = Literal[
     "initial_goal", "active_task", "todo_state", "files_modified", "git_commits", "git_status", "recent_activity",
-    "key_decisions", "gobby_tasks", "todowrite",
+    "key_decisions", "latest_prompts", "last_answer", "open_questions", "next_steps", "files_used", "errors",
+    "gobby_tasks", "todowrite",
 ]  # fmt: skip
 UpTo = Annotated[int | None, Field(ge=0, le=MOST)]
 
@@ -93,6 +95,12 @@ class ExtractedHandoff(Result):
     git_status: str | None = Field(description="`git status --short` of the session's folder.")
     recent_activity: list[str] = Field(description="The last calls, oldest first.")
     key_decisions: list[dict[str, Any]] = Field(description="What was perhaps decided, oldest first.")
+    latest_prompts: list[dict[str, Any]] = Field(description="The last prompts after the first, oldest first.")
+    last_answer: dict[str, Any] | None = Field(description="What the agent answered last.")
+    open_questions: list[str] = Field(description="Questions in the last answer.")
+    next_steps: list[str] = Field(description="What the last answer lists as left to do.")
+    files_used: list[dict[str, Any]] = Field(description="The files that were used most and last, these first.")
+    errors: list[dict[str, Any]] = Field(description="Commands that failed and did not work later.")
     sources: dict[str, Any] = Field({}, description="Where in the transcript the plain texts stand.")
     unknown: dict[str, str] = Field({}, description="By fact, why it could not be found out.")
     session: str | None = Field(description="What the agent's CLI calls the session.")
@@ -161,7 +169,7 @@ def extract_handoff(ws: Workspace, now: datetime, asked: ExtractHandoff) -> Extr
     """Extract the facts of a session that a compaction loses: goal, task, todos, commits, files, last calls.
 
     FACT is one of initial_goal, active_task, todo_state, files_modified, git_commits, git_status, recent_activity,
-    key_decisions.
+    key_decisions, latest_prompts, last_answer, open_questions, next_steps, files_used, errors.
 
     Raises:
         InvalidDocument, InvalidArgument, NotFound, StoreError, LimitExceeded: the transcript cannot be read.

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from baton_git.agents.turns import keep_ends
 from baton_git.core.brief import Rank, Section, age, short_session
 from baton_git.core.output import is_safe, one_line
-from baton_git.systems.gobby.record import Facts, Handoff
+from baton_git.systems.gobby.record import Facts, FileUse, Handoff
 
 _BRACKETS = str.maketrans("[]", "()")
 WIDTH = 400
 """Characters of one line; longer ones are split."""
+MAX_ASKED, MAX_ANSWERED, MAX_EARLIER = 1200, 2600, 240
+"""Bytes that are told of the last prompt, of the last answer, and of each earlier prompt."""
+EARLIER_PROMPTS = 3
 
 _LAST_STANDING_LEVEL = 2
 
@@ -25,12 +29,60 @@ _WHEN = {
 
 
 def collect_template_names(handoff: Handoff) -> dict[str, Any]:
-    """Return what a template can use: the facts by name (files by their last change), `notes`, `session`, `agent`."""
+    """Return what a template can use: the facts by name, `notes`, `session`, `agent`, and the facts in words.
+
+    `files_modified` are in the order of their last change. In words, on one line each: `asked`, the latest prompts, the
+    newest first; `answered`; `first_goal`, unless it is among `asked`; `files_told`, the files that were changed or
+    read, the most used first; `files_named`, the others.
+    """
     facts = handoff.facts
     plain = {name: _to_plain(getattr(facts, name)) for name in type(facts).model_fields}
     plain["files_modified"] = _order_by_last_change(facts, handoff.worktree)
     agent, _, session = handoff.id.partition("/")
-    return {**plain, "notes": handoff.notes or "", "agent": agent, "session": session, "branch": handoff.branch}
+    if handoff.worktree:
+        top = f"{handoff.worktree.rstrip('/')}/"
+        plain["recent_activity"] = [call.replace(top, "") for call in plain["recent_activity"]]
+    return {
+        **plain, **_describe_conversation(facts), **_describe_files(facts, handoff.worktree, plain["files_modified"]),
+        "notes": handoff.notes or "", "agent": agent, "session": session, "branch": handoff.branch,
+    }  # fmt: skip
+
+
+def _describe_conversation(facts: Facts) -> dict[str, Any]:
+    prompts = [prompt.text for prompt in reversed(facts.latest_prompts)]
+    asked = (prompts or [facts.initial_goal])[: 1 + EARLIER_PROMPTS]
+    limits = (MAX_ASKED, *[MAX_EARLIER] * EARLIER_PROMPTS)
+    return {
+        "asked": [_flatten(text, limit) for text, limit in zip(asked, limits, strict=False) if text.strip()],
+        "answered": _flatten(facts.last_answer.text, MAX_ANSWERED) if facts.last_answer is not None else "",
+        "first_goal": _flatten(facts.initial_goal, MAX_EARLIER) if prompts else "",
+    }
+
+
+def _flatten(text: str, limit: int) -> str:
+    """Return a text on one line; of a long one the beginning and the end, in `limit` bytes."""
+    return keep_ends(one_line(text, len(text) + 1), limit)
+
+
+def _describe_files(facts: Facts, worktree: str | None, modified: Sequence[str]) -> dict[str, Any]:
+    uses = [(_relative_to(worktree, use.path), use) for use in facts.files_used]
+    told = [_describe_use(path, use) for path, use in uses if use.changes or use.reads or use.found == "git"]
+    known = {path for path, _ in uses}
+    told += [path for path in reversed(modified) if path not in known]  # of an older record all of them
+    named = [path for path, use in uses if not (use.changes or use.reads or use.found == "git")]
+    return {"files_told": [one_line(line, 240) for line in told], "files_named": ", ".join(named)}
+
+
+def _describe_use(path: str, use: FileUse) -> str:
+    counts = [f"changed {use.changes}×"] if use.changes > 1 else ["changed"] if use.changes else []
+    counts += ["read"] if use.reads and not use.changes else []
+    counts += ["by a subagent"] if use.found == "subagent" else ["seen by git only"] if use.found == "git" else []
+    return f"{path} ({', '.join(counts)}){': ' if use.names else ''}{', '.join(use.names)}"
+
+
+def _relative_to(worktree: str | None, path: str) -> str:
+    """Return the path relative to the top of the work tree, if it is in it."""
+    return path.removeprefix(f"{worktree.rstrip('/')}/") if worktree else path
 
 
 def _order_by_last_change(facts: Facts, worktree: str | None) -> list[str]:
@@ -39,8 +91,7 @@ def _order_by_last_change(facts: Facts, worktree: str | None) -> list[str]:
     if len(places) == len(paths):
         pairs = sorted(zip(paths, places, strict=True), key=lambda pair: (pair[1].offset, pair[1].line))
         paths = [path for path, _ in pairs]
-    top = f"{worktree.rstrip('/')}/" if worktree else "//"
-    return [path.removeprefix(top) for path in paths]
+    return [_relative_to(worktree, path) for path in paths]
 
 
 def _to_plain(value: Any) -> Any:

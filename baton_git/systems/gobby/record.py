@@ -47,6 +47,9 @@ class CommitMade(Part):
     )
     stat: Text | None = Field(None, description="What `git show --stat` says, where that is wanted.")
     source: Source | None = Field(None, description="Where the command that made it stands.")
+    found: Text = Field(
+        "transcript", description="What tells of it: the session's `transcript`, that of a `subagent`, or only `git`."
+    )
 
 
 def _is_boolean(value: Any) -> Any:
@@ -64,6 +67,40 @@ class KeyDecision(Part):
     heuristic: Annotated[Literal[True], BeforeValidator(_is_boolean)] = Field(
         True, description="Always: nobody recorded it as a decision."
     )
+    source: Source | None = Field(None, description="Where it stands.")
+
+
+class SessionPrompt(Part):
+    """Something that the session was asked."""
+
+    text: Text = Field(description="The prompt; of a long one the beginning and the end.")
+    source: Source | None = Field(None, description="Where it stands.")
+
+
+class LastAnswer(Part):
+    """What the agent answered last."""
+
+    text: Text = Field(description="The answer; of a long one the beginning and the end.")
+    source: Source | None = Field(None, description="Where it stands; none when only a hook was told of it so far.")
+
+
+class FileUse(Part):
+    """How a session used a file."""
+
+    path: Text = Field(description="Absolute, or as the transcript names it where nobody can tell.")
+    changes: Whole = Field(0, description="How often it was changed.")
+    reads: Whole = Field(0, description="How often it was looked into.")
+    found: Text = Field(
+        "transcript", description="What tells of it: the session's `transcript`, that of a `subagent`, or only `git`."
+    )
+    names: Texts = Field((), description="Functions and types in what was written to it, the last ones first.")
+
+
+class LastingError(Part):
+    """A command that failed, and did not work later."""
+
+    command: Text = Field(description="The command.")
+    text: Text = Field(description="What it printed; of much the beginning and the end.")
     source: Source | None = Field(None, description="Where it stands.")
 
 
@@ -90,6 +127,16 @@ class Facts(Part):
     git_status: Text | None = Field(None, description="`git status --short` of the session's folder; empty: clean.")
     recent_activity: Texts = Field((), description="The last calls, oldest first.")
     key_decisions: tuple[KeyDecision, ...] = Field((), description="Oldest first, capped.")
+    latest_prompts: tuple[SessionPrompt, ...] = Field(
+        (), description="The last prompts after the first, the newest one last."
+    )
+    last_answer: LastAnswer | None = Field(None, description="What the agent answered last.")
+    open_questions: Texts = Field((), description="Sentences of the last answer that end with a question mark.")
+    next_steps: Texts = Field((), description="Items that the last answer lists as next, remaining or to do.")
+    files_used: tuple[FileUse, ...] = Field(
+        (), description="The files that were changed, read or named most and last; the first one above all."
+    )
+    errors: tuple[LastingError, ...] = Field((), description="Failures that stayed, the newest one last.")
     sources: Sources = Field(Sources(), description="Where the plain texts stand.")
     unknown: dict[str, Text] = Field({}, description="By fact, why it, or all of it, could not be found out.")
     left_out: dict[str, Whole] = Field({}, description="By fact, how many entries of its list were not kept.")

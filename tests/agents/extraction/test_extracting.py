@@ -379,6 +379,7 @@ def test_of_few_turns_only_the_goal_is_from_before_them(read, name):
 
 def test_what_is_not_wanted_is_not_there(read):
     off = dict.fromkeys(("todowrite", "files_modified", "git_commits", "initial_goal", "recent_activity"), False)
+    off |= dict.fromkeys(("conversation", "files_used", "errors"), False)
     facts = read(SESSIONS["claude-2.0"][1], options=Options.model_validate({"extract": off})).facts
     assert set(facts) == {"key_decisions", "sources", "unknown"}
 

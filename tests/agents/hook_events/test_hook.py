@@ -111,8 +111,8 @@ def session(tmp_path: Path, repo: Path) -> Session:
 
 def assert_facts(text: str, commit: str) -> None:
     for expected in (
-        "| Add a greet module", "| and commit it", "[>] write its tests", "[x] write greet.py", "greet.py", commit,
-        "?? notes.txt", "historical reference",
+        "| - Add a greet module and commit it", "[>] write its tests", "[x] write greet.py", "greet.py", commit,
+        "historical reference",
     ):  # fmt: skip
         assert expected in text, text
 

@@ -31,6 +31,21 @@ FACTS = {
     "recent_activity": ["Ran: make"],
     "key_decisions": [{"text": "Decision: no regex", "kind": "wording"}],
     "unknown": {"git_status": "took too long"},
+    "latest_prompts": [
+        {"text": "Fix bug A"},
+        {"text": "Stop that, the customer wants the CSV export\nwith semicolons"},
+    ],
+    "last_answer": {"text": "The export works.\n\nNext steps:\n- docs\n\nShall I push?"},
+    "open_questions": ["Shall I push?"],
+    "next_steps": ["docs"],
+    "files_used": [
+        {"path": "/r/b.py", "changes": 3, "names": ["parse", "Parser"]},
+        {"path": "/r/c.py", "reads": 2},
+        {"path": "/r/d.py", "changes": 1, "found": "subagent"},
+        {"path": "/r/e.py", "found": "git"},
+        {"path": "x/f.py"},
+    ],
+    "errors": [{"command": "make test", "text": "1 failed\nexit 2"}],
 }
 
 
@@ -46,17 +61,51 @@ def rendered(found: Handoff, file: str = "handoff.md.j2") -> str:
 def test_the_template_that_ships_tells_every_fact_with_its_tier():
     text = rendered(handoff(notes="look at b.py first"))
     for expected in (
-        "## What it was asked, verbatim [raw_source]", "| and keep it small", "write tests · in_progress",
-        "- [>] write tests", "- [x] read", "`abc1234` Add parser (not in this repository now)", "|  M a.py",
-        "- /r/b.py", "- Ran: make", "Decision: no regex", "- git_status: took too long", "| look at b.py first",
+        "## What it was asked last, the newest first [raw_source]\n- Stop that, the customer wants the CSV export w",
+        "- Fix bug A", "The export works. Next steps: - docs Shall I push?", "- asked: Shall I push?", "- next: docs",
+        "write tests · in_progress", "- [>] write tests", "- [x] read", "`make test`: 1 failed exit 2",
+        "`abc1234` Add parser (not in this repository now)", "- /r/b.py (changed 3×): parse, Parser",
+        "- /r/c.py (read)", "- /r/d.py (changed, by a subagent)", "- /r/e.py (seen by git only)", "- x/f.py",
+        "- Ran: make", "Decision: no regex", "- git_status: took too long", "| look at b.py first",
+        "## What it was asked first [raw_source]\n- Fix the parser and keep it small",
     ):  # fmt: skip
-        assert expected in text
+        assert expected in text, expected
     assert text.index("/r/b.py") < text.index("/r/a.py")
+    assert " M a.py" not in text  # the CLI shows it itself
+
+
+def test_where_the_work_stands_comes_first_and_the_first_goal_last():
+    text = rendered(handoff(facts={**FACTS, "unknown": {}}))
+    order = ["Stop that", "The export works", "- next: docs", "[>] write tests", "Add parser", "/r/b.py", "no regex"]
+    assert sorted(order, key=text.index) == order
+    assert text.rstrip().endswith("Fix the parser and keep it small")
+
+
+def test_a_huge_goal_and_answer_leave_room_for_everything_else():
+    huge = "Begin " + "word " * 14_000 + "the end"
+    facts = {**FACTS, "initial_goal": huge, "last_answer": {"text": huge}, "latest_prompts": [{"text": huge}] * 3}
+    sections = split_into_sections(rendered(handoff(facts=facts)), "T", "n", "of the handoff", "baton handoff show x")
+    text = compose("h", sections, "ctx-1", 10_000).text
+    for expected in ("Begin word", "the end", "[>] write tests", "Add parser", "/r/b.py", "no regex", "make test"):
+        assert expected in text
+    assert "more of the handoff" not in text
+
+
+def test_the_paths_that_are_told_are_relative_to_the_work_tree():
+    text = rendered(handoff(worktree="/r", facts={**FACTS, "recent_activity": ["Read: /r/c.py"]}))
+    assert "/r/" not in text
 
 
 def test_the_narrative_template_tells_the_same_in_sentences():
     text = rendered(handoff(), "handoff-narrative.md.j2")
-    for expected in ("| Fix the parser", "1 of 2 were done", "Left to do, begun: write tests", "`abc1234`", "/r/b.py"):
+    for expected in (
+        "asked: Stop that",
+        "Fix the parser",
+        "1 of 2 were done",
+        "begun: write tests",
+        "`abc1234`",
+        "/r/b.py",
+    ):
         assert expected in text
 
 
@@ -69,7 +118,7 @@ def test_the_narrative_template_gives_what_a_model_said_under_headings_of_its_ow
     for derived in ("working on", "write tests", "look at b.py", "no regex"):
         assert derived in by_tier["llm_derived"]
         assert derived not in by_tier["raw_source"]
-    for raw in ("Fix the parser", "abc1234", "/r/b.py", " M a.py", "Ran: make"):
+    for raw in ("Fix the parser", "Stop that", "abc1234", "/r/b.py", "Ran: make", "make test"):
         assert raw in by_tier["raw_source"]
 
 
@@ -114,12 +163,14 @@ def test_no_line_of_a_template_poses_as_one_that_was_computed(line):
 
 
 def test_a_goal_of_one_long_line_is_told_as_far_as_there_is_room():
-    found = handoff(facts={"initial_goal": "word " * 4000})
+    found = handoff(
+        facts={"initial_goal": "word " * 4000, "todo_state": [{"content": "x " * 200, "status": "pending"}] * 20}
+    )
     sections = split_into_sections(rendered(found), "T", "n", "of the handoff", "baton handoff show claude/s-1")
     assert all(len(line) <= WIDTH + 2 for line in sections[0].lines)
     text = compose("h", sections, "ctx-1", 3000).text
     assert len(text.encode()) <= 3000
-    assert "| word word" in text
+    assert "| - word word" in text
     assert "more of the handoff" in text
     assert FRAME.format("ctx-1") in text
 

@@ -71,7 +71,7 @@ def test_nothing_is_read_through_a_link(top, tmp_path, open_workspace, linked, i
     (top / linked).parent.mkdir(parents=True, exist_ok=True)
     (top / linked).symlink_to(away)
     problems: list[str] = []
-    assert lines(open_workspace(folder=top), problems) == ["| Fix it"]
+    assert lines(open_workspace(folder=top), problems) == ["| - Fix it"]
     [problem] = problems
     assert problem.startswith(f"{NAME} is passed over: ")
     assert "is not followed" in problem
@@ -84,7 +84,7 @@ def test_what_is_no_file_is_passed_over_at_once(place, top, open_workspace, monk
     with pytest.raises(InvalidArgument, match="is no file"):
         read_project_file(top, NAME, 1)
     problems: list[str] = []
-    assert lines(open_workspace(folder=top), problems) == ["| Fix it"]
+    assert lines(open_workspace(folder=top), problems) == ["| - Fix it"]
     assert len(problems) == 1
 
 

@@ -1,0 +1,57 @@
+"""Commands that failed and did not work later: errors that the next session meets again."""
+
+from __future__ import annotations
+
+import re
+
+from baton_git.agents.extraction.findings import Findings, Mark
+from baton_git.agents.turns import keep_ends
+
+MAX_FAILURES = 3
+"""Failures that a digest has, the newest."""
+_KEPT = 20
+_OUTPUT = 600
+"""Bytes of the output of a failed command."""
+_COMMAND = 200
+
+_PARTS = re.compile(r"&&|\|\||[;|\n]")
+_ASSIGNMENT = re.compile(r"\w+=\S*\Z")
+_LOOKS = frozenset(
+    {
+        "[", "[[", "ag", "awk", "basename", "baton", "cat", "cd", "command", "cut", "diff", "dirname", "du", "echo",
+        "env", "export", "false", "file", "find", "grep", "head", "jq", "kill", "ls", "ps", "pwd", "read", "realpath",
+        "rg", "sed", "sleep", "sort", "stat", "tail", "test", "tree", "true", "type", "uniq", "wc", "which", "xargs",
+    }
+)  # fmt: skip
+"""Programs that look at something or find nothing, which is no error."""
+_GIT_LOOKS = frozenset(
+    {
+        "blame", "branch", "cat-file", "check-ignore", "diff", "grep", "log", "ls-files", "merge-base", "rev-parse",
+        "show", "status",
+    }
+)  # fmt: skip
+
+
+def name_command(command: str) -> str | None:
+    """Return what a command line runs, in two words (`go test`); None for one that only looks at something."""
+    for part in _PARTS.split(command[:2000]):
+        words = part.split()
+        while words and (_ASSIGNMENT.match(words[0]) or words[0] in ("sudo", "time", "(", "timeout")):
+            words.pop(0)
+        if not words or words[0].rpartition("/")[2] in _LOOKS:
+            continue
+        follower = next((word for word in words[1:] if not word.startswith("-")), "")
+        if words[0] == "git" and follower in _GIT_LOOKS:
+            continue
+        return f"{words[0]} {follower}".rstrip()
+    return None
+
+
+def note_outcome(known: Findings, name: str, command: str, output: str, mark: Mark, *, failed: bool) -> None:
+    """Remember a failure; what the same command reported before is settled by this outcome."""
+    known.failures.pop(name, None)
+    if failed:
+        texts = {"command": keep_ends(command, _COMMAND), "text": keep_ends(output.strip(), _OUTPUT)}
+        known.failures[name] = {**texts, "mark": mark}
+        if len(known.failures) > _KEPT:
+            del known.failures[next(iter(known.failures))]

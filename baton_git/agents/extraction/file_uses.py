@@ -1,0 +1,95 @@
+"""How much a session used each file, recent uses counting more: what the next session is told first.
+
+Each use adds a weight, and what was added before halves with every so many uses of any file since. So a file that was
+edited often, or a moment ago, stands before one that was looked at once, long ago.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from baton_git.agents.extraction.findings import Findings, Table
+
+CHANGED, READ, NAMED = 4.0, 2.0, 0.5
+"""Weights: a change that worked, a look into the file, its name in a command or in what one printed."""
+MAX_USES = 40
+"""Files that a digest names."""
+MAX_NAMES = 8
+"""Functions and classes that are named for one file."""
+_HALF_LIFE = 40.0
+"""Uses after which a use counts half."""
+_KEPT = 400
+_SCANNED = 6000
+"""Characters at either end of a text in which files are looked for."""
+
+_ENDINGS = (
+    "c|cc|cfg|conf|cpp|cs|css|cue|dart|ex|exs|go|gradle|h|hpp|hs|htm|html|ini|java|js|json|jsx|kt|kts|lua|m|md|mjs|mk|ml"
+    "|nix|php|pl|proto|ps1|py|pyi|r|rb|rs|rst|sass|scala|scss|sh|sol|sql|svelte|swift|tf|toml|ts|tsx|txt|vue|xml|yaml"
+    "|yml|zig|zsh"
+)
+_FILE = re.compile(rf"(?<![\w./@~-])((?:~?/|\.{{1,2}}/)?(?:[\w.@+-]+/)*[\w.@+-]*\w\.(?:{_ENDINGS}))(?![\w/-]|\.\w)")
+_DEFINED = re.compile(
+    r"^[ \t+]*(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|pub(?:\([a-z]+\))?"
+    r"|unsafe|override|open|suspend|inline)[ \t]+)*(?:def|class|func(?:[ \t]*\([^)\n]*\))?|function\*?|fn|fun|interface"
+    r"|struct|trait|enum|type|module|impl)[ \t]+([A-Za-z_][\w.]*)",
+    re.MULTILINE,
+)
+
+
+def use_file(
+    known: Findings, path: str, weight: float, *, found: str = "transcript", names: Iterable[str] = ()
+) -> None:
+    """Count one use of a file."""
+    known.touches += 1
+    use = known.uses.pop(path, None) or {"score": 0.0, "at": known.touches, "changes": 0, "reads": 0, "names": []}
+    use["score"] = _score_now(use, known.touches) + weight
+    use["at"] = known.touches
+    use["changes"] += weight == CHANGED
+    use["reads"] += weight == READ
+    use.setdefault("found", found)
+    if found == "transcript" and weight > NAMED:
+        use["found"] = found
+    use["names"] = list(dict.fromkeys([*names, *use["names"]]))[:MAX_NAMES]
+    known.uses[path] = use  # the last one used stands last
+    if len(known.uses) > 2 * _KEPT:
+        ranked = sorted(known.uses, key=lambda path: -_score_now(known.uses[path], known.touches))
+        kept = set(ranked[:_KEPT])
+        known.uses = {path: use for path, use in known.uses.items() if path in kept}
+
+
+def name_files(known: Findings, text: str, found: str = "transcript") -> None:
+    """Count the files that a text names, once each; a name without its folder is the file that ends so."""
+    for name in dict.fromkeys(find_file_names(text)):
+        use_file(known, _known_path(known, name), NAMED, found=found)
+
+
+def find_file_names(text: str) -> list[str]:
+    """Return the names of files in a text, of which only both ends are looked at."""
+    if len(text) > 2 * _SCANNED:
+        text = f"{text[:_SCANNED]}\n{text[-_SCANNED:]}"
+    return [name for name in _FILE.findall(text) if "://" not in name]
+
+
+def find_definitions(text: str) -> list[str]:
+    """Return the names of the functions and types that a piece of code defines, as its own lines say."""
+    return list(dict.fromkeys(_DEFINED.findall(text[: 4 * _SCANNED])))[:MAX_NAMES]
+
+
+def rank_uses(known: Findings) -> list[tuple[str, Table]]:
+    """Return the files with their uses, the one that was used most and last first."""
+    now = known.touches
+    return sorted(known.uses.items(), key=lambda item: (-_score_now(item[1], now), -item[1]["at"]))
+
+
+def _score_now(use: Table, touches: int) -> float:
+    score: float = use["score"] * 0.5 ** ((touches - use["at"]) / _HALF_LIFE)
+    return score
+
+
+def _known_path(known: Findings, name: str) -> str:
+    """Return the path of the file that was used last among those that end with `name`."""
+    if name.startswith("/") or name in known.uses:
+        return name
+    ending = "/" + name.removeprefix("./")
+    return next((path for path in reversed(known.uses) if path.endswith(ending)), name)
