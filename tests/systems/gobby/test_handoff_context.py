@@ -113,7 +113,7 @@ def test_the_narrative_template_gives_what_a_model_said_under_headings_of_its_ow
     by_tier: dict[str, str] = {"": ""}
     tier = ""
     for line in rendered(handoff(notes="look at b.py first"), "handoff-narrative.md.j2").splitlines():
-        tier = line.rpartition("[")[2].rstrip("]") if line.startswith("## ") else tier
+        tier = line.rpartition("[")[2].rstrip("]") if line.startswith("##") else tier
         by_tier[tier] = by_tier.get(tier, "") + line + "\n"
     for derived in ("working on", "write tests", "look at b.py", "no regex"):
         assert derived in by_tier["llm_derived"]
