@@ -20,7 +20,7 @@ from baton_git.core.state import Key, State
 from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.review.queue import ReviewQueue
-from baton_git.namespace.sync.synchronise import SyncOutcome
+from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome
 from baton_git.namespace.workspace import Actor, RemoteSettings, Vouched, Workspace
 from baton_git.verbs.conflict_resolution import list_open_conflicts
 from baton_git.verbs.decisions import add_decision
@@ -173,7 +173,8 @@ class Machine:
         return outcome
 
     def synced(self, **more: Any) -> Synced:
-        return sync(self.ws, self.clock(), **more)
+        own = {name: more.pop(name) for name in ("remote", "settle", "named_only") if name in more}
+        return sync(self.ws, self.clock(), options=SyncOptions(**more), **own)
 
     def with_policy(self, policy: str) -> None:
         self.reach(policies={"origin": policy})

@@ -30,9 +30,11 @@ def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only:
         if name is None:
             return []
         from baton_git.namespace.ingest.budget import BOOT
+        from baton_git.namespace.sync.synchronise import SyncOptions
         from baton_git.verbs.sync import describe_sync, sync  # slow to load, and many have no remote
 
-        done = sync(ws, now, remote=name, seconds=seconds, receive_only=receive_only, budget=BOOT, retry=False)
+        options = SyncOptions(seconds, receive_only=receive_only, budget=BOOT, retry=False)
+        done = sync(ws, now, name, options)
         return [*describe_sync(done, waiting=not receive_only), *_list_other_namespaces(ws)]
     except (BatonError, OSError) as error:
         hint = f" ({error.hint})" if isinstance(error, BatonError) and error.hint else ""

@@ -24,6 +24,7 @@ from baton_git.git.store import Repository
 from baton_git.namespace.machine_state import HookMarker, HookMarkers
 from baton_git.namespace.remote_selection import automatic_remote
 from baton_git.namespace.revision import Revision, WriteResult
+from baton_git.namespace.sync.synchronise import SyncOptions
 from baton_git.namespace.sync.tracking_refs import tracking_refs_of
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.check_results import apply_results, due_checks, select_news
@@ -156,7 +157,7 @@ def push_along(ws: Workspace, now: datetime, remote: str, seconds: float) -> str
     damaged = next(iter(ws.branch.read().state.unreadable((*SINGLETONS, *KINDS))), None)
     if damaged is not None:
         return f"{ws.branch.namespace} is not pushed along: {damaged.path}: {damaged.why}"
-    text = "; ".join(describe_sync(sync(ws, now, remote=remote, seconds=seconds), waiting=False))
+    text = "; ".join(describe_sync(sync(ws, now, remote, SyncOptions(seconds)), waiting=False))
     return f"{ws.branch.namespace}: {text}" if text else ""
 
 

@@ -13,15 +13,13 @@ from baton_git.core.errors import BatonError, NotFound, Unreachable
 from baton_git.core.verb import SETTLES, Input, Result, Tool, verb
 from baton_git.git.remotes import Configured, SshSettings, mask_logins, open_remote
 from baton_git.namespace.branch import Branch, list_namespaces
-from baton_git.namespace.ingest.budget import SYNC, Budget
 from baton_git.namespace.remote_selection import address_of, configured_remote, format_commits, remote_of
 from baton_git.namespace.sync.ahead_behind import count_unsent
 from baton_git.namespace.sync.policy import Settle, Terms, policy_of
-from baton_git.namespace.sync.synchronise import SyncOutcome, synchronise
+from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome, synchronise
 from baton_git.namespace.workspace import Workspace
 
-SECONDS = 60.0
-"""Time limit of a requested sync, in seconds."""
+_AS_ASKED = SyncOptions()
 
 
 @dataclass(frozen=True)
@@ -93,26 +91,21 @@ class SyncResult(Result):
 )
 def sync_namespace(ws: Workspace, now: datetime, asked: SyncInput) -> SyncResult:
     """Fetch what other machines sent, merge it, and send what they lack; nothing is ever forced."""
-    synced = sync(ws, now, remote=asked.remote, named_only=True, everything=asked.all, dry_run=asked.dry_run)
+    options = SyncOptions(everything=asked.all, dry_run=asked.dry_run)
+    synced = sync(ws, now, asked.remote, options, named_only=True)
     return SyncResult.of(synced)
 
 
 def sync(
-    ws: Workspace, now: datetime, *, remote: str | None = None, everything: bool = False, dry_run: bool = False,
-    settle: Settle | None = None, receive_only: bool = False, seconds: float = SECONDS, named_only: bool = False,
-    budget: Budget = SYNC, retry: bool = True,
+    ws: Workspace, now: datetime, remote: str | None = None, options: SyncOptions = _AS_ASKED, *,
+    settle: Settle | None = None, named_only: bool = False,
 ) -> Synced:  # fmt: skip
     """Fetches, merges and pushes.
 
     Args:
         remote: its name, or an address; else the one to sync with here (see `remote_of`).
-        everything: all namespaces, here and there.
-        dry_run: only says what would be done.
         settle: what to do with a branch that was rewritten or deleted there.
-        seconds: for everything together.
         named_only: `remote` may be no address, see `configured_remote`.
-        budget: what may come in.
-        retry: whether commits that were rejected before are fetched again.
 
     Raises:
         NotFound: there is no remote, or none of that name.
@@ -123,16 +116,13 @@ def sync(
     name = (configured_remote(ws, remote) if named_only else remote) or remote_of(ws)
     if name is None:
         raise NotFound("remote to sync with", hint="git remote add origin URL, or baton sync --remote URL")
-    branches = _list_branches(ws) if everything else [ws.branch]
+    branches = _list_branches(ws) if options.everything else [ws.branch]
     terms = _make_terms(ws, name, settle)
     try:
         known = None if ws.reach.remotes is None else Configured(ws.reach.remotes, SshSettings(*ws.reach.ssh))
         repository, progress = ws.branch.store.repository, ws.reach.progress
         reached = open_remote(repository, name, ws.environment, progress=progress, known=known)
-        outcomes = synchronise(
-            branches, reached, name, terms, ws.stamp("sync", now),
-            seconds=seconds, dry_run=dry_run, receive_only=receive_only, more=everything, budget=budget, retry=retry,
-        )  # fmt: skip
+        outcomes = synchronise(branches, reached, name, terms, ws.stamp("sync", now), options)
     except Unreachable as error:
         return Synced(mask_logins(name), tuple(_make_offline_outcome(branch, name) for branch in branches), str(error))
     return Synced(mask_logins(name), tuple(outcomes))

@@ -30,7 +30,7 @@ from baton_git.git.store.folder import Folder
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.sync.policy import Terms
-from baton_git.namespace.sync.synchronise import SyncOutcome, synchronise
+from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome, synchronise
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.systems.session_baton import document_writing, documents
 from baton_git.verbs import decisions, followups, loops, patterns
@@ -385,8 +385,8 @@ HANDS: dict[str, Hand] = {
 # --- syncs
 
 
-def sync(ws: Workspace, now: datetime, **how: Any) -> syncing.Synced:
-    return syncing.sync(ws, now, remote="origin", seconds=30, **how)
+def sync(ws: Workspace, now: datetime, settle: Any = None, **how: Any) -> syncing.Synced:
+    return syncing.sync(ws, now, remote="origin", options=SyncOptions(30, **how), settle=settle)
 
 
 @dataclass
@@ -419,7 +419,7 @@ def raced_sync(
 ) -> SyncOutcome:
     reached = open_remote(ws.branch.store.repository, "origin", ws.environment)
     racing: Any = Racing(reached, meanwhile, before_push)
-    [done] = synchronise([ws.branch], racing, "origin", Terms(), ws.stamp("sync", now), seconds=30)
+    [done] = synchronise([ws.branch], racing, "origin", Terms(), ws.stamp("sync", now), SyncOptions(30))
     return done
 
 

@@ -11,7 +11,8 @@ from baton_git.core.errors import BatonError
 from baton_git.interfaces.cli.app import SECONDS, App, command, flat
 from baton_git.interfaces.cli.printing import tell
 from baton_git.namespace.sync.policy import Settle
-from baton_git.verbs.sync import SECONDS as DEFAULT
+from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT
+from baton_git.namespace.sync.synchronise import SyncOptions
 from baton_git.verbs.sync import Synced, describe_sync, sync
 
 
@@ -42,7 +43,8 @@ def sync_command(
     with app.workspace() as ws:
         progress = tell if sys.stderr.isatty() else None
         ws = replace(ws, reach=ws.reach._replace(progress=progress))
-        done = sync(ws, app.now, remote=remote, everything=everything, dry_run=dry_run, settle=settle, seconds=timeout)
+        options = SyncOptions(timeout, everything=everything, dry_run=dry_run)
+        done = sync(ws, app.now, remote, options, settle=settle)
         is_here = ws.branch.store.tip(ws.branch.ref) is not None
     app.answer(done.as_data(), "")
     told = (

@@ -24,6 +24,8 @@ from baton_git.namespace.sync.integration import Integration, integrate, reset_t
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.tracking_refs import INCOMING, TrackingRefs, remote_component, set_ref, tracking_refs_of
 
+SECONDS = 60.0
+"""Time limit of a requested sync, in seconds."""
 _GRACE = 0.5
 """Seconds that local work may take after the time for network traffic is over."""
 ATTEMPTS = 30
@@ -72,35 +74,47 @@ class _Job(NamedTuple):
     push: Push | None = None
 
 
-def synchronise(
-    branches: Sequence[Branch], remote: Remote, name: str, terms: Terms, stamp: CommitStamp, *,
-    seconds: float, dry_run: bool = False, receive_only: bool = False, more: bool = False,
-    budget: Budget = SYNC, retry: bool = True,
-) -> list[SyncOutcome]:  # fmt: skip
-    """Sync branches (all of one store) with a remote.
+@dataclass(frozen=True)
+class SyncOptions:
+    """How far a sync goes, and its limits.
 
-    Args:
-        name: what the remote is called here.
+    Attributes:
         seconds: for everything together.
+        everything: also the namespaces that only the remote has.
         dry_run: fetches and plans, and changes no branch.
         receive_only: sends nothing.
-        more: also the namespaces that only the remote has.
         budget: what may come in.
         retry: whether commits that were rejected before are fetched again.
+    """
+
+    seconds: float = SECONDS
+    everything: bool = False
+    dry_run: bool = False
+    receive_only: bool = False
+    budget: Budget = SYNC
+    retry: bool = True
+
+
+def synchronise(
+    branches: Sequence[Branch], remote: Remote, name: str, terms: Terms, stamp: CommitStamp, options: SyncOptions
+) -> list[SyncOutcome]:
+    """Sync branches (all of one store) with a remote, which is called `name` here.
 
     Raises:
         Unreachable, AccessDenied, Rejected, RemoteError: as in `receive` and `Remote.push`; what came before is kept.
     """
-    end = time.monotonic() + seconds
+    end = time.monotonic() + options.seconds
+    more = options.everything
     jobs = [_job(branch, name) for branch in branches]
     done: list[_Job] = []
     for attempt in range(ATTEMPTS):
         try:
             wants = _wants(jobs, name, more=more)
-            damaged = _find_damage(jobs, thorough=retry) if attempt == 0 and not receive_only else {}
+            is_checked = attempt == 0 and not options.receive_only
+            damaged = _find_damage(jobs, thorough=options.retry) if is_checked else {}
             came = fetch_and_check(
                 branches[0].store, remote, wants,
-                seconds=_seconds_left(end), budget=budget, retry=retry, everything=bool(damaged),
+                seconds=_seconds_left(end), budget=options.budget, retry=options.retry, everything=bool(damaged),
             )  # fmt: skip
         except Unreachable:
             if attempt == 0:
@@ -111,8 +125,8 @@ def synchronise(
             more = False
         jobs = [_note_repair(job, damaged) for job in jobs]
         with branches[0].store.within(end + _GRACE, f"merging what came from {remote.name}"):
-            jobs = [_merge_and_plan_push(job, came, terms, stamp, budget, dry_run=dry_run) for job in jobs]
-        moves = [] if dry_run or receive_only else [job.push for job in jobs if job.push is not None]
+            jobs = [_merge_and_plan_push(job, came, terms, stamp, options) for job in jobs]
+        moves = [] if options.dry_run or options.receive_only else [job.push for job in jobs if job.push is not None]
         answers = remote.push(moves, seconds=_seconds_left(end)) if moves else {}
         jobs = [_apply_answer(job, answers.get(job.branch.ref), stamp) for job in jobs]
         done += [job for job in jobs if not isinstance(answers.get(job.branch.ref), PushOvertaken)]
@@ -153,9 +167,7 @@ def _find_new_namespaces(first: Branch, came: FetchResult, jobs: Iterable[_Job])
     return branches
 
 
-def _merge_and_plan_push(
-    job: _Job, came: FetchResult, terms: Terms, stamp: CommitStamp, budget: Budget, *, dry_run: bool
-) -> _Job:
+def _merge_and_plan_push(job: _Job, came: FetchResult, terms: Terms, stamp: CommitStamp, options: SyncOptions) -> _Job:
     """Do the local part of a sync: plan, merge, and decide what to push."""
     if job.outcome.error is not None:
         return job._replace(push=None)
@@ -164,8 +176,8 @@ def _merge_and_plan_push(
         return job._replace(outcome=replace(job.outcome, error=rejected), push=None)
     try:
         theirs = came.tips.get(job.branch.ref)
-        _check_changed(job.branch, theirs, budget)
-        return _carry_out(job, theirs, terms, stamp, dry_run=dry_run)
+        _check_changed(job.branch, theirs, options.budget)
+        return _carry_out(job, theirs, terms, stamp, dry_run=options.dry_run)
     except BatonError as error:  # one namespace that cannot be read must not keep the others from their sync
         return job._replace(outcome=replace(job.outcome, error=error), push=None)
 

@@ -30,7 +30,7 @@ def at_work(place: Place, namespace: str = "x") -> Iterator[Workspace]:
 
 
 def synced(ws: Workspace) -> Synced:
-    done = sync(ws, NOW, seconds=60)
+    done = sync(ws, NOW)
     assert done.offline is None
     return done
 

@@ -24,7 +24,7 @@ from baton_git.namespace.ingest.rejections import find_refusals
 from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates, format_refusal
 from baton_git.namespace.ingest.tree_names import tree_fault
 from baton_git.namespace.sync.policy import Terms
-from baton_git.namespace.sync.synchronise import synchronise
+from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
 from baton_git.verbs.auto_sync import sync_at_start
 from baton_git.verbs.session_start import StartOptions, begin_session
 
@@ -382,10 +382,10 @@ def test_what_only_we_changed_does_not_count_against_the_budget(pair: Pair) -> N
     few = replace(SYNC, changed=10)
     stamp = bob.ws.stamp("sync", bob.clock())
     terms = Terms()
-    [done] = synchronise([bob.ws.branch], remote_of(bob), "origin", terms, stamp, seconds=30, budget=few)
+    [done] = synchronise([bob.ws.branch], remote_of(bob), "origin", terms, stamp, SyncOptions(30, budget=few))
     assert done.error is None
     assert done.sent == 2
-    [done] = synchronise([ada.ws.branch], remote_of(ada), "origin", terms, stamp, seconds=30, budget=few)
+    [done] = synchronise([ada.ws.branch], remote_of(ada), "origin", terms, stamp, SyncOptions(30, budget=few))
     assert "more than 10 files changed there" in str(done.error)
     assert ada.sync().received == 2
 
@@ -396,6 +396,6 @@ def test_more_live_records_than_a_start_could_read_are_not_taken_in(pair: Pair) 
         ada.loop(f"OL-{number}")
     ada.sync()
     stamp, few = bob.ws.stamp("sync", bob.clock()), replace(SYNC, live=4)
-    [done] = synchronise([bob.ws.branch], remote_of(bob), "origin", Terms(), stamp, seconds=30, budget=few)
+    [done] = synchronise([bob.ws.branch], remote_of(bob), "origin", Terms(), stamp, SyncOptions(30, budget=few))
     assert "records outside of the archive, the limit is 4" in str(done.error)
     assert bob.sync().received == 4

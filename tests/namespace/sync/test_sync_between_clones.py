@@ -17,7 +17,7 @@ from baton_git.git.store import TreeEntry
 from baton_git.namespace.machine_state import HookMarkers
 from baton_git.namespace.remote_selection import automatic_remote
 from baton_git.namespace.sync.policy import Terms
-from baton_git.namespace.sync.synchronise import synchronise
+from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
 from baton_git.verbs.auto_sync import sync_at_end, sync_at_start
 from baton_git.verbs.namespace_status import read_status
 from baton_git.verbs.session_start import begin_session
@@ -227,7 +227,7 @@ class Overtaking:
 
 def run(one: Machine, remote, **more):
     stamp = one.ws.stamp("sync", one.clock())
-    [done] = synchronise([one.ws.branch], remote, "origin", Terms(), stamp, **{"seconds": 30, **more})
+    [done] = synchronise([one.ws.branch], remote, "origin", Terms(), stamp, SyncOptions(**{"seconds": 30, **more}))
     return done
 
 
