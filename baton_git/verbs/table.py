@@ -49,6 +49,8 @@ MODULES = {
     "review": "verbs.review",
     "sync": "verbs.sync",
     "todo": "systems.gobby.todos",
+    "import session-baton": "systems.session_baton.exchange",
+    "export session-baton": "systems.session_baton.exchange",
     "import paif": "systems.paif.exchange",
     "export paif": "systems.paif.exchange",
     "import kairos": "systems.kairos.exchange",

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import click
-
 from baton_git.git.files.atomic_files import show_path
-from baton_git.interfaces.cli.app import CHECKED_OUT, App, flat, group
+from baton_git.interfaces.cli.app import CHECKED_OUT, App, flat
 from baton_git.interfaces.cli.error_handler import FAILED
-from baton_git.interfaces.cli.exchange_session_baton import export_command, import_command
 from baton_git.interfaces.cli.handover import RUN_HELP, file_text, tell_contested
-from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
+from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.recordings import ExportedRecordings, ImportedRecording, ImportedRecordings
 from baton_git.systems.kairos import codec as kairos
 from baton_git.systems.kairos.exchange import ExportedHandover, ExportHandover, ImportedHandover, export_handover
 from baton_git.systems.kairos.handovers import show
 from baton_git.systems.paif.exchange import ExportedPaif, ImportedPaif
-from baton_git.verbs.table import verbs_of
+from baton_git.systems.session_baton.exchange import ExportedBatons, ImportedBatons
 
 # --- PAIF
 
@@ -101,7 +98,31 @@ def _render_recordings_export(app: App, result: ExportedRecordings) -> int | Non
     return FAILED if result.refused else None
 
 
+# --- session-baton
+
+
+def _render_batons_import(app: App, result: ImportedBatons) -> int | None:
+    app.answer(result.as_data()["imports"], "")
+    for baton in result.batons:
+        if baton.done is None:
+            app.say(
+                f"baton: {baton.why}" if baton.why.startswith(baton.where) else f"baton: {baton.where}: {baton.why}"
+            )
+            continue
+        app.say(f"{baton.namespace}:")
+        app.tell_write(baton.done.written)
+        app.say(*(f"held: {held.id} {held.field} {held.claimed!r} ({held.why})" for held in baton.done.held))
+    return None if all(baton.done is not None for baton in result.batons) else FAILED
+
+
+def _render_batons_export(app: App, result: ExportedBatons) -> None:
+    app.answer(result.as_data(), "")
+    app.say(f"wrote {', '.join(result.namespaces)} to {result.path}")
+
+
 ADDITIONS = {
+    "import session-baton": Addition(render=_render_batons_import),
+    "export session-baton": Addition(render=_render_batons_export),
     "import paif": Addition(
         about="With --agent only that agent's are taken over.", fill=_fill_agent, render=_render_paif_import
     ),
@@ -117,14 +138,3 @@ ADDITIONS = {
     "import ecc": Addition(render=_render_recordings_import),
     "export ecc": Addition(render=_render_recordings_export),
 }  # fmt: skip
-
-
-def _derive_commands(word: str) -> list[click.Command]:
-    return [verb_command(verb, ADDITIONS.get(name, Addition())) for name, verb in verbs_of(word).items()]
-
-
-ABOUT = {"import": "Take over the state of another system.", "export": "Give the state to another system."}
-COMMANDS = {
-    "import": group("import", ABOUT["import"], [import_command, *_derive_commands("import")]),
-    "export": group("export", ABOUT["export"], [export_command, *_derive_commands("export")]),
-}

@@ -38,6 +38,8 @@ from baton_git.systems.paif.exchange import ImportedPaif
 from baton_git.systems.paif.identity_verbs import CheckedIdentity
 from baton_git.systems.paif.identity_verbs import ShownIdentity
 from baton_git.systems.session_baton.documents import StateDocument
+from baton_git.systems.session_baton.exchange import ExportedBatons
+from baton_git.systems.session_baton.exchange import ImportedBatons
 from baton_git.systems.session_baton.written_documents import WrittenDocument
 from baton_git.verbs.checks import CheckResults
 from baton_git.verbs.conflicts import ConflictList
@@ -180,6 +182,14 @@ class VerbMethods:
         *,
         agent: str | None = None,
     ) -> ExportedPaif: ...
+    def export_session_baton(
+        self,
+        path: Path,
+        *,
+        to: Literal['sqlite', 'cache', 'json'] | None = None,
+        everything: bool = False,
+        at: str | None = None,
+    ) -> ExportedBatons: ...
     def extract_handoff(
         self,
         transcript: Path | None = None,
@@ -228,6 +238,13 @@ class VerbMethods:
         *,
         agent: str | None = None,
     ) -> ImportedPaif: ...
+    def import_session_baton(
+        self,
+        path: Path,
+        *,
+        source: str | None = None,
+        everything: bool = False,
+    ) -> ImportedBatons: ...
     def init(
         self,
         *,

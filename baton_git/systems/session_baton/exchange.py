@@ -1,4 +1,4 @@
-"""Import batons from session-baton's storages, and export them."""
+"""The verbs that import batons from session-baton's storages, and export them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
-from baton_git.core.errors import BatonError, NotFound
+from pydantic import Field, PrivateAttr, model_validator
+
+from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.core.names import Namespace
+from baton_git.core.verb import READS, REPLACES, Input, Option, Result, verb
 from baton_git.namespace.branch import list_namespaces
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import DocumentResult, write_document
@@ -36,22 +39,83 @@ class BatonImport(NamedTuple):
     why: str = ""
 
 
-def import_session_baton(
-    ws: Workspace, now: datetime, path: Path, *, namespace: str | None = None, everything: bool = False
-) -> list[BatonImport]:
-    """Import batons from session-baton's database, its cache folder, or a JSON file.
+class ImportBatons(Input):
+    """Which batons to import."""
 
-    Each is merged into its namespace: other records stay, and records of an earlier import that the new one lacks go
-    to the archive.
+    path: Path = Field(description="A database, a cache folder, or a JSON file of session-baton.")
+    source: str | None = Field(None, description="The namespace to take over, when PATH has several.")
+    everything: bool = Field(False, description="Take over all, each into the namespace of its own name.")
 
-    Args:
-        namespace: the foreign namespace to import into the namespace of `ws`; None chooses the one of the same name,
-            or the only one.
-        everything: import all, each into the namespace of its own name.
+    @model_validator(mode="after")
+    def _check_choice(self) -> Self:
+        if self.source is not None and self.everything:
+            raise ValueError("give {source} or {everything}, not both")
+        return self
+
+
+class ImportedBatons(Result):
+    """What became of the batons."""
+
+    imports: list[dict[str, Any]] = Field(
+        description="One by one: `ok`, `namespace`, `where`, and what `write` answers, or `why` it was not imported."
+    )
+
+    _batons: list[BatonImport] = PrivateAttr()
+
+    @property
+    def batons(self) -> list[BatonImport]:
+        """The imports behind the plain data."""
+        return self._batons
+
+    @classmethod
+    def of(cls, batons: list[BatonImport]) -> Self:
+        """Return the result for batons that were imported."""
+        result = cls(imports=[_describe_import(baton) for baton in batons])
+        result._batons = batons
+        return result
+
+
+class ExportBatons(Input):
+    """Which batons to export, and where to."""
+
+    path: Path = Field(description="The database, cache folder, or JSON file.")
+    to: Storage | None = Field(None, description="What PATH is; else by its name.")
+    everything: bool = Field(False, description="All namespaces, not for json.")
+    at: str | None = Field(
+        None, description="As it was: a revision, `~N`, a commit id, or an ISO date or time.", examples=["~1"]
+    )
+
+
+class ExportedBatons(Result):
+    """The batons that were exported."""
+
+    path: str = Field(description="Where to.")
+    to: Storage = Field(description="What that is.")
+    namespaces: list[str] = Field(description="Of which namespaces.")
+
+
+@verb(
+    "import session-baton",
+    effect=REPLACES,
+    positional=("path",),
+    options={"source": Option(names=("--from",), metavar="NS"), "everything": Option(names=("--all",))},
+    examples=(
+        "baton import session-baton ~/session-baton/data/baton.sqlite3 --all",
+        "baton import session-baton ~/.claude/loop/batons --from project:x",
+        "baton import session-baton baton.json",
+    ),
+)
+def import_session_baton(ws: Workspace, now: datetime, asked: ImportBatons) -> ImportedBatons:
+    """Take over what session-baton keeps: its SQLite database, its cache folder, or a JSON file.
+
+    What is here stays; both are merged. Importing again brings what changed there since: records of an earlier import
+    that the new one lacks go to the archive. Unless a namespace is named, that of the same name is meant, or the only
+    one.
 
     Raises:
         NotFound: there is no baton, or none of that name.
     """
+    path, namespace, everything = asked.path, asked.source, asked.everything
     known = {
         cache_stem(str(name)): str(name)
         for name in [*list_namespaces(ws.branch.store, ws.branch.prefix), ws.branch.namespace]
@@ -64,7 +128,13 @@ def import_session_baton(
     else:
         wanted = _choose_batons(entries, namespace, str(ws.branch.namespace))
         chosen = [(entry, str(ws.branch.namespace)) for entry in wanted]
-    return [_import_baton(ws, now, entry, target) for entry, target in chosen]
+    return ImportedBatons.of([_import_baton(ws, now, entry, target) for entry, target in chosen])
+
+
+def _describe_import(imported: BatonImport) -> dict[str, Any]:
+    if imported.done is None:
+        return {"ok": False, "namespace": imported.namespace, "where": imported.where, "why": imported.why}
+    return {**imported.done.as_data(), "where": imported.where}
 
 
 def _choose_batons(
@@ -91,15 +161,29 @@ def _import_baton(ws: Workspace, now: datetime, entry: ImportedBaton | UnusableE
     return BatonImport(target, entry.where, done)
 
 
-def export_session_baton(
-    ws: Workspace, path: Path, storage: Storage, *, everything: bool = False, at: str | None = None
-) -> list[str]:
-    """Export the baton (or those of all namespaces) to a storage of session-baton; return the namespaces.
+@verb(
+    "export session-baton",
+    effect=READS,
+    positional=("path",),
+    options={"everything": Option(names=("--all",)), "at": Option(metavar="REV|TIME")},
+    examples=(
+        "baton export session-baton data/baton.sqlite3 --all",
+        "baton export session-baton ~/.claude/loop/batons",
+        "baton export session-baton baton.json --at 2026-06-17",
+    ),
+)
+def export_session_baton(ws: Workspace, now: datetime, asked: ExportBatons) -> ExportedBatons:
+    """Give the state to session-baton: into its SQLite database, its cache folder, or a JSON file.
 
     Raises:
         NotFound: the namespace does not exist.
+        InvalidArgument: nothing says what the path is, or it cannot hold all namespaces.
         WriteFailed: the storage cannot be written; nothing was changed.
     """
+    path, everything, at = asked.path, asked.everything, asked.at
+    storage = asked.to or _guess_storage(path)
+    if everything and (storage == "json" or at is not None):
+        raise InvalidArgument("all namespaces go into a database or a cache folder, and only as they are now")
     spaces = list_namespaces(ws.branch.store, ws.branch.prefix) if everything else [ws.branch.namespace]
     batons = [_read_baton(replace(ws, branch=replace(ws.branch, namespace=name)), at) for name in spaces]
     if storage == "sqlite":
@@ -109,7 +193,16 @@ def export_session_baton(
     else:
         for baton in batons:
             write_file(path, baton)
-    return [baton.namespace for baton in batons]
+    return ExportedBatons(path=str(path), to=storage, namespaces=[baton.namespace for baton in batons])
+
+
+def _guess_storage(path: Path) -> Storage:
+    if path.is_dir():
+        return "cache"
+    kinds: dict[str, Storage] = {".json": "json", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
+    if path.suffix not in kinds:
+        raise InvalidArgument(f"{path}: what is it?", hint="say that it is sqlite, cache or json")
+    return kinds[path.suffix]
 
 
 def _read_baton(ws: Workspace, at: str | None) -> ImportedBaton:

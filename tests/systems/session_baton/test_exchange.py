@@ -29,7 +29,7 @@ def source(tmp_path):
 
 def test_a_file_is_taken_over_and_what_is_here_stays(ws, source):
     made = add_loop(ws, NOW, action="a", expect="b")
-    (found,) = import_session_baton(ws, NOW, source)
+    (found,) = import_session_baton(ws, NOW, source).batons
     assert found.done is not None
     assert set(ids(ws, "open_loops")) == {made.id, "OL-1"}
     assert current(ws)["extra"] == {"a": [None]}
@@ -55,7 +55,7 @@ def test_work_done_between_two_imports_stays(ws, source):
 def test_a_claimed_graduation_of_another_system_is_held(ws, source):
     claim = {**PATTERN, "status": "graduated", "source_tier": "human_confirmed"}
     source.write_text(json.dumps(document("foreign", patterns=[claim], active_decisions=[DECISION])))
-    (found,) = import_session_baton(ws, NOW, source)
+    (found,) = import_session_baton(ws, NOW, source).batons
     assert {one.field for one in found.done.held} == {"status", "source_tier"}
     assert current(ws)["patterns"][0]["status"] == "rule_candidate"
     assert ids(ws, "active_decisions") == ["DEC-1"]
@@ -71,7 +71,7 @@ def test_a_file_that_holds_no_object_is_refused(ws, source, text):
 @pytest.mark.parametrize("text", ["{}", '{"session_id": 1}', '{"session_id": "s", "open_loops": {}}'])
 def test_what_cannot_be_taken_over_is_named_and_nothing_written(ws, source, text):
     source.write_text(text)
-    (found,) = import_session_baton(ws, NOW, source)
+    (found,) = import_session_baton(ws, NOW, source).batons
     assert found.done is None
     assert found.why
     assert ws.branch.read().commit is None
@@ -82,7 +82,7 @@ def test_what_is_given_comes_back_equal(ws, open_workspace, tmp_path, storage, n
     write_document(ws, NOW, DATA)
     if storage == "cache":
         (tmp_path / name).mkdir()
-    assert export_session_baton(ws, tmp_path / name, storage) == ["x"]
+    assert export_session_baton(ws, NOW, tmp_path / name, storage).namespaces == ["x"]
     other = open_workspace(name="other.git")
     import_session_baton(other, NOW, tmp_path / name)
     assert current(other) == DATA
@@ -91,7 +91,7 @@ def test_what_is_given_comes_back_equal(ws, open_workspace, tmp_path, storage, n
 def test_all_namespaces_are_given_and_taken_each_under_its_name(ws, open_workspace, tmp_path):
     for name in ("x", "project:y"):
         write_document(workspace(ws.branch.store, namespace=name), NOW, document("s", context=name))
-    export_session_baton(ws, tmp_path / "b.db", "sqlite", everything=True)
+    export_session_baton(ws, NOW, tmp_path / "b.db", "sqlite", everything=True)
     other = open_workspace(name="other.git")
     import_session_baton(other, NOW, tmp_path / "b.db", everything=True)
     for name in ("x", "project:y"):
@@ -101,13 +101,13 @@ def test_all_namespaces_are_given_and_taken_each_under_its_name(ws, open_workspa
 def test_the_past_is_given(ws, tmp_path):
     write_document(ws, NOW, DATA)
     write_document(ws, later(minutes=1), document("foreign", context="newer"))
-    export_session_baton(ws, tmp_path / "o.json", "json", at="1")
+    export_session_baton(ws, NOW, tmp_path / "o.json", "json", at="1")
     assert json.loads((tmp_path / "o.json").read_text()) == DATA
 
 
 def test_there_is_nothing_to_give_of_a_namespace_that_does_not_exist(ws, tmp_path):
     with pytest.raises(NotFound):
-        export_session_baton(ws, tmp_path / "o.json", "json")
+        export_session_baton(ws, NOW, tmp_path / "o.json", "json")
     assert not (tmp_path / "o.json").exists()
 
 
