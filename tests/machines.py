@@ -19,7 +19,7 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Key, State
 from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.review.queue import ReviewQueue
+from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome
 from baton_git.namespace.workspace import Actor, RemoteSettings, Vouched, Workspace
 from baton_git.verbs.conflict_resolution import list_open_conflicts
@@ -190,7 +190,7 @@ class Machine:
         return load_review(self.ws)[1]
 
     def decide(self, take: Any = (), refuse: Any = ()) -> Any:
-        return decide(self.ws, self.clock(), "origin", take=take, refuse=refuse)
+        return decide(self.ws, self.clock(), "origin", ReviewChoice(take, refuse))
 
     def conflicts(self) -> list[Conflict]:
         return list_open_conflicts(self.ws)

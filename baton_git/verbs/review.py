@@ -9,7 +9,7 @@ from typing import Self
 from pydantic import BaseModel, Field, model_validator
 
 from baton_git.core.errors import NeedsHuman, NotFound
-from baton_git.core.names import Oid, parse_oid
+from baton_git.core.names import parse_oid
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Key
@@ -18,7 +18,14 @@ from baton_git.namespace.commit_log import confirmation_trailers
 from baton_git.namespace.provenance.labels import Labels
 from baton_git.namespace.remote_selection import address_of, configured_remote, remote_of
 from baton_git.namespace.results import COMMIT, ChangedRecord
-from baton_git.namespace.review.queue import ReviewQueue, ReviewResult, WaitingRecord, load_review_queue, resolve_review
+from baton_git.namespace.review.queue import (
+    ReviewChoice,
+    ReviewQueue,
+    ReviewResult,
+    WaitingRecord,
+    load_review_queue,
+    resolve_review,
+)
 from baton_git.namespace.sync.tracking_refs import tracking_refs_of
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.rollback import How
@@ -116,7 +123,7 @@ def decide_review(ws: Workspace, now: datetime, asked: ReviewDecision) -> Decide
     take = None if asked.accept_all else asked.accept
     refuse = None if asked.reject_all else asked.reject
     shown = parse_oid(asked.shown) if asked.shown is not None else None
-    return make_decided(name, decide(ws, now, name, take=take, refuse=refuse, shown=shown))
+    return make_decided(name, decide(ws, now, name, ReviewChoice(take, refuse, shown)))
 
 
 def make_decided(remote: str, outcome: ReviewResult) -> Decided:
@@ -142,13 +149,12 @@ def load_review(ws: Workspace, remote: str | None = None) -> tuple[str, ReviewQu
 
 
 def decide(
-    ws: Workspace, now: datetime, remote: str, *, take: Collection[str] | None, refuse: Collection[str] | None,
-    shown: Oid | None = None, confirmed: Collection[str] = (), how: How = "terminal",
+    ws: Workspace, now: datetime, remote: str, choice: ReviewChoice, *, confirmed: Collection[str] = (),
+    how: How = "terminal",
 ) -> ReviewResult:  # fmt: skip
-    """Takes records over, and turns others down, by their ids; None: all that is not named otherwise.
+    """Takes records over, and turns others down.
 
     Args:
-        shown: up to which commit of theirs a person has looked at it.
         confirmed: the ids of the records of which a person said, at a face that asked (`how`), that they become rules.
 
     Raises:
@@ -169,9 +175,7 @@ def decide(
     stamp = ws.stamp("review", now)
     names = (str(Key(Pattern.kind, id_)) for id_ in confirmed)
     trailers = confirmation_trailers(how, ws.actor.author, *names) if confirmed else ()
-    return resolve_review(
-        ws.branch, remote, stamp, take=take, refuse=refuse, shown=shown, check=check, confirmed=trailers
-    )  # fmt: skip
+    return resolve_review(ws.branch, remote, stamp, choice, check=check, confirmed=trailers)
 
 
 def takes_person(ws: Workspace, remote: str, item: WaitingRecord) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import click
 
 from baton_git.core import diff
@@ -11,7 +9,7 @@ from baton_git.core.errors import NeedsHuman
 from baton_git.core.output import BOLD, Styled, style
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat
 from baton_git.interfaces.cli.printing import ask, choose
-from baton_git.namespace.review.queue import ReviewQueue, ReviewResult, WaitingRecord
+from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue, ReviewResult, WaitingRecord
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.review import decide, load_review, make_decided, make_waiting
 
@@ -46,9 +44,8 @@ def review_command(
             app.answer(make_waiting(name, found).as_data(), "")
             app.say(f"nothing of {name} waits")
         elif accept or reject or accept_all or reject_all:
-            take: Collection[str] | None = None if accept_all else accept
-            refuse: Collection[str] | None = None if reject_all else reject
-            _render_decided(app, name, _decide(app, ws, name, found, take, refuse))
+            choice = ReviewChoice(None if accept_all else accept, None if reject_all else reject, found.theirs)
+            _render_decided(app, name, _decide(app, ws, name, found, choice))
         elif at_terminal() and not app.json:
             _ask(app, ws, name, found)
         else:
@@ -74,9 +71,7 @@ def _field(one: diff.FieldChange) -> str:
     return f"{flat(one.field)}: {f'{before} → ' if one.before else ''}{after}"
 
 
-def _decide(
-    app: App, ws: Workspace, name: str, found: ReviewQueue, take: Collection[str] | None, refuse: Collection[str] | None
-) -> ReviewResult:
+def _decide(app: App, ws: Workspace, name: str, found: ReviewQueue, choice: ReviewChoice) -> ReviewResult:
     """What becomes of it. For each record that would become a rule a person is asked at the terminal.
 
     Raises:
@@ -85,7 +80,7 @@ def _decide(
     confirmed: set[str] = set()
     while True:
         try:
-            return decide(ws, app.now, name, take=take, refuse=refuse, shown=found.theirs, confirmed=confirmed)
+            return decide(ws, app.now, name, choice, confirmed=confirmed)
         except NeedsHuman as error:
             item = next((one for one in found.items if one.id == error.data.get("record")), None)
             if item is None or item.id in confirmed or not app.can_ask_person():
@@ -108,7 +103,7 @@ def _ask(app: App, ws: Workspace, name: str, found: ReviewQueue) -> None:
             break
         (take if answer == "a" else refuse if answer == "r" else []).append(item.id)
     if take or refuse:
-        _render_decided(app, name, _decide(app, ws, name, found, take, refuse))
+        _render_decided(app, name, _decide(app, ws, name, found, ReviewChoice(take, refuse, found.theirs)))
     else:
         app.say("nothing was decided")
 

@@ -13,7 +13,7 @@ from baton_git.core.names import parse_oid
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import quote_value, sentence
 from baton_git.namespace.remote_selection import waiting_counts
-from baton_git.namespace.review.queue import ReviewQueue, WaitingRecord
+from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue, WaitingRecord
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.review import decide, load_review, takes_person
 
@@ -67,13 +67,6 @@ def _build_item(ws: Workspace, remote: str, item: WaitingRecord) -> ReviewCard:
     return ReviewCard(item, words, takes_person(ws, remote, item))
 
 
-class Choices(NamedTuple):
-    """The ids of the records that the form accepts and rejects."""
-
-    take: frozenset[str]
-    refuse: frozenset[str]
-
-
 def settle(request: PageRequest) -> Response:
     """Apply the choices of the form; show the page again, with what was entered, when they are refused."""
     with request.work() as ws:
@@ -102,20 +95,10 @@ def _decide_queue(request: PageRequest, ws: Workspace, remote: str, queue: Revie
     choices = _read_choices(request, queue)
     if not choices.take and not choices.refuse:
         raise InvalidArgument("nothing was chosen; accept or reject at least one record")
-    confirmed = _read_confirmed(request, queue)
-    decide(
-        ws,
-        request.site.now(),
-        remote,
-        take=choices.take,
-        refuse=choices.refuse,
-        shown=shown,
-        confirmed=confirmed,
-        how="page",
-    )
+    decide(ws, request.site.now(), remote, choices, confirmed=_read_confirmed(request, queue), how="page")
 
 
-def _read_choices(request: PageRequest, queue: ReviewQueue) -> Choices:
+def _read_choices(request: PageRequest, queue: ReviewQueue) -> ReviewChoice:
     choices = {
         item.id: request.form.get(f"choice.{quote_value(item.kind)}.{quote_value(item.id)}", "") for item in queue.items
     }
@@ -131,7 +114,7 @@ def _read_choices(request: PageRequest, queue: ReviewQueue) -> Choices:
     take, refuse = (
         frozenset(id_ for id_, choice in choices.items() if choice == word) for word in ("accept", "reject")
     )
-    return Choices(take, refuse)
+    return ReviewChoice(take, refuse, queue.theirs)
 
 
 def _read_confirmed(request: PageRequest, queue: ReviewQueue) -> set[str]:

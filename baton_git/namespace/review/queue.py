@@ -70,28 +70,39 @@ def load_review_queue(branch: Branch, remote: str) -> ReviewQueue | None:
     return _Review(branch, remote).waiting()
 
 
+class ReviewChoice(NamedTuple):
+    """Which records to accept and to reject, by their ids; None means all that are not named otherwise.
+
+    Attributes:
+        shown: the remote commit that the person has seen.
+    """
+
+    take: Collection[str] | None
+    refuse: Collection[str] | None
+    shown: Oid | None = None
+
+
 def resolve_review(
-    branch: Branch, remote: str, stamp: CommitStamp, *, take: Collection[str] | None, refuse: Collection[str] | None,
-    shown: Oid | None = None, check: Callable[[WaitingRecord], None] = lambda item: None, confirmed: Trailers = (),
+    branch: Branch, remote: str, stamp: CommitStamp, choice: ReviewChoice, *,
+    check: Callable[[WaitingRecord], None] = lambda item: None, confirmed: Trailers = (),
 ) -> ReviewResult:  # fmt: skip
-    """Accept and reject waiting records by their ids; None means all that are not named otherwise.
+    """Accept and reject waiting records.
 
     Args:
-        shown: the remote commit that the person has seen.
         check: raises for a record that must not be accepted, given its changes on the current tip.
         confirmed: the trailers of what a person confirmed.
 
     Raises:
         NotFound: no waiting record has such an id.
-        Unsettled: newer commits were fetched than `shown`.
+        Unsettled: newer commits were fetched than were shown.
         Busy: others kept writing here.
         Corrupt, WriteFailed: as in `Store.publish`.
     """
     for _ in range(_ATTEMPTS):
         review = _Review(branch, remote)
-        if shown not in (None, review.theirs):
+        if choice.shown not in (None, review.theirs):
             raise Unsettled(f"more came from {remote} meanwhile", hint="look at it again: baton review")
-        chosen = _chosen(review.waiting().items, take, refuse)
+        chosen = _chosen(review.waiting().items, choice)
         for item in chosen.taken:
             check(item)
         if review.local is None:
@@ -103,18 +114,19 @@ def resolve_review(
     raise Busy(f"{branch.namespace}: others kept writing here", hint="try again")
 
 
-class _Choice(NamedTuple):
+class _ChosenRecords(NamedTuple):
     taken: tuple[WaitingRecord, ...]
     refused: tuple[WaitingRecord, ...]
     left: tuple[WaitingRecord, ...]
 
 
-def _chosen(items: tuple[WaitingRecord, ...], take: Collection[str] | None, refuse: Collection[str] | None) -> _Choice:
-    take, refuse = (None if ids is None else [_full(items, id_) for id_ in ids] for ids in (take, refuse))
+def _chosen(items: tuple[WaitingRecord, ...], choice: ReviewChoice) -> _ChosenRecords:
+    named = (choice.take, choice.refuse)
+    take, refuse = (None if ids is None else [_full(items, id_) for id_ in ids] for ids in named)
     refused = [item for item in items if (item.id not in (take or ()) if refuse is None else item.id in refuse)]
     taken = [item for item in items if item not in refused and (take is None or item.id in take)]
     left = [item for item in items if item not in taken and item not in refused]
-    return _Choice(tuple(taken), tuple(refused), tuple(left))
+    return _ChosenRecords(tuple(taken), tuple(refused), tuple(left))
 
 
 def _full(items: tuple[WaitingRecord, ...], text: str) -> str:
@@ -186,7 +198,7 @@ class _Review:
         base = draft.tree(self.base, {path: entry_at(root, path) for path in others})
         return merge_trees(draft, base, self.ours_tree, self.theirs_tree).tree
 
-    def carry_out(self, chosen: _Choice, stamp: CommitStamp, confirmed: Trailers) -> ReviewResult | None:
+    def carry_out(self, chosen: _ChosenRecords, stamp: CommitStamp, confirmed: Trailers) -> ReviewResult | None:
         """Carry out a choice; None when the local branch moved meanwhile.
 
         Raises:
@@ -226,7 +238,7 @@ class _Review:
         return joined.commit if self.branch.advance(joined.draft, self.local, joined.commit, stamp) else None
 
     def _take_some(
-        self, chosen: _Choice, refused: Collection[str], stamp: CommitStamp, confirmed: Trailers
+        self, chosen: _ChosenRecords, refused: Collection[str], stamp: CommitStamp, confirmed: Trailers
     ) -> Oid | None:
         """Accept some records; once nothing is left, as a merge, so that the remote commits count as known.
 
@@ -246,7 +258,7 @@ class _Review:
         source = next(self.branch.ledger.sources_of(self.theirs), None) if chosen.left else None
         return commit if self.branch.advance(draft, self.local, commit, stamp, source=source) else None
 
-    def _remember(self, chosen: _Choice, refused: Collection[str], stamp: CommitStamp) -> None:
+    def _remember(self, chosen: _ChosenRecords, refused: Collection[str], stamp: CommitStamp) -> None:
         if not chosen.left:
             self.memory.forget()
             set_ref(self.store, self.seen, self.theirs, stamp)

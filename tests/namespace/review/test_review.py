@@ -15,6 +15,7 @@ from machines import Machine, loop, settled
 from baton_git.core.errors import Corrupt, NeedsHuman, NotFound, Unsettled
 from baton_git.git.signing import AllowedSigners, Signer
 from baton_git.git.store import ReflogEntry
+from baton_git.namespace.review.queue import ReviewChoice
 from baton_git.verbs.namespace_status import read_status
 from baton_git.verbs.review import decide
 from baton_git.verbs.session_start import begin_session
@@ -218,7 +219,7 @@ def test_more_than_was_shown_is_not_decided_about(waiting: Pair) -> None:
     bob.sync()
     ada.sync()
     with pytest.raises(Unsettled):
-        decide(ada.ws, ada.clock(), "origin", take=["OL-2"], refuse=(), shown=found.theirs)
+        decide(ada.ws, ada.clock(), "origin", ReviewChoice(["OL-2"], (), found.theirs))
     assert ada.get("open_loop", "OL-2") is None
 
 
@@ -449,5 +450,5 @@ def test_what_becomes_a_rule_takes_a_person_and_only_that(pair: Pair) -> None:
             ada.decide(take=take)
     assert ada.tip == before
     ada.decide(take=["OL-7"])
-    assert decide(ada.ws, ada.clock(), "origin", take=None, refuse=(), confirmed=["PAT-7"]).taken == ("PAT-7",)
+    assert decide(ada.ws, ada.clock(), "origin", ReviewChoice(None, ()), confirmed=["PAT-7"]).taken == ("PAT-7",)
     assert ada.get("pattern", "PAT-7").status == "graduated"
