@@ -15,6 +15,11 @@ from baton_git.systems.kairos.handovers import show
 from baton_git.systems.paif.exchange import ExportedPaif, ImportedPaif
 from baton_git.systems.session_baton.exchange import ExportedBatons, ImportedBatons
 
+
+def _describe_refusal(name: str, why: str) -> str:
+    return f"baton: {why}" if why.startswith(name) else f"baton: {name}: {why}"
+
+
 # --- PAIF
 
 
@@ -82,8 +87,7 @@ def _render_recordings_import(app: App, result: ImportedRecordings) -> int | Non
 
 def _describe_recording(recording: ImportedRecording) -> str:
     if recording.why:
-        begins_so = recording.why.startswith(recording.id)
-        return f"baton: {recording.why}" if begins_so else f"baton: {recording.id}: {recording.why}"
+        return _describe_refusal(recording.id, recording.why)
     if recording.revision is None:
         return f"{recording.id}: nothing new"
     news = f"{recording.added} new" if recording.added else "its latest stands again"
@@ -105,9 +109,7 @@ def _render_batons_import(app: App, result: ImportedBatons) -> int | None:
     app.answer(result.as_data()["imports"], "")
     for baton in result.batons:
         if baton.done is None:
-            app.say(
-                f"baton: {baton.why}" if baton.why.startswith(baton.where) else f"baton: {baton.where}: {baton.why}"
-            )
+            app.say(_describe_refusal(baton.where, baton.why))
             continue
         app.say(f"{baton.namespace}:")
         app.tell_write(baton.done.written)

@@ -13,9 +13,9 @@ class LazyGroup(click.Group):
     """A group with its commands in a table.
 
     Args:
-        table: by name, the module (and after a colon the command in it; else `COMMANDS[name]`) and the line of help, so
-            that `--help` loads no command. A command that its module does not define is derived from the verbs of that
-            name, with the module's `ADDITIONS`; so is one that names no module.
+        table: by name, the module and the line of help, so that `--help` loads no command. A command that the module
+            does not have in `COMMANDS` is derived from the verbs of that name, with the module's `ADDITIONS`; so is one
+            that names no module.
     """
 
     def __init__(self, name: str | None, table: Mapping[str, tuple[str, str]], **settings: Any) -> None:
@@ -28,10 +28,10 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.table:
             return None
-        place, _, name = self.table[cmd_name][0].partition(":")
-        module = importlib.import_module(f"baton_git.interfaces.cli.{place}") if place else None
-        command = getattr(module, name) if name else getattr(module, "COMMANDS", {}).get(cmd_name)
-        return command or _derive_command(cmd_name, self.table[cmd_name][1], getattr(module, "ADDITIONS", {}))
+        name, about = self.table[cmd_name]
+        module = importlib.import_module(f"baton_git.interfaces.cli.{name}") if name else None
+        command = getattr(module, "COMMANDS", {}).get(cmd_name)
+        return command or _derive_command(cmd_name, about, getattr(module, "ADDITIONS", {}))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
