@@ -165,6 +165,20 @@ class Restart(NamedTuple):
     place: Position = BEGINNING
 
 
+class Tally(NamedTuple):
+    """How much of a transcript was understood.
+
+    Attributes:
+        records: objects that were read.
+        understood: those of a form that is known here.
+        misshaped: messages and calls that lack what they must have.
+    """
+
+    records: int = 0
+    understood: int = 0
+    misshaped: int = 0
+
+
 class ResumePoint(NamedTuple):
     """The events so far are final; later ones may change, so the next reading resumes here.
 
@@ -175,6 +189,7 @@ class ResumePoint(NamedTuple):
     place: Position
     unread: int = 0
     memory: Mapping[str, Any] = NOTHING
+    tally: Tally = Tally()
 
 
 class EndReached(NamedTuple):
@@ -184,11 +199,13 @@ class EndReached(NamedTuple):
         place: where to begin next time; a line that is not finished yet is left for then.
         unread: lines that could not be read, or not to their end, from the beginning of the file on.
         memory: what the reader must know to go on, as plain data; without `Settled` before it.
+        tally: how much was understood, from the beginning of the file on.
     """
 
     place: Position
     unread: int = 0
     memory: Mapping[str, Any] = NOTHING
+    tally: Tally = Tally()
 
 
 START_OF_FILE = EndReached(BEGINNING)

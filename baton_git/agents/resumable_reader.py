@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from baton_git.agents.events import START_OF_FILE, EndReached, Event, Position, Restart, ResumePoint
+from baton_git.agents.events import START_OF_FILE, EndReached, Event, Position, Restart, ResumePoint, Tally
 from baton_git.agents.fields import Record
 from baton_git.agents.json_lines import JsonLines
 from baton_git.git.files.atomic_files import reading
@@ -27,6 +27,9 @@ class TranscriptReader(Protocol):
 
     def memory(self) -> Mapping[str, Any]:
         """Return the state as plain data."""
+
+    def understands(self, record: Record) -> bool | None:
+        """Return whether a record is of a known form: False for a message of another form, None for a new type."""
 
 
 def read_events(
@@ -45,17 +48,38 @@ def read_events(
         yield Restart()
     lines, reader = JsonLines(path, since.place), make(since.memory)
     settled: ResumePoint | None = None
+    count = RecordCount(since.tally)
     for place, record in lines:
         if lines.is_open and settled is None:
-            settled = ResumePoint(place, since.unread + lines.unread_before, reader.memory())
+            settled = ResumePoint(place, since.unread + lines.unread_before, reader.memory(), count.tally())
             yield settled
+        count.add(reader.understands(record))
         yield from reader.events(place, record)
-    end = settled or ResumePoint(lines.end, since.unread + lines.unread_before, reader.memory())
+    end = settled or ResumePoint(lines.end, since.unread + lines.unread_before, reader.memory(), count.tally())
     held = list(reader.flush())
     if settled is None and (held or lines.is_open):
         yield end
     yield from held
-    yield EndReached(end.place, since.unread + lines.unread, end.memory)
+    yield EndReached(end.place, since.unread + lines.unread, end.memory, count.tally())
+
+
+class RecordCount:
+    """Counts records by whether their form is known."""
+
+    def __init__(self, before: Tally = START_OF_FILE.tally) -> None:
+        self._records, self._understood, self._misshaped = before
+
+    def add(self, is_understood: bool | None) -> None:
+        """Count one record more."""
+        self._records += 1
+        if is_understood:
+            self._understood += 1
+        elif is_understood is False:
+            self._misshaped += 1
+
+    def tally(self) -> Tally:
+        """Return the numbers as they are now."""
+        return Tally(self._records, self._understood, self._misshaped)
 
 
 def size_of(path: Path) -> int:

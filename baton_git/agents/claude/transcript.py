@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.agents.claude.prompts import CONTINUED, extract_typed_text
+from baton_git.agents.claude.shapes import understands
 from baton_git.agents.events import (
     BEGINNING,
     START_OF_FILE,
@@ -58,6 +59,9 @@ class _Reader:
         self._last = Setting(BEGINNING, None, *memory.get("setting", ()))
         self._told: object = None
         self._known = set(memory.get("known", ()))
+
+    def understands(self, record: Record) -> bool | None:
+        return understands(record)
 
     def memory(self) -> Mapping[str, Any]:
         return {"setting": list(self._last[2:]), "known": list(self._known)}

@@ -15,6 +15,7 @@ from baton_git.agents.codex.items import CompletedWork, read_work
 from baton_git.agents.codex.outputs import Output, parse_output
 from baton_git.agents.codex.prompts import extract_typed_text, is_marked_typed
 from baton_git.agents.codex.session_settings import session_start, set_by_environment, set_by_turn
+from baton_git.agents.codex.shapes import understands
 from baton_git.agents.events import (
     START_OF_FILE,
     Compaction,
@@ -71,6 +72,9 @@ class _Reader:
         self._calls: dict[str, None] = dict.fromkeys(memory.get("calls", ()))
         self._open: str | None = memory.get("open")
         self._work = {name: _restore_work(work) for name, work in memory.get("work", {}).items()}
+
+    def understands(self, record: Record) -> bool | None:
+        return understands(record)
 
     def memory(self) -> Mapping[str, Any]:
         return {

@@ -19,6 +19,7 @@ from baton_git.agents.events import (
     Restart,
     ResumePoint,
     Setting,
+    Tally,
     ToolCall,
     ToolResult,
 )
@@ -50,7 +51,7 @@ class Analyser:
         self.known = known or Findings()
         self.settled: Table | None = None
         self.end: ResumePoint | EndReached | None = None
-        self.unread = 0
+        self.unread, self.tally = 0, Tally()
 
     def add_event(self, event: Event) -> None:
         """Takes the next event in."""
@@ -62,12 +63,14 @@ class Analyser:
                 self.known.at = event.place
                 self.known.turn += 1
                 self.known.ended = getattr(event, "time", None) or self.known.ended
+            if kind is ModelReply or kind is ToolCall:
+                self.known.answers += 1
             handle(self, event)
         elif isinstance(event, ResumePoint):
             self.settled, self.end = self.known.as_data(), event
         elif isinstance(event, EndReached):
             self.end = self.end or event
-            self.unread = event.unread
+            self.unread, self.tally = event.unread, event.tally
         elif isinstance(event, Restart):
             self.known = Findings()
 

@@ -11,6 +11,7 @@ from baton_git.agents.events import BEGINNING, START_OF_FILE, EndReached, Positi
 from baton_git.agents.extraction.analyser import Analyser
 from baton_git.agents.extraction.conversation import MAX_ANSWER, describe_answer, list_turns
 from baton_git.agents.extraction.facts import Facts, facts_of
+from baton_git.agents.extraction.misread import describe_misread
 from baton_git.agents.extraction.options import Options
 from baton_git.agents.extraction.resume_state import load_resume_state, save_resume_state
 from baton_git.agents.registry import AGENTS
@@ -28,6 +29,7 @@ class Extraction:
         cwd: where it works; None when nothing tells it.
         home: where it began to.
         started: ISO text as the transcript has it.
+        misread: why its form is probably not understood; None when it is.
         ended: the same of the last thing that happened so far.
         facts: plain data in the shape of `records.handoff.Facts`; `git_status` is not known to a transcript.
         compactions: how often its context was replaced so far.
@@ -52,6 +54,7 @@ class Extraction:
     commits: tuple[dict[str, Any], ...] = ()
     ended: str | None = None
     turns: tuple[Turn, ...] = ()
+    misread: str | None = None
 
 
 def extract(
@@ -109,6 +112,7 @@ def _extraction(name: str, analyser: Analyser, place: Position, options: Options
         agent=name, session=known.session, cwd=known.cwd or folder, branch=known.branch, started=known.started,
         facts=facts, compactions=known.compactions, unread=analyser.unread, place=place, options=options,
         home=known.home, commits=commits, ended=known.ended, turns=list_turns(known),
+        misread=describe_misread(analyser.tally, known),
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ class Findings:
     """Everything that is known.
 
     Attributes:
+        answers: replies and calls of the model.
         turn: how many there were; a turn is a record with something in it.
         at: line and offset of the last event.
         home: the folder that the session began in.
@@ -46,6 +47,7 @@ class Findings:
     branch: str | None = None
     started: str | None = None
     ended: str | None = None
+    answers: int = 0
     turn: int = 0
     at: tuple[int, ...] = (0, -1)
     goal: Table | None = None

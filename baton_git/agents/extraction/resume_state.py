@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git import __version__
-from baton_git.agents.events import EndReached, Position
+from baton_git.agents.events import EndReached, Position, Tally
 from baton_git.agents.extraction.findings import Findings
 from baton_git.agents.json_lines import open_transcript
 from baton_git.core.errors import BatonError
 from baton_git.core.redaction import redact
 from baton_git.git.files.atomic_files import read_bytes, write_all
 
-VERSION = 4
+VERSION = 5
 _LOOKED_AT = 4096
 """Bytes of the beginning, and before the place that was reached, by which a transcript is known again."""
 
@@ -45,7 +45,7 @@ def load_resume_state(file: Path, transcript: Path, agent: str) -> ResumeState |
         if data["digest"] != _digest(transcript, place.offset):
             return None
         return ResumeState(
-            EndReached(place, data["unread"], data["reader"]),
+            EndReached(place, data["unread"], data["reader"], Tally(*data["tally"])),
             Findings(**{**data["known"], "at": tuple(data["known"]["at"])}),
         )
     except (BatonError, ValueError, KeyError, TypeError):
@@ -61,6 +61,7 @@ def save_resume_state(file: Path, transcript: Path, agent: str, end: EndReached,
         "agent": agent,
         "place": list(end.place),
         "unread": end.unread,
+        "tally": list(end.tally),
         "digest": _digest(transcript, end.place.offset),
         "reader": reader,
         "known": known,

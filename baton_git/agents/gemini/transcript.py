@@ -32,7 +32,8 @@ from baton_git.agents.fields import Record, table_at, tables, text_at, texts
 from baton_git.agents.gemini.messages import Message, MessageLog, head_with, messages_of, replay_messages, whole_session
 from baton_git.agents.gemini.prompts import SNAPSHOT, extract_typed_text
 from baton_git.agents.gemini.sessions import folder_of
-from baton_git.agents.resumable_reader import read_events, size_of
+from baton_git.agents.gemini.shapes import understands
+from baton_git.agents.resumable_reader import RecordCount, read_events, size_of
 
 _SHELL = "run_shell_command"
 _EXIT = re.compile(r"^(?:Exit Code|Command exited with code): (-?[0-9]+)", re.MULTILINE)
@@ -61,7 +62,11 @@ def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
         yield Restart()
     yield ResumePoint(BEGINNING)
     yield from _of_object(path, whole)
-    yield EndReached(Position(1, size_of(path)))
+    count = RecordCount()
+    count.add(isinstance(whole.get("messages"), list))
+    for message in tables(whole.get("messages")):
+        count.add(understands(message))
+    yield EndReached(Position(1, size_of(path)), tally=count.tally())
 
 
 def _of_object(path: Path, whole: Record) -> Iterator[Event]:
@@ -104,6 +109,9 @@ class _Reader:
         self._held = Message(Position(line, offset), record) if record is not None else None
         self._standing: MessageLog | None = None
         self._at, self._number = BEGINNING, 0
+
+    def understands(self, record: Record) -> bool | None:
+        return understands(record)
 
     def memory(self) -> Mapping[str, Any]:
         held = [*self._held.place, self._held.record] if self._held is not None else None

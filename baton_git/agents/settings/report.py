@@ -7,12 +7,14 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from baton_git.agents.agent_cli import AgentCLI
 from baton_git.agents.codex.hook_trust import Codex, SeenHook, trusted_keys
+from baton_git.agents.extraction import extract
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_settings import HookSettings
 from baton_git.agents.registry import AGENTS
@@ -24,6 +26,8 @@ from baton_git.core.errors import BatonError
 from baton_git.git.hooks.program_health import ProgramHealth
 
 Verdict = Literal["ok", "off", "unknown"]
+LOOKED_AT = 3
+"""The newest transcripts of a CLI that are looked at."""
 _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.-]*")
 
 
@@ -94,7 +98,7 @@ class HookInspection:
     def report(self) -> AgentReport:
         program = shutil.which(self.settings.program, path=self.environment.get("PATH"))
         files = tuple(self._file(scope, file) for scope, file in self.files.items())
-        findings = [*self._packages()]
+        findings = [*self._packages(), *self._misread()]
         if any(file.state in ("current", "outdated") for file in files):
             findings += self._switches()
             findings += self._trust(program) if self.cli.must_trust_hooks else []
@@ -126,6 +130,17 @@ class HookInspection:
             yield Finding(
                 "off", f"{older[-1]}: an older line, with which a broken baton stops the agent: {package.update}"
             )
+
+    def _misread(self) -> Iterator[Finding]:
+        """A transcript of the last sessions here, if its form is not understood: nothing of it would be kept."""
+        sessions = HookSessionStore(str(self.remembered.parent.parent)).all() if self.remembered else iter(())
+        paths = [Path(seen.transcript) for seen in sessions if seen.cli == self.agent and seen.transcript]
+        for path in paths[:LOOKED_AT]:
+            with suppress(BatonError, OSError):  # it is gone, or not readable for this user: hooks say so in their log
+                misread = extract(path, self.agent).misread
+                if misread is not None:
+                    yield Finding("off", f"{path}: {misread}: a new form of transcripts? update baton")
+                    return
 
     def _install(self, scope: Scope, verb: str = "install") -> str:
         return f"baton agents {verb} {self.agent}{' --project' if scope == 'project' else ''}"

@@ -128,6 +128,8 @@ class SessionFacts:
         extraction = self.extract()
         if extraction.unread:
             self._problems.append(f"{extraction.unread} lines of {one_line(str(path), 300)} could not be read")
+        if extraction.misread:
+            self._problems.append(f"{one_line(str(path), 300)}: {extraction.misread}")
         if any(extraction.facts.get(name) for name in LASTING_FACTS):
             keep(self._ws, self._now, extraction, trigger=trigger, worktree=self._ws.folder, force=force)
         return extraction, self._session._replace(size=size, transcript=str(path))

@@ -37,6 +37,7 @@ class MinedSession(NamedTuple):
         ended: when the last thing happened in it.
         secrets: how many were taken out.
         unread: lines that could not be read.
+        misread: how much was understood, where the form of the transcript is probably not known.
     """
 
     id: str
@@ -44,6 +45,7 @@ class MinedSession(NamedTuple):
     ended: datetime
     secrets: int = 0
     unread: int = 0
+    misread: str | None = None
 
     @property
     def has_facts(self) -> bool:
@@ -91,7 +93,9 @@ def _build_session(
     key = Key(Handoff.kind, id_of(extraction))
     refuse_secret("id of the session", key.id)
     body, redactions = build_body(ws, key, extraction, None, Path(work_tree) if work_tree else None)
-    return MinedSession(key.id, body, _find_end(extraction, candidate, now), len(redactions), extraction.unread)
+    return MinedSession(
+        key.id, body, _find_end(extraction, candidate, now), len(redactions), extraction.unread, extraction.misread
+    )
 
 
 def _find_end(extraction: Extraction, candidate: Candidate, now: datetime) -> datetime:

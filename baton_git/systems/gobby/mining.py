@@ -24,6 +24,7 @@ from baton_git.core.errors import BatonError, Busy, InvalidArgument
 from baton_git.core.state import State
 from baton_git.core.times import iso, parse_local_time
 from baton_git.core.verb import SETTLES, Input, Option, verb
+from baton_git.git.files.atomic_files import show_path
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import Repository
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
@@ -299,8 +300,12 @@ class _Run:
             progress(self._bytes, whole)
             if session is None:
                 continue
+            if session.misread:
+                self._problems.append(f"{show_path(item.candidate.path)}: {session.misread}")
+            if session.unread:
+                self._problems.append(f"{show_path(item.candidate.path)}: {session.unread} lines could not be read")
             if not session.has_facts:
-                self._count["empty"] += 1
+                self._count["empty"] += session.misread is None
             elif not has_news(self._state, session):
                 self._count["known"] += 1
                 self._note(item.candidate, stored=True)
@@ -321,7 +326,10 @@ class _Run:
         except (BatonError, OSError) as error:
             self._problems.append(str(error))
             return None
-        self._note(candidate, **({"session": session.as_data()} if session.has_facts else {"empty": True}))
+        if session.has_facts:
+            self._note(candidate, session=session.as_data())
+        elif session.misread is None:
+            self._note(candidate, empty=True)
         return session
 
     def _note(self, candidate: Candidate, **facts: object) -> None:

@@ -300,6 +300,14 @@ def test_a_transcript_that_cannot_be_read_is_noted_and_stops_nothing(hook, tmp_p
     assert "SessionEnd" in (repo / ".git" / "baton" / "agents.log").read_text()
 
 
+def test_a_transcript_in_an_unknown_form_is_noted(hook, session, repo):
+    hook("SessionStart", source="startup")
+    session.say("user", GOAL)
+    session.path.write_text(session.path.read_text().replace('"message"', '"said"'))
+    hook("Stop")
+    assert f"{session.path}: records seen 1, understood 0" in (repo / ".git" / "baton" / "agents.log").read_text()
+
+
 def test_the_users_files_are_never_touched(hook, session, git, repo):
     hook("SessionStart", source="startup")
     session.work(git)

@@ -190,6 +190,17 @@ def test_a_file_that_cannot_be_read_is_unknown(baton, home):
     assert report["verdict"] == "unknown"
 
 
+def test_a_transcript_in_an_unknown_form_is_told(baton, home, top):
+    folder = top / ".git/baton/agents"
+    folder.mkdir(parents=True)
+    path = folder / "t.jsonl"
+    path.write_text('{"type": "user", "said": "x"}\n' * 3)
+    seen = {"cli": "claude", "session": "a", "seen": "2026-11-20T10:00:00+00:00", "transcript": str(path)}
+    (folder / "a.json").write_text(json.dumps(seen))
+    (line,) = said(of(baton("agents", "status", "--json", code=1), "claude"))
+    assert line.startswith(f"{path}: records seen 3, understood 0")
+
+
 def test_when_a_hook_ran_last_is_told_by_the_mark_that_it_left(baton, home, top):
     folder = top / ".git/baton/agents"
     folder.mkdir(parents=True)

@@ -294,3 +294,13 @@ def test_a_killed_run_goes_on_where_it_ended(baton, top, home, monkeypatch):
     assert (kept(baton), read) == (["claude/a", "claude/b"], [])
     assert "session" not in (top / ".git" / "baton" / "mining" / "work.jsonl").read_text().replace('session":', "")
     assert paths[0].stat().st_mode
+
+
+def test_a_file_of_an_unknown_form_is_named_each_time(baton, top, home):
+    path = lay(home, top, "a")
+    path.write_bytes(path.read_bytes().replace(b'"message":', b'"said":'))
+    baton("init")
+    assert [baton("mine", "--json").json["problems"] for _ in range(2)] == [
+        [f"{path}: records seen 4, understood 0"]
+    ] * 2
+    assert "understood 0" in baton("mine").err

@@ -1,0 +1,30 @@
+"""Which records of Claude Code's transcripts are of a form that is known here, so that a new form is noticed."""
+
+from __future__ import annotations
+
+from baton_git.agents.fields import Record, table_at, text_at
+
+_CONVERSATION = ("user", "assistant")
+_BESIDE = frozenset(
+    ("system", "attachment", "summary", "progress", "file-history-snapshot", "file-history-delta", "queue-operation",
+     "last-prompt", "mode", "permission-mode", "ai-title", "custom-title", "pr-link", "bridge-session", "atis-latch",
+     "tools-used", "cost-state", "api-request", "api-request-shape", "api-request-blob")
+)  # fmt: skip
+_BLOCKS = {"text": "text", "tool_use": "name", "tool_result": "tool_use_id", "thinking": "thinking"}
+
+
+def understands(record: Record) -> bool | None:
+    """Return whether a record is of a known form: False for a message of another form, None for an unknown type."""
+    kind = text_at(record, "type")
+    if kind not in _CONVERSATION:
+        return True if kind in _BESIDE else None
+    content = table_at(record, "message").get("content")
+    if not isinstance(content, list):
+        return isinstance(content, str)
+    return all(isinstance(block, dict) and _is_known(block) for block in content[:1])
+
+
+def _is_known(block: Record) -> bool:
+    """Whether a block of a message has what its type needs; of types that are not known here nothing is asked."""
+    kind = text_at(block, "type")
+    return kind is not None and (kind not in _BLOCKS or _BLOCKS[kind] in block)

@@ -1,0 +1,23 @@
+"""The canary: a transcript in a form that is not understood must not pass for one in which nothing happened."""
+
+from __future__ import annotations
+
+from baton_git.agents.events import Tally
+from baton_git.agents.extraction.findings import Findings
+
+MANY = 50
+"""Records after which something must have been asked and answered. New types of records are normal, and pass."""
+
+
+def describe_misread(tally: Tally, known: Findings) -> str | None:
+    """Return how much of a transcript was understood, if that shows that its form is not known; else None."""
+    counts = f"records seen {tally.records}, understood {tally.understood}"
+    has_prompt, has_answer = bool(known.goal or known.bare_goal), known.answers > 0
+    if has_prompt and has_answer:
+        return None
+    unknown = tally.records - tally.understood
+    if not has_prompt and not has_answer and (tally.misshaped or unknown > max(tally.understood, 1)):
+        return counts
+    if (tally.records >= MANY or tally.misshaped) and not known.kept_goal:
+        return f"{counts}, but no {'answer' if has_prompt else 'prompt'} found"
+    return None

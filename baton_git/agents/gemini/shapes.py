@@ -1,0 +1,23 @@
+"""Which records of Gemini CLI's transcripts are of a form that is known here, so that a new form is noticed."""
+
+from __future__ import annotations
+
+from baton_git.agents.fields import Record, tables, text_at
+
+_CONVERSATION = ("user", "gemini")
+_BESIDE = ("info", "error", "warning")
+_HEAD = ("$set", "$rewindTo", "projectHash")
+_PARTS = frozenset(("text", "thought", "functionCall", "functionResponse", "inlineData", "fileData"))
+
+
+def understands(record: Record) -> bool | None:
+    """Return whether a record is of a known form: False for a message of another form, None for an unknown type."""
+    if any(name in record for name in _HEAD):
+        return not any(name != "messages" and tables(value) for name, value in record.items())
+    kind = text_at(record, "type")
+    if kind not in _CONVERSATION:
+        return True if kind in _BESIDE else None
+    content = record.get("content")
+    if not isinstance(content, list):
+        return isinstance(content, str | dict) or "toolCalls" in record
+    return all(isinstance(part, dict) and not _PARTS.isdisjoint(part) for part in content[:1])
