@@ -30,7 +30,7 @@ LINE = 320
 CLAIMED_TIER = "llm_derived"
 """Who vouches for what an agent or a client wrote down of itself."""
 _PLAIN = re.compile(r"[\w.:@/+-]{1,100}")
-ROUNDS = (3, 8, 20, None)
+ROUNDS = (1, 3, 8, 20, None)
 """Lines that each section gets in each round, before any section gets more."""
 
 FRAME = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,14 @@ from baton_git.interfaces.hook.session_facts import find_transcript
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoff_context import collect_template_names, summarize_facts
 from baton_git.systems.gobby.handoffs import gather, keep
-from baton_git.systems.gobby.injections import render_handoff, tell_previous_sessions, tell_undone
-from baton_git.systems.gobby.previous_sessions import find_last_handoff, read_handoff
+from baton_git.systems.gobby.injections import render_handoff, tell_handoffs, tell_previous_sessions, tell_undone
+from baton_git.systems.gobby.previous_sessions import (
+    extraction_time,
+    find_last_handoff,
+    has_substance,
+    read_handoff,
+    session_of,
+)
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.workflow.effects import SessionInfo, SourceContent
 from baton_git.systems.paif.checkpoints import save_checkpoint
@@ -172,7 +178,7 @@ class SessionActions:
         lines = self._describe_changes([change for change in changes if change.kind != Handoff.kind])
         title, more = "Changed since this session was told last, the newest first", max(0, len(lines) - MAX_CHANGES)
         section = Section(title, lines[:MAX_CHANGES], "changes", more, "baton log", Rank.STANDING)
-        return SourceContent({"changes": list(lines)}, (section, *self._new_handoff(handoffs)))
+        return SourceContent({"changes": list(lines)}, (section, *self._tell_changed_handoffs(handoffs)))
 
     def _describe_changes(self, changes: Sequence[RecordChange]) -> tuple[str, ...]:
         """Return a line about each record: as the brief has it, or what became of it."""
@@ -184,12 +190,17 @@ class SessionActions:
             lines.setdefault(key, line or f"- {one_line(describe_change(change), 300)}")
         return tuple(line for line in dict.fromkeys(lines.values()) if line != "- ")
 
-    def _new_handoff(self, changed: Collection[str]) -> tuple[Section, ...]:
-        """Return the newest handoff of other sessions in this work tree, if it is among those that changed."""
-        newest = self._last_handoff()
-        if newest is None or newest.id not in changed or not self._options.enabled:
+    def _tell_changed_handoffs(self, changed: Collection[str]) -> tuple[Section, ...]:
+        """Return the facts of other sessions that are among those that changed."""
+        state, own = self._ws.branch.read().state, self._session.id
+        handoffs = [handoff for handoff in map(partial(read_handoff, state), sorted(changed)) if handoff is not None]
+        told = [handoff for handoff in handoffs if has_substance(handoff) and session_of(handoff) != own]
+        if not told or not self._options.enabled:
             return ()
-        return self._sections(newest)
+        told.sort(key=extraction_time, reverse=True)
+        return tell_handoffs(
+            self._ws, self._now, told, self._problems, self._options.injection_format, self._live_sessions
+        )
 
 
 def _handoff_content(handoff: Handoff, sections: tuple[Section, ...]) -> SourceContent:

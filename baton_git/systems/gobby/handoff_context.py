@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from baton_git.agents.turns import keep_ends
@@ -102,13 +103,20 @@ def _to_plain(value: Any) -> Any:
     return value
 
 
-def describe_origin(handoff: Handoff, now: datetime) -> str:
-    """Return whose facts they are, from when and from where."""
+def describe_origin(handoff: Handoff, now: datetime, *, machine: str | None = None, folder: Path | None = None) -> str:
+    """Return whose facts they are, from when and from where.
+
+    Args:
+        machine, folder: where the reader works, which is not said.
+    """
     agent, _, session = handoff.id.partition("/")
     parts = [f"{agent} session {short_session(session)}", age(handoff.extracted_at, now)]
     parts += [_WHEN[handoff.trigger]] if handoff.trigger in _WHEN else []
     parts += [f"on branch {one_line(handoff.branch, 60)}"] if handoff.branch else []
-    parts += [f"on {one_line(handoff.machine, 40)}"] if handoff.machine else []
+    is_here = handoff.machine == machine
+    parts += [f"on {one_line(handoff.machine, 40)}"] if handoff.machine and not is_here else []
+    is_elsewhere = is_here and folder is not None and handoff.worktree not in (None, str(folder))
+    parts += [f"in {one_line(handoff.worktree or '', 100)}"] if is_elsewhere else []
     return ", ".join(parts)
 
 

@@ -11,7 +11,7 @@ from baton_git.agents.hook_events.live_sessions import at_work
 from baton_git.core.brief import LINE, Rank, Section, short_session
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.output import one_line
-from baton_git.core.state import Key, State, Unreadable
+from baton_git.core.state import Key, State, Unreadable, key_of
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoff_context import (
@@ -24,6 +24,7 @@ from baton_git.systems.gobby.handoff_context import (
 from baton_git.systems.gobby.previous_sessions import (
     UnfinishedItem,
     has_substance,
+    list_concurrent,
     list_handoffs,
     list_unfinished,
     session_of,
@@ -37,6 +38,8 @@ FORMATS = {"structured": "handoff.md.j2", "narrative": "handoff-narrative.md.j2"
 TEMPLATES = ".baton/templates"
 """Where a project has its own, below the top of the work tree."""
 MAX_TEMPLATE = 64 * 1024
+MAX_TOLD = 4
+"""Sessions whose facts are told; of further ones the name is."""
 MAX_TEXT = 64 * 1024
 """Bytes of a template, and of what it may become."""
 
@@ -53,26 +56,45 @@ def tell_previous_sessions(
 ) -> tuple[Section, ...]:  # fmt: skip
     """Return what earlier sessions left for the acting one.
 
-    That is the handoff of the last one; if that did nothing, also of the last that did; then what others left undone.
+    That is the handoff of the last one; if that did nothing, also of the last that did; those of all sessions that
+    worked at the same time or still do; then what others left undone.
 
     Args:
         parent: the session that the acting one goes on from, if that is known.
-        live: ids of sessions that run beside this one and have left nothing yet.
+        live: ids of sessions that run beside this one.
     """
     ended = _list_ended(ws, state, live)
     newest = parent or next(iter(ended), None)
     told = [newest] if newest is not None else []
     if not any(map(has_substance, told)):
         told += [handoff for handoff in ended if handoff not in told and has_substance(handoff)][:1]
-    shown = [(handoff, "Handed off by") for handoff in told]
-    if not any(map(has_substance, told)):  # better than nothing, and a killed process may live a moment longer
-        beside = [handoff for handoff in _list_ended(ws, state, ()) if handoff not in told and has_substance(handoff)]
-        shown += [(handoff, "At work beside you:") for handoff in beside[:1]]
-    sections = [
-        section for handoff, how in shown
-        for section in render_handoff(ws, now, handoff, problems, injection_format, how)
-    ]  # fmt: skip
-    return (*_tell_damaged(state), *sections, *tell_undone(ws, state, told, live))
+    beside = list_concurrent(state, newest, live=live, other_than=ws.actor.session)
+    beside = [handoff for handoff in beside if handoff not in told and has_substance(handoff)]
+    sections = tell_handoffs(ws, now, [*told, *beside], problems, injection_format, live)
+    return (*_tell_damaged(state), *sections, *tell_undone(ws, state, [*told, *beside[:MAX_TOLD]], live))
+
+
+def tell_handoffs(
+    ws: Workspace, now: datetime, handoffs: Sequence[Handoff], problems: list[str],
+    injection_format: str = "structured", live: Collection[str] = (),
+) -> tuple[Section, ...]:  # fmt: skip
+    """Return all facts of the first session, where the next ones stand, and the names of the rest."""
+    sections: list[Section] = []
+    for number, handoff in enumerate(handoffs[:MAX_TOLD]):
+        how = "At work beside you:" if session_of(handoff) in live else "Handed off by"
+        rendered = render_handoff(ws, now, handoff, problems, injection_format, how)
+        sections += [section for section in rendered if number == 0 or section.rank != Rank.DETAILS]
+    lines = tuple(f"- {_describe_origin(ws, handoff, now)}" for handoff in handoffs[MAX_TOLD:])
+    rest = Section("Also at work since then", lines, "sessions", all="baton handoff list", rank=Rank.STANDING)
+    return (*sections, *((rest,) if lines else ()))
+
+
+def _describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
+    """Return whose facts they are; a label says who vouches for those that came from another machine."""
+    origin = describe_origin(handoff, now, machine=ws.actor.machine, folder=ws.folder)
+    if handoff.machine in (None, ws.actor.machine):
+        return origin
+    return f"{origin} [{ws.judgement().word(key_of(handoff))}]"
 
 
 def _list_ended(ws: Workspace, state: State, live: Collection[str]) -> list[Handoff]:
@@ -118,7 +140,10 @@ def render_handoff(
     text = own
     if text is None:
         text = render(find_shipped(f"templates/{file}").read_text(encoding="utf-8"), names, MAX_TEXT)
-    title, show = f"{how} {describe_origin(handoff, now)}", f"baton handoff show {short_session(session_of(handoff))}"
+    title, show = (
+        f"{how} {_describe_origin(ws, handoff, now)}",
+        f"baton handoff show {short_session(session_of(handoff))}",
+    )
     sections = split_into_sections(text, title, name_session(handoff), "of the handoff", show)
     return sections if own is None else mark_project_sections(sections)
 

@@ -5,6 +5,7 @@ Every start of a session looks here, so nothing that reads transcripts is loaded
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -44,6 +45,35 @@ def list_handoffs(ws: Workspace, state: State, other_than: str | None = None) ->
 def find_last_handoff(ws: Workspace, state: State, other_than: str | None = None) -> Handoff | None:
     """Return the newest of `list_handoffs`, if there is any."""
     return next(iter(list_handoffs(ws, state, other_than)), None)
+
+
+def list_concurrent(
+    state: State, anchor: Handoff | None, *, live: Collection[str] = (), other_than: str | None = None
+) -> list[Handoff]:
+    """Return the handoffs of sessions that worked at the same time as `anchor` or ended since it began, newest first.
+
+    They may be of any work tree and machine. Those of `live` sessions, which are at work now, are among them.
+
+    Args:
+        other_than: a session whose own handoff does not count.
+    """
+    since = _work_span(state, anchor)[0] if anchor is not None else math.inf
+    concurrent = [
+        handoff for handoff in state.records(Handoff)
+        if session_of(handoff) != other_than and handoff != anchor
+        and (session_of(handoff) in live or _work_span(state, handoff)[1] > since)
+    ]  # fmt: skip
+    return sorted(concurrent, key=extraction_time, reverse=True)
+
+
+def _work_span(state: State, handoff: Handoff) -> tuple[float, float]:
+    """Return when a session began, and so was told, and when it was seen last; its own record counts first."""
+    session = state.entry(Key(Session.kind, session_of(handoff)))
+    own = session if isinstance(session, Session) else None
+    began = parse_time_or_none(own.started if own else handoff.started)
+    ended = parse_time_or_none(own.ended) if own else None
+    last = max(extraction_time(handoff)[0], ended.timestamp() if ended else 0.0)
+    return began.timestamp() if began else last, last
 
 
 def session_of(handoff: Handoff) -> str:

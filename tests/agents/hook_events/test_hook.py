@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -527,6 +528,31 @@ def test_sessions_at_work_beside_us_have_left_nothing_yet(hook, session, git):
         assert "Left undone" not in told
         beside.kill()
     assert "Handed off by claude session" in context(hook("SessionStart", "third", source="startup"))
+
+
+def test_sessions_that_worked_at_the_same_time_are_all_told(hook, session, git, repo, tmp_path):
+    git(repo, "worktree", "add", "-q", str(tmp_path / "linked"))
+    third, linked = "33333333-0000-4000-8000-000000000003", "44444444-0000-4000-8000-000000000004"
+    hook("SessionStart", source="startup")
+    hook("SessionStart", NEW, source="startup")
+    hook("SessionStart", linked, source="startup", folder=tmp_path / "linked")
+    time.sleep(1.1)  # records have times in seconds
+    others = ((NEW, repo, "Write the login page"), (linked, tmp_path / "linked", "Try another parser"))
+    for name, folder, goal in others:
+        other = Session(tmp_path, folder, name)
+        other.say("user", goal)
+        other.call("Write", {"file_path": str(folder / "made.txt"), "content": "x"})
+        hook("SessionEnd", name, reason="other", folder=folder)
+    session.work(git)
+    hook("SessionEnd", reason="other")
+    told = context(hook("SessionStart", third, source="startup"))
+    assert told.count("Handed off by claude session") == 3
+    assert f"in {tmp_path / 'linked'}" in told
+    for goal in ("Add a greet module", "Write the login page", "Try another parser"):
+        assert goal in told[: told.index(" · Files it changed")]
+    Session(tmp_path, repo, third).say("user", "and now?")
+    hook("SessionEnd", third, reason="other")
+    assert "Write the login page" not in context(hook("SessionStart", "fourth", source="startup"))
 
 
 def test_a_process_that_got_the_number_of_a_dead_session_hides_nothing(hook, session, git):
