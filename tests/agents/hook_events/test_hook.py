@@ -549,7 +549,7 @@ def test_sessions_that_worked_at_the_same_time_are_all_told(hook, session, git, 
     assert told.count("Handed off by claude session") == 3
     assert f"in {tmp_path / 'linked'}" in told
     for goal in ("Add a greet module", "Write the login page", "Try another parser"):
-        assert goal in told[: told.index(" · Files it changed")]
+        assert goal in told[: told.index(" · Files it ")]
     Session(tmp_path, repo, third).say("user", "and now?")
     hook("SessionEnd", third, reason="other")
     assert "Write the login page" not in context(hook("SessionStart", "fourth", source="startup"))
