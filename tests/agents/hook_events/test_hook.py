@@ -550,7 +550,9 @@ def test_sessions_that_worked_at_the_same_time_are_all_told(hook, session, git, 
     assert f"in {tmp_path / 'linked'}" in told
     for goal in ("Add a greet module", "Write the login page", "Try another parser"):
         assert goal in told[: told.index(" · Files it ")]
-    Session(tmp_path, repo, third).say("user", "and now?")
+    last = Session(tmp_path, repo, third)
+    last.say("user", "and now?")
+    last.call("Write", {"file_path": str(repo / "last.txt"), "content": "x"})
     hook("SessionEnd", third, reason="other")
     assert "Write the login page" not in context(hook("SessionStart", "fourth", source="startup"))
 
