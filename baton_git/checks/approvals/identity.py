@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from baton_git.git.files.durable_files import random_name, remove, sync_folder, write_new, writing
+from baton_git.git.files.durable_files import random_name, replace_file, writing
 
 _FORM: Final = re.compile(r"[0-9a-f]{32}")
 
@@ -35,15 +35,9 @@ def make_identity(common_dir: Path) -> str:
         WriteFailed: the disk said no.
     """
     path, made = identity_file(common_dir), random_name(32)
-    fresh = path.with_name(f"{path.name}.{random_name()}.tmp")
     with writing(str(path)):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            write_new(fresh, f"{made}\n".encode(), mode=0o600, sync=True)
-            fresh.replace(path)
-        finally:
-            remove(fresh)
-        sync_folder(path.parent)
+        replace_file(path, f"{made}\n".encode(), mode=0o600)
     return made
 
 

@@ -92,6 +92,26 @@ def write_new(path: str | Path, data: bytes, *, mode: int, sync: bool) -> None:
     os.close(fd)
 
 
+def replace_file(path: Path, data: bytes, *, mode: int, private: bool = False) -> None:
+    """Puts a new file in place of whatever is at `path`, durably and at once.
+
+    Args:
+        private: the mode holds in a shared folder too.
+
+    Raises:
+        OSError: the disk said no; what was at `path` is still there.
+    """
+    fresh = path.with_name(f".{path.name}.{random_name(8)}.tmp")
+    try:
+        write_new(fresh, data, mode=mode, sync=True)
+        if private:
+            fresh.chmod(mode)
+        fresh.replace(path)
+    finally:
+        remove(fresh)
+    sync_folder(path.parent)
+
+
 def open_new(path: str | Path, data: bytes, *, mode: int) -> int:
     """As `write_new`, not synced yet: the descriptor, for `sync_files` and to be closed by the caller."""
     fd = os.open(path, NEW_FILE, mode)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.core.errors import Busy, Corrupt
-from baton_git.git.files.durable_files import random_name, remove, sync_folder, write_new, writing
+from baton_git.git.files.durable_files import replace_file, writing
 from baton_git.git.files.ref_locks import hold_flock
 
 WAIT_SECONDS = 5.0
@@ -55,16 +55,9 @@ class PrivateJsonFile(NamedTuple):
 
     def save(self, data: Mapping[str, Any]) -> None:
         """Replace the file, durably. Raises WriteFailed when the disk refuses."""
-        fresh = self.path.with_name(f"{self.path.name}.{random_name()}.tmp")
-        try:
-            with writing(str(self.path)):
-                content = (json.dumps(data, ensure_ascii=False, indent=2) + "\n").encode()
-                write_new(fresh, content, mode=0o600, sync=True)
-                fresh.chmod(0o600)  # whatever a shared folder gives its files
-                fresh.replace(self.path)
-                sync_folder(self.path.parent)
-        finally:
-            remove(fresh)
+        content = (json.dumps(data, ensure_ascii=False, indent=2) + "\n").encode()
+        with writing(str(self.path)):
+            replace_file(self.path, content, mode=0o600, private=True)
 
     def corrupt(self, why: str) -> Corrupt:
         """Return the error that says what is wrong with the file."""

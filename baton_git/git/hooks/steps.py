@@ -89,7 +89,7 @@ def _on_disk(step: KeepAs | Write | Move | Remove) -> None:
             _second_name(path, name)
         case Write(path, data):
             durable_files.make_folder(path.parent)
-            _replace(path, data, 0o755)
+            durable_files.replace_file(path, data, mode=0o755)
         case Move(path, to):
             path.replace(to)
         case Remove(path):
@@ -104,13 +104,3 @@ def _second_name(path: Path, name: Path) -> None:
         raise
     except OSError:  # a file system without links: for a moment there is no hook
         path.replace(name)
-
-
-def _replace(path: Path, data: bytes, mode: int) -> None:
-    fresh = path.with_name(f".{path.name}.{durable_files.random_name(8)}")
-    durable_files.write_new(fresh, data, mode=mode, sync=True)
-    try:
-        fresh.replace(path)
-    except BaseException:
-        durable_files.remove(fresh)
-        raise
