@@ -45,6 +45,18 @@ def filled(baton: Baton, top: Path, template: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def refill(top: Path, filled: Path, template: Path) -> Callable[[], None]:
+    """Puts all of `filled` back as it was."""
+
+    def copy_again() -> None:
+        for kept, folder in ((template / "work", top), (template / "in", filled)):
+            shutil.rmtree(folder)
+            shutil.copytree(kept, folder, symlinks=True)
+
+    return copy_again
+
+
 def lay_out(folder: Path, top: Path) -> None:
     """The files that commands are given."""
     (folder / "baton.json").write_text('{"session_id": "doc", "context": "from a file"}')

@@ -94,17 +94,6 @@ def test_a_commit_of_the_users_own_branch_verifies_a_loop(baton, git, top):
 # --- follow-ups, patterns, decisions
 
 
-def test_a_follow_up_is_put_off_and_done(baton):
-    made = baton("followup", "add", "Refactor", "--reason", "release first")
-    for _ in range(3):
-        done = baton("followup", "defer", made.id)
-    assert "now elevated" in done.err
-    (item,) = records(baton, "follow_ups")
-    assert (item["defer_count"], item["priority"], item["reason"]) == (3, "elevated", "release first")
-    assert baton("followup", "done", made.id, "--json").json["id"] == made.id
-    assert records(baton, "follow_ups") == []
-
-
 def test_a_pattern_is_counted_until_a_rule_is_proposed(baton):
     first = baton("pattern", "record", "Assumed it", "--context", "one")
     assert baton("pattern", "record", "assumed  IT", "--context", "two").id == first.id
@@ -113,23 +102,6 @@ def test_a_pattern_is_counted_until_a_rule_is_proposed(baton):
     (pattern,) = records(baton, "patterns")
     assert [one["context"] for one in pattern["recent_occurrences"]] == ["one", "two", "three"]
     assert "Rule candidates" in baton("boot").out
-
-
-def test_a_decision_keeps_all_its_evidence(baton):
-    baton("decision", "add", "X", "--why", "Y", "--evidence", "a", "--evidence", "b", "--rejected", "c", "--id", "D-1")
-    (decision,) = records(baton, "active_decisions")
-    assert (decision["evidence"], decision["rejected"], decision["status"]) == (["a", "b"], ["c"], "active")
-    baton("decision", "monitor", "D-1")
-    assert "monitoring: X" in baton("boot").out
-
-
-def test_a_decision_of_a_model_cannot_supersede_another(baton):
-    one, two = (baton("decision", "add", what, "--why", "w").id for what in "ab")
-    assert "derived by a model" in baton("decision", "supersede", one, "--by", two, code=1).err
-    three = baton("decision", "add", "c", "--why", "w", "--tier", "raw_source").id
-    baton("decision", "supersede", one, "--by", three)
-    baton("boot")
-    assert {one["id"] for one in records(baton, "active_decisions")} == {two, three}
 
 
 # --- the document

@@ -1,0 +1,176 @@
+"""Calls a verb through one interface, by nothing but its declaration."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Self
+
+import httpx2
+from anyio.from_thread import start_blocking_portal
+
+import baton_git
+from baton_git.core.errors import BatonError
+from baton_git.core.verb import Verb
+from baton_git.interfaces.cli.verb_command import option_name
+from baton_git.interfaces.context.invocation import Call
+from baton_git.interfaces.context.settings import CommonOptions, Settings
+from baton_git.interfaces.http.app import application
+from baton_git.interfaces.http.site import Site
+from baton_git.verbs.table import functions
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call came to: data, or the code of an error (where the interface tells it) and its words."""
+
+    data: Any = None
+    error: str | None = None
+    words: str = ""
+
+
+@dataclass
+class Driver:
+    """The library, on a namespace of the repository `place`; other interfaces leave to it what they do not have."""
+
+    place: Path
+    namespace: str
+    session: str | None
+    baton: Callable[..., Any]
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stack.close()
+
+    @property
+    def options(self) -> CommonOptions:
+        return CommonOptions(str(self.place), self.namespace, None, None)
+
+    def has(self, verb: Verb[Any, Any], fields: Fields) -> bool:
+        """Whether the interface takes this verb with these fields."""
+        return True
+
+    def call(self, verb: Verb[Any, Any], fields: Fields) -> Answer:
+        """Call the verb."""
+        (function,) = [function for function in functions().values() if function.verb is verb]
+        with baton_git.open(self.place, namespace=self.namespace, session=self.session) as opened:
+            try:
+                return Answer(opened.run_verb(function, **fields).as_data())
+            except BatonError as error:
+                return Answer(error=error.code, words=str(error))
+
+
+class CommandLine(Driver):
+    """The command in this process, with `--json`."""
+
+    def call(self, verb: Verb[Any, Any], fields: Fields) -> Answer:
+        placed = [str(word) for name in verb.positional if name in fields for word in as_list(fields[name])]
+        named = {name: value for name, value in fields.items() if name not in verb.positional}
+        options = [word for name, value in named.items() for word in to_words(verb, name, value)]
+        acting = ["--session", self.session] if self.session and verb.is_in_session else []
+        words = [*verb.name.split(), "--json", "--namespace", self.namespace, *acting, *options, *placed]
+        text = json.dumps(fields["baton"]) if "baton" in fields else ""
+        done = self.baton(*words, code=None, given=text, cwd=self.place)
+        if done.out:
+            data = done.json
+            if "error" not in data:
+                return Answer(data)
+            # a late document is refused as session-baton's clients know it
+            return Answer(error=data["error"].removeprefix("baton_"), words=data.get("message", done.err))
+        return Answer(error="invalid_argument" if done.code == 2 else None, words=done.err)
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def to_words(verb: Verb[Any, Any], name: str, value: Any) -> list[str]:
+    """The words of a command line that give a field its value."""
+    if name in BY_HAND:
+        return BY_HAND[name](value)
+    if name in verb.options and verb.options[name].flags:
+        return [f"--{value}"]
+    if value is True:
+        return [option_name(verb, name)]
+    return [word for item in as_list(value) for word in (option_name(verb, name), str(item))]
+
+
+BY_HAND: Mapping[str, Callable[[Any], list[str]]] = {
+    "verify": lambda value: ["--verify-file", value["path"]],
+    "state": lambda value: [f"{name}={json.dumps(item)}" for name, item in value.items()],
+    "baton": lambda value: ["--file", "-"],
+}
+"""Fields that the command line takes in a form of its own."""
+
+
+class Http(Driver):
+    """The HTTP interface, without a socket."""
+
+    def __enter__(self) -> Self:
+        self.portal = self.stack.enter_context(start_blocking_portal())
+        transport = httpx2.ASGITransport(http_application(self.place))
+        client = httpx2.AsyncClient(transport=transport, base_url="http://localhost")
+        self.client = self.stack.enter_context(self.portal.wrap_async_context_manager(client))
+        return self
+
+    def has(self, verb: Verb[Any, Any], fields: Fields) -> bool:
+        return bool(verb.path)
+
+    def call(self, verb: Verb[Any, Any], fields: Fields) -> Answer:
+        headers = {"Baton-Session": self.session} if self.session and verb.is_in_session else {}
+        rest = {name: value for name, value in fields.items() if name not in verb.path_fields}
+        params, body = (rest, None) if verb.method == "GET" else ({}, rest)
+        request = partial(
+            self.client.request, verb.method, verb.path.format_map(fields),
+            headers=headers, params={"namespace": self.namespace, **params}, json=body,
+        )  # fmt: skip
+        answer = self.portal.call(request)
+        data = answer.json()
+        if answer.status_code >= 400:
+            form = data["error"] == "invalid_request"  # HTTP checks the types of values before the verb does
+            return Answer(error="invalid_argument" if form else data["error"], words=data["detail"])
+        assert answer.status_code in (verb.status, *verb.other_status), answer.status_code
+        return Answer(data)
+
+
+@cache
+def http_application(place: Path) -> Any:
+    """The application that serves a repository; to make one takes longer than many requests."""
+    return application(Site(CommonOptions(str(place), None, None, None)))
+
+
+class Mcp(Driver):
+    """The MCP tools, by a client in memory."""
+
+    def __enter__(self) -> Self:
+        from mcp.client import Client  # half a second, which every worker of pytest would pay while it collects
+
+        from baton_git.interfaces.mcp.server import server  # as above
+
+        self.portal = self.stack.enter_context(start_blocking_portal())
+        client = Client(server(Call(Settings(self.options))))
+        self.client = self.stack.enter_context(self.portal.wrap_async_context_manager(client))
+        return self
+
+    def has(self, verb: Verb[Any, Any], fields: Fields) -> bool:
+        return verb.tool is not None and not set(fields) & set(verb.tool.hidden)
+
+    def call(self, verb: Verb[Any, Any], fields: Fields) -> Answer:
+        assert verb.tool is not None
+        arguments = {verb.tool.names.get(name, name): value for name, value in fields.items()}
+        if self.session and verb.is_in_session:
+            arguments["session"] = self.session
+        found = self.portal.call(self.client.call_tool, verb.tool.name or verb.name.replace(" ", "_"), arguments)
+        return Answer(words=found.content[0].text) if found.is_error else Answer(found.structured_content)
+
+
+DRIVERS = {"command": CommandLine, "http": Http, "mcp": Mcp, "library": Driver}
