@@ -33,6 +33,9 @@ def _render_init(app: App, result: InitResult) -> None:
         app.say("commands in this repository use it from now on (git config baton.namespace)")
     if result.created:
         app.say("next: baton boot at the start of a session, baton wrap --context TEXT at its end")
+    from baton_git.interfaces.cli.mine import offer_mining  # boot, which stands here too, must begin quickly
+
+    offer_mining(app)
 
 
 def _fill_start(app: App, values: Values) -> Values:

@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from baton_git.agents.registry import AGENTS
-from baton_git.interfaces.cli.app import App, flat
-from baton_git.interfaces.cli.printing import progress_bar
+from baton_git.core.errors import BatonError
+from baton_git.interfaces.cli.app import App, at_terminal, flat
+from baton_git.interfaces.cli.printing import agrees, progress_bar
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.interfaces.context.transcripts import fill_home
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.mining import Mine, MineResult, mine_transcripts
+from baton_git.systems.gobby.mining import Mine, MineResult, count_new, mine_transcripts
 
 PROBLEMS_SHOWN = 10
 
@@ -31,6 +32,24 @@ def _without_agent(app: App) -> App:
 def _run(app: App, ws: Workspace, asked: Mine, values: Values) -> MineResult:
     with progress_bar("reading transcripts") as advance:
         return mine_transcripts(ws, app.now, asked, advance)
+
+
+def offer_mining(app: App) -> None:
+    """Offer to take over the sessions of before, if there are any: ask at a terminal, else name the command."""
+    with app.workspace() as ws:
+        asked = Mine(**fill_home(app, {}))
+        try:
+            number = count_new(ws, app.now, asked)
+        except BatonError as error:
+            app.say(f"baton: transcripts of earlier sessions: {flat(str(error))}")
+            return
+        if not number:
+            return
+        sessions = "1 earlier session" if number == 1 else f"{number} earlier sessions"
+        if app.json or not at_terminal():
+            app.say(f"{sessions} of this repository left transcripts on this machine: baton mine takes them over")
+        elif agrees(f"{sessions} of this repository left transcripts on this machine. Take them over?"):
+            app.say(*_describe(_run(app, ws, asked, {})))
 
 
 def _render(app: App, result: MineResult) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from baton_git.agents.extraction import Extraction, parse_options
 from baton_git.agents.mining.belonging import is_folder
 from baton_git.agents.mining.candidates import Candidate
+from baton_git.core.errors import InvalidName
 from baton_git.core.records.base import alike, parse
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
@@ -20,6 +21,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoffs import archive_oldest, build_body, comparable, gather, id_of
 from baton_git.systems.gobby.previous_sessions import read_handoff
 from baton_git.systems.gobby.record import Handoff
+from baton_git.systems.gobby.session_turns import store_turns, turn_store
 
 TRIGGER = "mine"
 HOOK_LAG = timedelta(seconds=60)
@@ -63,21 +65,37 @@ class MinedSession(NamedTuple):
         return cls(**{**data, "ended": datetime.fromisoformat(data["ended"])})
 
 
-def read_session(ws: Workspace, now: datetime, candidate: Candidate, work_tree: str | None) -> MinedSession:
+def read_session(
+    ws: Workspace, now: datetime, candidate: Candidate, work_tree: str | None, *, keep_turns: bool
+) -> MinedSession:
     """Read a transcript.
 
     Args:
         work_tree: the top of the work tree that its session belongs to; None: the folder that it began in.
+        keep_turns: store its turns on this machine.
 
     Raises:
         InvalidDocument: the file is another agent's, or an id holds a secret.
-        NotFound, InvalidArgument, StoreError, LimitExceeded: the file cannot be read.
+        InvalidName: the id of the session cannot be a name.
+        NotFound, InvalidArgument, StoreError, LimitExceeded: the file cannot be read, or the turns not stored.
     """
     extraction = gather(
         ws, now, candidate.path, candidate.agent, options=_OPTIONS, folder=_find_folder(ws, candidate),
         session=candidate.session,
     )  # fmt: skip
-    return _build_session(ws, now, candidate, extraction, work_tree)
+    extraction = replace(extraction, session=candidate.session)  # a file can hold two: a plan may begin a new one
+    session = _build_session(ws, now, candidate, extraction, work_tree)
+    if keep_turns and session.has_facts:
+        store_turns(ws, extraction, work_tree)
+    return session
+
+
+def has_turns(ws: Workspace, candidate: Candidate) -> bool:
+    """Return whether the turns of a session are stored on this machine."""
+    try:
+        return turn_store(ws).path(candidate.agent, candidate.session).exists()
+    except (InvalidName, OSError):
+        return False
 
 
 def _find_folder(ws: Workspace, candidate: Candidate) -> Path | None:
@@ -89,7 +107,6 @@ def _find_folder(ws: Workspace, candidate: Candidate) -> Path | None:
 def _build_session(
     ws: Workspace, now: datetime, candidate: Candidate, extraction: Extraction, work_tree: str | None
 ) -> MinedSession:
-    extraction = replace(extraction, session=candidate.session)  # a file can hold two: a plan may begin a new one
     key = Key(Handoff.kind, id_of(extraction))
     refuse_secret("id of the session", key.id)
     body, redactions = build_body(ws, key, extraction, None, Path(work_tree) if work_tree else None)

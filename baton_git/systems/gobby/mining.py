@@ -29,7 +29,14 @@ from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import Repository
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.mined_sessions import MinedSession, has_news, is_known, read_session, store_sessions
+from baton_git.systems.gobby.mined_sessions import (
+    MinedSession,
+    has_news,
+    has_turns,
+    is_known,
+    read_session,
+    store_sessions,
+)
 from baton_git.systems.gobby.record import Handoff
 
 Progress = Callable[[int, int], None]
@@ -138,9 +145,12 @@ def mine_transcripts(
         return run.finish()
 
 
-def find_transcripts(ws: Workspace, now: datetime, asked: Mine) -> int:
-    """Return how many transcripts of this repository the namespace does not know; only their first lines are read."""
-    run = _Run(ws, now, asked.model_copy(update={"dry_run": True}))
+def count_new(ws: Workspace, now: datetime, asked: Mine) -> int:
+    """Return how many sessions `mine` would look at; only the first lines of transcripts are read.
+
+    Those of folders that are gone do not count unless git knows the folder: to tell them apart takes a whole reading.
+    """
+    run = _Run(ws, now, asked.model_copy(update={"dry_run": True}), looks_inside=False)
     run.sort_candidates(None)
     return len(run.to_read)
 
@@ -178,8 +188,8 @@ class _Sorted(NamedTuple):
 class _Run:
     """One run: what is there, what is read of it, and what it comes to."""
 
-    def __init__(self, ws: Workspace, now: datetime, asked: Mine) -> None:
-        self._ws, self._now, self._asked = ws, now, asked
+    def __init__(self, ws: Workspace, now: datetime, asked: Mine, *, looks_inside: bool = True) -> None:
+        self._ws, self._now, self._asked, self._looks_inside = ws, now, asked, looks_inside
         self._home = Path(asked.home)
         self._state: State = ws.branch.read().state
         self._progress = MiningProgress(_folder(ws) / f"{ws.branch.namespace.component}.jsonl")
@@ -227,7 +237,7 @@ class _Run:
         if note.get("empty"):
             return "empty"
         id_ = f"{candidate.agent}/{candidate.session}"
-        if id_ not in ids:
+        if id_ not in ids or not has_turns(self._ws, candidate):
             return None
         changed = datetime.fromtimestamp(candidate.mtime_ns / 1e9, self._now.tzinfo)
         return "known" if note.get("stored") or is_known(self._state, id_, changed) else None
@@ -238,7 +248,7 @@ class _Run:
         folders = self._folders()
         places = {item.path: item.cwd or folders.resolve_digest(item.cwd_digest) for item in candidates}
         judged = {path: folders.judge(place) for path, place in places.items()}
-        unclear = [item for item in candidates if judged[item.path].verdict == "unclear"]
+        unclear = [item for item in candidates if self._looks_inside and judged[item.path].verdict == "unclear"]
         proven = self._find_proven(folders, unclear)
         for item in unclear:
             place = places[item.path]
@@ -319,10 +329,10 @@ class _Run:
             session = MinedSession.from_data(data) if data else None
         except (KeyError, TypeError, ValueError):
             session = None
-        if session is not None:
+        if session is not None and (not self._writes or has_turns(self._ws, candidate)):
             return session
         try:
-            session = read_session(self._ws, self._now, candidate, item.work_tree)
+            session = read_session(self._ws, self._now, candidate, item.work_tree, keep_turns=self._writes)
         except (BatonError, OSError) as error:
             self._problems.append(str(error))
             return None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pseudo_terminal import typing_here
 from transcript_sessions import GEMINI, gemini_lines, lines
 
 Baton = Callable[..., Any]
@@ -77,8 +78,12 @@ def test_transcripts_become_handoffs_in_one_commit_and_a_second_run_adds_nothing
     assert "hunter2" not in baton("handoff", "show", "claude/b", "--json").out
     again = baton("mine", "--json").json
     assert (again["taken"], again["known"], again["read_bytes"], commits(git, top)) == ([], 2, 0, before + 1)
-    shutil.rmtree(top / ".git" / "baton" / "mining")
-    assert (baton("mine", "--json").json["taken"], commits(git, top)) == ([], before + 1)
+    turns = top / ".git" / "baton" / "turns" / "claude" / "a.jsonl"
+    assert [json.loads(line)["answer"] for line in turns.read_text().splitlines()[1:]] == ["It works now."]
+    for name in ("mining", "turns"):
+        shutil.rmtree(top / ".git" / "baton" / name)
+        assert (baton("mine", "--json").json["taken"], commits(git, top)) == ([], before + 1)
+    assert turns.exists()
 
 
 def test_what_was_undone_is_taken_over_again_when_asked(baton, top, home):
@@ -304,3 +309,20 @@ def test_a_file_of_an_unknown_form_is_named_each_time(baton, top, home):
         [f"{path}: records seen 4, understood 0"]
     ] * 2
     assert "understood 0" in baton("mine").err
+
+
+def test_init_names_the_command_when_there_are_transcripts(baton, top, home):
+    assert "baton mine" not in baton("init").err
+    lay(home, top, "a")
+    lay(home, top.parent / "other", "b")
+    assert "1 earlier session of this repository left transcripts" in baton("init").err
+    baton("mine")
+    assert "baton mine" not in baton("init").err
+
+
+@pytest.mark.parametrize(("answer", "taken"), [("y", ["claude/a"]), ("n", [])])
+def test_init_asks_at_a_terminal(baton, top, home, monkeypatch, answer, taken):
+    lay(home, top, "a")
+    code, shown = typing_here(monkeypatch, top, "init", typed=f"{answer}\n".encode())
+    assert (code, "Take them over?" in shown, "reading transcripts" in shown) == (0, True, answer == "y")
+    assert kept(baton) == taken
