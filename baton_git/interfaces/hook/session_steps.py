@@ -44,7 +44,7 @@ def save_periodic_checkpoint(ws: Workspace, now: datetime, settings: HookInputs,
     from baton_git.systems.paif.checkpoints import save_checkpoint
 
     body = {"conversation_summary": one_line(response, 1000) or "at work"}
-    save_checkpoint(ws, now, paif.agent_id, body, periodic=True, interval_minutes=paif.interval_minutes)
+    save_checkpoint(ws, now, paif.agent_id, body, interval_minutes=paif.interval_minutes)
 
 
 def save_last_checkpoint(ws: Workspace, now: datetime, settings: HookInputs) -> None:

@@ -77,10 +77,9 @@ def _protocol(routes: APIRouter, site: Site) -> None:
         """Saves where an agent stands: PAIF's flat body, or a whole checkpoint; gives the nested one."""
         strict_json.check(body)
         with who.on(site) as ws:
-            saved = save_checkpoint(
-                ws, site.now(), agent_id, body, periodic=periodic, interval_minutes=INTERVAL_MINUTES,
-                own_only=request.scope[CALLER].kind == "agent",
-            )  # fmt: skip
+            interval = INTERVAL_MINUTES if periodic else None
+            is_agent = request.scope[CALLER].kind == "agent"
+            saved = save_checkpoint(ws, site.now(), agent_id, body, interval_minutes=interval, own_only=is_agent)
         version = saved.written.revision
         response.headers["ETag"] = tag(version.commit)
         response.status_code = 200 if saved.id is None or saved.known else 201

@@ -31,7 +31,7 @@ from baton_git.systems.paif.checkpoints import (
     restore,
     save_checkpoint,
 )
-from baton_git.systems.paif.documents import to_whole_document
+from baton_git.systems.paif.documents import nest_sections, overlay_document, to_whole_document
 
 HIDDEN = Option(hidden=True)
 BODY_FIELDS = {
@@ -149,10 +149,9 @@ def save_agent_checkpoint(ws: Workspace, now: datetime, asked: SaveCheckpoint) -
         InvalidDocument: a field does not fit.
     """
     options = {body: value for name, body in BODY_FIELDS.items() if (value := getattr(asked, name)) not in (None, [])}
-    saved = save_checkpoint(
-        ws, now, check_agent(asked.agent), asked.more, options=options, periodic=asked.periodic,
-        interval_minutes=asked.interval_minutes, where=asked.source,
-    )  # fmt: skip
+    body = overlay_document(nest_sections(asked.more, where=asked.source), nest_sections(options))
+    interval = asked.interval_minutes if asked.periodic else None
+    saved = save_checkpoint(ws, now, check_agent(asked.agent), body, interval_minutes=interval, where=asked.source)
     result = SavedCheckpoint.of(saved.written, id=saved.id, saved=saved.id is not None and not saved.known)
     if saved.younger is None:
         return result

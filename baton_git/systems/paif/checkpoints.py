@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -20,6 +21,7 @@ from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif import checkpoint_store, restore_text
 from baton_git.systems.paif.documents import (
+    CheckpointOrigin,
     carry_over,
     complete_checkpoint,
     has_content,
@@ -34,7 +36,7 @@ from baton_git.systems.paif.identity_updates import (
     record_restore,
 )
 from baton_git.systems.paif.records.checkpoint import Checkpoint
-from baton_git.systems.paif.records.identity import Identity
+from baton_git.systems.paif.records.identity import Identity, MutableState
 from baton_git.systems.paif.settings import PaifConfig
 
 INTERVAL_MINUTES = PaifConfig().interval_minutes
@@ -120,9 +122,7 @@ def save_checkpoint(
     agent: str,
     body: Table,
     *,
-    options: Table | None = None,
-    periodic: bool = False,
-    interval_minutes: int = INTERVAL_MINUTES,
+    interval_minutes: int | None = None,
     own_only: bool = False,
     where: str = "",
 ) -> Saved:
@@ -130,8 +130,7 @@ def save_checkpoint(
 
     Args:
         body: PAIF's request body, flat or nested.
-        options: flat; what they say counts more than the body.
-        periodic: made on the way; nothing is written while the newest one is younger than `interval_minutes`.
+        interval_minutes: makes it a periodic one: nothing is written while the newest one is younger.
         own_only: refuse a session that is another agent's, whether the body names it or it acts.
         where: where the body comes from, for messages.
 
@@ -142,13 +141,13 @@ def save_checkpoint(
         InvalidName: the agent's name can be none.
     """
     ws = acting(ws, agent)
-    document = overlay_document(nest_sections(body, where=where), nest_sections(options or {}))
+    document = nest_sections(body, where=where)
     if not has_content(document):
         raise InvalidArgument(
             "nothing to save: the checkpoint would be empty", hint="say what was done, for example in a summary"
         )
-    interval = timedelta(minutes=interval_minutes) if periodic else None
-    kind = {"metadata": {"checkpoint_type": "periodic"}} if periodic else {}
+    interval = timedelta(minutes=interval_minutes) if interval_minutes is not None else None
+    kind = {"metadata": {"checkpoint_type": "periodic"}} if interval is not None else {}
     whole = overlay_document({"metadata": {}, **document}, kind)
     return _saved(ws, now, agent, lambda *_: whole, interval=interval, own_only=own_only, where=where)
 
@@ -210,7 +209,10 @@ def _saved(
             return tip.state
         identity = find_identity(tip.state, agent)
         current = document(tip.state, ws.actor.session or _restored_for(identity))
-        record = _record(ws, now, tip.state, identity, current, fresh, where, agent)
+        stands = identity.mutable.state if identity is not None else None
+        focus = stands.current_focus if stands is not None else None
+        origin = CheckpointOrigin(agent, ws.actor.session, _restored_for(identity) or fresh, now, focus, where)
+        record = complete_checkpoint(current, origin, partial(_find_start, tip.state, stands))
         if own_only:
             check_own(tip.state, agent, record.metadata.session_id)
         state, placed["id"] = checkpoint_store.place_checkpoint(
@@ -242,26 +244,13 @@ def _younger(state: State, agent: str, now: datetime, interval: timedelta) -> Ch
     return newest if newest is not None and abs(now - newest.ended) < interval else None
 
 
-def _record(
-    ws: Workspace, now: datetime, tip: State, identity: Identity | None, document: Table, fresh: str, where: str,
-    agent: str,
-) -> Checkpoint:  # fmt: skip
-    stands = identity.mutable.state if identity is not None else None
-
-    def began(session: str) -> str | None:
-        known = find_session(tip, session)
-        started = known.started if known is not None else None
-        if started is None and stands is not None and stands.session_id == session:
-            started = stands.last_session_at
-        return (
-            started if parse_time_or_none(started) is not None else None
-        )  # what another program wrote there may be no time
-
-    focus = stands.current_focus if stands is not None else None
-    fresh = _restored_for(identity) or fresh
-    return complete_checkpoint(
-        document, agent=agent, session=ws.actor.session, fresh=fresh, began=began, now=now, focus=focus, where=where
-    )
+def _find_start(tip: State, stands: MutableState | None, session: str) -> str | None:
+    """When a session began, by its record or the agent's newest restore; None where neither says a time."""
+    known = find_session(tip, session)
+    started = known.started if known is not None else None
+    if started is None and stands is not None and stands.session_id == session:
+        started = stands.last_session_at
+    return started if parse_time_or_none(started) is not None else None  # another program may have written anything
 
 
 # --- restore

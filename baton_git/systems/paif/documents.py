@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from baton_git.core.errors import Fault, InvalidDocument, InvalidName
 from baton_git.core.names import SessionId
@@ -85,35 +85,41 @@ def carry_over(checkpoint: Checkpoint, now: datetime) -> dict[str, Any]:
     return {"metadata": began, **kept}
 
 
-def complete_checkpoint(
-    document: Table,
-    *,
-    agent: str,
-    session: str | None,
-    fresh: str,
-    began: Callable[[str], str | None],
-    now: datetime,
-    focus: str | None,
-    where: str = "",
-) -> Checkpoint:
+class CheckpointOrigin(NamedTuple):
+    """Who makes a new checkpoint, and when.
+
+    Attributes:
+        session: the acting session; else that of the document counts, else `fresh`.
+        focus: the agent's focus, if the document has none.
+        where: where the document comes from, for messages.
+    """
+
+    agent: str
+    session: str | None
+    fresh: str
+    now: datetime
+    focus: str | None = None
+    where: str = ""
+
+
+def complete_checkpoint(document: Table, origin: CheckpointOrigin, began: Callable[[str], str | None]) -> Checkpoint:
     """Make the record of a new checkpoint, without its final id, with every documented field filled in.
 
     Args:
-        session: the acting session; else that of the document counts, else `fresh`.
         began: returns when a session began, if known; the document's start takes precedence.
-        focus: the agent's focus, if the document has none.
 
     Raises:
         InvalidDocument: with one fault for each field that does not fit; `agent_id` is that of another agent, or the
             session begins after its end.
     """
+    agent, where = origin.agent, origin.where
     metadata_given = dict(document.get("metadata", {}))
     named = metadata_given.get("agent_id")
     if named not in (None, agent):
         fault = Fault("metadata.agent_id", f"is {named!r}, but this is a checkpoint of {agent!r}")
         raise InvalidDocument([fault], where=where)
-    ended = metadata_given.get("ended_at") or iso_ms(now)
-    id_ = session or _parse_session(metadata_given, where) or fresh
+    ended = metadata_given.get("ended_at") or iso_ms(origin.now)
+    id_ = origin.session or _parse_session(metadata_given, where) or origin.fresh
     metadata = metadata_given | {
         "agent_id": agent,
         "session_id": id_,
@@ -122,7 +128,7 @@ def complete_checkpoint(
     }
     context = dict(document.get("context", {}))
     if context.get("current_focus") is None:
-        context["current_focus"] = focus
+        context["current_focus"] = origin.focus
     draft = parse_checkpoint({**document, "metadata": metadata, "context": context}, agent, where=where)
     metadata["started_at"] = _find_start(draft.metadata, bool(metadata_given.get("started_at")), began, where)
     draft = draft.replace(metadata=metadata)

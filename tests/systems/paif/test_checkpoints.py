@@ -17,6 +17,7 @@ from world import NOW, acting, all_bytes, by_hand, files, later, stored
 from baton_git.core.errors import InvalidArgument, InvalidDocument, InvalidName, LimitExceeded, NotFound
 from baton_git.core.records.base import parse
 from baton_git.systems.paif import checkpoint_store
+from baton_git.systems.paif.checkpoint_verbs import SaveCheckpoint, save_agent_checkpoint
 from baton_git.systems.paif.checkpoints import (
     agent_sessions,
     checkpoint_at_end,
@@ -112,7 +113,7 @@ def test_drift_checks_go_with_the_next_checkpoint(ws):
     init_identity(ws, NOW, "zero", {"purpose": {"statement": "p"}})
     for text in ("maybe", "done", "done"):
         check_text(ws, NOW, "zero", text)
-    saved = save_checkpoint(ws, NOW, "zero", SUMMARY, options={"drift_checks": {"passed": 10, "failed": 0}})
+    saved = save_checkpoint(ws, NOW, "zero", {**SUMMARY, "drift_checks": {"passed": 10, "failed": 0}})
     counts = stored(ws, "checkpoint", saved.id).identity_updates.drift_checks
     assert (counts.passed, counts.failed) == (12, 1)
     assert stored(ws, "identity", "zero").mutable.state.drift_checks.as_data() == {"passed": 0, "failed": 0}
@@ -121,7 +122,7 @@ def test_drift_checks_go_with_the_next_checkpoint(ws):
 
 
 def test_options_count_more_than_the_body(ws):
-    saved = save_checkpoint(ws, NOW, "zero", SUMMARY, options={"pending_items": ["other"]})
+    saved = save_agent_checkpoint(ws, NOW, SaveCheckpoint(agent="zero", more=SUMMARY, pending=["other"]))
     context = stored(ws, "checkpoint", saved.id).context
     assert (context.conversation_summary, context.pending_items) == ("Implemented it", ("other",))
 
@@ -129,7 +130,7 @@ def test_options_count_more_than_the_body(ws):
 @pytest.mark.parametrize("body", [{}, {"agent_id": "zero"}, {"pending_items": []}, {"metadata": {"session_id": "x"}}])
 def test_an_empty_checkpoint_is_refused(ws, body):
     with pytest.raises(InvalidArgument, match="nothing to save"):
-        save_checkpoint(ws, NOW, "zero", body, periodic=True)
+        save_checkpoint(ws, NOW, "zero", body, interval_minutes=30)
     assert ws.branch.read().commit is None
 
 
@@ -198,22 +199,22 @@ def test_secrets_of_a_scratchpad_are_not_stored(ws):
 
 
 def test_a_periodic_one_waits_until_the_newest_is_old_enough(ws):
-    first = save_checkpoint(ws, NOW, "zero", SUMMARY, periodic=True)
+    first = save_checkpoint(ws, NOW, "zero", SUMMARY, interval_minutes=30)
     assert stored(ws, "checkpoint", first.id).metadata.checkpoint_type == "periodic"
     for minutes in (0, 29):
-        early = save_checkpoint(ws, later(minutes=minutes), "zero", SUMMARY, periodic=True)
+        early = save_checkpoint(ws, later(minutes=minutes), "zero", SUMMARY, interval_minutes=30)
         assert early.id is None
         assert early.younger is not None
         assert early.younger.id == first.id
     assert ws.branch.read().number == first.written.revision.number
-    assert save_checkpoint(ws, later(minutes=29), "zero", SUMMARY, periodic=True, interval_minutes=20).id
-    assert save_checkpoint(ws, later(minutes=59), "zero", SUMMARY, periodic=True).id
+    assert save_checkpoint(ws, later(minutes=29), "zero", SUMMARY, interval_minutes=20).id
+    assert save_checkpoint(ws, later(minutes=59), "zero", SUMMARY, interval_minutes=30).id
 
 
 def test_a_final_one_is_always_due_and_another_agents_does_not_count(ws):
     save_checkpoint(ws, NOW, "zero", SUMMARY)
     assert save_checkpoint(ws, later(minutes=1), "zero", SUMMARY).id
-    assert save_checkpoint(ws, later(minutes=1), "claude", SUMMARY, periodic=True).id
+    assert save_checkpoint(ws, later(minutes=1), "claude", SUMMARY, interval_minutes=30).id
     assert stored(ws, "checkpoint", "claude/2026-11-21t08-01-00.000z-s1").metadata.checkpoint_type == "periodic"
 
 
@@ -315,8 +316,8 @@ def test_nothing_stops_the_start_of_a_session(nameless):
 
 def test_clocks_that_differ_a_little_make_no_second_periodic_checkpoint(ws):
     save_checkpoint(ws, NOW, "zero", SUMMARY)
-    assert save_checkpoint(ws, NOW - timedelta(minutes=5), "zero", SUMMARY, periodic=True).id is None
-    assert save_checkpoint(ws, NOW - timedelta(hours=5), "zero", SUMMARY, periodic=True).id
+    assert save_checkpoint(ws, NOW - timedelta(minutes=5), "zero", SUMMARY, interval_minutes=30).id is None
+    assert save_checkpoint(ws, NOW - timedelta(hours=5), "zero", SUMMARY, interval_minutes=30).id
 
 
 def test_the_last_checkpoint_of_a_session_goes_on_from_the_one_before(ws):
@@ -400,14 +401,14 @@ def test_a_session_that_acts_counts_more_than_the_one_that_a_restore_named(ws, n
 def test_a_beginning_that_is_given_counts_more_than_that_of_the_session(ws):
     begin_session(ws, NOW, StartOptions(sync_seconds=0))
     given = {"started_at": "2026-11-21T07:30:00Z"}
-    saved = save_checkpoint(ws, later(minutes=10), "zero", SUMMARY, options=given)
+    saved = save_checkpoint(ws, later(minutes=10), "zero", {**SUMMARY, **given})
     metadata = stored(ws, "checkpoint", saved.id).metadata
     assert (metadata.started_at, metadata.duration_seconds) == ("2026-11-21T07:30:00Z", 2400)
 
 
 def test_a_beginning_after_the_end_is_refused_by_its_name(ws):
     with pytest.raises(InvalidDocument, match=r"metadata\.started_at: 2026-11-21T09:00:00Z is after the end"):
-        save_checkpoint(ws, NOW, "zero", SUMMARY, options={"started_at": "2026-11-21T09:00:00Z"})
+        save_checkpoint(ws, NOW, "zero", {**SUMMARY, "started_at": "2026-11-21T09:00:00Z"})
     assert ws.branch.read().commit is None
 
 
@@ -424,7 +425,7 @@ def test_the_session_of_a_body_is_held_to_what_an_option_is(nameless, session):
 def test_one_checkpoint_from_the_future_does_not_hide_those_that_come_after(ws):
     save_checkpoint(ws, NOW, "zero", {**SUMMARY, "ended_at": "2999-01-01T00:00:00Z"})
     assert restore(ws, NOW, "zero").checkpoint.metadata.ended_at == "2999-01-01T00:00:00Z"  # there is no other
-    mine = save_checkpoint(ws, later(minutes=1), "zero", {"scratchpad": "S"}, periodic=True)
+    mine = save_checkpoint(ws, later(minutes=1), "zero", {"scratchpad": "S"}, interval_minutes=30)
     assert mine.id is not None
     assert restore(ws, later(minutes=2), "zero").checkpoint.id == mine.id
     assert restore(ws, NOW, "zero").checkpoint.id == mine.id  # a clock may be a little behind

@@ -35,8 +35,9 @@ def record(agent="zero", session="s", at=AT, **sections):
 
 
 def new(body, **more):
-    asked = {"agent": "zero", "session": "s1", "fresh": "fresh", "began": lambda _: None, "now": NOW, "focus": None}
-    return documents.complete_checkpoint(documents.nest_sections(body), **{**asked, **more})
+    began = more.pop("began", lambda _: None)
+    origin = documents.CheckpointOrigin(**{"agent": "zero", "session": "s1", "fresh": "fresh", "now": NOW, **more})
+    return documents.complete_checkpoint(documents.nest_sections(body), origin, began)
 
 
 # --- the forms of a document
