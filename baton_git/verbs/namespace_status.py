@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self, cast
 
 from pydantic import ConfigDict, Field, PrivateAttr
 
+from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.core.kinds import BY_FOLDER, KINDS, LIVE, SINGLETONS, KindInfo, value_at
 from baton_git.core.records.base import Record
 from baton_git.core.records.lineage import Session
@@ -32,6 +34,7 @@ class NamespaceStatus(NamedTuple):
     checked_out_at: str | None
     waiting: tuple[WaitingCount, ...] = ()
     pending: Mapping[str, int] = MappingProxyType({})
+    gone: tuple[Session, ...] = ()
 
 
 def read_status(ws: Workspace) -> NamespaceStatus:
@@ -39,11 +42,26 @@ def read_status(ws: Workspace) -> NamespaceStatus:
     version = ws.branch.read()
     state = version.state
     counts = {f"{info.kind}s": _count_records(state, info) for info in KINDS.values() if info.counted is not None}
-    active = tuple(session for session in state.records(Session) if session.status == "active")
+    begun = [session for session in state.records(Session) if session.status == "active"]
+    gone_ids = _list_gone(ws) if begun else ()
+    active = tuple(session for session in begun if session.id not in gone_ids)
+    gone = tuple(session for session in begun if session.id in gone_ids)
     place = ws.branch.store.checked_out_at(ws.branch.ref)
     damaged = tuple(state.unreadable((*SINGLETONS, *KINDS)))
     waiting = tuple(waiting_counts(ws))
-    return NamespaceStatus(version, counts, active, damaged, str(place) if place else None, waiting, pending_counts(ws))
+    return NamespaceStatus(
+        version, counts, active, damaged, str(place) if place else None, waiting, pending_counts(ws), gone
+    )
+
+
+def _list_gone(ws: Workspace) -> Collection[str]:
+    """Return the sessions that hooks saw on this machine and whose process is gone."""
+    memory = HookSessionStore(str(ws.branch.store.repository.common_dir))
+    if not Path(memory.folder).is_dir():
+        return ()
+    from baton_git.agents.hook_events.live_sessions import gone  # loads psutil, only where hooks ran
+
+    return gone(memory)
 
 
 def _count_records(state: State, info: KindInfo) -> dict[str, int]:
@@ -66,6 +84,7 @@ class StatusResult(AtNamespace):
     repository: str = Field(description="Where it is kept.")
     updated_at: str | None = Field(description="When it was written last.", examples=["2026-06-17T12:30:00Z"])
     active_sessions: list[dict[str, Any]] = Field(description="The sessions that began and did not end.")
+    gone_sessions: list[dict[str, Any]] = Field(description="Those that did not end either, and whose process is gone.")
     damaged: list[UnreadableFile] = Field(description="What cannot be read.")
     checked_out_at: str | None = Field(description="A work tree that has the branch checked out.")
     waiting: dict[str, int] = Field(description="By remote, commits that wait for a review.")
@@ -90,6 +109,7 @@ class StatusResult(AtNamespace):
             updated_at=iso(version.time) if version.time else None,
             **status.counts,
             active_sessions=[session.as_data() for session in status.sessions],
+            gone_sessions=[session.as_data() for session in status.gone],
             damaged=[{"path": file.path, "why": file.why} for file in status.damaged],
             checked_out_at=status.checked_out_at,
             waiting={remote.remote: remote.commits for remote in status.waiting},

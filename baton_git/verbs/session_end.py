@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from pydantic import Field
@@ -9,8 +10,8 @@ from pydantic import Field
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.lifecycle import find_session
 from baton_git.core.records.lineage import Session
-from baton_git.core.state import HEAD, State
-from baton_git.core.times import iso
+from baton_git.core.state import HEAD, Key, State
+from baton_git.core.times import iso, parse_time_or_none
 from baton_git.core.verb import REPLACES, Input, Option, Tool, verb
 from baton_git.namespace.last_seen import last_seen
 from baton_git.namespace.results import WrittenResult
@@ -51,6 +52,27 @@ def end_session(
         return _mark_ended(ws, now, state, summary)
 
     return ws.update("wrap", now, change, expected_revision=expected_revision)
+
+
+def end_gone_sessions(ws: Workspace, now: datetime, last_seen: Mapping[str, str]) -> None:
+    """End sessions whose process is gone; those that have ended, or have no record here, stay as they are.
+
+    Args:
+        last_seen: by session, when it was seen last, ISO 8601.
+    """
+
+    def change(tip: Revision) -> State:
+        state = tip.state
+        for id_, seen in last_seen.items():
+            session = state.entry(Key(Session.kind, id_))
+            if isinstance(session, Session) and session.status == "active":
+                ended = iso(parse_time_or_none(seen) or now)
+                summary = session.summary or "its process is gone"
+                state = state.put(session.replace(status="ended", ended=ended, summary=summary))
+        return state
+
+    if last_seen:
+        ws.update("wrap", now, change)
 
 
 def _put_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, replace_all: bool) -> State:

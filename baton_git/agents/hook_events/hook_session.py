@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 KEPT = 60
 """How many files are kept; the oldest are removed."""
+GONE = "gone"
+"""Why a session ended whose process is not there any more."""
 LEFT_AFTER = 3600.0
 """Seconds by which a file in the making is older than the newest one when its writer was killed."""
 
@@ -33,6 +35,7 @@ class HookSession(NamedTuple):
         ended: why it ended; empty while it goes on.
         parent: the session that it follows.
         wants: the events that workflows listen to.
+        spawned: the record of the session, where baton started it.
     """
 
     cli: str
@@ -53,6 +56,7 @@ class HookSession(NamedTuple):
     ended: str = ""
     parent: str = ""
     wants: tuple[str, ...] = ()
+    spawned: str = ""
 
 
 class HookSessionStore:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psutil
 
-from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
+from baton_git.agents.hook_events.hook_session import GONE, HookSession, HookSessionStore
 from baton_git.core.times import parse_time_or_none
 
 
@@ -15,6 +15,11 @@ def at_work(memory: HookSessionStore, beside: int = 0) -> set[str]:
     }
 
 
+def gone(memory: HookSessionStore) -> set[str]:
+    """Return the sessions that have not ended, or ended only because their process was gone."""
+    return {seen.session for seen in memory.all() if seen.ended == GONE or (not seen.ended and not lives(seen))}
+
+
 def lives(seen: HookSession) -> bool:
     """Whether the process of a session is there still. A number is given again, after a restart of the machine soon: a
     process that is younger than what the session did last is another one."""
@@ -22,7 +27,8 @@ def lives(seen: HookSession) -> bool:
     if seen.pid <= 1 or last is None:
         return False
     try:
-        return bool(psutil.Process(seen.pid).create_time() <= last.timestamp() + 1)
+        process = psutil.Process(seen.pid)
+        return bool(process.create_time() <= last.timestamp() + 1 and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
     except psutil.Error:  # it is there, and says nothing

@@ -39,8 +39,16 @@ def reap(records: SpawnedSessions, now: str) -> None:
     records. Raises WriteFailed when the disk says no."""
     for record in records.all()[0]:
         if record.is_unwatched:
-            was_alive = record.process.is_alive
-            if was_alive:
-                end(record.process.pid)
-            why = "who looked after it was killed" + ("; it ran on unwatched, and is ended now" if was_alive else "")
-            records.save(replace(record, status="lost", ended=now, error=why))
+            end_unwatched(records, record, now)
+
+
+def end_unwatched(records: SpawnedSessions, record: SpawnedSession, now: str, grace: float = GRACE) -> None:
+    """End a session whose keeper is gone, with all that it started, and say so in its record.
+
+    Raises WriteFailed when the disk says no.
+    """
+    was_alive = record.process.is_alive
+    if was_alive:
+        end(record.process.pid, grace)
+    why = "who looked after it was killed" + ("; it ran on unwatched, and is ended now" if was_alive else "")
+    records.save(replace(record, status="lost", ended=now, error=why))

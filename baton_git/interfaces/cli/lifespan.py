@@ -89,6 +89,7 @@ def _status_lines(app: App, result: StatusResult) -> list[str]:
         text = ", ".join(f"{count} {value.replace('_', ' ')}" for value, count in sorted(counts.items()))
         lines.append(f"  {name.replace('_', ' '):<18}{text or 'none'}")
     lines += [f"  {'at work':<18}{text}" for text in _working(status, app.now)]
+    lines += [f"  {'gone':<18}{_session_line(session, app.now)}; its process is gone" for session in status.gone[:5]]
     waits = [f"{format_commits(remote.commits)} of {remote.remote}" for remote in status.waiting]
     lines += [f"  {'waiting':<18}{text} (baton sync says why, baton review shows what)" for text in waits]
     lines += [

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from baton_git.agents.hook_events.hook_session import HookSession
+from baton_git.agents.hook_events.hook_session import GONE, HookSession
 from baton_git.agents.hook_events.live_sessions import at_work
 from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
 from baton_git.agents.hook_events.planner import (
@@ -34,8 +34,9 @@ from baton_git.agents.hook_events.replies import MAX_BYTES, fits
 from baton_git.core.brief import MIN_BUDGET, Section, compose, short_session
 from baton_git.core.output import one_line
 from baton_git.core.times import iso_ms, parse_time_or_none
+from baton_git.interfaces.hook.catch_up import catch_up
 from baton_git.interfaces.hook.inputs import HookInputs
-from baton_git.interfaces.hook.session_facts import Result, SessionFacts, attempt, catch_up
+from baton_git.interfaces.hook.session_facts import Result, SessionFacts, attempt
 from baton_git.interfaces.hook.session_steps import save_last_checkpoint, save_periodic_checkpoint, start_session
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems.gobby.previous_sessions import list_handoffs, session_of
@@ -67,6 +68,7 @@ class EventRunner:
             cwd=event.cwd or known.cwd,
             seen=iso_ms(now),
             event=identify_event(event),
+            ended="" if known.ended == GONE else known.ended,
         )
         self.problems: list[str] = []
         self._sections: list[Section] = []

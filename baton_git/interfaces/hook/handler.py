@@ -8,6 +8,7 @@ from datetime import datetime
 from baton_git.agents.hook_events.hook_session import HookSession
 from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
 from baton_git.agents.hook_events.planner import is_repeated
+from baton_git.agents.sessions.launchers import SPAWNED
 from baton_git.interfaces.hook.event_runner import EventRunner, HookReply, idle_seconds
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.interfaces.hook.session_facts import lock_session
@@ -43,4 +44,6 @@ def _has_state(ws: Workspace) -> bool:
 
 def _new_session(ws: Workspace, event: Payload, settings: HookInputs) -> HookSession:
     git_dir = str(ws.branch.store.repository.git_dir)
-    return HookSession(event.agent, event.session, git_dir, event.cwd, event.transcript, settings.pid)
+    spawned = settings.environment.get(SPAWNED, "")
+    session = HookSession(event.agent, event.session, git_dir, event.cwd, event.transcript, settings.pid)
+    return session._replace(spawned=spawned)

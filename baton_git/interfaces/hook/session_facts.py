@@ -7,14 +7,12 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 from baton_git.agents.extraction import Extraction
 from baton_git.agents.extraction.extracting import add_final_answer
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
-from baton_git.agents.hook_events.live_sessions import lives
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.output import one_line
@@ -23,9 +21,6 @@ from baton_git.git.files.ref_locks import hold_flock
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoffs import gather, keep
-
-MAX_CAUGHT_UP = 3
-"""Sessions without an end that one start looks after."""
 
 LASTING_FACTS = (
     "initial_goal", "active_task", "todo_state", "files_modified", "git_commits", "key_decisions",
@@ -139,37 +134,3 @@ def find_transcript(agent: str, session: str, home: Path, environment: Mapping[s
     """Return the transcript of a session where its CLI keeps them; None if there is none."""
     transcripts = AGENTS[agent].transcripts.sessions(home, environment)
     return next((transcript.path for transcript in transcripts if transcript.session == session), None)
-
-
-def catch_up(
-    ws: Workspace, now: datetime, settings: HookInputs, current: HookSession, problems: list[str]
-) -> None:  # fmt: skip
-    """Save the facts of sessions of this work tree that ended without a hook: killed, or with the machine."""
-    memory = settings.memory
-    unsaved = (seen for seen in memory.all() if seen.git_dir == current.git_dir and _is_unsaved(seen, current))
-    for seen in islice(unsaved, MAX_CAUGHT_UP):
-        with lock_session(memory, seen.cli, seen.session, 0) as is_alone:
-            session = memory.get(seen.cli, seen.session) if is_alone is not False else None
-            if session is not None:
-                _save_unsaved(ws, now, settings, session, problems)
-
-
-def _is_unsaved(seen: HookSession, current: HookSession) -> bool:
-    """Return whether another session that has not ended has a transcript that grew since the last save."""
-    if (seen.cli, seen.session) == (current.cli, current.session) or seen.ended:
-        return False
-    try:
-        return Path(seen.transcript).stat().st_size != seen.size if seen.transcript else seen.size < 0
-    except (OSError, ValueError):
-        return False
-
-
-def _save_unsaved(
-    ws: Workspace, now: datetime, settings: HookInputs, session: HookSession, problems: list[str]
-) -> None:  # fmt: skip
-    ws = replace(ws, actor=replace(ws.actor, session=session.session, agent=session.cli))
-    facts = SessionFacts(ws, now, settings, session, problems)
-    trigger = "stop" if lives(session) else "catch_up"
-    saved = attempt(lambda: facts.save(trigger), "catch-up", problems)
-    if saved is not None:
-        settings.memory.save(saved[1])

@@ -17,6 +17,7 @@ import pytest
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.planner import MAX_BLOCKS
+from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
 from baton_git.interfaces.hook.command import main
 
 Baton = Callable[..., Any]
@@ -555,6 +556,51 @@ def test_sessions_that_worked_at_the_same_time_are_all_told(hook, session, git, 
     last.call("Write", {"file_path": str(repo / "last.txt"), "content": "x"})
     hook("SessionEnd", third, reason="other")
     assert "Write the login page" not in context(hook("SessionStart", "fourth", source="startup"))
+
+
+def kill(session, process):
+    """Let hooks have seen a session in a process, and kill that."""
+    memory = HookSessionStore(str(session.repo / ".git"))
+    seen = memory.get("claude", session.session)
+    assert seen is not None
+    memory.save(seen._replace(pid=process.pid, seen=datetime.now(UTC).isoformat()))
+    process.kill()
+    process.wait()
+
+
+def test_a_session_whose_process_is_gone_is_ended_and_its_facts_are_saved(hook, session, git, baton, repo):
+    hook("SessionStart", source="startup")
+    commit = session.work(git)
+    assert baton("status", "--json").json["gone_sessions"] == []
+    kill(session, subprocess.Popen(["sleep", "60"]))
+    status = baton("status", "--json").json
+    assert (status["active_sessions"], [gone["id"] for gone in status["gone_sessions"]]) == ([], [OLD])
+    assert "its process is gone" in baton("status").out
+    assert_facts(context(hook("SessionStart", NEW, source="startup")), commit)
+    status = baton("status", "--json").json
+    assert ([one["id"] for one in status["active_sessions"]], status["gone_sessions"]) == ([NEW], [])
+    assert 'status = "ended"' in git(repo, "show", f"baton/{repo.name}:sessions/{OLD}.toml")
+    hook("SessionStart", source="resume")
+    assert OLD in [one["id"] for one in baton("status", "--json").json["active_sessions"]]
+
+
+def test_a_session_whose_loop_run_was_killed_is_ended_by_the_next_start(hook, session, git, baton, repo):
+    hook("SessionStart", source="startup")
+    commit = session.work(git)
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as agent, subprocess.Popen(["true"]) as loop_run:
+        loop_run.wait()
+        records = SpawnedSessions(repo / ".git" / "baton" / "spawned")
+        records.folder.mkdir()
+        records.save(SpawnedSession("SP-1", "claude", process=Process.of(agent.pid), keeper=Process(loop_run.pid, 1.0)))
+        memory = HookSessionStore(str(repo / ".git"))
+        seen = memory.get("claude", OLD)
+        assert seen is not None
+        memory.save(seen._replace(pid=agent.pid, seen=datetime.now(UTC).isoformat(), spawned="SP-1"))
+        told = context(hook("SessionStart", NEW, source="startup"))
+        assert agent.wait(10) != 0
+    assert_facts(told, commit)
+    assert "At work beside you" not in told
+    assert [one["id"] for one in baton("status", "--json").json["active_sessions"]] == [NEW]
 
 
 def test_a_process_that_got_the_number_of_a_dead_session_hides_nothing(hook, session, git):

@@ -1,0 +1,78 @@
+"""Catch up with sessions that were killed: save what they left, and end them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+
+from baton_git.agents.hook_events.hook_session import GONE, HookSession
+from baton_git.agents.hook_events.live_sessions import lives
+from baton_git.core.errors import BatonError
+from baton_git.core.times import iso
+from baton_git.interfaces.hook.inputs import HookInputs
+from baton_git.interfaces.hook.session_facts import SessionFacts, attempt, lock_session
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.session_end import end_gone_sessions
+
+MAX_CAUGHT_UP = 3
+"""Sessions without an end that one start looks after."""
+GRACE = 1.0
+"""Seconds that a session has to end when whoever looked after it was killed."""
+
+
+def catch_up(
+    ws: Workspace, now: datetime, settings: HookInputs, current: HookSession, problems: list[str]
+) -> None:  # fmt: skip
+    """Save the facts of sessions of this work tree whose hooks have not, and end all whose process is gone."""
+    memory = settings.memory
+    own = (current.cli, current.session)
+    others = [seen for seen in memory.all() if not seen.ended and (seen.cli, seen.session) != own]
+    gone = [seen for seen in others if not lives(seen) or _end_unwatched(ws, now, seen)]
+    unsaved = (seen for seen in others if seen.git_dir == current.git_dir and (seen in gone or _has_grown(seen)))
+    for seen in islice(unsaved, MAX_CAUGHT_UP):
+        with lock_session(memory, seen.cli, seen.session, 0) as is_alone:
+            session = memory.get(seen.cli, seen.session) if is_alone is not False else None
+            if session is not None:
+                _save_unsaved(ws, now, settings, session, problems, is_gone=seen in gone)
+    attempt(lambda: end_gone_sessions(ws, now, {seen.session: seen.seen for seen in gone}), "catch-up", problems)
+
+
+def _has_grown(seen: HookSession) -> bool:
+    """Return whether the transcript of a session grew since the last save."""
+    try:
+        return Path(seen.transcript).stat().st_size != seen.size if seen.transcript else seen.size < 0
+    except (OSError, ValueError):
+        return False
+
+
+def _save_unsaved(
+    ws: Workspace, now: datetime, settings: HookInputs, session: HookSession, problems: list[str], *, is_gone: bool
+) -> None:  # fmt: skip
+    """Save the facts of a session; one that is gone is over as soon as nothing went wrong with that."""
+    ws = replace(ws, actor=replace(ws.actor, session=session.session, agent=session.cli))
+    known_problems = len(problems)
+    if _has_grown(session):
+        facts = SessionFacts(ws, now, settings, session, problems)
+        saved = attempt(lambda: facts.save("catch_up" if is_gone else "stop"), "catch-up", problems)
+        session = saved[1] if saved is not None else session
+    is_over = is_gone and len(problems) == known_problems
+    settings.memory.save(session._replace(ended=GONE) if is_over else session)
+
+
+def _end_unwatched(ws: Workspace, now: datetime, seen: HookSession) -> bool:
+    """End a session that baton started, if whoever looked after it was killed; False if somebody still does."""
+    if not seen.spawned:
+        return False
+    from baton_git.agents.sessions.records import SpawnedSessions  # few sessions were started by baton
+    from baton_git.agents.sessions.stopping import end_unwatched
+
+    records = SpawnedSessions(ws.branch.store.repository.common_dir / "baton" / "spawned")
+    try:
+        record = records.get(seen.spawned)
+        if record.is_unwatched:
+            end_unwatched(records, record, iso(now), GRACE)
+    except BatonError:
+        return False
+    return record.is_unwatched
