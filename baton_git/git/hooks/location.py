@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from baton_git.git.hooks.git_command import HookGit
+from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository
 
 CLIENT: Final = ("post-commit", "post-merge", "post-checkout", "post-rewrite", "pre-push")
@@ -38,13 +38,13 @@ class HookLocation:
     """
 
     repository: Repository
-    git: HookGit
+    git: LocalGit
     folder: Path
     hooks_path: str | None = None
     scope: str = ""
 
     @classmethod
-    def of(cls, repository: Repository, git: HookGit) -> HookLocation:
+    def of(cls, repository: Repository, git: LocalGit) -> HookLocation:
         """Asks git, which knows includes, conditions, scopes and work trees.
 
         Raises:

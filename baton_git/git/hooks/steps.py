@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from baton_git.git.files import durable_files
-from baton_git.git.hooks.git_command import HookGit
+from baton_git.git.local_git import LocalGit
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Say:
 Step = KeepAs | Write | Move | Remove | Configure | Unconfigure | Say
 
 
-def run(steps: Iterable[Step], git: HookGit) -> None:
+def run(steps: Iterable[Step], git: LocalGit) -> None:
     """Does the steps in their order. Each leaves a state from which `install` and `uninstall` go on.
 
     Raises:

@@ -7,12 +7,12 @@ import sys
 import click
 
 from baton_git.core.errors import InvalidArgument
-from baton_git.git.hooks.git_command import HookGit
 from baton_git.git.hooks.installing import HookReport, install, uninstall
 from baton_git.git.hooks.location import EVENTS, HookLocation, events_for
 from baton_git.git.hooks.program_health import ProgramHealth
 from baton_git.git.hooks.reporting import status
 from baton_git.git.hooks.script import scripts
+from baton_git.git.local_git import LocalGit
 from baton_git.interfaces.cli.app import App, command, group
 from baton_git.interfaces.cli.hook_events import run_command
 from baton_git.interfaces.context.settings import outside_git
@@ -74,7 +74,7 @@ def _find_location(app: App) -> HookLocation:
     repository = app.settings.repository
     if app.settings.is_own_store:
         raise InvalidArgument("your own store has no hooks", hint="stand in a repository, or name one with --repo")
-    return HookLocation.of(repository, HookGit(repository.work_tree or repository.git_dir, outside_git()))
+    return HookLocation.of(repository, LocalGit(repository.work_tree or repository.git_dir, outside_git()))
 
 
 def _own_command() -> list[str]:

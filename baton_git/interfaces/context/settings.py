@@ -20,7 +20,7 @@ from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotA
 from baton_git.core.lifecycle import Policy
 from baton_git.core.names import AgentId, Namespace, Oid, RecordId, SessionId
 from baton_git.git.files.ref_locks import until
-from baton_git.git.hooks.git_command import HookGit
+from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.process import child_environment
 from baton_git.namespace.branch import Branch
@@ -130,7 +130,7 @@ class Settings:
     def set_config(self, key: str, value: str) -> None:
         """Set one key of the repository's own configuration. Raises StoreError if git cannot."""
         folder = self.repository.common_dir
-        git = HookGit(folder, outside_git())
+        git = LocalGit(folder, outside_git())
         words = ("config", "--file", f"{folder / 'config'}", "--replace-all", key, value)
         if not until(lambda: git.ask(*words) is not None, CONFIG_LOCK_SECONDS):
             git.do(*words)

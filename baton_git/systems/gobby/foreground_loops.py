@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,8 +17,9 @@ from baton_git.agents.sessions.launchers import SPAWNED, executable, surrounding
 from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.agents.sessions.starting import Spawner
 from baton_git.agents.sessions.supervisor import run_recorded
-from baton_git.core.errors import BatonError, InvalidArgument
+from baton_git.core.errors import BatonError, InvalidArgument, StoreError
 from baton_git.core.times import iso
+from baton_git.git.local_git import LocalGit
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.workflow.looping import (
     LoopEnding,
@@ -36,7 +35,6 @@ from baton_git.systems.gobby.workflow.looping import (
 from baton_git.systems.gobby.workflows import open_spawned_sessions
 
 INTERRUPTED = LoopEnding("interrupted", "you ended it; the session that ran is ended too")
-_GIT_SECONDS = 20.0
 _MAX_UNTRACKED = 5000
 """Untracked files whose size and age are looked at."""
 
@@ -214,36 +212,29 @@ def format_tokens(tokens: int | None) -> str:
 
 
 def compute_work_digest(cwd: str, environment: Mapping[str, str]) -> str | None:
-    """Return a digest that changes with a commit or a file that git does not ignore; None outside of a work tree."""
-    top = _run_git(cwd, environment, "rev-parse", "--show-toplevel")
-    if top is None:
+    """Return a digest that changes with a commit or a file that git does not ignore.
+
+    None outside of a work tree, and where git gives no answer.
+    """
+    git = LocalGit(Path(cwd), surroundings(environment, ""))
+    try:
+        top = git.ask("rev-parse", "--show-toplevel")
+        if top is None:
+            return None
+        status = git.ask("--no-optional-locks", "status", "--porcelain=v1", "-z", "-uall") or ""
+        commands = (("rev-parse", "HEAD"), ("--no-optional-locks", "diff", "HEAD", "--no-ext-diff"))
+        parts = [status, _describe_untracked(Path(top), status), *(git.ask(*words) or "-" for words in commands)]
+    except StoreError:
         return None
-    folder = Path(os.fsdecode(top.rstrip(b"\n")))
-    status = _run_git(cwd, environment, "status", "--porcelain=v1", "-z", "-uall") or b""
-    digest = hashlib.sha256(status + _describe_untracked(folder, status))
-    for words in (("rev-parse", "HEAD"), ("diff", "HEAD", "--no-ext-diff")):
-        digest.update(_run_git(cwd, environment, *words) or b"-")
-    return digest.hexdigest()
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _describe_untracked(top: Path, status: bytes) -> bytes:
+def _describe_untracked(top: Path, status: str) -> str:
     """Return size and time of untracked files, which `git diff` leaves out."""
     stats = []
-    for entry in status.split(b"\0")[:_MAX_UNTRACKED]:
-        if entry.startswith(b"?? "):
+    for entry in status.split("\0")[:_MAX_UNTRACKED]:
+        if entry.startswith("?? "):
             with contextlib.suppress(OSError):
-                file = (top / os.fsdecode(entry[3:])).stat()
+                file = (top / entry[3:]).stat()
                 stats.append(f"{file.st_size}:{file.st_mtime_ns}")
-    return " ".join(stats).encode()
-
-
-def _run_git(cwd: str, environment: Mapping[str, str], *words: str) -> bytes | None:
-    try:
-        completed = subprocess.run(  # noqa: S603  the arguments are ours
-            ["git", "--no-optional-locks", "-C", cwd, *words],  # noqa: S607  the user's git is meant
-            capture_output=True, stdin=subprocess.DEVNULL, timeout=_GIT_SECONDS, check=False,
-            env=surroundings(environment, ""),
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return completed.stdout if completed.returncode == 0 else None
+    return " ".join(stats)

@@ -15,7 +15,7 @@ _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 
 
 @dataclass(frozen=True)
-class HookGit:
+class LocalGit:
     """`folder`: where git stands, the top of a work tree or a bare repository.
 
     `environment`: what it sees, without the variables that bind git to another repository.
