@@ -33,6 +33,9 @@ class AgentTranscripts(Protocol):
     def sessions(self, home: Path, environment: Mapping[str, str], warn: Warn = ...) -> Iterator[Transcript]:
         """The transcripts of sessions that no other session started, newest first."""
 
+    def subagents(self, path: Path, session: str) -> Iterator[Path]:
+        """The transcripts of the subagents that a session started, newest first; `path` is its own transcript."""
+
     def recognises(self, record: Record) -> bool:
         """Can this be the record of a transcript of this agent, and of no other?"""
 

@@ -14,6 +14,9 @@ from baton_git.agents.transcripts import (
     sort_newest_first,
 )
 
+_MAX_BESIDE = 40
+"""Transcripts of subagents beside the sessions, the newest, of which it is asked whose they are."""
+
 
 def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_warning) -> Iterator[Transcript]:
     """The transcripts of sessions, newest first; a file is looked into when its turn comes.
@@ -33,3 +36,14 @@ def _cwd(path: Path) -> str | None:
     """Not from the folder's name: every character but letters and digits became `-` there."""
     folders = (record.get("cwd") for record in read_first_records(path))
     return next((cwd for cwd in folders if isinstance(cwd, str)), None)
+
+
+def subagents(path: Path, session: str) -> Iterator[Path]:
+    """The transcripts of a session's subagents: in its folder, or, from 2.0.50 to 2.0.76, beside it."""
+    beside = sort_newest_first(find_files(path.parent, "agent-*.jsonl"))[:_MAX_BESIDE]
+    within = find_files(path.with_suffix(""), "subagents", "**", "*.jsonl")
+    yield from sort_newest_first([*within, *(file for file in beside if _is_of(file, session))])
+
+
+def _is_of(path: Path, session: str) -> bool:
+    return any(record.get("sessionId") == session for record in read_first_records(path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -93,6 +94,7 @@ class Analyser:
 
     def _prompt(self, event: Prompt) -> None:
         known = self.known
+        event = event._replace(text=conversation.remove_loop_instructions(event.text))
         known.started = known.started or event.time
         is_bare = event.command is not None and event.text.strip() == event.command
         if is_bare and known.bare_goal is None:
@@ -144,7 +146,7 @@ class Analyser:
         known.open[event.id] = waiting
         if len(known.open) > KEPT_OPEN:
             del known.open[next(iter(known.open))]
-        if not event.side:
+        if not event.side and not _is_own(event.name, deed):
             self._act(event, deed.activity, mark)
 
     def _act(self, event: ToolCall, text: str, mark: Mark) -> None:
@@ -359,6 +361,15 @@ def _in_spite_of_failure(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
 
 
 _JUST_DONE = ToolOutcome(failed=False)
+_OWN_TOOL = re.compile(r"(?:mcp_{1,2})?(?:plugin_)?baton_")
+_OWN_COMMAND = re.compile(r"\s*(?:\S*/)?baton(?:\s|$)")
+
+
+def _is_own(name: str, deed: ToolUse) -> bool:
+    """Return whether a call is one of baton, which says nothing about the work."""
+    return bool(_OWN_TOOL.match(name) or _OWN_COMMAND.match(deed.command or ""))
+
+
 _USUAL = frozenset(
     ("name", "side", "mark", "files", "names", "reads", "searches", "command", "makings", "repositories", "changed",
      "later")

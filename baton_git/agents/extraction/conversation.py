@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from baton_git.agents.events import ModelReply, Prompt
 from baton_git.agents.extraction.findings import Findings, Mark, Table
 from baton_git.agents.extraction.open_ends import find_next_steps, find_questions
@@ -14,6 +16,19 @@ MAX_ANSWER = 6144
 """Bytes of a prompt and of the last answer in a digest."""
 _BOUND_EVERY = 32
 """Turns after which those that are remembered are bounded again."""
+
+
+_LOOP = re.compile(
+    r"(?:<stdin>\s*)?This is session \d+ of at most \d+ that work on one task, each with a fresh memory\.\n"
+    r".*?\nbefore that, do not write this word\."
+    r"(?:\n\nThe session before [^\n]*, as data:(?:\n\|[^\n]*)*)?(?:\s*</stdin>)?\s*",
+    re.DOTALL,
+)
+
+
+def remove_loop_instructions(text: str) -> str:
+    """Return a prompt without what `baton loop-run` tells each of its sessions: the task alone is the goal."""
+    return _LOOP.sub("", text, count=1).rstrip() if "that work on one task" in text else text
 
 
 def add_prompt(known: Findings, event: Prompt) -> None:

@@ -11,13 +11,15 @@ from baton_git.agents.events import BEGINNING, START_OF_FILE, EndReached, Positi
 from baton_git.agents.extraction.analyser import Analyser
 from baton_git.agents.extraction.conversation import MAX_ANSWER, describe_answer, list_turns
 from baton_git.agents.extraction.facts import Facts, facts_of
+from baton_git.agents.extraction.findings import Findings
 from baton_git.agents.extraction.misread import describe_misread
 from baton_git.agents.extraction.options import Options
 from baton_git.agents.extraction.resume_state import load_resume_state, save_resume_state
+from baton_git.agents.extraction.subagents import choose_transcripts, find_transcripts, summarize_subagent
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.transcript_owner import detect
 from baton_git.agents.turns import MAX_TEXT, Turn, bound_turns, keep_ends
-from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument, WriteFailed
+from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, WriteFailed
 from baton_git.git.files.atomic_files import show_path
 
 
@@ -87,10 +89,28 @@ def extract(
     for event in AGENTS[name].transcripts.events(path, since):
         analyser.add_event(event)
     end = analyser.end or START_OF_FILE
-    if memory is not None and end.place.offset and (before is None or end.place != before.end.place):
+    has_news = _read_subagents(name, path, analyser)
+    if memory is not None and end.place.offset and (has_news or before is None or end.place != before.end.place):
         with suppress(WriteFailed):  # the next look then reads more
             save_resume_state(memory, path, name, EndReached(*end), analyser.memory())
     return _extraction(name, analyser, end.place, options or Options(), str(folder) if folder is not None else None)
+
+
+def _read_subagents(name: str, path: Path, analyser: Analyser) -> bool:
+    """Add what the session's subagents did; return whether there was anything new."""
+    known, reader = analyser.known, AGENTS[name].transcripts
+    new = choose_transcripts(find_transcripts(reader, path, known.session), known.subagents)
+    for file, size in new:
+        subagent = Analyser(name, Findings(home=known.home, cwd=known.cwd))
+        try:
+            for event in reader.events(file):
+                subagent.add_event(event)
+        except BatonError:
+            continue  # it is unreadable, as a file of another user; the session's own transcript still counts
+        known.subagents[file.name] = summarize_subagent(subagent.known, size, known)
+    if new and analyser.settled is not None:
+        analyser.settled["subagents"] = known.subagents
+    return bool(new)
 
 
 def _check_owner(path: Path, agent: str) -> None:

@@ -12,6 +12,7 @@ from baton_git.agents.extraction.failures import MAX_FAILURES
 from baton_git.agents.extraction.file_uses import MAX_USES, rank_uses
 from baton_git.agents.extraction.findings import Findings, Mark, Table
 from baton_git.agents.extraction.options import Extract, Options
+from baton_git.agents.extraction.subagents import add_commits, list_files, list_uses
 
 MAX_DECISIONS = 10
 
@@ -60,8 +61,8 @@ def facts_of(known: Findings, options: Options, folder: str | None = None) -> tu
 def _digest(known: Findings, wanted: Extract) -> Facts:
     """Return the facts beyond those of Gobby's document: what was said, the files at work, and what failed."""
     facts: Facts = describe_conversation(known) if wanted.conversation else {}
-    if wanted.files_used and known.uses:
-        facts["files_used"] = [_file_use(path, use) for path, use in rank_uses(known)[:MAX_USES]]
+    if wanted.files_used and (uses := list_uses(known)):
+        facts["files_used"] = [_file_use(path, use) for path, use in rank_uses(known, uses)[:MAX_USES]]
     if wanted.errors and known.failures:
         facts["errors"] = [_error(failure) for failure in list(known.failures.values())[-MAX_FAILURES:]]
     return facts
@@ -83,12 +84,14 @@ def is_absolute(path: str) -> bool:
 
 
 def source(mark: Mark) -> dict[str, Any]:
-    _, line, offset, time = mark
-    return {"line": line, "offset": offset} | ({"time": time} if time else {})
+    _, line, offset, time, *file = mark
+    return {"line": line, "offset": offset} | ({"time": time} if time else {}) | ({"file": file[0]} if file else {})
 
 
 def commit_fact(commit: Table) -> dict[str, Any]:
-    return {"hash": commit["hash"], "message": commit["message"], "verified": None, "source": source(commit["mark"])}
+    found = {"found": commit["found"]} if "found" in commit else {}
+    fact = {"hash": commit["hash"], "message": commit["message"], "verified": None}
+    return {**fact, "source": source(commit["mark"]), **found}
 
 
 def _goal(known: Findings) -> Table | None:
@@ -156,7 +159,7 @@ class _Window:
     def files(self) -> dict[str, Mark]:
         """By path; a relative one begins where the session works, and stays as it is where nobody knows that."""
         files = {}
-        for path, mark in self._known.files.items():
+        for path, mark in list_files(self._known).items():
             if self._has(mark):
                 is_known = is_absolute(path) or not is_absolute(self._folder or "")
                 files[path if is_known else posixpath.normpath(posixpath.join(self._folder or "", path))] = mark
@@ -164,8 +167,8 @@ class _Window:
 
     def commits(self, most: int) -> list[Table]:
         """Those that were made, and those of commands that have no result yet."""
-        commits = [commit for commit in (*self._known.commits, *self._pending()) if self._has(commit["mark"])]
-        commits.sort(key=lambda commit: commit["mark"][:2])
+        made = sorted(self._known.commits + self._pending(), key=lambda commit: commit["mark"][:2])
+        commits = [commit for commit in add_commits(self._known, made) if self._has(commit["mark"])]
         return commits[-most:] if most else []
 
     def _pending(self) -> list[Table]:

@@ -7,7 +7,7 @@ edited often, or a moment ago, stands before one that was looked at once, long a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from baton_git.agents.extraction.findings import Findings, Table
 
@@ -76,10 +76,11 @@ def find_definitions(text: str) -> list[str]:
     return list(dict.fromkeys(_DEFINED.findall(text[: 4 * _SCANNED])))[:MAX_NAMES]
 
 
-def rank_uses(known: Findings) -> list[tuple[str, Table]]:
-    """Return the files with their uses, the one that was used most and last first."""
+def rank_uses(known: Findings, uses: Mapping[str, Table] | None = None) -> list[tuple[str, Table]]:
+    """Return the files with their uses, those of `known` or `uses`, the one that was used most and last first."""
     now = known.touches
-    return sorted(known.uses.items(), key=lambda item: (-_score_now(item[1], now), -item[1]["at"]))
+    items = (known.uses if uses is None else uses).items()
+    return sorted(items, key=lambda item: (-_score_now(item[1], now), -item[1]["at"]))
 
 
 def _score_now(use: Table, touches: int) -> float:

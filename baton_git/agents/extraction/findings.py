@@ -38,6 +38,7 @@ class Findings:
         turns, turn_count: what `agents.turns` keeps of each turn, as lists; and how many there were.
         last_answer: the last reply of the model.
         uses, touches: by path, how much each file was used; and how many uses there were.
+        subagents: by the name of its transcript, what is known of each subagent.
         failures: by the name of a command, how it failed the last time that it ran.
     """
 
@@ -71,6 +72,7 @@ class Findings:
     uses: dict[str, Table] = field(default_factory=dict)
     touches: int = 0
     failures: dict[str, Table] = field(default_factory=dict)
+    subagents: dict[str, Table] = field(default_factory=dict)
 
     def as_data(self) -> Table:
         return asdict(self)

@@ -6,72 +6,29 @@ hook's git to another repository reach it. What cannot be found out is said, wit
 
 from __future__ import annotations
 
-import re
-import subprocess
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from baton_git.agents.extraction.extracting import Extraction
+from baton_git.agents.extraction.git_findings import (
+    add_found_files,
+    find_commits,
+    list_committed_files,
+    list_written_files,
+    span_of,
+)
+from baton_git.agents.extraction.session_repository import GitUnavailable, SessionRepository
 from baton_git.core.times import parse_time_or_none
 
-TIMEOUT = 5.0
-"""Seconds that git may take for one answer."""
 MAX_STATUS = 8192
 MAX_STAT = 4096
 """Bytes that are kept of a status, and of what one commit changed."""
 _AROUND = timedelta(seconds=60)
 """How far the clock of a transcript and the repository's may be apart."""
 _LOG_LENGTH = 1000
-
-_BINDING = re.compile(
-    r"GIT_(?:DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|INDEX_VERSION|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE"
-    r"|PREFIX|GRAFT_FILE|SHALLOW_FILE|QUARANTINE_PATH|REFLOG_ACTION|IMPLICIT_WORK_TREE|INTERNAL_\w+|REPLACE_REF_BASE"
-    r"|NO_REPLACE_OBJECTS|CONFIG|TRACE\w*|EXTERNAL_DIFF|PUSH_OPTION_\w+)\Z"
-)
-_QUIET = {
-    "LC_ALL": "C",
-    "LANGUAGE": "C",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_PAGER": "cat",
-    "BATON_HOOK": "1",
-}
-_ALWAYS = ("--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
-
-
-class GitUnavailable(Exception):
-    """Why git could not be asked."""
-
-
-@dataclass(frozen=True)
-class SessionRepository:
-    """A folder and the environment that git sees there."""
-
-    folder: Path
-    environment: Mapping[str, str]
-
-    def run_git(self, *arguments: str, given: str = "") -> str:
-        """What git prints. Raises Unanswered when it does not start, fails, or takes too long."""
-        environment = {name: text for name, text in self.environment.items() if not _BINDING.match(name)} | _QUIET
-        try:
-            done = subprocess.run(  # noqa: S603  the arguments are ours
-                ["git", *_ALWAYS, *arguments],  # noqa: S607  the user's git is meant
-                cwd=self.folder, env=environment, input=given.encode("utf-8", "replace"), capture_output=True,
-                timeout=TIMEOUT, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise GitUnavailable(f"git {arguments[0]} gave no answer within {TIMEOUT:g} seconds") from None
-        except OSError as error:
-            if not self.folder.is_dir():
-                raise GitUnavailable(f"the folder {self.folder} is gone") from None
-            raise GitUnavailable(f"the git program does not start: {error.strerror}") from None
-        if done.returncode != 0:
-            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit status {done.returncode}"]
-            raise GitUnavailable(f"git {arguments[0]}: {lines[0][:200]}")
-        return done.stdout.decode("utf-8", "replace")
 
 
 def with_git(extraction: Extraction, now: datetime, environment: Mapping[str, str], folder: Path | None) -> Extraction:
@@ -82,14 +39,18 @@ def with_git(extraction: Extraction, now: datetime, environment: Mapping[str, st
     """
     options, facts = extraction.options, {**extraction.facts, "unknown": dict(extraction.facts.get("unknown", {}))}
     wanted = [name for name in ("git_status", "git_commits") if getattr(options.extract, name)]
-    if options.extract.git_commits and not facts.get("git_commits"):
-        wanted.remove("git_commits")
     for name in wanted:
         try:
             asked = SessionRepository(_place(extraction, folder), environment)
-            facts[name] = _status(asked) if name == "git_status" else _commits(asked, extraction, now)
+            if name == "git_status":
+                facts[name] = _status(asked)
+            else:
+                _add_commits(facts, asked, extraction, now)
         except GitUnavailable as error:
-            facts["unknown"][name] = str(error)
+            if name == "git_status" or facts.get(name):
+                facts["unknown"][name] = str(error)
+    if options.extract.files_used and facts.get("git_status") and (span := span_of(extraction)):
+        add_found_files(facts, list_written_files(asked.folder, facts["git_status"], span))
     return replace(extraction, facts=facts)
 
 
@@ -120,7 +81,36 @@ def keep_whole_lines(text: str, most: int) -> str:
 # --- commits
 
 
-def _commits(repository: SessionRepository, extraction: Extraction, now: datetime) -> list[dict[str, Any]]:
+def _add_commits(facts: dict[str, Any], repository: SessionRepository, extraction: Extraction, now: datetime) -> None:
+    """Put the commits into the facts as the repository knows them, with those that only git knows of."""
+    if facts.get("git_commits"):
+        facts["git_commits"] = _check_commits(repository, extraction, now)
+    span, limit = span_of(extraction), extraction.options.git.max_commits
+    if span is None or not limit or not _head(repository):
+        return
+    told: list[dict[str, Any]] = list(facts.get("git_commits", ()))
+    new = [
+        (name, subject) for name, subject in find_commits(repository, span)
+        if not any(fact["hash"] and name.startswith(fact["hash"]) for fact in told)
+    ]  # fmt: skip
+    if new:
+        on_branch = [name for name, _, _ in reversed(_log(repository, extraction.started))]
+        new = [(name, subject) for name, subject in new if name in on_branch]
+    if new:
+        found = {"verified": True, "on_branch": True, "found": "git"}
+        told += [{"hash": name[:12], "message": subject, **found} for name, subject in new]
+        facts["git_commits"] = sorted(told, key=lambda fact: _place_in(on_branch, fact))[-limit:]
+        if extraction.options.extract.files_used:
+            add_found_files(facts, list_committed_files(repository, [name for name, _ in new]))
+
+
+def _place_in(oldest_first: list[str], fact: dict[str, Any]) -> int:
+    """Return which of these commits a fact is about; -1 if it is none of them."""
+    places = (place for place, name in enumerate(oldest_first) if fact["hash"] and name.startswith(fact["hash"]))
+    return next(places, -1)
+
+
+def _check_commits(repository: SessionRepository, extraction: Extraction, now: datetime) -> list[dict[str, Any]]:
     """The commits as the repository knows them; those without an id are looked for by time and subject."""
     facts = [dict(commit) for commit in extraction.facts["git_commits"]]
     known = find_subjects(repository, [fact["hash"] for fact in facts if fact["hash"]])

@@ -32,6 +32,12 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_war
             yield Transcript(path, match[1] if match else None, _worked_in(path, names), digest)
 
 
+def subagents(path: Path, session: str) -> Iterator[Path]:
+    """The transcripts of a session's subagents, in a folder of its name beside its own, newest first."""
+    if "/" not in session and session not in (".", ".."):
+        yield from sort_newest_first(find_files(path.parent / session, "*.json*"))
+
+
 def folder_of(path: Path) -> str | None:
     """Where the session of a transcript worked, as far as what lies around the file says it."""
     return _worked_in(path, _projects(path.parent.parent.parent.parent))

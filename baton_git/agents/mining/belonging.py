@@ -14,7 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from baton_git.agents.extraction.repository import GitUnavailable, SessionRepository, find_subjects
+from baton_git.agents.extraction.repository import find_subjects
+from baton_git.agents.extraction.session_repository import GitUnavailable, SessionRepository
 from baton_git.agents.mining.evidence import MAX_SUBJECT, Evidence
 from baton_git.core.errors import BatonError
 from baton_git.git.store import Repository

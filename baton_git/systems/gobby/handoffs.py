@@ -30,11 +30,14 @@ MAX_FACTS = 160 * 1024
 MAX_NOTES = 16 * 1024
 MAX_ENTRIES = {
     "todo_state": 200, "files_modified": 500, "git_commits": 100, "recent_activity": 100, "key_decisions": 10,
+    "latest_prompts": 5, "files_used": 60,
 }  # fmt: skip
-"""Entries that are kept of each list: the first todos, and the newest of the others. `left_out` counts the rest."""
+"""Entries that are kept of each list: the first todos and files used, and the newest of the others. `left_out` counts
+the rest."""
+_FIRST_KEPT = ("todo_state", "files_used")
 CUT = "… [cut: {} bytes in all]"
 
-_PASSING = ("recent_activity", "git_status", "sources", "unknown")
+_PASSING = ("recent_activity", "git_status", "files_used", "sources", "unknown")
 """Facts that change with every tool call: a change of these alone is not written."""
 
 
@@ -56,8 +59,31 @@ def gather(
     read = extract(path, agent, memory=memory, options=options, folder=folder)
     extraction = with_git(read, now, ws.environment, folder)
     name = session or extraction.session
-    record = ws.branch.read().state.entry(Key(Session.kind, name)) if name else None
+    state = ws.branch.read().state
+    extraction = _drop_commits_of_others(extraction, state, name)
+    record = state.entry(Key(Session.kind, name)) if name else None
     return _merge_todos(extraction, record) if isinstance(record, Session) else extraction
+
+
+def _drop_commits_of_others(extraction: Extraction, state: State, session: str | None) -> Extraction:
+    """Leave out commits that only git told of and that another session, at work at the same time, made itself."""
+    commits: list[dict[str, Any]] = extraction.facts.get("git_commits", [])
+    if not any(commit.get("found") == "git" for commit in commits):
+        return extraction
+    own = f"{extraction.agent}/{session}"
+    others = {
+        commit.hash for handoff in state.records(Handoff) if handoff.id != own
+        for commit in handoff.facts.git_commits if commit.hash and commit.found != "git"
+    }  # fmt: skip
+    kept = [
+        commit for commit in commits
+        if commit.get("found") != "git" or not any(_is_same_commit(commit["hash"], name) for name in others)
+    ]  # fmt: skip
+    return replace(extraction, facts={**extraction.facts, "git_commits": kept})
+
+
+def _is_same_commit(left: str, right: str) -> bool:
+    return left.startswith(right) or right.startswith(left)
 
 
 def _merge_todos(extraction: Extraction, session: Session) -> Extraction:
@@ -204,7 +230,7 @@ def _cut_facts(facts: Mapping[str, Any], divisor: int) -> dict[str, Any]:
             left_out[name] = len(limited[name]) - most
         for table in (limited, sources):
             if name in table:
-                table[name] = table[name][:most] if name == "todo_state" else table[name][-most:]
+                table[name] = table[name][:most] if name in _FIRST_KEPT else table[name][-most:]
     return {**limited, "sources": sources, **({"left_out": left_out} if left_out else {})}
 
 

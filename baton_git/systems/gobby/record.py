@@ -14,6 +14,7 @@ class Source(Part):
     line: Whole = Field(description="Its line, from 1; in a file that is one object the number of the message.")
     offset: Whole = Field(description="Bytes before that line.")
     time: Text | None = Field(None, description="When, as the transcript has it.")
+    file: Text | None = Field(None, description="The name of a subagent's transcript, where it stands in that.")
 
 
 class ActiveTask(Part):

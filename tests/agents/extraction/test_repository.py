@@ -10,7 +10,7 @@ import pytest
 from transcript_sessions import Claude, lines
 
 from baton_git.agents.extraction import Extraction, Options, extract
-from baton_git.agents.extraction import repository as asking
+from baton_git.agents.extraction import session_repository as asking
 from baton_git.agents.extraction.repository import keep_whole_lines, with_git
 
 NOW = datetime(2026, 1, 2, 3, 5, tzinfo=UTC)
@@ -88,12 +88,15 @@ def test_a_commit_is_verified_when_the_repository_has_it(top, made, commit):
     assert found[0]["stat"] == ""
 
 
-def test_a_quiet_commit_is_found_by_its_time_and_subject_and_no_other_is_listed(top, made, commit):
+def test_a_quiet_commit_is_found_by_its_time_and_subject(top, made, commit):
     commit("Somebody else's", 2)
     name = commit("Quiet", 2)
     made.run("Bash", {"command": "git commit -q -m Quiet"}, "")
-    found = look(top, made).facts["git_commits"]
-    assert [(one["hash"], one["message"], one["verified"]) for one in found] == [(name[:12], "Quiet", True)]
+    commits = look(top, made).facts["git_commits"]
+    assert [(one["message"], one["verified"], one.get("found")) for one in commits] == [
+        ("Somebody else's", True, "git"), ("Quiet", True, None),
+    ]  # fmt: skip
+    assert commits[1]["hash"] == name[:12]
 
 
 def test_a_command_without_a_result_made_a_commit_only_if_there_is_one(top, made, commit):
@@ -106,3 +109,60 @@ def test_a_command_without_a_result_made_a_commit_only_if_there_is_one(top, made
 def test_a_long_status_is_cut_at_a_line():
     assert keep_whole_lines("aaaa\nbbbb\ncccc\n", 11) == "aaaa\nbbbb\n… and 1 more lines"
     assert keep_whole_lines("aaaa\n", 100) == "aaaa"
+
+
+# --- what only git knows
+
+
+@pytest.fixture
+def live(top, git) -> Claude:
+    """A session that begins now, after the first commit."""
+    git(top, "reflog", "expire", "--expire=all", "--all")
+    session = Claude("2.1")
+    session.user("Release it")
+    session.run("Bash", {"command": "sh release.sh"}, "released")
+    for record in session.records:
+        record["timestamp"] = datetime.now(UTC).isoformat()
+    return session
+
+
+def test_what_a_script_committed_and_wrote_is_found(top, git, live):
+    (top / "old.txt").write_text("from before\n")
+    os.utime(top / "old.txt", (1, 1))
+    git(top, "add", "-A")
+    git(top, "commit", "-q", "-m", "Release 1.2")
+    (top / "notes.txt").write_text("new\n")
+    (top / "dirty.txt").write_text("from before\n")
+    os.utime(top / "dirty.txt", (1, 1))
+    facts = look(top, live).facts
+    assert [(commit["message"], commit["found"]) for commit in facts["git_commits"]] == [("Release 1.2", "git")]
+    used = {use["path"]: use["found"] for use in facts["files_used"] if use.get("changes")}
+    assert used == {str(top / "notes.txt"): "git", str(top / "old.txt"): "git"}
+
+
+def test_commits_that_were_amended_reset_pulled_or_made_before_do_not_count(top, git, live, tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2020-01-01T00:00:00Z")
+    git(top, "commit", "-q", "--allow-empty", "-m", "Before")
+    monkeypatch.delenv("GIT_COMMITTER_DATE")
+    git(top, "commit", "-q", "--allow-empty", "-m", "Frist")
+    git(top, "commit", "-q", "--amend", "--allow-empty", "-m", "First")
+    git(top, "commit", "-q", "--allow-empty", "-m", "Thrown away")
+    git(top, "reset", "-q", "--hard", "HEAD~1")
+    git(tmp_path, "clone", "-q", str(top), "other")
+    git(tmp_path / "other", "commit", "-q", "--allow-empty", "-m", "Of a colleague")
+    git(top, "pull", "-q", "--ff-only", str(tmp_path / "other"))
+    assert [commit["message"] for commit in look(top, live).facts["git_commits"]] == ["First"]
+
+
+def test_asking_git_for_files_runs_no_program_of_the_repository(top, git, live, tmp_path):
+    program, marker = tmp_path / "evil", tmp_path / "ran"
+    program.write_text(f"#!/bin/sh\ntouch {marker}\ncat\n")
+    program.chmod(0o755)
+    for name in ("diff.external", "diff.evil.textconv", "core.fsmonitor", "core.pager", "pager.log"):
+        git(top, "config", name, str(program))
+    (top / ".gitattributes").write_text("* diff=evil\n")
+    git(top, "-c", "core.fsmonitor=false", "add", "-A")
+    git(top, "-c", "core.fsmonitor=false", "commit", "-q", "-m", "Release")
+    marker.unlink(missing_ok=True)
+    assert look(top, live).facts["git_commits"][0]["found"] == "git"
+    assert not marker.exists()

@@ -1,0 +1,59 @@
+"""Ask git in the folder of a session: it may look, and neither write nor run a program of the repository."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+TIMEOUT = 5.0
+"""Seconds that git may take for one answer."""
+
+_BINDING = re.compile(
+    r"GIT_(?:DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|INDEX_VERSION|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE"
+    r"|PREFIX|GRAFT_FILE|SHALLOW_FILE|QUARANTINE_PATH|REFLOG_ACTION|IMPLICIT_WORK_TREE|INTERNAL_\w+|REPLACE_REF_BASE"
+    r"|NO_REPLACE_OBJECTS|CONFIG|TRACE\w*|EXTERNAL_DIFF|PUSH_OPTION_\w+)\Z"
+)
+_QUIET = {
+    "LC_ALL": "C",
+    "LANGUAGE": "C",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "BATON_HOOK": "1",
+}
+_ALWAYS = ("--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
+
+
+class GitUnavailable(Exception):
+    """Why git could not be asked."""
+
+
+@dataclass(frozen=True)
+class SessionRepository:
+    """A folder and the environment that git sees there."""
+
+    folder: Path
+    environment: Mapping[str, str]
+
+    def run_git(self, *arguments: str, given: str = "") -> str:
+        """What git prints. Raises Unanswered when it does not start, fails, or takes too long."""
+        environment = {name: text for name, text in self.environment.items() if not _BINDING.match(name)} | _QUIET
+        try:
+            done = subprocess.run(  # noqa: S603  the arguments are ours
+                ["git", *_ALWAYS, *arguments],  # noqa: S607  the user's git is meant
+                cwd=self.folder, env=environment, input=given.encode("utf-8", "replace"), capture_output=True,
+                timeout=TIMEOUT, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise GitUnavailable(f"git {arguments[0]} gave no answer within {TIMEOUT:g} seconds") from None
+        except OSError as error:
+            if not self.folder.is_dir():
+                raise GitUnavailable(f"the folder {self.folder} is gone") from None
+            raise GitUnavailable(f"the git program does not start: {error.strerror}") from None
+        if done.returncode != 0:
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit status {done.returncode}"]
+            raise GitUnavailable(f"git {arguments[0]}: {lines[0][:200]}")
+        return done.stdout.decode("utf-8", "replace")

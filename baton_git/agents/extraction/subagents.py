@@ -1,0 +1,93 @@
+"""What the subagents of a session did: their files and commits count as the session's, their prompts do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from baton_git.agents.extraction.file_uses import rank_uses
+from baton_git.agents.extraction.findings import Findings, Mark, Table
+from baton_git.core.errors import BatonError
+
+MAX_SUBAGENTS = 50
+MAX_BYTES = 32 * 1024 * 1024
+"""Transcripts of subagents, the newest, and bytes of them that are read at one time."""
+_KEPT = 60
+"""Files and commits of one subagent that are remembered."""
+
+
+def choose_transcripts(paths: Iterable[Path], known: Mapping[str, Table]) -> list[tuple[Path, int]]:
+    """Return the transcripts, with their sizes, that are new or have grown since they were read."""
+    chosen, room = [], MAX_BYTES
+    for path in list(paths)[:MAX_SUBAGENTS]:
+        try:
+            size = path.stat().st_size
+        except OSError:
+            continue  # it was deleted meanwhile; what is known of it stays
+        if known.get(path.name, {}).get("size") != size and size <= room:
+            room -= size
+            chosen.append((path, size))
+    return chosen
+
+
+def summarize_subagent(found: Findings, size: int, parent: Findings) -> Table:
+    """Return what is remembered of a subagent, as plain data."""
+    uses = {path: {**use, "at": parent.touches, "found": "subagent"} for path, use in rank_uses(found)[:_KEPT]}
+    files = dict(list(found.files.items())[-_KEPT:])
+    return {"size": size, "turn": parent.turn, "uses": uses, "files": files, "commits": found.commits[-_KEPT:]}
+
+
+def list_files(known: Findings) -> dict[str, Mark]:
+    """Return the files that the session or a subagent changed, each with its mark."""
+    files = dict(known.files)
+    for name, subagent in known.subagents.items():
+        for path, mark in subagent["files"].items():
+            files.setdefault(path, _mark_in(name, subagent, mark))
+    return files
+
+
+def add_commits(known: Findings, commits: list[Table]) -> list[Table]:
+    """Return the commits of the session with those of its subagents, oldest first; one that both have counts once."""
+    commits = list(commits)
+    for name, subagent in known.subagents.items():
+        for commit in subagent["commits"]:
+            if not any(commit["hash"] and _is_same(commit["hash"], other["hash"]) for other in commits):
+                commits.append({**commit, "mark": _mark_in(name, subagent, commit["mark"]), "found": "subagent"})
+    if known.subagents:
+        commits.sort(key=lambda commit: str(commit["mark"][3] or ""))
+    return commits
+
+
+def list_uses(known: Findings) -> dict[str, Table]:
+    """Return the uses of files by the session and its subagents."""
+    uses = dict(known.uses)
+    for subagent in known.subagents.values():
+        for path, use in subagent["uses"].items():
+            uses[path] = _add_use(uses[path], use) if path in uses else use
+    return uses
+
+
+def _add_use(own: Table, other: Table) -> Table:
+    counts = {name: own[name] + other[name] for name in ("score", "changes", "reads")}
+    found = own["found"] if own["changes"] or not other["changes"] else other["found"]
+    return {**own, **counts, "found": found, "names": list(dict.fromkeys([*own["names"], *other["names"]]))}
+
+
+def _mark_in(name: str, subagent: Table, mark: Mark) -> Mark:
+    """Return a mark in the file of a subagent: with its name, and in the parent's turn at which it was read."""
+    return [subagent["turn"], *mark[1:4], name]
+
+
+def _is_same(left: str, right: str) -> bool:
+    return bool(right) and (left.startswith(right) or right.startswith(left))
+
+
+def find_transcripts(reader: Any, path: Path, session: str | None) -> list[Path]:
+    """Return the transcripts of a session's subagents, the newest first; none where a CLI keeps them elsewhere."""
+    if session is None:
+        return []
+    try:
+        return list(reader.subagents(path, session))
+    except (BatonError, OSError):
+        return []
