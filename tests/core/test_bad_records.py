@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from judging import AGENTS
 from looped_cases import for_each
 from memory_folder import MemoryFolder
-from strategies import item, laws, loop
+from strategies import examples, item, laws, loop
 
 from baton_git.core import layout
 from baton_git.core.brief_sections import SECTIONS
@@ -71,7 +71,7 @@ def test_what_can_be_read_can_be_written_and_what_cannot_is_kept(drawn: tuple[Ke
     strict_json.loads(strict_json.dumps(entry.as_data()))
 
 
-@settings(laws, max_examples=15)
+@settings(laws, max_examples=examples(10))
 @given(*[st.lists(changed(), max_size=4).map(read)] * 3)
 def test_no_record_stops_a_document_a_brief_a_diff_or_a_merge(base: State, ours: State, theirs: State) -> None:
     strict_json.dumps(to_document(ours))

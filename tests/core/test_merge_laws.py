@@ -25,7 +25,7 @@ from merge_histories import (
     told,
     tree,
 )
-from strategies import laws
+from strategies import examples, laws
 
 from baton_git.core import layout
 from baton_git.core.merge import decide
@@ -43,7 +43,7 @@ HANDED = ("checkpoint", "identity", "handover", "snapshot")
 handed = histories(without=[op for op in OPS if op not in HANDED])
 """What the records of the other systems go through, and nothing else."""
 
-some = settings(laws, max_examples=40)
+some = settings(laws, max_examples=examples(20))
 PLAIN = ("remove", "break", "title", "restore", "archive", "edit_closed", "settle")
 """Left out where a record must stay the same one at the same place."""
 

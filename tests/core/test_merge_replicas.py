@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from merge_histories import Step, Tree, grown, read, steps, titles, told, tree
-from strategies import laws
+from strategies import examples, laws
 
 from baton_git.core.merge import apply, decide
 from baton_git.core.records.work_items import FollowUp
@@ -110,7 +110,7 @@ def synced(world: World, at: list[Version], order: list[int]) -> list[Version]:
 
 
 orders = st.permutations(range(REPLICAS))
-some = settings(laws, max_examples=30)
+some = settings(laws, max_examples=examples(15))
 
 
 @some

@@ -120,7 +120,7 @@ def test_the_answers_are_those_of_git(world: Store, graph, rng):
 
 
 @pytest.mark.slow
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(graphs(), st.randoms(use_true_random=False))
 def test_neither_clocks_nor_forged_numbers_change_an_answer(drawn, rng):
     graph = in_memory(drawn)

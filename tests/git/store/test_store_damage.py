@@ -21,7 +21,7 @@ _HEADERS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(lines=st.lists(_HEADERS | st.binary(max_size=20), max_size=8), body=st.binary(max_size=20))
 def test_any_bytes_are_a_commit_or_corrupt(lines, body):
     data = b"\n".join(lines) + b"\n\n" + body
@@ -33,7 +33,7 @@ def test_any_bytes_are_a_commit_or_corrupt(lines, body):
     commit.message.encode()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(data=st.binary(max_size=60) | st.binary(min_size=20, max_size=20).map(lambda name: b"100644 a\0" + name))
 def test_any_bytes_are_a_tree_or_corrupt(data):
     try:
