@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 from baton_git.core.codecs import json, toml
@@ -38,8 +37,7 @@ class Codec(NamedTuple):
 TOML = Codec(lambda record: toml.dumps(record.as_data()), lambda _, text: toml.loads(text))
 
 
-@dataclass(frozen=True)
-class KindInfo:
+class KindInfo(NamedTuple):
     """A kind of record: its model, its place in the tree, and how it is shown, counted and merged.
 
     Attributes:
@@ -246,7 +244,7 @@ SINGLETONS = {
 ALL_KINDS = {**KINDS, **SINGLETONS}
 
 CLOSED = {
-    kind: replace(info, folder=f"{ARCHIVE}/{info.folder}", suffix=".toml", parts=1) for kind, info in KINDS.items()
+    kind: info._replace(folder=f"{ARCHIVE}/{info.folder}", suffix=".toml", parts=1) for kind, info in KINDS.items()
 }
 """Where the closed records of each kind are; whatever the kind, they are TOML, and an id is one name."""
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -77,9 +77,11 @@ class Result(BaseModel):
 I = TypeVar("I", bound=Input)  # noqa: E741
 R = TypeVar("R", bound=Result)
 
+NONE: Final[Mapping[Any, Any]] = MappingProxyType({})
+"""The mapping of a declaration that has none."""
 
-@dataclass(frozen=True)
-class Tool:
+
+class Tool(NamedTuple):
     """How a model sees a verb as an MCP tool. All of it is in every request of the model, so words are few.
 
     Attributes:
@@ -96,15 +98,14 @@ class Tool:
     about: str
     hidden: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    fields: Mapping[str, str] = field(default_factory=dict)
-    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    names: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = NONE
+    fields: Mapping[str, str] = NONE
+    schemas: Mapping[str, Mapping[str, Any]] = NONE
+    names: Mapping[str, str] = NONE
     name: str = ""
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """How the command line takes one field, where its name and type do not say it.
 
     Attributes:
@@ -115,13 +116,12 @@ class Option:
     """
 
     names: tuple[str, ...] = ()
-    flags: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, str] = NONE
     metavar: str = ""
     hidden: bool = False
 
 
-@dataclass(frozen=True)
-class Verb(Generic[I, R]):
+class Verb(NamedTuple, Generic[I, R]):
     """The declaration of a verb.
 
     Attributes:
@@ -162,14 +162,14 @@ class Verb(Generic[I, R]):
     refuses: tuple[int, ...] = ()
     query: tuple[str, ...] = ()
     status: int = 200
-    other_status: Mapping[int, str] = field(default_factory=dict)
+    other_status: Mapping[int, str] = NONE
     conditional: bool = False
     standalone: bool = False
     tag: str = "records"
     positional: tuple[str, ...] = ()
     tool: Tool | None = None
     examples: tuple[str, ...] = ()
-    options: Mapping[str, Option] = field(default_factory=dict)
+    options: Mapping[str, Option] = NONE
     session: Literal["acts", "begins", "ends"] | None = None
 
     @property

@@ -6,7 +6,6 @@ The same commands as those of `baton`, under the names that scripts and hooks of
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -30,8 +29,8 @@ def _fill_gravity(app: App, values: Values) -> Values:
 
 
 EXAMPLE = 'claude-paif gravity "How can I help you today!" --agent zero'
-GRAVITY = replace(check_agent_identity.verb, name="gravity", examples=(EXAMPLE,))
-gravity_command = exit_unknown_on_errors(verb_command(GRAVITY, replace(CHECK, fill=_fill_gravity)))
+GRAVITY = check_agent_identity.verb._replace(name="gravity", examples=(EXAMPLE,))
+gravity_command = exit_unknown_on_errors(verb_command(GRAVITY, CHECK._replace(fill=_fill_gravity)))
 restore_command, checkpoint_command, sessions_command = (
     verb_command(function.verb, ADDITIONS[function.verb.name])
     for function in (restore_agent, save_agent_checkpoint, list_agent_sessions)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import annotated_types
 import click
@@ -23,8 +23,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 Values = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Addition:
+class Addition(NamedTuple):
     """What the command line adds to one verb.
 
     Attributes:

@@ -6,7 +6,6 @@ import inspect
 import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any
 
@@ -42,7 +41,7 @@ def verb_router(site: Site, verbs: Iterable[Verb[Any, Any]]) -> APIRouter:
     routes = Routes()
     for verb in verbs:
         for number, path in enumerate((verb.path, *verb.more_paths) if verb.path else ()):
-            form = replace(verb, path=path)
+            form = verb._replace(path=path)
             verb.result_model.model_rebuild()  # FastAPI needs its schema at once
             routes.add_api_route(
                 _with_slashes(form), _handler(site, form), methods=[verb.method], response_model=verb.result_model,
