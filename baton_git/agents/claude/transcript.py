@@ -144,10 +144,12 @@ class _Reader:
         self, events: list[Event], place: Position, time: str | None, record: Record, content: Any, side: bool
     ) -> None:
         results = _results(content)
+        # `toolUseResult` belongs to the record: with several results in one (0.2) it says nothing of any.
+        noted = record.get("toolUseResult") if len(results) == 1 else None
         for block in results:
             name = block.get("tool_use_id")
             if isinstance(name, str) and self._first(f"result of {name}"):
-                _result(events, place, time, record, block, name, side, alone=len(results) == 1)
+                _result(events, place, time, block, name, side, noted)
         if side or (results and len(results) == len(content)):
             return
         summary = "\n".join(texts(content, "text"))
@@ -165,12 +167,9 @@ def _title(place: Position, record: Record, kind: Any) -> list[Event]:
 
 
 def _result(
-    events: list[Event], place: Position, time: str | None, record: Record, block: Record, call: str, side: bool,
-    *, alone: bool,
-) -> None:  # fmt: skip
+    events: list[Event], place: Position, time: str | None, block: Record, call: str, side: bool, noted: Any
+) -> None:
     content = block.get("content")
-    # `toolUseResult` belongs to the record: with several results in one (0.2) it says nothing of any.
-    noted = record.get("toolUseResult") if alone else None
     structured = noted if isinstance(noted, dict) else None
     failed = bool(block.get("is_error")) or (structured is not None and structured.get("interrupted") is True)
     text = content if isinstance(content, str) else "\n".join(texts(content))
