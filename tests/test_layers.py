@@ -14,7 +14,7 @@ import baton_git
 
 SOURCE = Path(baton_git.__file__).parent
 
-FOLDERS = ("core", "git", "checks", "namespace", "agents", "systems", "verbs", "interfaces")
+FOLDERS = ("core", "git", "checks", "namespace", "agents", "recall", "systems", "verbs", "interfaces")
 """The folders of the package, from the ground up. A module imports from its own folder and those before it."""
 
 NOT_THE_COMMAND = tuple(f"interfaces/{name}/" for name in ("context", "http", "web", "mcp"))

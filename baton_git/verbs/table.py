@@ -25,6 +25,7 @@ MODULES = {
     "log": "verbs.log",
     "show": "verbs.log",
     "diff": "verbs.log",
+    "recall": "verbs.recall",
     "rollback": "verbs.undo",
     "undo": "verbs.undo",
     "loop": "verbs.loops",

@@ -38,6 +38,7 @@ COMMANDS = {
     "log": ("history", "Show what was changed, by whom, newest first."),
     "show": ("history", "Show one revision and what it changed."),
     "diff": ("history", "Show what changed between two revisions."),
+    "recall": ("recall", "Answer a question from what earlier sessions left."),
     "rollback": ("rollback", "Go back to a revision, for one record, or without one session."),
     "undo": ("rollback", "Take one revision back and keep what came after it."),
     "sync": ("sync", "Fetch what other machines sent, merge it, send what they lack."),

@@ -17,6 +17,7 @@ from baton_git.interfaces.web import (
     lineage,
     login,
     namespaces,
+    recall,
     records,
     review,
     rollback,
@@ -30,8 +31,8 @@ FOREVER = "public, max-age=31536000, immutable"
 """A file's address has its version in it."""
 
 PAGES = {
-    **namespaces.PAGES, **board.PAGES, **timeline.PAGES, **lineage.PAGES, **records.PAGES, **review.PAGES,
-    **conflicts.PAGES, **graduation.PAGES, **rollback.PAGES,
+    **namespaces.PAGES, **board.PAGES, **timeline.PAGES, **lineage.PAGES, **records.PAGES, **recall.PAGES,
+    **review.PAGES, **conflicts.PAGES, **graduation.PAGES, **rollback.PAGES,
 }  # fmt: skip
 
 

@@ -1,0 +1,298 @@
+"""The index of passages: an sqlite file of this machine with a full-text table, derived from git and local files.
+
+Deleting the file loses nothing. A file of another format, or a damaged one, is built anew; where it cannot be written,
+the index is built in memory for one question.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from baton_git.core.errors import Busy, StoreError
+from baton_git.recall.passages import TURN, Passage
+from baton_git.recall.terms import extract_terms
+
+FORMAT = 1
+"""Number of the layout and of the rules for terms and passages; another number means that the file is built anew."""
+FILE = "index.sqlite"
+WAIT_SECONDS = 10.0
+"""Seconds that an update waits for one by another process."""
+
+_COLUMNS = ", ".join(f'"{name}"' for name in Passage._fields)
+_SCHEMA = f"""
+    CREATE TABLE groups (name TEXT PRIMARY KEY, mark TEXT NOT NULL);
+    CREATE TABLE sources (id INTEGER PRIMARY KEY, grp TEXT NOT NULL, key TEXT NOT NULL, mark TEXT NOT NULL,
+        UNIQUE (grp, key));
+    CREATE TABLE passages (id INTEGER PRIMARY KEY, source INTEGER NOT NULL, {_COLUMNS}, terms);
+    CREATE INDEX by_source ON passages (source);
+    CREATE INDEX by_session ON passages (session);
+    CREATE VIRTUAL TABLE words USING fts5(terms, content='', tokenize="unicode61 remove_diacritics 0 tokenchars '.'");
+    CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, 'row');
+    PRAGMA user_version = {FORMAT};
+"""
+
+
+class Hit(NamedTuple):
+    """A passage that has terms of a question."""
+
+    number: int
+    passage: Passage
+    terms: list[str]
+
+
+class PassageFilter(NamedTuple):
+    """Which passages count; what is None does not matter.
+
+    Attributes:
+        session: the id of the session, or its beginning.
+        since: ISO 8601; passages without a time are older.
+    """
+
+    namespace: str | None = None
+    since: str | None = None
+    kind: str | None = None
+    session: str | None = None
+
+    def condition(self) -> tuple[str, list[str]]:
+        """Return the condition in SQL, and its values."""
+        parts: list[str] = ["1"]
+        values: list[str] = []
+        for column, value in (("namespace", self.namespace), ("kind", self.kind)):
+            if value is not None:
+                parts.append(f"p.{column} = ?")
+                values.append(value)
+        if self.since is not None:
+            parts.append("p.time >= ?")
+            values.append(self.since)
+        if self.session is not None:
+            parts.append("substr(p.session, 1, length(?)) = ?")
+            values += [self.session, self.session]
+        return " AND ".join(parts), values
+
+
+class RecallIndex:
+    """An open index. Close it, or use it in a `with` statement."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Return the index in a folder, made there if there is none; else one in memory.
+
+        Raises:
+            StoreError: this Python's sqlite cannot search texts.
+            Busy: another process builds it.
+        """
+        path = folder / FILE
+        for _ in range(2):
+            try:
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                path.touch(mode=0o600)
+                return cls(_connect(str(path)))
+            except OSError:
+                break
+            except sqlite3.DatabaseError as error:
+                if _is_busy(error):
+                    raise Busy("the index of recall is being built", hint="ask again in a moment") from None
+                if isinstance(error, sqlite3.OperationalError) and not _is_damaged(error):
+                    break
+                for name in (FILE, f"{FILE}-wal", f"{FILE}-shm"):
+                    (folder / name).unlink(missing_ok=True)
+        return cls.in_memory()
+
+    @classmethod
+    def in_memory(cls) -> Self:
+        """Return an empty index that is gone when it is closed. Raises StoreError as `open` does."""
+        return cls(_connect(":memory:"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._database.close()
+
+    # --- writing
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Change the index as a whole or not at all; other processes wait.
+
+        Raises:
+            Busy: another process did not finish in time.
+        """
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if _is_busy(error):
+                raise Busy("the index of recall is being built", hint="ask again in a moment") from None
+            raise
+        try:
+            yield
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+    def mark(self, group: str) -> str:
+        """Return how far a group of sources was read; empty if never."""
+        row = self._database.execute("SELECT mark FROM groups WHERE name = ?", (group,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def set_mark(self, group: str, mark: str) -> None:
+        self._database.execute("REPLACE INTO groups VALUES (?, ?)", (group, mark))
+
+    def source_marks(self, group: str) -> dict[str, str]:
+        """Return the sources of a group by key, with their marks."""
+        return dict(self._database.execute("SELECT key, mark FROM sources WHERE grp = ?", (group,)))
+
+    def has_source(self, group: str, key: str) -> bool:
+        found = self._database.execute("SELECT 1 FROM sources WHERE grp = ? AND key = ?", (group, key))
+        return found.fetchone() is not None
+
+    def put_source(self, group: str, key: str, mark: str, passages: Iterable[Passage]) -> None:
+        """Add the passages of a source, in place of those it had."""
+        self.remove_source(group, key)
+        cursor = self._database.execute("INSERT INTO sources (grp, key, mark) VALUES (?, ?, ?)", (group, key, mark))
+        for passage in passages:
+            terms = " ".join(extract_terms(passage.text))
+            places = ", ".join("?" * (len(Passage._fields) + 2))
+            row = self._database.execute(
+                f"INSERT INTO passages (source, {_COLUMNS}, terms) VALUES ({places})",  # noqa: S608
+                (cursor.lastrowid, *passage, terms),
+            )
+            self._database.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (row.lastrowid, terms))
+
+    def remove_source(self, group: str, key: str) -> None:
+        """Remove a source with its passages, if it is there."""
+        row = self._database.execute("SELECT id FROM sources WHERE grp = ? AND key = ?", (group, key)).fetchone()
+        if row is None:
+            return
+        self._database.execute(
+            "INSERT INTO words (words, rowid, terms) SELECT 'delete', id, terms FROM passages WHERE source = ?", row
+        )
+        self._database.execute("DELETE FROM passages WHERE source = ?", row)
+        self._database.execute("DELETE FROM sources WHERE id = ?", row)
+
+    def remove_group(self, group: str) -> None:
+        """Remove all sources of a group, and its mark."""
+        for key in self.source_marks(group):
+            self.remove_source(group, key)
+        self._database.execute("DELETE FROM groups WHERE name = ?", (group,))
+
+    # --- reading
+
+    def count(self) -> int:
+        """Return the number of passages."""
+        return int(self._database.execute("SELECT count(*) FROM passages").fetchone()[0])
+
+    def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
+        """Return in how many passages each term is."""
+        ask = "SELECT doc FROM vocabulary WHERE term = ?"
+        rows = {term: self._database.execute(ask, (term,)).fetchone() for term in terms}
+        return {term: int(row[0]) if row else 0 for term, row in rows.items()}
+
+    def search(self, terms: Sequence[str], wanted: PassageFilter, limit: int) -> list[Hit]:
+        """Return the passages with the most telling of the terms."""
+        condition, values = wanted.condition()
+        match = " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
+        return (
+            self._hits(
+                f"SELECT p.id, p.terms, {_prefixed()} FROM words JOIN passages p ON p.id = words.rowid "  # noqa: S608
+                f"WHERE words MATCH ? AND {condition} ORDER BY words.rank LIMIT ?",
+                [match, *values, limit],
+            )
+            if terms
+            else []
+        )
+
+    def newest(self, wanted: PassageFilter, limit: int) -> list[Hit]:
+        """Return the newest passages that begin a session's turns."""
+        condition, values = wanted.condition()
+        return self._hits(
+            f"SELECT p.id, p.terms, {_prefixed()} FROM passages p WHERE {condition} "  # noqa: S608
+            "ORDER BY p.time DESC, p.id LIMIT ?",
+            [*values, limit],
+        )
+
+    def beside(self, passage: Passage, wanted: PassageFilter, limit: int) -> list[Hit]:
+        """Return the turns of the session of a passage."""
+        condition, values = wanted.condition()
+        return self._hits(
+            f"SELECT p.id, p.terms, {_prefixed()} FROM passages p "  # noqa: S608
+            f"WHERE p.session = ? AND p.kind = ? AND {condition} ORDER BY p.id LIMIT ?",
+            [passage.session, TURN, *values, limit],
+        )
+
+    def dump(self) -> list[tuple[Any, ...]]:
+        """Return all passages in a fixed order, to compare indexes."""
+        return sorted(self._database.execute(f"SELECT {_COLUMNS}, terms FROM passages"))  # noqa: S608
+
+    def _hits(self, query: str, values: Sequence[Any]) -> list[Hit]:
+        rows = self._database.execute(query, values)
+        return [Hit(number, Passage(*fields), terms.split()) for number, terms, *fields in rows]
+
+
+def _prefixed() -> str:
+    return ", ".join(f'p."{name}"' for name in Passage._fields)
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    """Open a database of the present format; one of another format is cleared, in one transaction.
+
+    Raises:
+        StoreError: sqlite has no FTS5.
+        sqlite3.DatabaseError: the file is damaged, in use, or cannot be written.
+    """
+    database = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
+    try:
+        with suppress(sqlite3.OperationalError):  # not on every file system, and not while another process reads
+            database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        if _format_of(database) != FORMAT:
+            _create(database)
+        database.execute("SELECT rowid FROM words LIMIT 1").fetchone()
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _format_of(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _create(database: sqlite3.Connection) -> None:
+    database.execute("BEGIN EXCLUSIVE")
+    if _format_of(database) != FORMAT:
+        names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('words', 'vocabulary') ORDER BY name"
+        tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        for query in (names, tables):
+            for (name,) in database.execute(query).fetchall():
+                database.execute(f'DROP TABLE IF EXISTS "{name}"')
+        try:
+            for statement in _SCHEMA.split(";"):
+                database.execute(statement)
+        except sqlite3.OperationalError as error:
+            if "fts5" not in str(error):
+                raise
+            raise StoreError(
+                "this Python's sqlite has no FTS5, so nothing can be searched",
+                hint="use a Python whose sqlite3 module was built with FTS5",
+            ) from None
+    database.execute("COMMIT")
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return "locked" in str(error) or "busy" in str(error)
+
+
+def _is_damaged(error: sqlite3.Error) -> bool:
+    return "malformed" in str(error) or "no such table" in str(error) or "not a database" in str(error)

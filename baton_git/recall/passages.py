@@ -1,0 +1,122 @@
+"""Passages: the pieces of text that recall finds, each with where it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from baton_git.agents.turns import SessionTurns
+from baton_git.core.kinds import ALL_KINDS
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part
+from baton_git.core.state import Key
+
+PASSAGE = 1_500
+"""Characters that a passage has at most, about."""
+TURN = "turn"
+"""The kind of passages that are turns of a session."""
+_SKIPPED = frozenset(
+    """
+    id created_at first_seen last_deferred source_tier sources source extracted_at started ended machine worktree
+    trigger last_check verify offset line time priority defer_count count unknown left_out recent_activity schema
+    schema_version version checksum
+    """.split()  # noqa: SIM905  a list would take a line for each word
+)
+"""Fields of records that say when and how something was stored, not what it is about."""
+
+
+class Passage(NamedTuple):
+    """A piece of text, and where it stands.
+
+    Attributes:
+        text: what a prompt or an answer said, or the texts of a record's fields.
+        kind: of the record; `turn` for a turn of a session.
+        session: that said it, or that wrote the record; empty if nobody knows.
+        time: ISO 8601; empty if nobody knows.
+        record: the id of the record; the number of the turn.
+        path: of the record's file; empty for a turn.
+        blob: the id of that file's content.
+        commit: that brought it.
+    """
+
+    text: str
+    kind: str
+    namespace: str
+    session: str = ""
+    agent: str = ""
+    time: str = ""
+    record: str = ""
+    path: str = ""
+    blob: str = ""
+    commit: str = ""
+
+
+def split_turns(turns: SessionTurns) -> Iterator[Passage]:
+    """Yield the passages of a session's turns; prompts and answers begin with who speaks."""
+    for turn in turns.turns:
+        time = turn.time or turns.started or ""
+        texts = [f"user: {turn.prompt}" if turn.prompt else "", f"agent: {turn.answer}" if turn.answer else ""]
+        for piece in split_text("\n\n".join(filter(None, texts))):
+            yield Passage(piece, TURN, turns.namespace or "", turns.session, turns.agent, time, record=str(turn.number))
+
+
+def split_record(key: Key, part: Part, **where: str) -> Iterator[Passage]:
+    """Yield the passages of a record, live or archived; `where` are further fields of `Passage`."""
+    data = part.record if isinstance(part, Archived) else part.as_data()
+    lines = [f"reason: {part.reason}"] if isinstance(part, Archived) and part.reason else []
+    text = "\n".join([*_lines_of(data), *lines])
+    for piece in split_text(text):
+        yield Passage(piece, key.kind, record=key.id, **where)
+
+
+def title_of(kind: str) -> str:
+    """Return what people call a passage of a kind."""
+    return ALL_KINDS[kind].title if kind in ALL_KINDS else kind
+
+
+def _lines_of(data: Any, name: str = "") -> Iterator[str]:
+    """Yield the texts in plain data, one line for each field."""
+    if isinstance(data, dict):
+        for field, value in data.items():
+            if field not in _SKIPPED:
+                yield from _lines_of(value, field)
+    elif isinstance(data, list | tuple):
+        for item in data:
+            yield from _lines_of(item, name)
+    elif isinstance(data, str) and data.strip():
+        yield f"{name.replace('_', ' ')}: {data}"
+
+
+def split_text(text: str, most: int = PASSAGE) -> Iterator[str]:
+    """Yield the text in pieces of about `most` characters, cut between paragraphs, lines or sentences."""
+    text = text.strip()
+    while len(text) > most:
+        cut = _find_cut(text, most)
+        yield text[:cut].strip()
+        text = text[cut:].strip()
+    if text:
+        yield text
+
+
+def _find_cut(text: str, most: int) -> int:
+    for between in ("\n\n", "\n", ". ", " "):
+        cut = text.rfind(between, most // 2, most)
+        if cut > 0:
+            return cut + len(between)
+    return most
+
+
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+(?=[^\s\w]|[A-Z\d])|(?<=[。！？])")
+
+
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences and lines of a text, without fences of code and blank lines."""
+    lines = (line.strip() for line in text.splitlines())
+    return [
+        sentence.strip()
+        for line in lines
+        if line and not line.startswith("```")
+        for sentence in _SENTENCE.split(line)
+        if sentence.strip()
+    ]

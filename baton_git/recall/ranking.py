@@ -1,0 +1,162 @@
+"""Rank passages for a question: BM25 over passages, gathered over the passages of each session.
+
+Whether anything fits is decided by the terms that say what the question is about: the rarer they are, the more they
+count, and those that no passage has count against an answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from baton_git.recall.index import Hit, PassageFilter, RecallIndex
+from baton_git.recall.passages import Passage
+from baton_git.recall.terms import Query
+
+CANDIDATES = 200
+"""Passages that are looked at closely."""
+_K1, _B = 1.2, 0.6
+_COMMON = 0.2
+"""Terms in more than this share of the passages do not select candidates, if others do."""
+_SESSION = 1.0
+"""Weight of what a passage's session has of the question, besides the passage itself."""
+_FEEDBACK_PASSAGES, _FEEDBACK_TERMS = 3, 30
+"""How many of the best passages, and how many of their rarest terms, look for sessions about the same."""
+_NEIGHBOUR_SESSIONS, _NEIGHBOURS = 6, 20
+"""Of how many of the best sessions the other turns are looked at, and how many of each."""
+MIN_EVIDENCE = 0.38
+"""Share of the question's telling terms that one session must have, by their weight, for any answer."""
+_BACKGROUND = 200
+"""Passages of other projects that a small index is compared with: there, every word of the project would be common."""
+_UNKNOWN = 0.45
+"""Weight of a telling term that no passage has, compared with a rare one."""
+_ELSEWHERE = 0.6
+"""Weight of a term that another passage of the same session has, as evidence."""
+
+
+class Ranked(NamedTuple):
+    """A passage with its score for the question."""
+
+    hit: Hit
+    score: float
+
+    @property
+    def passage(self) -> Passage:
+        return self.hit.passage
+
+
+class Ranking(NamedTuple):
+    """The passages that fit a question, best first, and more sessions that may have to do with it.
+
+    Attributes:
+        evidence: from 0 to 1, how much of what is asked about one session has.
+        idf: by term, how telling it is.
+    """
+
+    ranked: list[Ranked]
+    more: list[Passage]
+    evidence: float
+    idf: Mapping[str, float]
+
+
+def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter) -> Ranking:
+    """Return the passages for a question, best first; none if too little of them fits."""
+    total = index.count()
+    frequencies = index.frequencies(query.weights)
+    idf = {term: _idf(total, count) for term, count in frequencies.items()}
+    hits = index.search(_select_terms(frequencies, total), wanted, CANDIDATES)
+    weights = {term: weight * idf[term] for term, weight in query.weights.items()}
+    ranked = score_hits([*hits, *_find_neighbours(index, score_hits(hits, weights), wanted)], weights)
+    telling = {term: _idf(total + _BACKGROUND, count) for term, count in frequencies.items()}
+    evidence = _evidence(ranked, query, frequencies, telling)
+    more = _find_more(index, ranked, wanted, total)
+    return Ranking(ranked, more, evidence, idf)
+
+
+def rank_overview(index: RecallIndex, query: Query, wanted: PassageFilter) -> Ranking:
+    """Return the newest passages, for a question about the course of the work as a whole."""
+    hits = index.newest(wanted, CANDIDATES)
+    total = index.count()
+    idf = {term: _idf(total, count) for term, count in index.frequencies(query.weights).items()}
+    ranked = [Ranked(hit, 1.0 / (1 + number)) for number, hit in enumerate(hits)]
+    return Ranking(ranked, [], 1.0, idf)
+
+
+def _idf(total: int, count: int) -> float:
+    return math.log(1 + (total - count + 0.5) / (count + 0.5))
+
+
+def _select_terms(frequencies: Mapping[str, int], total: int) -> list[str]:
+    """Return the terms that select candidates: all, or the rarer ones where the common ones would select too many."""
+    there = sorted((term for term, count in frequencies.items() if count), key=lambda term: frequencies[term])
+    rare = [term for term in there if frequencies[term] <= _COMMON * total]
+    return rare if rare and sum(frequencies[term] for term in there) > 10 * CANDIDATES else there
+
+
+def score_hits(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Ranked]:
+    """Return the passages by their own BM25 score and that of their session: of each term its best passage."""
+    average = sum(len(hit.terms) for hit in hits) / len(hits) if hits else 1.0
+    parts = {hit.number: _score_terms(hit.terms, weights, average) for hit in hits}
+    best: dict[str, dict[str, float]] = defaultdict(dict)
+    for hit in hits:
+        of_session = best[_group_of(hit)]
+        for term, score in parts[hit.number].items():
+            of_session[term] = max(score, of_session.get(term, 0.0))
+    scored = [
+        Ranked(hit, sum(parts[hit.number].values()) + _SESSION * sum(best[_group_of(hit)].values())) for hit in hits
+    ]
+    return sorted(scored, key=lambda one: (-one.score, one.passage.time, one.hit.number))
+
+
+def _find_neighbours(index: RecallIndex, ranked: Sequence[Ranked], wanted: PassageFilter) -> list[Hit]:
+    """Return the other turns of the best sessions, whose words may be other ones."""
+    known = {one.hit.number for one in ranked}
+    sessions = {one.passage.session: one.passage for one in reversed(ranked) if one.passage.session}
+    best = list(sessions.values())[: -_NEIGHBOUR_SESSIONS - 1 : -1]
+    hits = (hit for passage in best for hit in index.beside(passage, wanted, _NEIGHBOURS))
+    return [hit for hit in hits if hit.number not in known]
+
+
+def _group_of(hit: Hit) -> str:
+    return hit.passage.session or hit.passage.path
+
+
+def _score_terms(terms: Sequence[str], weights: Mapping[str, float], average: float) -> dict[str, float]:
+    counts = Counter(term for term in terms if term in weights)
+    norm = _K1 * (1 - _B + _B * len(terms) / average)
+    return {term: weights[term] * count * (_K1 + 1) / (count + norm) for term, count in counts.items()}
+
+
+def _evidence(
+    ranked: Iterable[Ranked], query: Query, frequencies: Mapping[str, int], idf: Mapping[str, float]
+) -> float:
+    """Return how much of the telling terms the best passage has, with those that the rest of its session has."""
+    known = {term: idf[term] for term in query.strong if frequencies[term]}
+    missing = sum(_UNKNOWN * idf[term] for term in query.strong if not frequencies[term])
+    if not known:
+        return 0.0
+    passages: dict[str, list[frozenset[str]]] = defaultdict(list)
+    for one in ranked:
+        passages[_group_of(one.hit)].append(frozenset(one.hit.terms) & known.keys())
+    best = 0.0
+    for here in passages.values():
+        anywhere = frozenset().union(*here)
+        most = max(sum(known[term] for term in terms) for terms in here)
+        best = max(best, (1 - _ELSEWHERE) * most + _ELSEWHERE * sum(known[term] for term in anywhere))
+    return best / (sum(known.values()) + missing)
+
+
+def _find_more(index: RecallIndex, ranked: Sequence[Ranked], wanted: PassageFilter, total: int) -> list[Passage]:
+    """Return passages of further sessions, best first: by the rare terms of the best passages."""
+    counts = Counter(term for one in ranked[:_FEEDBACK_PASSAGES] for term in set(one.hit.terms) if len(term) > 2)
+    frequencies = index.frequencies(counts)
+    weights = {
+        term: _idf(total, frequencies[term]) * counts[term]
+        for term in counts
+        if 1 < frequencies[term] <= max(3.0, 0.1 * total)
+    }
+    best = dict(sorted(weights.items(), key=lambda item: -item[1])[:_FEEDBACK_TERMS])
+    hits = index.search(list(best), wanted, CANDIDATES)
+    return [one.passage for one in score_hits(hits, best)]

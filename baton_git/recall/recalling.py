@@ -1,0 +1,95 @@
+"""Recall: from a question to the answer, over one namespace or all of a repository."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from baton_git.core.errors import Busy
+from baton_git.namespace.branch import list_namespaces
+from baton_git.namespace.workspace import Workspace, fresh_mark
+from baton_git.recall.answer import DEFAULT_BUDGET, Answer, compose_answer
+from baton_git.recall.index import PassageFilter, RecallIndex
+from baton_git.recall.ranking import MIN_EVIDENCE, Ranking, rank_overview, rank_passages
+from baton_git.recall.sources import update_index
+from baton_git.recall.standing import StandingJudge
+from baton_git.recall.terms import Query, is_overview, parse_question
+
+NOTHING = Answer("", (), ())
+
+
+class Question(NamedTuple):
+    """What to look for.
+
+    Attributes:
+        filter: which passages count; its namespace is that of the workspace unless all count.
+        least: the evidence without which nothing is answered, from 0 to 1.
+        told: sentences that are left out.
+    """
+
+    text: str
+    budget: int = DEFAULT_BUDGET
+    filter: PassageFilter = PassageFilter()
+    all_namespaces: bool = False
+    least: float = MIN_EVIDENCE
+    told: Iterable[str] = ()
+
+
+def find_answer(ws: Workspace, question: Question) -> Answer:
+    """Return the answer to a question; an empty one if nothing fits it.
+
+    The index is brought up to date first. If another process is at that for long, the answer comes from an index in
+    memory.
+
+    Raises:
+        Corrupt, StoreError: the branch cannot be read, or this Python's sqlite cannot search texts.
+    """
+    folder = ws.branch.store.repository.common_dir / "baton" / "recall"
+    try:
+        with RecallIndex.open(folder) as index:
+            return answer_from(index, ws, question)
+    except Busy:
+        with RecallIndex.in_memory() as index:
+            return answer_from(index, ws, question)
+
+
+def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer:
+    """Return the answer from an index, after bringing it up to date. Raises as `find_answer` does, and Busy."""
+    for workspace in _workspaces(ws, question):
+        update_index(index, workspace.branch)
+    query = parse_question(question.text)
+    ranking = _rank(index, ws, question, query)
+    if ranking is None:
+        return NOTHING
+    judges = {one.branch.namespace.text: StandingJudge(one) for one in _workspaces(ws, question)}
+    own = judges[ws.branch.namespace.text]
+    return compose_answer(
+        ranking,
+        query,
+        lambda passage: judges.get(passage.namespace, own).judge(passage),
+        fresh_mark(),
+        question.budget,
+        question.told,
+    )
+
+
+def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -> Ranking | None:
+    """Return the passages that fit; None if too little does."""
+    namespace = None if question.all_namespaces else ws.branch.namespace.text
+    wanted = question.filter._replace(namespace=namespace)
+    ranking = rank_passages(index, query, wanted)
+    if ranking.evidence >= question.least and ranking.ranked:
+        return ranking
+    if is_overview(question.text, query) and question.least <= MIN_EVIDENCE:
+        overview = rank_overview(index, query, wanted)
+        return overview if overview.ranked else None
+    return None
+
+
+def _workspaces(ws: Workspace, question: Question) -> list[Workspace]:
+    if not question.all_namespaces:
+        return [ws]
+    names = list_namespaces(ws.branch.store, ws.branch.prefix)
+    others = [name for name in names if name != ws.branch.namespace]
+    return [ws, *(replace(ws, branch=replace(ws.branch, namespace=name)) for name in others)]

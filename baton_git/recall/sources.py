@@ -1,0 +1,131 @@
+"""Bring the index up to date with the branch of a namespace and the stored turns of sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from baton_git.agents.turns import StoredTurns, TurnStore, turns_folder
+from baton_git.core import layout
+from baton_git.core.errors import BatonError, Corrupt
+from baton_git.core.kinds import ALL_KINDS
+from baton_git.core.names import Oid
+from baton_git.core.records.base import Part
+from baton_git.core.state import SHAPE, Key, State, Unreadable
+from baton_git.core.times import iso, parse_time_or_none
+from baton_git.git.store import CommitInfo, Folder
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.commit_log import LogEntry, load_entry
+from baton_git.recall.index import RecallIndex
+from baton_git.recall.passages import Passage, split_record, split_turns
+
+TURNS = "turns"
+_SKIPPED_KINDS = frozenset({SHAPE.kind, "session", "conflict"})
+
+
+def update_index(index: RecallIndex, branch: Branch) -> None:
+    """Add what is new on the branch and among the stored turns, and remove the turns that are gone.
+
+    Raises:
+        Busy: another process does the same, and did not finish in time.
+        Corrupt: the branch cannot be read.
+    """
+    store = TurnStore(turns_folder(branch.store.repository.common_dir))
+    files = {f"{file.agent}/{file.session}": file for file in store.list()}
+    marks = {key: f"{file.size} {file.mtime_ns}" for key, file in files.items()}
+    tip = branch.store.tip(branch.ref)
+    if index.mark(_group_of(branch)) == (tip or "") and index.source_marks(TURNS) == marks:
+        return
+    with index.changing():
+        _update_records(index, branch, tip)
+        known = index.source_marks(TURNS)
+        for key in known.keys() - marks.keys():
+            index.remove_source(TURNS, key)
+        for key, mark in marks.items():
+            if known.get(key) != mark:
+                index.put_source(TURNS, key, mark, _read_turns(store, files[key]))
+
+
+def _read_turns(store: TurnStore, file: StoredTurns) -> Iterator[Passage]:
+    try:
+        turns = store.load(file.agent, file.session)
+    except BatonError:  # gone or unreadable meanwhile; the next change of the file is looked at again
+        return
+    if turns is not None:
+        yield from split_turns(turns)
+
+
+def _group_of(branch: Branch) -> str:
+    return f"records of {branch.ref}"
+
+
+def _update_records(index: RecallIndex, branch: Branch, tip: Oid | None) -> None:
+    """Add the records that commits since the last update brought, oldest first."""
+    group, store = _group_of(branch), branch.store
+    known = index.mark(group)
+    if known == (tip or ""):
+        return
+    if known and (tip is None or not _follows(branch, Oid(known), tip)):
+        index.remove_group(group)
+        known = ""
+    commits = list(store.only_in(tip, *([Oid(known)] if known else []))) if tip is not None else []
+    for info in reversed(commits):
+        _add_commit(index, branch, group, info)
+    index.set_mark(group, tip or "")
+
+
+def _follows(branch: Branch, known: Oid, tip: Oid) -> bool:
+    """Whether the tip is a later revision than the known one; False if that one is gone."""
+    try:
+        return branch.store.is_ancestor(known, tip)
+    except Corrupt:
+        return False
+
+
+def _add_commit(index: RecallIndex, branch: Branch, group: str, info: CommitInfo) -> None:
+    store = branch.store
+    entry = load_entry(store, info)
+    root = store.folder(info.tree)
+    before = store.folder(store.commit(info.parents[0]).tree) if info.parents else None
+    for path in layout.differing_paths(root, before):
+        key = layout.key_at(path)
+        if key is None or key.kind in _SKIPPED_KINDS:
+            continue
+        blob = find_blob(root, path)
+        if _is_replaced(key):
+            index.remove_source(group, path)
+        if blob is not None and not index.has_source(group, name := path if _is_replaced(key) else f"{path} {blob}"):
+            index.put_source(group, name, blob, _read_record(branch, root, key, path, blob, entry))
+
+
+def _is_replaced(key: Key) -> bool:
+    """Whether only the newest version of a record is of use: what sessions leave says the whole each time."""
+    return ALL_KINDS[key.kind].left_behind
+
+
+def _read_record(branch: Branch, root: Folder, key: Key, path: str, blob: str, entry: LogEntry) -> Iterator[Passage]:
+    record = State(layout.TreeSource(root, branch.store.memory)).entry(key)
+    if record is None or isinstance(record, Unreadable):
+        return
+    agent, session = entry.agent or "", entry.session or ""
+    if ALL_KINDS[key.kind].parts == 2 and not key.archived:  # `<agent>/<session>`
+        agent, _, session = key.id.partition("/")
+    yield from split_record(
+        key, record, namespace=branch.namespace.text, session=session, agent=agent, path=path, blob=blob,
+        time=_time_of(record, entry.time), commit=entry.commit,
+    )  # fmt: skip
+
+
+def _time_of(record: Part, committed: datetime) -> str:
+    """Return when the session began that a record is about, else when the record was written."""
+    started = parse_time_or_none(getattr(record, "started", None))
+    return iso(started or committed)
+
+
+def find_blob(root: Folder, path: str) -> str | None:
+    """Return the id of the content of a file in a tree; None if there is no such file."""
+    *folders, name = path.split("/")
+    for folder in folders:
+        root = root.folder(folder)
+    item = root.entries().get(name)
+    return item.oid if item is not None and not item.is_folder else None

@@ -1,0 +1,110 @@
+"""Whether a passage still holds, and who vouches for it: compared with the newest revision of its namespace."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from baton_git.core.errors import BatonError
+from baton_git.core.kinds import KINDS, LABELLED
+from baton_git.core.layout import key_at, path_of
+from baton_git.core.names import Oid
+from baton_git.core.records.base import Part
+from baton_git.core.records.work_items import ActiveDecision
+from baton_git.core.state import Key
+from baton_git.namespace.provenance.judgement import Judgement
+from baton_git.namespace.provenance.origins import origin_of
+from baton_git.namespace.revision import Revision
+from baton_git.namespace.workspace import Workspace
+from baton_git.recall.passages import TURN, Passage, split_record
+from baton_git.recall.sources import find_blob
+
+ON_THIS_MACHINE = "agent"
+"""The label of what sessions of this machine said."""
+
+
+class Standing(NamedTuple):
+    """How a passage stands now.
+
+    Attributes:
+        label: who vouches for it, in a word or two.
+        mark: what to know before it is believed: `earlier value`, `removed`, `archived`, `superseded by ID`.
+        holds: whether it is the newest value.
+        newer: passages of the value that took its place.
+    """
+
+    label: str
+    mark: str = ""
+    holds: bool = True
+    newer: tuple[Passage, ...] = ()
+
+
+class StandingJudge:
+    """Judges the passages of a workspace's namespace by its newest revision."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self._ws = ws
+        self._revision: Revision = ws.branch.read()
+        self._judgement = Judgement(ws.labels(self._revision))
+
+    def judge(self, passage: Passage) -> Standing:
+        """Return how a passage stands.
+
+        Raises:
+            Corrupt, StoreError: history or the ledger of origins cannot be read.
+        """
+        if passage.kind == TURN and not passage.path:
+            return Standing(ON_THIS_MACHINE)
+        key = key_at(passage.path)
+        if key is None or passage.namespace != self._ws.branch.namespace.text:
+            return Standing(self._label_of_commit(passage))
+        if self._blob_at(passage.path) == passage.blob:
+            return self._judge_present(key, passage)
+        return self._judge_past(key, passage)
+
+    def _judge_present(self, key: Key, passage: Passage) -> Standing:
+        label = self._label(key, passage)
+        record = self._revision.state.entry(key)
+        if isinstance(record, ActiveDecision) and self._judgement.is_superseded(record):
+            newer = Key(key.kind, record.superseded_by or "")
+            return Standing(label, f"superseded by {newer.id}", False, self._passages_at(newer))
+        return Standing(label, "archived" if key.archived else "")
+
+    def _judge_past(self, key: Key, passage: Passage) -> Standing:
+        label = self._label_of_commit(passage)
+        if newer := self._passages_at(key):
+            return Standing(label, "earlier value", False, newer)
+        archived = key if key.archived or key.kind not in KINDS else key._replace(archived=True)
+        newer = self._passages_at(archived)
+        return Standing(label, "before it was archived" if newer else "removed", False, newer)
+
+    def _passages_at(self, key: Key) -> tuple[Passage, ...]:
+        """Return the passages of the record that is at a key now."""
+        record = self._revision.state.entry(key) if key.id or key.kind not in KINDS else None
+        if not isinstance(record, Part) or self._revision.commit is None:
+            return ()
+        path = path_of(key)
+        where = {
+            "namespace": self._ws.branch.namespace.text,
+            "path": path,
+            "blob": self._blob_at(path) or "",
+            "commit": self._revision.commit,
+        }
+        return tuple(split_record(key, record, **where))
+
+    def _blob_at(self, path: str) -> str | None:
+        return find_blob(self._ws.branch.store.folder(self._revision.tree), path)
+
+    def _label(self, key: Key, passage: Passage) -> str:
+        return self._judgement.word(key) if key.kind in LABELLED else self._label_of_commit(passage)
+
+    def _label_of_commit(self, passage: Passage) -> str:
+        """Return where the commit comes from that brought a passage; `by hand` if it is gone."""
+        branch = self._ws.branch
+        try:
+            origin = origin_of(branch.ledger, branch.store.commit(Oid(passage.commit)))
+        except BatonError:
+            return "by hand"
+        if origin.source == "remote":
+            remote = branch.ledger.remotes().get(origin.name)
+            return f"from {remote.name if remote is not None else origin.name}"
+        return "agent" if origin.source == "here" else "by hand"
