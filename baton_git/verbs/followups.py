@@ -56,7 +56,7 @@ class FinishFollowUp(Input):
     status=201,
     positional=("item",),
     options={"pattern": Option(metavar="ID"), "id": Option(metavar="ID")},
-    tool=Tool("Something is put off: have it come up again.", hidden=("id",)),
+    tool=Tool("Something is put off.", hidden=("id",)),
     examples=('baton followup add "Refactor the scoring formula" --reason "release first"',),
 )
 def add_follow_up(ws: Workspace, now: datetime, asked: NewFollowUp) -> Changed:

@@ -79,7 +79,7 @@ _CHECK_SCHEMA = {
         "id": Option(metavar="ID"),
     },
     tool=Tool(
-        "Something was done whose outcome shows only later.",
+        "Something was done; its outcome shows later.",
         hidden=("id",),
         fields={"expect": "What is true if it worked"},
         schemas={"verify": _CHECK_SCHEMA},
@@ -124,7 +124,7 @@ def add_loop(ws: Workspace, now: datetime, asked: NewLoop) -> Changed:
         )
     },
     tool=Tool(
-        "Check one loop, or say what you found out. Unknown is not passed.",
+        "Check one loop, or say what you found. Unknown is not passed.",
         fields={"result": "Seen by you; else its check runs"},
     ),
     examples=("baton loop verify OL-7k3f9q", 'baton loop verify OL-7k3f9q --passed --note "page loads"'),

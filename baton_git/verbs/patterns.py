@@ -73,7 +73,7 @@ class GraduatePattern(Input):
     tool=Tool(
         "The same mistake again: count it.",
         hidden=("id",),
-        fields={"what": "What went wrong; the same words or id count it"},
+        fields={"what": "The same words or id count it"},
     ),
     examples=('baton pattern record "Assumed Docker without reading compose" --context "deploying X"',),
 )
@@ -129,7 +129,7 @@ def _split_words(text: str) -> list[str]:
     "POST /v1/patterns/{id}/propose",
     effect=REPLACES,
     positional=("id",),
-    tool=Tool("Propose the rule that a pattern would become."),
+    tool=Tool("Propose the rule for a pattern."),
     examples=('baton pattern propose PAT-9d2k1m --rule "Read compose.yaml before touching a container"',),
 )
 def propose_rule(ws: Workspace, now: datetime, asked: ProposedRule) -> Changed:

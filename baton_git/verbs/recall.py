@@ -74,7 +74,7 @@ class RecallResult(AtNamespace):
     options={"budget": Option(metavar="BYTES"), "since": Option(metavar="TIME"), "kind": Option(metavar="KIND"),
              "in_session": Option(names=("--in-session",), metavar="ID")},
     tool=Tool(
-        "Look up what earlier sessions said, did or decided.",
+        "What earlier sessions said about it.",
         hidden=("budget", "since", "kind", "in_session", "all_projects"),
     ),
     examples=(

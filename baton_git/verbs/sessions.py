@@ -130,7 +130,7 @@ class BootResult(AtNamespace):
         "check_seconds": Option(names=("--check-budget",)),
         "sync_seconds": Option(names=("--sync-budget",)),
     },
-    tool=Tool("Begin a session: get the brief of where the work stands.", hidden=("check_seconds", "sync_seconds")),
+    tool=Tool("Begin a session: get its brief.", hidden=("budget", "check_seconds", "sync_seconds")),
     examples=("baton boot", "baton boot --session 2026-06-17-003 --agent claude --budget 4000"),
 )
 def boot(ws: Workspace, now: datetime, asked: SessionStart) -> BootResult:

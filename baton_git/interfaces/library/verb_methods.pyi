@@ -51,6 +51,7 @@ from baton_git.verbs.log import LogResult
 from baton_git.verbs.namespace_status import StatusResult
 from baton_git.verbs.namespaces import NamespaceList
 from baton_git.verbs.packing import PackedStore
+from baton_git.verbs.recall import RecallResult
 from baton_git.verbs.records import ListedRecords
 from baton_git.verbs.records import ShownRecord
 from baton_git.verbs.review import Decided
@@ -386,6 +387,16 @@ class VerbMethods:
         *,
         at: str | None = None,
     ) -> StateDocument: ...
+    def recall(
+        self,
+        question: str,
+        *,
+        budget: int = 4000,
+        since: str | None = None,
+        kind: str | None = None,
+        in_session: str | None = None,
+        all_projects: bool = False,
+    ) -> RecallResult: ...
     def record_pattern(
         self,
         what: str,

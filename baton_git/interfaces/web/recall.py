@@ -21,7 +21,7 @@ def show_answer(request: PageRequest) -> Response:
         if not question:
             return request.render("recall.html", ws, question="", result=None, problem="")
         try:
-            result = recall(ws, request.now, question=question, budget=BUDGET)
+            result = recall(ws, request.site.now(), question=question, budget=BUDGET)
         except BatonError as error:
             return request.render(
                 "recall.html", ws, status=status_of(error), question=question, result=None, problem=sentence(error)

@@ -183,7 +183,7 @@ def cancel_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
     effect=READS,
     tag="sessions",
     session="acts",
-    tool=Tool("The session's own list of what to do."),
+    tool=Tool("The session's own list of what to do.", hidden=("all",)),
     examples=("baton todo list", "baton todo list --all --json"),
 )
 def list_todos(ws: Workspace, now: datetime, asked: ListTodos) -> TodoList:

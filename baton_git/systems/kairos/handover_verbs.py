@@ -172,7 +172,7 @@ class Handovers(PageResult):
         "came_from": Option(names=("--from",), metavar="NAME"), "unset": Option(metavar="KEY"),
     },
     tool=Tool(
-        "Begin a protocol run (KAIROS), or go on to its next step.",
+        "Begin a KAIROS run, or go on to its next step.",
         fields={"stay": "Same step, only state"},
         names={"session": "run"},
     ),
@@ -209,7 +209,7 @@ def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedH
     refuses=(410,),
     options={"session": HIDDEN, "uri": Option(metavar="URI"), "stale_after": Option(metavar="HOURS")},
     tool=Tool(
-        "Where a run stands, to go on from there.", hidden=("stale_after",), names={"session": "run"},
+        "Where a run stands, to go on.", hidden=("stale_after",), names={"session": "run"},
     ),
     examples=("baton handover resume --session run-1", "baton handover resume --uri kairos://mem/step2 --json"),
 )  # fmt: skip

@@ -162,7 +162,7 @@ def save_agent_checkpoint(ws: Workspace, now: datetime, asked: SaveCheckpoint) -
     "restore",
     effect=ADDS,
     options={"agent": HIDDEN},
-    tool=Tool("Begin as an agent: its identity and newest checkpoint (PAIF).", hidden=("budget", "look")),
+    tool=Tool("Become an agent: its identity, newest checkpoint (PAIF).", hidden=("budget", "look")),
     examples=(
         "baton restore --agent zero",
         "baton restore --agent zero --look",

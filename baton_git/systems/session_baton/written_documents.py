@@ -62,7 +62,7 @@ class WrittenDocument(Result):
     effect=REPLACES,
     options={"baton": Option(names=("--file",), hidden=True), "source": Option(hidden=True)},
     tool=Tool(
-        "Write the whole document, merged with what others wrote.",
+        "Write the whole document; it is merged.",
         hidden=("source",),
         schemas={"baton": {"type": "object", "description": "As read gives it; what it lacks is archived"}},
     ),
