@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO
+
+from baton_git.git.remotes import child_process
 
 SECONDS = 5.0
 """A program that has not loaded after this time hangs."""
@@ -50,27 +48,13 @@ class ProgramHealth:
     def _failure(self, command: Sequence[str]) -> str | None:
         """What came of a run that only loads."""
         try:
-            with TemporaryFile() as errors:
-                status = self._status(command, errors)
-                errors.seek(0)
-                printed = errors.read(1 << 16).decode("utf-8", "replace")
-        except subprocess.TimeoutExpired:
-            return f"{command[0]} hangs: no answer after {SECONDS:g} seconds"
+            ended = child_process.run([*command, "hook", "--check"], self._environment, Path(), SECONDS)
         except OSError as error:
             return f"{command[0]} cannot be started: {error.strerror}"
-        last = (printed.strip().splitlines() or ["no message"])[-1]
-        return f"{command[0]} fails with exit status {status}: {last[:200]}" if status else None
-
-    def _status(self, command: Sequence[str], errors: IO[bytes]) -> int:
-        with subprocess.Popen(  # noqa: S603  the caller says that it is the user's own
-            [*command, "hook", "--check"], env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=errors, start_new_session=True,
-        ) as process:  # fmt: skip
-            try:
-                return process.wait(SECONDS)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                raise
+        if ended is None:
+            return f"{command[0]} hangs: no answer after {SECONDS:g} seconds"
+        last = (ended.err.strip().splitlines() or ["no message"])[-1]
+        return f"{command[0]} fails with exit status {ended.code}: {last[:200]}" if ended.code else None
 
 
 def _interpreter(path: Path) -> str | None:
