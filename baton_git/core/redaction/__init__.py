@@ -19,6 +19,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Container, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from baton_git.core.redaction import private_keys
@@ -29,6 +30,8 @@ from baton_git.core.redaction.finding import Span, find_spans
 __all__ = ["Redaction", "holds_secret", "redact", "redact_text"]
 
 _ROUNDS = 6
+_SHORT = 64
+"""Characters of a key that may be remembered: the same keys come again and again."""
 
 
 class Redaction(NamedTuple):
@@ -63,6 +66,9 @@ def redact_text(text: str) -> tuple[str, tuple[str, ...]]:
         text = _replace(text, spans)
     # Never seen, and better lost than leaked: each round should leave less to find.
     return _mark(kinds[0]), tuple(kinds)
+
+
+_redact_key = lru_cache(maxsize=1024)(redact_text)
 
 
 def holds_secret(text: str) -> str | None:
@@ -132,7 +138,7 @@ class _Walk:
         """The key, clean; numbered when another one is called the same by now, since both values must stay."""
         if not isinstance(key, str) or key in self._known:
             return key
-        clean, kinds = redact_text(key)
+        clean, kinds = _redact_key(key) if len(key) <= _SHORT else redact_text(key)
         if not kinds:
             return key
         unique = clean
