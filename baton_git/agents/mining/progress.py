@@ -46,7 +46,7 @@ class MiningProgress:
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(self.file, "ab", opener=_open_private) as file:
-                file.write(_encode(list(candidate.key), note))
+                file.write(b"\n" + _encode(list(candidate.key), note))  # behind a line that a killed run has cut
         except OSError:
             return
 
