@@ -29,6 +29,10 @@ class HookSettings(NamedTuple):
         comments: whether the file may have comments.
         name: what the CLI calls the hook, where hooks have names.
         unit: how much of a `timeout` is a second.
+        skills: where the CLI finds skills, in the home or the work tree; empty: in `skills` of its own folder.
+        project_servers: the file with the MCP servers of a work tree, below its top.
+        user_servers: that of the user, in the CLI's own folder; empty where only the CLI itself writes it.
+        own_servers: the file that the CLI writes then, in the home; and `add_server` the command that has it do so.
     """
 
     program: str
@@ -40,6 +44,11 @@ class HookSettings(NamedTuple):
     comments: bool = False
     name: str | None = None
     unit: int = 1
+    skills: str = ""
+    project_servers: str = ""
+    user_servers: str = ""
+    own_servers: str = ""
+    add_server: str = ""
 
     def groups(self, line: Callable[[float], str]) -> dict[str, dict[str, Any]]:
         """Return, by event, the entry that makes the CLI run our line within the event's timeout."""

@@ -10,6 +10,9 @@ SETTINGS = HookSettings(
     folder=".claude",
     file="settings.json",
     folder_variable="CLAUDE_CONFIG_DIR",
+    project_servers=".mcp.json",
+    own_servers=".claude.json",
+    add_server="claude mcp add --scope user",
     hooks=(
         Hook("SessionStart", 10, "startup|resume|clear|compact|fork"),
         Hook("UserPromptSubmit", 10),

@@ -7,6 +7,9 @@ SETTINGS = HookSettings(
     folder=".codex",
     file="hooks.json",
     folder_variable="CODEX_HOME",
+    skills=".agents/skills",
+    project_servers=".codex/config.toml",
+    user_servers="config.toml",
     hooks=(
         Hook("SessionStart", 10, "startup|resume|clear|compact|fork"),
         Hook("UserPromptSubmit", 10),

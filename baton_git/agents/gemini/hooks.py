@@ -13,6 +13,9 @@ SETTINGS = HookSettings(
     comments=True,
     name="baton",
     unit=1000,
+    skills=".agents/skills",
+    project_servers=".gemini/settings.json",
+    user_servers="settings.json",
     hooks=(
         Hook("SessionStart", 10_000),
         Hook("BeforeAgent", 10_000),

@@ -19,6 +19,8 @@ from baton_git.agents.settings.editing import InsertionPoint, Style, line_indent
 from baton_git.agents.settings.json_text import JsonItem, JsonValue, parse
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument
 
+SERVERS = "mcpServers"
+"""The object with the MCP servers, by name."""
 MARK = "# baton-git"
 """The end of every command of ours."""
 _MARKED = re.compile(r"#[ \t]*baton-git\s*\Z")
@@ -28,11 +30,12 @@ _CALLED = re.compile(rf"""baton(?:_git)?['"]? hook --agent (?:{"|".join(AGENTS)}
 
 @dataclass(frozen=True)
 class WantedHooks:
-    """What is to stand in a file: the entry of each event, and variables."""
+    """What is to stand in a file: the entry of each event, variables, and MCP servers by name."""
 
     groups: Mapping[str, Mapping[str, Any]]
     env: Mapping[str, str] = field(default_factory=dict)
     comments: bool = False
+    servers: Mapping[str, Any] = field(default_factory=dict)
 
 
 class HookEntry(NamedTuple):
@@ -74,24 +77,30 @@ def install_entries(text: str, wanted: WantedHooks) -> str:
     for event, group in wanted.groups.items():
         text = _set_event(text, event, group, wanted.comments)
     for name, value in wanted.env.items():
-        text = _set_variable(text, name, value, wanted.comments)
+        text = _set_member(text, "env", name, value, wanted.comments)
+    for name, server in wanted.servers.items():
+        text = _set_member(text, SERVERS, name, server, wanted.comments)
     return text
 
 
-def remove_entries(text: str, *, comments: bool = False, env: Mapping[str, str] | None = None) -> str:
-    """The text without our entries, and without these variables where they still have our values.
+def remove_entries(
+    text: str, *, comments: bool = False, env: Mapping[str, str] | None = None, servers: Mapping[str, Any] | None = None
+) -> str:
+    """The text without our entries, and without these variables and servers where they still have our values.
 
     Raises:
         InvalidDocument: as for `entries`.
     """
-    for name, value in reversed(list((env or {}).items())):
-        root = parse(text, comments=comments)
-        item = _variable(root, name)
-        if item is not None and item.value.data == value:
-            text = _remove_item(text, comments, ("env", name))
+    text = remove_servers(text, servers or {}, comments=comments)
+    text = _remove_members(text, "env", env or {}, comments)
     for entry in reversed(find_entries(text, comments=comments)):
         text = _remove_entry(text, entry, comments)
     return text
+
+
+def remove_servers(text: str, servers: Mapping[str, Any], *, comments: bool = False) -> str:
+    """The text without these MCP servers where they still have our values. Raises InvalidDocument as `entries` does."""
+    return _remove_members(text, SERVERS, servers, comments)
 
 
 def without_bom(data: bytes) -> tuple[bytes, str]:
@@ -230,29 +239,40 @@ def _member(name: str, value: str, style: Style, spread: bool) -> str:
     return f"{json.dumps(name, ensure_ascii=False)}:{'' if style.tight and not spread else ' '}{value}"
 
 
-# --- variables
+# --- variables and servers
 
 
-def _variable(root: JsonValue, name: str) -> JsonItem | None:
-    env = root.member("env")
-    if env is not None and env.value.opener != "{":
-        raise InvalidDocument([Fault("env", "is no object")])
-    return env.value.member(name) if env else None
+def _find_member(root: JsonValue, outer: str, name: str) -> JsonItem | None:
+    table = root.member(outer)
+    if table is not None and table.value.opener != "{":
+        raise InvalidDocument([Fault(outer, "is no object")])
+    return table.value.member(name) if table else None
 
 
-def _set_variable(text: str, name: str, value: str, comments: bool) -> str:
+def _remove_members(text: str, outer: str, members: Mapping[str, Any], comments: bool) -> str:
+    for name, value in reversed(list(members.items())):
+        item = _find_member(parse(text, comments=comments), outer, name)
+        if item is not None and item.value.data == value:
+            text = _remove_item(text, comments, (outer, name))
+    return text
+
+
+def _set_member(text: str, outer: str, name: str, value: Any, comments: bool) -> str:
+    """Return the text with `value` as a member of the object `outer`, which is made if it is missing."""
     root = parse(text, comments=comments)
-    there = _variable(root, name)
+    there = _find_member(root, outer, name)
     if there is not None:
         if there.value.data != value:
             raise InvalidArgument(
-                f"env.{name} is {json.dumps(there.value.data)} there", hint="change or remove it yourself first"
+                f"{outer}.{name} is {json.dumps(there.value.data)} there", hint="change or remove it yourself first"
             )
         return text
     style = Style.of(text, root)
-    env = root.member("env")
-    place = InsertionPoint(text, env.value if env else root, style, is_root=env is None)
-    member = _member(name, json.dumps(value), style, place.spread)
-    if env is None:
-        member = _member("env", style.around("{", member, place.indent, spread=place.spread), style, place.spread)
+    table = root.member(outer)
+    place = InsertionPoint(text, table.value if table else root, style, is_root=table is None)
+    indent = place.indent + (style.unit if table is None and place.spread else "")
+    spread = place.spread and not isinstance(value, str)
+    member = _member(name, style.render(value, indent, spread=spread), style, place.spread)
+    if table is None:
+        member = _member(outer, style.around("{", member, place.indent, spread=place.spread), style, place.spread)
     return place.append(member)

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.agents.settings.entries import (
+    SERVERS,
     HookEntry,
     WantedHooks,
     find_entries,
     install_entries,
     remove_entries,
+    remove_servers,
     without_bom,
 )
 from baton_git.agents.settings.json_text import parse
@@ -37,6 +39,14 @@ class SavedCopy(NamedTuple):
     original: bytes | None
     folders: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
+    servers: Mapping[str, Any] = {}
+
+
+class _Added(NamedTuple):
+    """Variables and servers that are ours."""
+
+    env: Mapping[str, str]
+    servers: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -100,17 +110,29 @@ class SettingsFile:
             WriteFailed: the disk said no; nothing was written.
         """
         there = self.read()
-        fresh = self._edit_text(there or b"", lambda text: install_entries(text, wanted))
+        copy = self._copy()
+        outdated = {name: value for name, value in (copy.servers if copy else {}).items() if name in wanted.servers}
+        fresh = self._edit_text(there or b"", lambda text: install_entries(self._drop_servers(text, outdated), wanted))
         if fresh == there:
             return False
-        copy = self._copy()
+        added = _Added(self._new_members(there, "env", wanted.env), self._new_members(there, SERVERS, wanted.servers))
+        known = _Added(copy.env, copy.servers) if copy else _Added({}, {})
+        ours = _Added({**known.env, **added.env}, {**known.servers, **added.servers})
         if copy is None or there is None or copy.wrote != _digest(there):
-            added = self._new_variables(there, wanted) | (dict(copy.env) if copy else {})
-            folders = tuple(str(folder) for folder in _missing(resolve_target(self.path).parent))
-            copy = SavedCopy("", None if there is None else self._without_ours(there, added), folders, added)
-        env = {**copy.env, **self._new_variables(there, wanted)}
-        self._write(fresh, copy._replace(wrote=_digest(fresh), env=env))
+            folders = tuple(str(folder) for folder in list_missing_folders(resolve_target(self.path).parent))
+            copy = SavedCopy("", None if there is None else self._without_ours(there, ours), folders)
+        servers = {name: wanted.servers.get(name, value) for name, value in ours.servers.items()}
+        self._write(fresh, copy._replace(wrote=_digest(fresh), env=ours.env, servers=servers))
         return True
+
+    def find_server(self, name: str) -> Any:
+        """Return the MCP server of this name that somebody else put there; None if there is none.
+
+        Raises as `entries` does.
+        """
+        data, copy = self.data(), self._copy()
+        there = data.get(SERVERS, {}).get(name) if isinstance(data, dict) else None
+        return None if copy is not None and copy.servers.get(name) == there else there
 
     def uninstall(self) -> bool:
         """Takes our entries out: to the byte as it was, if nobody has changed it since; False when none were there.
@@ -123,7 +145,7 @@ class SettingsFile:
             remove(self._memo)
             return False
         is_untouched = copy is not None and copy.wrote == _digest(there)
-        fresh = copy.original if copy and is_untouched else self._without_ours(there, copy.env if copy else {})
+        fresh = copy.original if copy and is_untouched else self._without_ours(there, copy or _Added({}, {}))
         if copy is not None and copy.original is None and fresh is not None and self._is_bare(fresh):
             fresh = None
         if fresh is None:
@@ -134,28 +156,26 @@ class SettingsFile:
         return fresh != there
 
     def _check_links(self) -> None:
-        """Raises InvalidArgument where links, which came with the project, lead out of the work tree or into `.git`."""
-        if self.within is None:
-            return
-        top, place = self.within.resolve(), resolve_target(self.path)
-        if not place.is_relative_to(top) or ".git" in place.relative_to(top).parts:
-            raise InvalidArgument(
-                f"{show_path(self.path)} leads out of the repository, to {show_path(place)}",
-                hint="a symbolic link on its way does; remove that, or leave --project out",
-            )
+        check_links(self.path, self.within)
 
     # --- texts
 
-    def _without_ours(self, there: bytes, env: Mapping[str, str]) -> bytes:
+    def _without_ours(self, there: bytes, ours: _Added | SavedCopy) -> bytes:
         if not there.strip():
             return there
-        return self._edit_text(there, lambda text: remove_entries(text, comments=self.comments, env=env))
+        return self._edit_text(
+            there, lambda text: remove_entries(text, comments=self.comments, env=ours.env, servers=ours.servers)
+        )
 
-    def _new_variables(self, there: bytes | None, wanted: WantedHooks) -> dict[str, str]:
+    def _drop_servers(self, text: str, servers: Mapping[str, Any]) -> str:
+        """Return the text without these servers of ours, so that they can be put in anew."""
+        return remove_servers(text, servers, comments=self.comments) if servers and text.strip() else text
+
+    def _new_members(self, there: bytes | None, outer: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
         """Those that are not in the file yet, and so become ours."""
         has = self._of(there, lambda text: parse(text, comments=self.comments).data) if there and there.strip() else {}
-        known = has.get("env", {}) if isinstance(has, dict) else {}
-        return {name: value for name, value in wanted.env.items() if name not in known}
+        known = has.get(outer, {}) if isinstance(has, dict) else {}
+        return {name: value for name, value in wanted.items() if name not in known}
 
     def _is_bare(self, data: bytes) -> bool:
         return data.split() in ([b"{}"], [b"{", b"}"])
@@ -187,14 +207,21 @@ class SettingsFile:
         try:
             data = json.loads(read_bytes(self._memo))
             original = None if data["original"] is None else base64.b64decode(data["original"], validate=True)
-            return SavedCopy(str(data["wrote"]), original, tuple(map(str, data["folders"])), dict(data["env"]))
+            env, servers = dict(data["env"]), dict(data.get("servers", {}))
+            return SavedCopy(str(data["wrote"]), original, tuple(map(str, data["folders"])), env, servers)
         except (BatonError, ValueError, KeyError, TypeError):
             return None
 
     def _write(self, fresh: bytes, copy: SavedCopy) -> None:
         """The file and its copy, both or neither."""
         original = None if copy.original is None else base64.b64encode(copy.original).decode()
-        record = {**copy._asdict(), "original": original, "env": dict(copy.env), "path": show_path(self.path)}
+        record = {
+            **copy._asdict(),
+            "original": original,
+            "env": dict(copy.env),
+            "servers": dict(copy.servers),
+            "path": show_path(self.path),
+        }
         make_folder(self.memory)
         with writing(self.memory):
             self.memory.chmod(0o700)
@@ -208,7 +235,19 @@ class SettingsFile:
                 Path(folder).rmdir()
 
 
-def _missing(folder: Path) -> list[Path]:
+def check_links(path: Path, within: Path | None) -> None:
+    """Raises InvalidArgument where links, which came with the project, lead out of the work tree or into `.git`."""
+    if within is None:
+        return
+    top, place = within.resolve(), resolve_target(path)
+    if not place.is_relative_to(top) or ".git" in place.relative_to(top).parts:
+        raise InvalidArgument(
+            f"{show_path(path)} leads out of the repository, to {show_path(place)}",
+            hint="a symbolic link on its way does; remove that, or leave --project out",
+        )
+
+
+def list_missing_folders(folder: Path) -> list[Path]:
     """The folders that would have to be made, the deepest first."""
     folders = []
     while not folder.exists():

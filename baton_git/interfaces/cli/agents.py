@@ -7,6 +7,7 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import click
 
 from baton_git.agents.codex.hook_trust import Codex
 from baton_git.agents.registry import AGENTS
+from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.entries import WantedHooks
 from baton_git.agents.settings.hook_lines import hook_line
 from baton_git.agents.settings.locations import Scope, user_folder
@@ -23,6 +25,14 @@ from baton_git.core.errors import BatonError, InvalidArgument, NotFound
 from baton_git.git.hooks.program_health import ProgramHealth
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.git.store import Repository
+from baton_git.interfaces.cli.agent_extras import (
+    WITH,
+    Extras,
+    ask_for_extras,
+    install_tools,
+    servers_for_hooks,
+    uninstall_tools,
+)
 from baton_git.interfaces.cli.app import App, command, flat, group
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
 from baton_git.interfaces.context.settings import outside_git
@@ -39,7 +49,10 @@ _PROJECT = click.option(
 @_PROJECT
 @click.option("--trust", is_flag=True, help="Codex: also vouch for the hooks, in place of /hooks there.")
 @click.option("--todo-tools", is_flag=True, help="Claude Code: also switch its to-do tools on.")
-def install_command(app: App, name: str, project: bool, trust: bool, todo_tools: bool) -> int | None:
+@WITH
+def install_command(
+    app: App, name: str, project: bool, trust: bool, todo_tools: bool, extras: Extras | None
+) -> int | None:
     """Have an agent's CLI call baton at the turns of its sessions, or bring that up to date.
 
     Only entries of our own are added to its settings, at the end; everything else stays as it is, to the byte. They act
@@ -48,7 +61,7 @@ def install_command(app: App, name: str, project: bool, trust: bool, todo_tools:
     \b
     baton agents install claude
     baton agents install codex --trust
-    baton agents install all --project
+    baton agents install all --project --with skills,mcp
     """
     if trust and name != "all" and not AGENTS[name].must_trust_hooks:
         raise click.UsageError("--trust is for codex: the others ask nothing of the kind")
@@ -57,8 +70,17 @@ def install_command(app: App, name: str, project: bool, trust: bool, todo_tools:
     codex = _codex(app) if trust else None
     scope: Scope = "project" if project else "user"
     files = {agent: _open_settings(app, agent, scope) for agent in _agents(name)}
+    extras = extras if extras is not None else ask_for_extras()
     wanted = {agent: _build_wanted_hooks(agent, scope, todo_tools=todo_tools) for agent in files}
-    done, failed = _change_each(app, files, lambda agent, file: file.install(wanted[agent]))
+    tools = {agent: _find_tools(app, agent, scope) for agent in files}
+
+    def install(agent: str, file: SettingsFile) -> bool:
+        servers = servers_for_hooks(app, tools[agent], file, extras, _program(scope))
+        return file.install(replace(wanted[agent], servers=servers))
+
+    done, failed = _change_each(app, files, install)
+    added = install_tools(app, {agent: tools[agent] for agent in done}, extras, _program(scope))
+    failed = failed if added is not None else FAILED
     trusted = _trust_hooks(app, codex, files["codex"]) if codex and "codex" in done else []
     for agent, changed in done.items():
         app.say(f"{agent}: {'installed in' if changed else 'nothing to be done in'} {files[agent].path}")
@@ -66,7 +88,8 @@ def install_command(app: App, name: str, project: bool, trust: bool, todo_tools:
             app.say(*_describe_install(app, agent, scope, trusted=bool(trusted)))
     if any(done.values()):
         app.say("hooks act only in repositories where baton init made a namespace")
-    app.answer(_describe_changes(files, done) | ({"trusted": trusted} if trust else {}), "")
+    data = _describe_changes(files, done) | {"added": [str(path) for path in added or ()]}
+    app.answer(data | ({"trusted": trusted} if trust else {}), "")
     return failed
 
 
@@ -83,7 +106,9 @@ def uninstall_command(app: App, name: str, project: bool) -> int | None:
     scope: Scope = "project" if project else "user"
     files = {agent: _open_settings(app, agent, scope) for agent in _agents(name)}
     for_trust = _find_trusted(app, files.get("codex"))
+    taken = uninstall_tools(app, {agent: _find_tools(app, agent, scope) for agent in files})
     done, failed = _change_each(app, files, lambda _, file: file.uninstall())
+    failed = failed if taken is not None else FAILED
     for agent, changed in done.items():
         app.say(f"{agent}: {'taken out of' if changed else 'nothing of ours in'} {files[agent].path}")
     if done.get("codex") and for_trust:
@@ -91,7 +116,7 @@ def uninstall_command(app: App, name: str, project: bool) -> int | None:
     for agent in done:
         left = [name for name in AGENTS[agent].todo_variables if _has_variable(files[agent], name)]
         app.say(*(f"{agent}: env.{name} was not set by baton here and stays" for name in left))
-    app.answer(_describe_changes(files, done), "")
+    app.answer(_describe_changes(files, done) | {"removed": [str(path) for path in taken or ()]}, "")
     return failed
 
 
@@ -151,6 +176,11 @@ def _open_settings(app: App, agent: str, scope: Scope) -> SettingsFile:
     top = None if own else _work_tree(app)
     folder = user_folder(settings, Path.home(), os.environ) if top is None else top / settings.folder
     return SettingsFile(folder / settings.file, _memory(), settings.comments, top)
+
+
+def _find_tools(app: App, agent: str, scope: Scope) -> AgentTools:
+    root = Path.home() if scope == "user" else _work_tree(app)
+    return AgentTools.of(agent, scope, root, os.environ, _memory())
 
 
 def _work_tree(app: App) -> Path:

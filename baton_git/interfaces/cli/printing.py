@@ -49,9 +49,9 @@ def choose(question: str, answers: Sequence[str]) -> str:
     return str(click.prompt(terminal_line(question), type=click.Choice(list(answers)), err=True))
 
 
-def agrees(question: str) -> bool:
-    """Return whether a person says yes."""
-    return click.confirm(terminal_line(question), err=True)
+def agrees(question: str, *, default: bool = False) -> bool:
+    """Return whether a person says yes; `default` if they only press Enter."""
+    return click.confirm(terminal_line(question), default=default, err=True)
 
 
 @contextmanager

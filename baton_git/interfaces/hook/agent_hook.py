@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
-from baton_git.agents.hook_events.payloads import END, START, Payload
+from baton_git.agents.hook_events.payloads import END, PROMPT, START, Payload
 from baton_git.agents.hook_events.session_folder import PARENT
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError
@@ -41,6 +42,7 @@ def handle(payload: Payload) -> HookReply:
         paif_config(app),
     )
     with app.workspace() as ws:
+        ws = replace(ws, calls_tools=payload.moment in (START, PROMPT) and _has_server(app, payload.agent))
         hook_reply = handle_event(ws, settings.now(), payload, hook_settings)
     problems = (*hook_reply.problems, *(settings.problems or ()), *_remember(app, payload))
     return hook_reply._replace(problems=tuple(redact_text(problem)[0] for problem in problems))
@@ -50,6 +52,16 @@ def _folders(app: Call) -> WorkflowFolders:
     from baton_git.interfaces.context.workflows import workflow_folders  # most turns have none, and would pay for it
 
     return workflow_folders(app)
+
+
+def _has_server(app: Call, agent: str) -> bool:
+    """Return whether the agent has our MCP server, in its own settings or in those of the work tree."""
+    from baton_git.agents.settings.agent_tools import AgentTools  # only where the agent is told something
+
+    top = None if app.settings.is_own_store else app.settings.repository.work_tree
+    roots = (("user", Path.home()), *((("project", top),) if top else ()))
+    tools = (AgentTools.of(agent, scope, root, os.environ, Path()) for scope, root in roots)
+    return any(tool.has_server() for tool in tools)
 
 
 def _pid_of(payload: Payload) -> int:

@@ -151,6 +151,15 @@ def test_a_compaction_gives_back_what_is_in_force_and_open(hook, session, git, b
     assert "baton decision add" in told.splitlines()[-1]
 
 
+def test_tools_are_named_where_the_server_is_configured(hook, baton, repo):
+    baton("decision", "add", "Use TOML", "--why", "people read it")
+    assert "baton decision add" in context(hook("SessionStart", source="startup")).splitlines()[-1]
+    baton("agents", "install", "claude", "--project", "--with", "mcp")
+    last = context(hook("SessionStart", NEW, source="startup")).splitlines()[-1]
+    assert "decision_add" in last
+    assert "baton decision add" not in last
+
+
 def test_a_start_for_an_unknown_reason_gets_the_whole_brief(hook, session, git, baton):
     hook("SessionStart", source="startup")
     commit = session.work(git)

@@ -1,0 +1,104 @@
+"""`baton agents install --with`: skills and the MCP server, put in and taken out to the byte."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from baton_git.agents.settings.agent_tools import SKILLS, read_skill
+
+SERVERS = {"claude": ".mcp.json", "codex": ".codex/config.toml", "gemini": ".gemini/settings.json"}
+PLACES = {"claude": ".claude/skills", "codex": ".agents/skills", "gemini": ".agents/skills"}
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and ".git" not in path.relative_to(folder).parts)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def servers(path: Path) -> dict[str, object]:
+    data = tomllib.loads(path.read_text()) if path.suffix == ".toml" else json.loads(path.read_text())
+    return dict(data.get("mcp_servers") or data.get("mcpServers") or {})
+
+
+@pytest.mark.parametrize("agent", SERVERS)
+def test_skills_and_the_server_go_in_and_come_out_to_the_byte(baton, top, agent):
+    before = tree(top)
+    done = baton("agents", "install", agent, "--project", "--with", "skills,mcp", "--json").json
+    assert servers(top / SERVERS[agent]) == {"baton": {"command": "baton", "args": ["mcp"]}}
+    for name in SKILLS:
+        path = top / PLACES[agent] / name / "SKILL.md"
+        assert path.read_text().startswith(f"---\nname: {name}\n")
+        assert str(path) in done["added"]
+    inside = tree(top)
+    assert baton("agents", "install", agent, "--project", "--with", "skills,mcp", "--json").json["added"] == []
+    assert tree(top) == inside
+    baton("agents", "install", agent, "--project")
+    assert tree(top) == inside
+    baton("agents", "uninstall", agent, "--project")
+    assert tree(top) == before
+
+
+def test_what_is_in_the_files_already_stays_as_it_is(baton, top):
+    own = {
+        ".mcp.json": '{"mcpServers": {"other": {"command": "x"}}}',
+        ".codex/config.toml": 'model = "m"  # mine\n[a]\nb=1',
+        ".gemini/settings.json": '{\n  // mine\n  "mcpServers": {\n    "other": {}\n  }\n}\n',
+        ".agents/skills/other/SKILL.md": "mine\n",
+    }  # fmt: skip
+    for name, text in own.items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text(text)
+    before = tree(top)
+    baton("agents", "install", "all", "--project", "--with", "mcp,skills")
+    assert "baton" in servers(top / ".mcp.json")
+    assert tomllib.loads((top / ".codex/config.toml").read_text())["a"] == {"b": 1}
+    assert "// mine" in (top / ".gemini/settings.json").read_text()
+    baton("agents", "uninstall", "codex", "--project")
+    assert (top / ".agents/skills/baton/SKILL.md").read_text() == read_skill("baton")  # gemini has it still
+    baton("agents", "uninstall", "all", "--project")
+    assert tree(top) == before
+
+
+def test_a_server_and_a_skill_of_ones_own_are_never_overwritten(baton, top):
+    own = {
+        ".mcp.json": '{"mcpServers": {"baton": {"command": "mine"}}}', ".claude/skills/baton/SKILL.md": "mine\n",
+        ".codex/config.toml": "[mcp_servers.baton]\ncommand = 'mine'\n",
+        ".gemini/settings.json": '{"mcpServers": {"baton": {"command": "mine"}}}',
+    }  # fmt: skip
+    for name, text in own.items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text(text)
+    before = tree(top)
+    done = baton("agents", "install", "all", "--project", "--with", "mcp,skills")
+    assert done.code == 0
+    assert done.err.count("of your own") == 4 - 1
+    assert done.err.count("is your own") == 1
+    assert {name: tree(top)[name] for name in own if "gemini" not in name} == {
+        name: before[name] for name in own if "gemini" not in name
+    }
+    assert servers(top / ".gemini/settings.json") == {"baton": {"command": "mine"}}
+    baton("agents", "uninstall", "all", "--project")
+    assert tree(top) == before
+
+
+def test_nothing_more_is_installed_unless_asked_for(baton, top):
+    for more in ((), ("--with", "none")):
+        baton("agents", "install", "all", "--project", *more)
+        assert not {".mcp.json", ".codex/config.toml"} & set(tree(top))
+        assert not any("skills" in name for name in tree(top))
+    assert baton("agents", "install", "all", "--project", "--with", "hooks", code=2).code == 2
+
+
+def test_the_users_own_servers_name_this_very_baton(baton, monkeypatch):
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    done = baton("agents", "install", "all", "--with", "mcp")
+    assert "claude mcp add --scope user baton -- " in done.err
+    for name in (".codex/config.toml", ".gemini/settings.json"):
+        assert "baton" in servers(Path.home() / name)
+    baton("agents", "uninstall", "all")
+    assert not (Path.home() / ".codex").exists()
