@@ -15,10 +15,18 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
-_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0000-\U000e0fff]")
-"""Characters that Python calls printable, though nothing is seen of them; U+FE0E and U+FE0F are parts of emoji."""
+
+@cache
+def _compile_invisible() -> re.Pattern[str]:
+    """Return the pattern of characters that Python calls printable, though nothing is seen of them.
+
+    U+FE0E and U+FE0F are parts of emoji. Compiled with the first text that is not ASCII: many commands print none.
+    """
+    return re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0000-\U000e0fff]")
+
 
 _SPACES = frozenset("\u00a0\u202f\u3000")
 _JOINERS = frozenset("\u200c\u200d")
@@ -27,7 +35,7 @@ _JOINERS = frozenset("\u200c\u200d")
 
 def is_safe(text: str) -> bool:
     """Whether `text` is one line that holds nothing unsafe."""
-    return text.isprintable() and (text.isascii() or _INVISIBLE.search(text) is None)
+    return text.isprintable() and (text.isascii() or _compile_invisible().search(text) is None)
 
 
 def escape_code(char: str) -> str:
