@@ -32,12 +32,15 @@ SESSION = "<b onclick=alert(8)>s</b>"
 
 FIXED: Mapping[str, Any] = {
     "checkpoint": {"id": f"{ID}/1", "metadata.agent_id": ID}, "handoff": {"id": f"{ID}/1"},
+    "turns": {"id": f"{ID}/1"},
     "snapshot": {"id": f"{ID}/{ID}", "snapshot.adapterId": ID, "snapshot.session.id": ID},
     "handover": {"state": {ID: PLANTED}, "order": [ID]}, "session": {"id": SESSION},
     "pattern": {"status": "rule_candidate", "count": 3},
     "open_loop": {"status": "failed"}, "conflict": {"record_kind": "open_loop", "record_id": ID},
 }  # fmt: skip
 """What a model checks beyond the types of its fields."""
+
+NEVER_CLOSED = ("rule", "conflict", "identity", "checkpoint", "snapshot", "handover", "handoff", "turns")
 
 
 def planted_states() -> Iterator[State]:
@@ -55,7 +58,16 @@ def state_of(text: str, *, archived: bool) -> State:
             continue  # what is set once stays
         data = filled(model, text, FIXED.get(kind, {}))
         one = parse(model, known(data) if kind == "handover" else data)
-        if archived and kind not in ("rule", "conflict", "identity", "checkpoint", "snapshot", "handover", "handoff"):
+        if archived and kind not in (
+            "rule",
+            "conflict",
+            "identity",
+            "checkpoint",
+            "snapshot",
+            "handover",
+            "handoff",
+            "turns",
+        ):
             closed = Archived(at=TIME, reason=text, session=SESSION, record=one.as_data())
             state = state.put(closed, Key(kind, one.id, archived=True))
         state = state.put(one)

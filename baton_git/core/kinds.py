@@ -226,6 +226,12 @@ KINDS = {
             counted=BY_FOLDER, left_behind=True, replaced=True,
             comment="The stored file has no id; it is the names of its folder and of its file, with `/` between them.",
         ),
+        KindInfo(
+            "turns", load_from("systems.gobby.turns_record", "SharedTurns"), "turns", "record of turns",
+            "records of turns", codec=WITHOUT_ID, parts=2, about="topic", dated="recorded_at", began="recorded",
+            counted=BY_FOLDER, left_behind=True, replaced=True,
+            comment="The stored file has no id; it is the names of its folder and of its file, with `/` between them.",
+        ),
         KindInfo("conflict", lambda: Conflict, "conflicts", "conflict", counted="record_kind", is_derived=True),
     )
 }  # fmt: skip

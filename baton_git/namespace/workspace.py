@@ -101,6 +101,7 @@ class Workspace:
         reach: the settings for remotes.
         confirmed: what a person confirmed just now; only an interface that saw it happen gives it.
         problems: what is wrong with the settings of this machine, where their defaults are used instead.
+        shares_turns: whether the turns of sessions are committed, and so shared with other machines.
         calls_tools: whether who acts calls the verbs as tools of MCP.
     """
 
@@ -114,6 +115,7 @@ class Workspace:
     reach: RemoteSettings = field(default_factory=RemoteSettings)
     confirmed: Confirmed | Vouched | None = None
     problems: Sequence[str] = ()
+    shares_turns: bool = False
     calls_tools: bool = False
 
     @property

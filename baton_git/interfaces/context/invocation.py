@@ -54,6 +54,7 @@ class Call:
             settings.environment,
             settings.reach,
             problems=() if settings.problems is None else settings.problems,
+            shares_turns=settings.shares_turns,
         )
 
     @property

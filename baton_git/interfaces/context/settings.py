@@ -264,6 +264,11 @@ class Settings:
         return self._mild(lambda: kind(named).text, None, f"BATON_{name.upper()} is passed over, {instead}")
 
     @property
+    def shares_turns(self) -> bool:
+        """Whether the turns of sessions are committed (`baton.shareTurns`)."""
+        return self.config.get("baton.shareturns", "false").lower() in ("true", "yes", "on", "1")
+
+    @property
     def private_hosts(self) -> bool:
         return self.config.get("baton.allowprivatehosts", "false").lower() in ("true", "yes", "on", "1")
 

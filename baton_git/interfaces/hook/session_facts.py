@@ -21,6 +21,7 @@ from baton_git.git.files.ref_locks import hold_flock
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoffs import gather, keep
+from baton_git.systems.gobby.session_turns import store_turns
 
 LASTING_FACTS = (
     "initial_goal", "active_task", "todo_state", "files_modified", "git_commits", "key_decisions",
@@ -127,6 +128,9 @@ class SessionFacts:
             self._problems.append(f"{one_line(str(path), 300)}: {extraction.misread}")
         if any(extraction.facts.get(name) for name in LASTING_FACTS):
             keep(self._ws, self._now, extraction, trigger=trigger, worktree=self._ws.folder, force=force)
+        if extraction.turns:
+            folder = str(self._ws.folder) if self._ws.folder is not None else None
+            attempt(lambda: store_turns(self._ws, extraction, folder), "turns", self._problems)
         return extraction, self._session._replace(size=size, transcript=str(path))
 
 

@@ -21,6 +21,7 @@ from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.previous_sessions import extraction_time, read_handoff
 from baton_git.systems.gobby.record import Handoff
+from baton_git.systems.gobby.session_turns import put_turns
 
 MAX_GOAL = 64 * 1024
 MAX_TEXT = 4096
@@ -148,7 +149,8 @@ def keep(
         new, before = changed
         record = parse(Handoff, {**new, "extracted_at": _extraction_time(now, before), "trigger": trigger})
         state = tip.state.remove(key._replace(archived=True)).put(record)
-        return ProposedState(archive_oldest(ws, state, now, key.id), redactions=redactions)
+        state = put_turns(ws, archive_oldest(ws, state, now, key.id), extraction, record)
+        return ProposedState(state, redactions=redactions)
 
     if find_change(ws.branch.read().state) is None:
         return None

@@ -1,10 +1,19 @@
-"""Keep the turns of a session on this machine, for recall."""
+"""Keep the turns of a session for recall: on this machine, and in the namespace where the user shares them."""
 
 from __future__ import annotations
 
 from baton_git.agents.extraction import Extraction
-from baton_git.agents.turns import SessionTurns, TurnStore, turns_folder
+from baton_git.agents.turns import SessionTurns, TurnStore, bound_turns, turns_folder
+from baton_git.core.output import one_line
+from baton_git.core.records.base import parse
+from baton_git.core.redaction import redact
+from baton_git.core.state import Key, State
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.record import Handoff
+from baton_git.systems.gobby.turns_record import SharedTurns
+
+TOPIC = 200
+"""Characters of the first prompt that a record of turns has as its topic."""
 
 
 def turn_store(ws: Workspace) -> TurnStore:
@@ -29,3 +38,28 @@ def store_turns(ws: Workspace, extraction: Extraction, work_tree: str | None) ->
             extraction.agent, session, extraction.started, folder, extraction.branch, namespace, extraction.turns
         )
     )
+
+
+def put_turns(ws: Workspace, state: State, extraction: Extraction, handoff: Handoff) -> State:
+    """Return the state with the turns of a session beside its handoff, and without those whose handoff is archived.
+
+    Nothing changes unless the user shares turns (`git config baton.shareTurns true`).
+    """
+    if not ws.shares_turns or not extraction.turns:
+        return state
+    turns = bound_turns(extraction.turns)
+    beside = {name: getattr(handoff, name) for name in ("started", "machine", "worktree", "branch")}
+    record = {
+        "id": handoff.id, "recorded_at": handoff.extracted_at,
+        **{name: value for name, value in beside.items() if value is not None},
+        "topic": one_line(turns[0].prompt, TOPIC),
+        "conversation": {"count": turns[-1].number, "turns": [_to_data(turn._asdict()) for turn in turns]},
+    }  # fmt: skip
+    state = state.put(parse(SharedTurns, redact(record)[0]))
+    for id_ in state.ids(SharedTurns.kind) - state.ids(Handoff.kind):
+        state = state.remove(Key(SharedTurns.kind, id_))
+    return state
+
+
+def _to_data(turn: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in turn.items() if value is not None}

@@ -128,6 +128,41 @@ def test_a_new_session_is_told_what_the_last_one_left(hook, session, git, baton)
     assert [one["id"] for one in baton("status", "--json").json["active_sessions"]] == [NEW]
 
 
+def test_the_next_session_is_told_the_pivot_and_the_answer_that_only_the_hook_knows(hook, session, git, repo, tmp_path):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    session.say("assistant", [{"type": "text", "text": "Bug A is in greet.py."}])
+    session.say("user", "Stop that, the customer wants the CSV export with semicolons")
+    hook("Stop", last_assistant_message="It writes semicolons.\n\nNext steps:\n- the docs\n\nShall I push?")
+    told = context(hook("SessionStart", NEW, source="startup"))
+    order = [
+        "Stop that, the customer",
+        "It writes semicolons.",
+        "- next: the docs",
+        "[>] write its tests",
+        "Add a greet",
+    ]
+    assert sorted(order, key=told.index) == order
+    assert "- asked: Shall I push?" in told
+    stored = repo / ".git/baton/turns/claude" / f"{OLD}.jsonl"
+    header, first, second = map(json.loads, stored.read_text().splitlines())
+    assert (header["session"], header["worktree"], header["namespace"]) == (OLD, str(repo), repo.name)
+    assert (first["answer"], second["prompt"][:9]) == ("Bug A is in greet.py.", "Stop that")
+    assert second["answer"].endswith("Shall I push?")
+    assert "turns" not in git(repo, "ls-tree", "--name-only", f"baton/{repo.name}")
+
+
+def test_turns_are_committed_where_the_user_shares_them(hook, session, git, repo):
+    git(repo, "config", "baton.shareTurns", "true")
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("Stop", last_assistant_message="Done with token=ghp_" + "a1B2" * 9)
+    shared = git(repo, "show", f"baton/{repo.name}:turns/claude/{OLD}.toml")
+    assert 'topic = "Add a greet' in shared
+    assert "[redacted" in shared
+    assert "a1B2a1B2" not in shared
+
+
 def test_compaction_keeps_the_facts_and_prints_nothing_into_it(hook, session, git):
     hook("SessionStart", source="startup")
     commit = session.work(git)
