@@ -21,6 +21,7 @@
     └── StoreError             the repository itself
         ├── NotARepository     no repository here, or of a kind that cannot be used
         ├── Corrupt            something stored does not read back
+        ├── SearchUnavailable  this Python's sqlite cannot search texts
         └── WriteFailed        the disk said no; nothing was changed
 
 The message is one line that says what is wrong and where; `hint` is the next step, or empty.
@@ -183,6 +184,12 @@ class Corrupt(StoreError):
 
     def __init__(self, what: str, why: str, *, hint: str = "") -> None:
         super().__init__(f"{what}: {why}", hint=hint, what=what, why=why)
+
+
+class SearchUnavailable(StoreError):
+    """This Python's sqlite cannot search texts, so nobody knows what would be found."""
+
+    code = "search_unavailable"
 
 
 class WriteFailed(StoreError):

@@ -20,7 +20,7 @@ from baton_git.recall.terms import Query, extract_terms
 
 DEFAULT_BUDGET = 4_000
 MIN_BUDGET = 400
-_PASSAGES = 60
+_PASSAGES = 40
 """Passages whose sentences are considered."""
 _SENTENCE = 600
 """Characters of a sentence that are shown."""
@@ -64,10 +64,7 @@ class _Block:
     def __init__(self, ranked: Ranked, standing: Standing) -> None:
         self.passage, self.standing, self.score = ranked.passage, standing, ranked.score
         self.chosen: dict[tuple[int, int], str] = {}
-
-    @property
-    def heading(self) -> str:
-        return heading_of(self.passage, self.standing)
+        self.heading_size = _size([heading_of(self.passage, self.standing)])
 
 
 class _Sentence(NamedTuple):
@@ -207,7 +204,7 @@ class _Chooser:
 
 def _cost(sentence: _Sentence) -> int:
     """Return the bytes that a sentence needs at most, with the heading of its block where that has none yet."""
-    heading = 0 if sentence.block.chosen else _size([sentence.block.heading])
+    heading = 0 if sentence.block.chosen else sentence.block.heading_size
     return len(sentence.text.encode()) + len(" … ".encode()) + heading
 
 

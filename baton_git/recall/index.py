@@ -7,12 +7,13 @@ the index is built in memory for one question.
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from baton_git.core.errors import Busy, StoreError
+from baton_git.core.errors import Busy, SearchUnavailable
 from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.terms import extract_terms
 
@@ -31,7 +32,7 @@ _SCHEMA = f"""
     CREATE INDEX by_source ON passages (source);
     CREATE INDEX by_session ON passages (session);
     CREATE VIRTUAL TABLE words USING fts5(terms, content='', tokenize="unicode61 remove_diacritics 0 tokenchars '.'");
-    CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, 'row');
+    CREATE TABLE frequencies (term TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
     PRAGMA user_version = {FORMAT};
 """
 
@@ -79,13 +80,14 @@ class RecallIndex:
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
+        self._changed: Counter[str] = Counter()
 
     @classmethod
     def open(cls, folder: Path) -> Self:
         """Return the index in a folder, made there if there is none; else one in memory.
 
         Raises:
-            StoreError: this Python's sqlite cannot search texts.
+            SearchUnavailable: this Python's sqlite cannot search texts.
             Busy: another process builds it.
         """
         path = folder / FILE
@@ -107,7 +109,7 @@ class RecallIndex:
 
     @classmethod
     def in_memory(cls) -> Self:
-        """Return an empty index that is gone when it is closed. Raises StoreError as `open` does."""
+        """Return an empty index that is gone when it is closed. Raises SearchUnavailable as `open` does."""
         return cls(_connect(":memory:"))
 
     def __enter__(self) -> Self:
@@ -134,12 +136,22 @@ class RecallIndex:
             if _is_busy(error):
                 raise Busy("the index of recall is being built", hint="ask again in a moment") from None
             raise
+        self._changed.clear()
         try:
             yield
+            self._save_frequencies()
         except BaseException:
             self._database.execute("ROLLBACK")
             raise
         self._database.execute("COMMIT")
+
+    def _save_frequencies(self) -> None:
+        """Store in how many more or fewer passages terms are since the change began."""
+        self._database.executemany(
+            "INSERT INTO frequencies VALUES (?, ?) ON CONFLICT (term) DO UPDATE SET count = count + excluded.count",
+            [(term, count) for term, count in self._changed.items() if count],
+        )
+        self._database.execute("DELETE FROM frequencies WHERE count <= 0")
 
     def mark(self, group: str) -> str:
         """Return how far a group of sources was read; empty if never."""
@@ -162,7 +174,9 @@ class RecallIndex:
         self.remove_source(group, key)
         cursor = self._database.execute("INSERT INTO sources (grp, key, mark) VALUES (?, ?, ?)", (group, key, mark))
         for passage in passages:
-            terms = " ".join(extract_terms(passage.text))
+            found = extract_terms(passage.text)
+            self._changed.update(set(found))
+            terms = " ".join(found)
             places = ", ".join("?" * (len(Passage._fields) + 2))
             row = self._database.execute(
                 f"INSERT INTO passages (source, {_COLUMNS}, terms) VALUES ({places})",  # noqa: S608
@@ -175,6 +189,8 @@ class RecallIndex:
         row = self._database.execute("SELECT id FROM sources WHERE grp = ? AND key = ?", (group, key)).fetchone()
         if row is None:
             return
+        for (terms,) in self._database.execute("SELECT terms FROM passages WHERE source = ?", row):
+            self._changed.subtract(set(terms.split()))
         self._database.execute(
             "INSERT INTO words (words, rowid, terms) SELECT 'delete', id, terms FROM passages WHERE source = ?", row
         )
@@ -195,9 +211,9 @@ class RecallIndex:
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """Return in how many passages each term is."""
-        ask = "SELECT doc FROM vocabulary WHERE term = ?"
-        rows = {term: self._database.execute(ask, (term,)).fetchone() for term in terms}
-        return {term: int(row[0]) if row else 0 for term, row in rows.items()}
+        asked = list(terms)
+        query = f"SELECT term, count FROM frequencies WHERE term IN ({', '.join('?' * len(asked))})"  # noqa: S608
+        return {**dict.fromkeys(asked, 0), **dict(self._database.execute(query, asked))}
 
     def search(self, terms: Sequence[str], wanted: PassageFilter, limit: int) -> list[Hit]:
         """Return the passages with the most telling of the terms."""
@@ -248,7 +264,7 @@ def _connect(path: str) -> sqlite3.Connection:
     """Open a database of the present format; one of another format is cleared, in one transaction.
 
     Raises:
-        StoreError: sqlite has no FTS5.
+        SearchUnavailable: sqlite has no FTS5.
         sqlite3.DatabaseError: the file is damaged, in use, or cannot be written.
     """
     database = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
@@ -272,7 +288,7 @@ def _format_of(database: sqlite3.Connection) -> int:
 def _create(database: sqlite3.Connection) -> None:
     database.execute("BEGIN EXCLUSIVE")
     if _format_of(database) != FORMAT:
-        names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('words', 'vocabulary') ORDER BY name"
+        names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'words'"
         tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
         for query in (names, tables):
             for (name,) in database.execute(query).fetchall():
@@ -283,7 +299,7 @@ def _create(database: sqlite3.Connection) -> None:
         except sqlite3.OperationalError as error:
             if "fts5" not in str(error):
                 raise
-            raise StoreError(
+            raise SearchUnavailable(
                 "this Python's sqlite has no FTS5, so nothing can be searched",
                 hint="use a Python whose sqlite3 module was built with FTS5",
             ) from None

@@ -15,7 +15,7 @@ from baton_git.recall.index import Hit, PassageFilter, RecallIndex
 from baton_git.recall.passages import Passage
 from baton_git.recall.terms import Query
 
-CANDIDATES = 200
+CANDIDATES = 120
 """Passages that are looked at closely."""
 _K1, _B = 1.2, 0.6
 _COMMON = 0.2
@@ -124,7 +124,10 @@ def _group_of(hit: Hit) -> str:
 
 
 def _score_terms(terms: Sequence[str], weights: Mapping[str, float], average: float) -> dict[str, float]:
-    counts = Counter(term for term in terms if term in weights)
+    counts: dict[str, int] = {}
+    for term in terms:
+        if term in weights:
+            counts[term] = counts.get(term, 0) + 1
     norm = _K1 * (1 - _B + _B * len(terms) / average)
     return {term: weights[term] * count * (_K1 + 1) / (count + norm) for term, count in counts.items()}
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 
-from baton_git.agents.turns import StoredTurns, TurnStore, turns_folder
+from baton_git.agents.turns import TurnStore, turns_folder
 from baton_git.core import layout
 from baton_git.core.errors import BatonError, Corrupt
 from baton_git.core.kinds import ALL_KINDS
-from baton_git.core.names import Oid
+from baton_git.core.names import Oid, decode
 from baton_git.core.records.base import Part
 from baton_git.core.state import SHAPE, Key, State, Unreadable
 from baton_git.core.times import iso, parse_time_or_none
@@ -31,25 +34,41 @@ def update_index(index: RecallIndex, branch: Branch) -> None:
         Corrupt: the branch cannot be read.
     """
     store = TurnStore(turns_folder(branch.store.repository.common_dir))
-    files = {f"{file.agent}/{file.session}": file for file in store.list()}
-    marks = {key: f"{file.size} {file.mtime_ns}" for key, file in files.items()}
+    marks = dict(_list_files(store.folder))
     tip = branch.store.tip(branch.ref)
     if index.mark(_group_of(branch)) == (tip or "") and index.source_marks(TURNS) == marks:
         return
     with index.changing():
         _update_records(index, branch, tip)
         known = index.source_marks(TURNS)
-        for key in known.keys() - marks.keys():
-            index.remove_source(TURNS, key)
-        for key, mark in marks.items():
-            if known.get(key) != mark:
-                index.put_source(TURNS, key, mark, _read_turns(store, files[key]))
+        for name in known.keys() - marks.keys():
+            index.remove_source(TURNS, name)
+        for name, mark in marks.items():
+            if known.get(name) != mark:
+                index.put_source(TURNS, name, mark, _read_turns(store, name))
 
 
-def _read_turns(store: TurnStore, file: StoredTurns) -> Iterator[Passage]:
+def _list_files(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the files of stored turns by agent and file name, with what changes when they do."""
+    for agent in _scan(folder):
+        for file in _scan(Path(agent.path)) if agent.is_dir() else ():
+            with suppress(FileNotFoundError):
+                status = file.stat()
+                yield f"{agent.name}/{file.name}", f"{status.st_size} {status.st_mtime_ns}"
+
+
+def _scan(folder: Path) -> list[os.DirEntry[str]]:
     try:
-        turns = store.load(file.agent, file.session)
-    except BatonError:  # gone or unreadable meanwhile; the next change of the file is looked at again
+        return list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _read_turns(store: TurnStore, name: str) -> Iterator[Passage]:
+    agent, _, file = name.partition("/")
+    try:
+        turns = store.load(decode(agent), decode(file.removesuffix(".jsonl")))
+    except BatonError:  # not ours, or gone meanwhile; the next change of the file is looked at again
         return
     if turns is not None:
         yield from split_turns(turns)

@@ -10,14 +10,23 @@ from pathlib import Path
 import click
 
 from baton_git import __version__
-from baton_git.core.errors import BatonError, Busy, InvalidArgument, InvalidName, Stale, StepConflict, Unsettled
+from baton_git.core.errors import (
+    BatonError,
+    Busy,
+    InvalidArgument,
+    InvalidName,
+    SearchUnavailable,
+    Stale,
+    StepConflict,
+    Unsettled,
+)
 from baton_git.interfaces.cli.printing import tell, tell_usage, write_json
 
 OK, FAILED, USAGE, CONFLICT, BUSY, UNKNOWN, BUG = 0, 1, 2, 3, 4, 5, 70
 
 _STATUS: dict[type[BatonError], int] = {
     Stale: CONFLICT, StepConflict: CONFLICT, Unsettled: CONFLICT, Busy: BUSY,
-    InvalidName: USAGE, InvalidArgument: USAGE,
+    InvalidName: USAGE, InvalidArgument: USAGE, SearchUnavailable: UNKNOWN,
 }  # fmt: skip
 
 
