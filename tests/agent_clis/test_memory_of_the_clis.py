@@ -24,7 +24,8 @@ from agent_clis.remembering import (
     troubles,
 )
 from agent_clis.terminal import until
-from agent_clis.wires import Say, Shell, Turn
+from agent_clis.wires import Say, Shell, Turn, Write
+from baton_git.core.brief import short_session
 
 pytestmark = pytest.mark.agents
 
@@ -50,7 +51,7 @@ def test_the_next_session_knows_what_the_last_one_did(agent):
     (brief,) = briefs(request)
     assert told(brief)
     assert [text for text in known(agent) if text not in brief] == []
-    assert first.session in brief
+    assert short_session(first.session) in brief
     assert troubles(agent) == ""
 
 
@@ -65,16 +66,34 @@ def test_a_plugin_or_extension_does_what_the_installed_hooks_do(agent):
 
 def test_a_compacted_conversation_is_told_once_what_it_did(agent):
     prepare(agent)
+    run(agent, "baton", "decision", "add", "Greet in Latin", "--why", "they asked for it", "--session", "another")
+    run(agent, "baton", "followup", "add", "Mend the door", "--session", "another")
     plan(agent)
     with agent.session() as session:
         session.ask(GOAL, "It is committed.")
         session.compact()
         after = session.ask("Go on", "I go on.")
         later = session.ask("And now the rest", "It is done.")
-    (brief,) = briefs(after)
+    brief = briefs(after)[-1]
     assert told(brief)
-    assert [text for text in known(agent) if text not in brief] == []
+    assert [text for text in (*known(agent), "Greet in Latin", "Mend the door") if text not in brief] == []
     assert new_brief(later, after) == []
+    assert troubles(agent) == ""
+
+
+def test_two_sessions_at_the_same_time_know_of_each_other_and_are_both_told(agent):
+    prepare(agent)
+    with agent.session() as session:
+        agent.model.play(Write(str(agent.project / "door.py"), "is_open = False\n"))
+        session.ask("Mend the door", "It is mended.")
+        plan(agent)
+        (beside,) = briefs(agent.run(GOAL).first)
+        session.quit()
+    assert "At work beside you" in beside
+    assert "Mend the door" in beside
+    (brief,) = briefs(agent.run("What is next?").first)
+    assert [text for text in (*known(agent), "Mend the door", "It is mended.") if text not in brief] == []
+    assert "At work beside you" not in brief
     assert troubles(agent) == ""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from world import NOW, by_hand, later
 
-from baton_git.core.brief import FRAME, Rank, Section, compose
+from baton_git.core.brief import FRAME, Rank, Section, compose, short_session
 from baton_git.core.records.base import Part, parse
 from baton_git.core.records.work_items import OpenLoop, Pattern
 from baton_git.core.state import HEAD
@@ -103,6 +103,11 @@ def test_the_line_behind_the_frame_names_verbs_that_exist(ws):
     assert "decision_add" in tools
     assert "baton decision" not in tools
     assert ("baton recall QUESTION" in commands) == ("recall" in MODULES)
+
+
+def test_a_session_is_called_by_as_much_of_its_id_as_tells_it_apart():
+    ids = ("abcdef12-0000-4000-8000-000000000001", "019abcde-1234-7000-8000-000000000001", "2026-06-17-7k3f9q", "a b")
+    assert [short_session(id_) for id_ in ids] == ["abcdef12", "019abcde-1234", "2026-06-17-7k3f9q", '"a b"']
 
 
 def test_where_space_is_short_the_first_sections_win(ws):
