@@ -78,12 +78,13 @@ def tell_handoffs(
     ws: Workspace, now: datetime, handoffs: Sequence[Handoff], problems: list[str],
     injection_format: str = "structured", live: Collection[str] = (),
 ) -> tuple[Section, ...]:  # fmt: skip
-    """Return all facts of the first session, where the next ones stand, and the names of the rest."""
+    """Return all facts of the first session that did something, where the others stand, and the names of the rest."""
     sections: list[Section] = []
-    for number, handoff in enumerate(handoffs[:MAX_TOLD]):
+    whole = next(filter(has_substance, handoffs), None)
+    for handoff in handoffs[:MAX_TOLD]:
         how = "At work beside you:" if session_of(handoff) in live else "Handed off by"
         rendered = render_handoff(ws, now, handoff, problems, injection_format, how)
-        sections += [section for section in rendered if number == 0 or section.rank != Rank.DETAILS]
+        sections += [section for section in rendered if handoff is whole or section.rank != Rank.DETAILS]
     lines = tuple(f"- {_describe_origin(ws, handoff, now)}" for handoff in handoffs[MAX_TOLD:])
     rest = Section("Also at work since then", lines, "sessions", all="baton handoff list", rank=Rank.STANDING)
     return (*sections, *((rest,) if lines else ()))
