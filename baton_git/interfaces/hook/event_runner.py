@@ -217,11 +217,13 @@ _STEPS: dict[PlanStep, Callable[[EventRunner], object]] = {
     PlanStep.REMEMBER_TIP: EventRunner.remember_tip,
     PlanStep.FORGET_OLD_SESSIONS: lambda run: run.settings.memory.forget_old(),
     PlanStep.SAVE_CHECKPOINT: lambda run: run.attempt(
-        lambda: save_periodic_checkpoint(run.ws, run.now, run.settings, run.event.response)
+        lambda: save_periodic_checkpoint(run.ws, run.now, run.settings, run.event)
     ),
     PlanStep.LIMIT_BLOCKS: EventRunner.limit_blocks,
     PlanStep.WRAP_SESSION: lambda run: run.attempt(lambda: end_session(run.ws, run.now)),
-    PlanStep.CHECKPOINT_AT_END: lambda run: run.attempt(lambda: save_last_checkpoint(run.ws, run.now, run.settings)),
+    PlanStep.CHECKPOINT_AT_END: lambda run: run.attempt(
+        lambda: save_last_checkpoint(run.ws, run.now, run.settings, run.event)
+    ),
 }
 
 

@@ -7,13 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from baton_git.agents.hook_events.payloads import Payload
 from baton_git.core.output import one_line
+from baton_git.core.records.lineage import CLOSED, OPEN
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.handoff_context import collect_template_names
+from baton_git.systems.gobby.previous_sessions import read_handoff
 from baton_git.verbs.session_start import BegunSession, StartOptions, begin_session
 
+if TYPE_CHECKING:
+    from baton_git.systems.paif.checkpoints import SessionWork
+
+MAX_SUMMARY = 1000
+"""Characters of the summary of a checkpoint."""
+MAX_FILES = 20
 CHECK_SECONDS = 2.0
 SYNC_SECONDS = 2.0
 """Limits for checks and a remote at a start: a person waits for it."""
@@ -36,20 +46,39 @@ def start_session(
     return begin_session(ws, now, options)
 
 
-def save_periodic_checkpoint(ws: Workspace, now: datetime, settings: HookInputs, response: str) -> None:
-    """Save a checkpoint with the agent's last answer, if PAIF's settings name an agent and it is due."""
+def save_periodic_checkpoint(ws: Workspace, now: datetime, settings: HookInputs, event: Payload) -> None:
+    """Save a checkpoint of what the session did so far, if PAIF's settings name an agent and it is due."""
     paif = settings.paif
     if paif is None or paif.agent_id is None:
         return
-    from baton_git.systems.paif.checkpoints import save_checkpoint
+    from baton_git.systems.paif.checkpoints import SessionWork, checkpoint_on_the_way
 
-    body = {"conversation_summary": one_line(response, 1000) or "at work"}
-    save_checkpoint(ws, now, paif.agent_id, body, interval_minutes=paif.interval_minutes)
+    work = _find_work(ws, event) or SessionWork(one_line(event.response, MAX_SUMMARY))
+    checkpoint_on_the_way(ws, now, paif.agent_id, work, paif.interval_minutes)
 
 
-def save_last_checkpoint(ws: Workspace, now: datetime, settings: HookInputs) -> None:
+def save_last_checkpoint(ws: Workspace, now: datetime, settings: HookInputs, event: Payload) -> None:
     """Save the checkpoint of a session's end."""
     if settings.paif is not None:
         from baton_git.systems.paif.checkpoints import checkpoint_at_end
 
-        checkpoint_at_end(ws, now, settings.paif)
+        checkpoint_at_end(ws, now, settings.paif, work=_find_work(ws, event))
+
+
+def _find_work(ws: Workspace, event: Payload) -> SessionWork | None:
+    """Return what the session's handoff says; None if it has none."""
+    from baton_git.systems.paif.checkpoints import AUTOMATIC, SessionWork
+
+    handoff = read_handoff(ws.branch.read().state, f"{event.agent}/{event.session}")
+    if handoff is None:
+        return None
+    facts, names = handoff.facts, collect_template_names(handoff)
+    asked = f"{AUTOMATIC}{one_line(' · '.join(names['asked'][:1]), MAX_SUMMARY // 3)}" if names["asked"] else ""
+    answered = f"Answered: {names['answered']}" if names["answered"] else ""
+    left = [todo.content for todo in facts.todo_state if todo.status in OPEN]
+    return SessionWork(
+        one_line(" ".join(filter(None, (asked, answered))), MAX_SUMMARY),
+        tuple(dict.fromkeys((*left, *facts.next_steps))),
+        frozenset(todo.content for todo in facts.todo_state if todo.status in CLOSED),
+        tuple(names["files_changed"][:MAX_FILES]),
+    )

@@ -34,7 +34,7 @@ def collect_template_names(handoff: Handoff) -> dict[str, Any]:
 
     `files_modified` are in the order of their last change. In words, on one line each: `asked`, the latest prompts, the
     newest first; `answered`; `first_goal`, unless it is among `asked`; `files_told`, the files that were changed or
-    read, the most used first; `files_named`, the others.
+    read, the most used first; `files_named`, the others; `files_changed`, those of `files_told` that were changed.
     """
     facts = handoff.facts
     plain = {name: _to_plain(getattr(facts, name)) for name in type(facts).model_fields}
@@ -71,7 +71,12 @@ def _describe_files(facts: Facts, worktree: str | None, modified: Sequence[str])
     known = {path for path, _ in uses}
     told += [path for path in reversed(modified) if path not in known]  # of an older record all of them
     named = [path for path, use in uses if not (use.changes or use.reads or use.found == "git")]
-    return {"files_told": [one_line(line, 240) for line in told], "files_named": ", ".join(named)}
+    used = [path for path, use in uses if use.changes or use.reads]
+    return {
+        "files_told": [one_line(line, 240) for line in told],
+        "files_named": ", ".join(name for name in named if not any(path.endswith(f"/{name}") for path in used)),
+        "files_changed": [path for path, use in uses if use.changes] or list(reversed(modified)),
+    }
 
 
 def _describe_use(path: str, use: FileUse) -> str:

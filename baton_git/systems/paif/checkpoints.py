@@ -152,6 +152,26 @@ def save_checkpoint(
     return _saved(ws, now, agent, lambda *_: whole, interval=interval, own_only=own_only, where=where)
 
 
+class SessionWork(NamedTuple):
+    """What a session did, as far as is known without asking the agent.
+
+    Attributes:
+        summary: what it was asked and what it answered.
+        pending: what is left to do.
+        done: what was to be done and is not any more.
+        files: paths of the files that it changed.
+    """
+
+    summary: str = ""
+    pending: tuple[str, ...] = ()
+    done: frozenset[str] = frozenset()
+    files: tuple[str, ...] = ()
+
+
+AUTOMATIC = "Asked: "
+"""How a summary begins that was made of a session's facts."""
+
+
 def checkpoint_at_end(
     ws: Workspace,
     now: datetime,
@@ -160,15 +180,18 @@ def checkpoint_at_end(
     summary: str | None = None,
     context: str | None = None,
     asked: str | None = None,
+    work: SessionWork | None = None,
 ) -> Saved | None:
     """The checkpoint that the end of a session writes; None where the settings, or nobody's being at work, want none.
 
     It begins with what the newest checkpoint of the same session says (of any, where no session was begun), so that
-    nothing is lost that was saved on the way. Its summary is `summary`, else `context`, else that of the one before,
-    else where the work stands.
+    nothing is lost that was saved on the way. Its summary is `summary`, else `context`, else what the agent itself
+    saved in this session, else that of `work`, else that of the one before, else where the work stands. Items that
+    were pending stay so until they are done.
 
     Args:
         asked: the agent that was asked for (--agent); it counts more than that of the settings.
+        work: what the session did.
     """
     agent = agent_at_work(ws, config, asked)
     if agent is None or not config.checkpoint_on_exit:
@@ -177,16 +200,42 @@ def checkpoint_at_end(
     def document(state: State, session: str | None) -> Table:
         before = checkpoint_store.find_newest(state, agent, now, session)
         old = before.context.conversation_summary if before is not None else ""
-        summary_document = nest_sections(
-            {"conversation_summary": summary or context or old or state.readable_head.context}
-        )
-        return (
-            overlay_document(carry_over(before, now), summary_document)
-            if before is not None
-            else {"metadata": {}, **summary_document}
-        )
+        own = "" if old.startswith(AUTOMATIC) or _is_periodic(before) else old
+        made = work.summary if work is not None else ""
+        told = summary or context or own or made or old or state.readable_head.context
+        return _describe_work(state, agent, now, before, work, told)
 
     return _saved(acting(ws, agent), now, agent, document)
+
+
+def checkpoint_on_the_way(
+    ws: Workspace, now: datetime, agent: str, work: SessionWork, interval_minutes: int
+) -> Saved:  # fmt: skip
+    """Save the periodic checkpoint of a session that goes on, if one is due. Raises as `save_checkpoint` does."""
+
+    def document(state: State, session: str | None) -> Table:
+        before = checkpoint_store.find_newest(state, agent, now, session)
+        described = _describe_work(state, agent, now, before, work, work.summary or "at work")
+        return overlay_document(described, {"metadata": {"checkpoint_type": "periodic"}})
+
+    return _saved(acting(ws, agent), now, agent, document, interval=timedelta(minutes=interval_minutes))
+
+
+def _is_periodic(checkpoint: Checkpoint | None) -> bool:
+    return checkpoint is not None and checkpoint.metadata.checkpoint_type == "periodic"
+
+
+def _describe_work(
+    state: State, agent: str, now: datetime, before: Checkpoint | None, work: SessionWork | None, summary: str
+) -> Table:
+    """Return the document of a checkpoint: what the session's last one says, with its work and what stays pending."""
+    work = work or SessionWork()
+    source = before or checkpoint_store.find_newest(state, agent, now)
+    carried = source.context.pending_items if source is not None else ()
+    pending = [item for item in dict.fromkeys((*work.pending, *carried)) if item not in work.done]
+    told = {"conversation_summary": summary, "pending_items": pending, "open_files": list(work.files) or None}
+    changes = nest_sections(told)
+    return overlay_document(carry_over(before, now), changes) if before is not None else {"metadata": {}, **changes}
 
 
 def _saved(

@@ -19,8 +19,10 @@ from baton_git.core.records.base import parse
 from baton_git.systems.paif import checkpoint_store
 from baton_git.systems.paif.checkpoint_verbs import SaveCheckpoint, save_agent_checkpoint
 from baton_git.systems.paif.checkpoints import (
+    SessionWork,
     agent_sessions,
     checkpoint_at_end,
+    checkpoint_on_the_way,
     look,
     restore,
     restore_at_start,
@@ -353,10 +355,35 @@ def test_without_any_session_the_last_checkpoint_goes_on_from_the_newest(nameles
     assert (context.pending_items, context.conversation_summary) == (("P",), "done so far")
 
 
-def test_a_session_that_says_nothing_of_what_another_left_leaves_it_there(ws):
+def test_what_another_session_left_pending_stays_so_until_it_is_done(ws):
+    save_checkpoint(acting(ws, "s0"), NOW, "zero", {"pending_items": ["P", "Q"], "conversation_summary": "old"})
+    work = SessionWork("Asked: mend it Answered: Done", ("new",), frozenset({"Q"}), ("a.py",))
+    saved = checkpoint_at_end(ws, later(minutes=1), CONFIG, work=work)
+    found = stored(ws, "checkpoint", saved.id)
+    assert (found.context.pending_items, found.working_memory.open_files) == (("new", "P"), ("a.py",))
+    assert found.context.conversation_summary == "Asked: mend it Answered: Done"
+    done = SessionWork("Asked: more", (), frozenset({"P", "new"}))
+    again = stored(ws, "checkpoint", checkpoint_at_end(ws, later(minutes=2), CONFIG, work=done).id)
+    assert (again.context.pending_items, again.working_memory.open_files) == ((), ("a.py",))
+    assert again.context.conversation_summary == "Asked: more"
+
+
+def test_the_summary_that_the_agent_saved_itself_counts_more_than_one_made_of_facts(ws):
+    work = SessionWork("Asked: mend it")
+    checkpoint_on_the_way(ws, NOW, "zero", work, 10)
+    first = checkpoint_at_end(ws, later(minutes=1), CONFIG, work=SessionWork("Asked: and test it"))
+    assert stored(ws, "checkpoint", first.id).context.conversation_summary == "Asked: and test it"
+    save_checkpoint(ws, later(minutes=2), "zero", {"conversation_summary": "Mended the parser"})
+    saved = checkpoint_at_end(ws, later(minutes=3), CONFIG, work=work)
+    assert stored(ws, "checkpoint", saved.id).context.conversation_summary == "Mended the parser"
+
+
+def test_a_periodic_checkpoint_keeps_what_is_pending_and_waits_for_its_interval(ws):
     save_checkpoint(acting(ws, "s0"), NOW, "zero", {"pending_items": ["P"]})
-    saved = checkpoint_at_end(ws, later(minutes=1), CONFIG, summary="x")
-    assert stored(ws, "checkpoint", saved.id).context.pending_items == ()
+    assert checkpoint_on_the_way(ws, later(minutes=5), "zero", SessionWork("Asked: a"), 10).id is None
+    saved = checkpoint_on_the_way(ws, later(minutes=20), "zero", SessionWork("Asked: a", ("b",)), 10)
+    found = stored(ws, "checkpoint", saved.id)
+    assert (found.context.pending_items, found.metadata.checkpoint_type) == (("b", "P"), "periodic")
 
 
 def test_the_agent_that_is_asked_for_counts_more_than_that_of_the_settings(ws):
