@@ -30,8 +30,9 @@ from baton_git.core.redaction.finding import Span, find_spans
 __all__ = ["Redaction", "holds_secret", "redact", "redact_text"]
 
 _ROUNDS = 6
-_SHORT = 64
-"""Characters of a key that may be remembered: the same keys come again and again."""
+_REMEMBERED = 4096
+"""Characters of a text that may be remembered: the same keys come again and again, and a prompt stands in the turns of
+its session as well as among its facts."""
 
 
 class Redaction(NamedTuple):
@@ -68,7 +69,12 @@ def redact_text(text: str) -> tuple[str, tuple[str, ...]]:
     return _mark(kinds[0]), tuple(kinds)
 
 
-_redact_key = lru_cache(maxsize=1024)(redact_text)
+_redact_remembered = lru_cache(maxsize=1024)(redact_text)
+
+
+def _redact_again(text: str) -> tuple[str, tuple[str, ...]]:
+    """As `redact_text`, for a text that may have come just now."""
+    return _redact_remembered(text) if len(text) <= _REMEMBERED else redact_text(text)
 
 
 def holds_secret(text: str) -> str | None:
@@ -104,10 +110,10 @@ class _Walk:
         if name and is_assigned(name, text):
             self._tell(path, _KEYWORD)
             return _mark(_KEYWORD)
-        clean, kinds = redact_text(text)
+        clean, kinds = _redact_again(text)
         for kind in kinds:
             self._tell(path, kind)
-        return clean
+        return clean if kinds else text
 
     def _clean_list(self, value: list[Any] | tuple[Any, ...], path: _Path, name: str) -> Any:
         blocks = _split_blocks(value)
@@ -138,7 +144,7 @@ class _Walk:
         """The key, clean; numbered when another one is called the same by now, since both values must stay."""
         if not isinstance(key, str) or key in self._known:
             return key
-        clean, kinds = _redact_key(key) if len(key) <= _SHORT else redact_text(key)
+        clean, kinds = _redact_again(key)
         if not kinds:
             return key
         unique = clean
