@@ -303,11 +303,11 @@ class _Run:
 
     def read_all(self, progress: Progress) -> None:
         """Read what is to be read, the newest first."""
-        whole = sum(item.candidate.size for item in self.to_read)
+        whole, done = sum(item.candidate.size for item in self.to_read), 0
         for item in self.to_read:
             session = self._read(item)
-            self._bytes += item.candidate.size
-            progress(self._bytes, whole)
+            done += item.candidate.size
+            progress(done, whole)
             if session is None:
                 continue
             if session.misread:
@@ -336,6 +336,7 @@ class _Run:
         except (BatonError, OSError) as error:
             self._problems.append(str(error))
             return None
+        self._bytes += candidate.size
         if session.has_facts:
             self._note(candidate, session=session.as_data())
         elif session.misread is None:

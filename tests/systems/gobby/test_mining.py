@@ -6,6 +6,9 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +17,11 @@ from typing import Any
 import pytest
 from pseudo_terminal import typing_here
 from transcript_sessions import GEMINI, gemini_lines, lines
+from waiting import until
+from world import NOW
+
+from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
+from baton_git.systems.gobby.mining import Mine, mine_transcripts
 
 Baton = Callable[..., Any]
 Git = Callable[..., str]
@@ -252,6 +260,27 @@ def test_the_session_at_work_is_left_to_its_hooks(baton, top, home):
     assert (result["taken"], result["at_work"]) == ([], 1)
 
 
+def test_a_session_whose_process_runs_is_left_to_its_hooks(baton, top, home, tmp_path):
+    """Also one that no hook knows: its program runs in its folder since before the transcript changed."""
+    os.utime(lay(home, top, "old"), (1e9, 1e9))
+    claude = Path(shutil.copy(shutil.which("sleep") or "", tmp_path / "claude"))
+    with subprocess.Popen([claude, "60"], cwd=top) as process:
+        time.sleep(0.05)
+        now = lay(home, top, "now")
+        os.utime(now, (time.time() + 5, time.time() + 5))
+        baton("init")
+        assert baton("mine", "--json").json["at_work"] == 1
+        process.kill()
+    assert baton("mine", "--json").json["known"] == 1
+    lay(home, top, "hooked")
+    seen = HookSession("claude", "hooked", pid=os.getpid(), seen="2099-01-01T00:00:00+00:00")
+    HookSessionStore(str(top / ".git")).save(seen)
+    assert baton("mine", "--json").json["at_work"] == 1
+    HookSessionStore(str(top / ".git")).save(seen._replace(ended="exit"))
+    baton("mine")
+    assert kept(baton) == ["claude/hooked", "claude/now", "claude/old"]
+
+
 def test_a_file_without_anything_asked_or_done_is_counted(baton, top, home):
     path = lay(home, top, "a")
     path.write_text(json.dumps({"type": "summary", "summary": "x", "leafUuid": "u", "cwd": str(top)}) + "\n")
@@ -280,25 +309,38 @@ def test_another_run_at_the_same_time_is_busy(baton, top):
         assert "another process" in baton("mine", code=4).err
 
 
-def test_a_killed_run_goes_on_where_it_ended(baton, top, home, monkeypatch):
+def test_a_run_that_was_stopped_goes_on_where_it_ended(ws, home, tmp_path):
     """What was read stays on this machine; the next run stores it without reading it again."""
-    paths = [lay(home, top, name) for name in ("a", "b")]
-    baton("init")
-    read = []
+    paths = [lay(home, tmp_path, name) for name in ("a", "b")]
+    asked = Mine(home=str(home), all_projects=True)
 
-    def stop(*args: Any) -> None:
+    def stop(done: int, whole: int) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
-        patched.setattr("baton_git.systems.gobby.mining.store_sessions", stop)
-        baton("mine", code=None)
-    assert kept(baton) == []
-    with monkeypatch.context() as patched:
-        patched.setattr("baton_git.systems.gobby.mining.read_session", lambda *args: read.append(args))
-        baton("mine")
-    assert (kept(baton), read) == (["claude/a", "claude/b"], [])
-    assert "session" not in (top / ".git" / "baton" / "mining" / "work.jsonl").read_text().replace('session":', "")
-    assert paths[0].stat().st_mode
+    with pytest.raises(KeyboardInterrupt):
+        mine_transcripts(ws, NOW, asked, stop)
+    assert ws.branch.read().number == 0
+    result = mine_transcripts(ws, NOW, asked)
+    assert (len(result.taken), result.read_bytes) == (2, paths[0].stat().st_size)
+
+
+@pytest.mark.slow
+def test_a_killed_run_loses_nothing_that_was_committed(baton, git, top, home, tmp_path):
+    lay(home, top, "first")
+    baton("init")
+    baton("mine")
+    for number in range(150):
+        lay(home, top, f"s{number}", part=number)
+    notes = top / ".git" / "baton" / "mining" / "work.jsonl"
+    before = notes.stat().st_size
+    process = subprocess.Popen([sys.executable, "-m", "baton_git", "mine"], cwd=top, stderr=subprocess.DEVNULL)
+    until(lambda: notes.stat().st_size > before + 20_000)
+    process.kill()
+    process.wait()
+    assert kept(baton) == ["claude/first"]
+    result = baton("mine", "--json").json
+    assert (len(result["taken"]), result["known"], commits(git, top)) == (150, 1, 3)
+    assert 0 < result["read_bytes"] < 150 * len(talk(top, "s100"))
 
 
 def test_a_file_of_an_unknown_form_is_named_each_time(baton, top, home):
