@@ -11,19 +11,16 @@ from typing import Any
 
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.added_text import AddedText
-from baton_git.agents.settings.entries import SERVERS, WantedHooks
+from baton_git.agents.settings.entries import WantedHooks
 from baton_git.agents.settings.locations import Scope, user_folder
+from baton_git.agents.settings.mcp_server import SERVER, find_server_file
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.git.files.atomic_files import show_path
 from baton_git.git.hooks.shipped import find_shipped
 
-SERVER = "baton"
-"""What the MCP server is called in the settings."""
 SKILLS = {"baton": "baton", "baton-start": "start", "baton-wrap-up": "wrap-up"}
 """By the name that a skill gets, its folder among those of the plugin."""
-MAX_SETTINGS = 4 << 20
-"""Bytes of a file in which servers are looked for."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +30,7 @@ class AgentTools:
     Attributes:
         root: the home, or the top of the work tree.
         folder: the CLI's own folder there.
+        environment: in which the CLI runs.
         memory: the folder that remembers what was added.
         within: as in `SettingsFile`.
     """
@@ -41,6 +39,7 @@ class AgentTools:
     scope: Scope
     root: Path
     folder: Path
+    environment: Mapping[str, str]
     memory: Path
     within: Path | None = None
 
@@ -51,7 +50,7 @@ class AgentTools:
         """Return those of a user, whose home is `root`, or of the work tree `root`."""
         settings = AGENTS[agent].hooks
         folder = user_folder(settings, root, environment) if scope == "user" else root / settings.folder
-        return cls(agent, scope, root, folder, memory, root if scope == "project" else None)
+        return cls(agent, scope, root, folder, environment, memory, root if scope == "project" else None)
 
     def list_skills(self) -> dict[str, AddedText]:
         """Return the files of the skills, by the name of the skill."""
@@ -76,10 +75,7 @@ class AgentTools:
     @property
     def server_path(self) -> Path | None:
         """The file with the MCP servers; None if only the CLI itself writes that of this scope."""
-        settings = AGENTS[self.agent].hooks
-        if self.scope == "project":
-            return self.root / settings.project_servers
-        return self.folder / settings.user_servers if settings.user_servers else None
+        return find_server_file(self.agent, self.scope, self.root, self.environment)
 
     @property
     def add_command(self) -> str:
@@ -132,18 +128,6 @@ class AgentTools:
         added = AddedText(path, self.memory, self.within)
         is_taken = added.take(self.agent) if is_toml else self._open_json(path).uninstall()
         return [*taken, path] if is_taken else taken
-
-    def has_server(self) -> bool:
-        """Return whether the settings name our MCP server, whoever put it there; not if they cannot be read."""
-        path = self.server_path or self.root / AGENTS[self.agent].hooks.own_servers
-        try:
-            if not path.is_file() or path.stat().st_size > MAX_SETTINGS:
-                return False
-            text = path.read_text(encoding="utf-8")
-            data = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-            return SERVER in (data.get("mcp_servers") or data.get(SERVERS) or {})
-        except (OSError, ValueError, AttributeError, TypeError, RecursionError):
-            return False
 
     def _open_json(self, path: Path) -> SettingsFile:
         return SettingsFile(path, self.memory, AGENTS[self.agent].hooks.comments, self.within)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
 
-from baton_git.agents.settings.agent_tools import SERVER, AgentTools, make_server
+from baton_git.agents.settings.agent_tools import AgentTools, make_server
+from baton_git.agents.settings.mcp_server import SERVER
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError
 from baton_git.interfaces.cli.app import App, at_terminal, flat
@@ -59,6 +61,8 @@ def install_tools(
     app: App, tools: Mapping[str, AgentTools], extras: Extras, program: Sequence[str]
 ) -> list[Path] | None:
     """Install what is wanted besides the hooks; return the files that changed, None after an error."""
+    if "mcp" in extras and find_spec("mcp") is None:
+        app.say("the MCP server needs one more package: pip install 'baton-git[mcp]'")
     try:
         return [path for tool in tools.values() for path in _install(app, tool, extras, program)]
     except BatonError as error:

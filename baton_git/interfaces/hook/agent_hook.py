@@ -12,6 +12,7 @@ from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.payloads import END, PROMPT, START, Payload
 from baton_git.agents.hook_events.session_folder import PARENT
 from baton_git.agents.registry import AGENTS
+from baton_git.agents.settings.mcp_server import has_server
 from baton_git.core.errors import BatonError
 from baton_git.core.redaction import redact_text
 from baton_git.interfaces.context.handoff import handoff_options
@@ -56,12 +57,8 @@ def _folders(app: Call) -> WorkflowFolders:
 
 def _has_server(app: Call, agent: str) -> bool:
     """Return whether the agent has our MCP server, in its own settings or in those of the work tree."""
-    from baton_git.agents.settings.agent_tools import AgentTools  # only where the agent is told something
-
     top = None if app.settings.is_own_store else app.settings.repository.work_tree
-    roots = (("user", Path.home()), *((("project", top),) if top else ()))
-    tools = (AgentTools.of(agent, scope, root, os.environ, Path()) for scope, root in roots)
-    return any(tool.has_server() for tool in tools)
+    return has_server(agent, Path.home(), top, os.environ)
 
 
 def _pid_of(payload: Payload) -> int:

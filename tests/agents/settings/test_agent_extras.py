@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from pseudo_terminal import typing_here
 
 from baton_git.agents.settings.agent_tools import SKILLS, read_skill
 
@@ -91,6 +92,14 @@ def test_nothing_more_is_installed_unless_asked_for(baton, top):
         assert not {".mcp.json", ".codex/config.toml"} & set(tree(top))
         assert not any("skills" in name for name in tree(top))
     assert baton("agents", "install", "all", "--project", "--with", "hooks", code=2).code == 2
+
+
+def test_at_a_terminal_one_is_asked_and_enter_means_yes(monkeypatch, top):
+    for typed, is_installed in ((b"n\n", False), (b"\n", True)):
+        code, screen = typing_here(monkeypatch, top, "agents", "install", "claude", "--project", typed=typed)
+        assert code == 0, screen
+        assert "Also install the skills and the MCP server of baton?" in screen
+        assert (top / ".mcp.json").exists() is is_installed
 
 
 def test_the_users_own_servers_name_this_very_baton(baton, monkeypatch):

@@ -1,0 +1,54 @@
+"""Where an agent's CLI keeps its MCP servers, and whether ours is among them. Hooks look, so little is loaded here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from baton_git.agents.registry import AGENTS
+from baton_git.agents.settings.locations import Scope, user_folder
+
+SERVER = "baton"
+"""What the MCP server is called in the settings."""
+MAX_SETTINGS = 4 << 20
+"""Bytes of a file in which servers are looked for."""
+
+
+def find_server_file(agent: str, scope: Scope, root: Path, environment: Mapping[str, str]) -> Path | None:
+    """Return the file with the MCP servers; None if only the CLI itself writes that of this scope.
+
+    Args:
+        root: the home, or the top of the work tree.
+    """
+    settings = AGENTS[agent].hooks
+    if scope == "project":
+        return root / settings.project_servers
+    return user_folder(settings, root, environment) / settings.user_servers if settings.user_servers else None
+
+
+def has_server(agent: str, home: Path, top: Path | None, environment: Mapping[str, str]) -> bool:
+    """Return whether the settings name our MCP server, whoever put it there; not if they cannot be read."""
+    own = find_server_file(agent, "user", home, environment) or home / AGENTS[agent].hooks.own_servers
+    project = find_server_file(agent, "project", top, environment) if top is not None else None
+    return any(SERVER in _read_servers(path) for path in (own, project) if path is not None)
+
+
+def _read_servers(path: Path) -> Any:
+    try:
+        if not path.is_file() or path.stat().st_size > MAX_SETTINGS:
+            return ()
+        text = path.read_text(encoding="utf-8")
+        if SERVER not in text:
+            return ()
+        data = _parse_toml(text) if path.suffix == ".toml" else json.loads(text)
+        return data.get("mcp_servers") or data.get("mcpServers") or ()
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return ()
+
+
+def _parse_toml(text: str) -> dict[str, Any]:
+    import tomllib  # few settings are TOML
+
+    return tomllib.loads(text)
