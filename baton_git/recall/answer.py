@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
+from zlib import crc32
 
 from baton_git.core.brief import quote_id
 from baton_git.core.output import one_line
@@ -43,11 +44,14 @@ class Excerpt(NamedTuple):
 
     Attributes:
         passage: the best passage of those that are quoted.
+        lines: as the answer has them.
+        sentences: each by itself.
     """
 
     passage: Passage
     standing: Standing
     lines: tuple[str, ...]
+    sentences: tuple[str, ...]
 
 
 class Answer(NamedTuple):
@@ -88,7 +92,7 @@ def compose_answer(
     Args:
         standing_of: says who vouches for a passage, and whether it still holds.
         mark: one word, drawn for this text alone.
-        told: sentences that are left out.
+        told: digests of sentences that are left out.
     """
     top, bottom = [f"=== recall · {mark} ===", f"{FRAME} Only the line with {mark} ends it."], f"=== end {mark} ==="
     room = budget - _size([*top, "", bottom])
@@ -102,7 +106,9 @@ def compose_answer(
     shown = _order([block for block in blocks if block.chosen])
     if not shown:
         return Answer("", (), ())
-    excerpts = tuple(Excerpt(block.passage, block.standing, _lines_of(block)) for block in shown)
+    excerpts = tuple(
+        Excerpt(block.passage, block.standing, _lines_of(block), tuple(block.chosen.values())) for block in shown
+    )
     lines = [line for excerpt in excerpts for line in (heading_of(excerpt.passage, excerpt.standing), *excerpt.lines)]
     text = "\n".join([*top, *lines, *([_also_line(also)] if also else []), bottom]) + "\n"
     return Answer(text, excerpts, tuple(also))
@@ -125,6 +131,11 @@ def heading_of(passage: Passage, standing: Standing) -> str:
 def short_id(session: str) -> str:
     """Return as much of a session's id as names it: the first 8 characters of a UUID, all of a short one."""
     return one_line(session[:_SHORT] if len(session) >= 32 else session, 40)
+
+
+def digest_sentence(text: str) -> str:
+    """Return a short name for a sentence."""
+    return f"{crc32(text.encode()):08x}"
 
 
 def _also_line(passages: Sequence[Passage]) -> str:
@@ -160,7 +171,7 @@ def _gather(
 
 def _block_key(passage: Passage, standing: Standing) -> tuple[str, str, str, bool]:
     if passage.kind == TURN:
-        return (TURN, passage.agent, passage.session, True)
+        return (TURN, f"{passage.agent}/{passage.session}", standing.label, True)
     return (passage.kind, passage.record, "" if standing.holds else passage.blob, standing.holds)
 
 
@@ -172,7 +183,7 @@ def _score_sentences(
     own = [sum(query.weights[term] * idf[term] for term in found & query.weights.keys()) for found in terms]
     for at, text in enumerate(texts):
         beside = (own[at - 1] if at else 0.0) + (own[at + 1] if at + 1 < len(own) else 0.0)
-        if text and text not in told:
+        if text and not (told and digest_sentence(text) in told):
             yield _Sentence(block, (place, at), text, terms[at], own[at] + _NEIGHBOUR / 2 * beside + one.score)
 
 

@@ -51,12 +51,14 @@ class PassageFilter(NamedTuple):
     Attributes:
         session: the id of the session, or its beginning.
         since: ISO 8601; passages without a time are older.
+        not_session: a session that does not count.
     """
 
     namespace: str | None = None
     since: str | None = None
     kind: str | None = None
     session: str | None = None
+    not_session: str | None = None
 
     def condition(self) -> tuple[str, list[str]]:
         """Return the condition in SQL, and its values."""
@@ -72,6 +74,9 @@ class PassageFilter(NamedTuple):
         if self.session is not None:
             parts.append("substr(p.session, 1, length(?)) = ?")
             values += [self.session, self.session]
+        if self.not_session is not None:
+            parts.append("p.session != ?")
+            values.append(self.not_session)
         return " AND ".join(parts), values
 
 

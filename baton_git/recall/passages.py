@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from baton_git.agents.turns import SessionTurns
@@ -16,6 +16,8 @@ PASSAGE = 1_500
 """Characters that a passage has at most, about."""
 TURN = "turn"
 """The kind of passages that are turns of a session."""
+SHARED_TURNS = "turns"
+"""The kind of records that hold the turns of a session, for other machines."""
 _SKIPPED = frozenset(
     """
     id created_at first_seen last_deferred source_tier sources source extracted_at started ended machine worktree
@@ -55,15 +57,34 @@ class Passage(NamedTuple):
 def split_turns(turns: SessionTurns) -> Iterator[Passage]:
     """Yield the passages of a session's turns; prompts and answers begin with who speaks."""
     for turn in turns.turns:
-        time = turn.time or turns.started or ""
-        texts = [f"user: {turn.prompt}" if turn.prompt else "", f"agent: {turn.answer}" if turn.answer else ""]
-        for piece in split_text("\n\n".join(filter(None, texts))):
-            yield Passage(piece, TURN, turns.namespace or "", turns.session, turns.agent, time, record=str(turn.number))
+        where = {
+            "namespace": turns.namespace or "",
+            "session": turns.session,
+            "agent": turns.agent,
+            "time": turn.time or turns.started or "",
+        }
+        yield from _split_turn(str(turn.number), turn.prompt, turn.answer, where)
+
+
+def _split_shared(data: Mapping[str, Any], where: Mapping[str, str]) -> Iterator[Passage]:
+    """Yield the passages of turns that are stored as a record."""
+    for turn in data["conversation"].get("turns", ()):
+        time = turn.get("time") or where.get("time", "")
+        yield from _split_turn(str(turn["number"]), turn["prompt"], turn.get("answer", ""), {**where, "time": time})
+
+
+def _split_turn(number: str, prompt: str, answer: str, where: Mapping[str, str]) -> Iterator[Passage]:
+    texts = [f"user: {prompt}" if prompt else "", f"agent: {answer}" if answer else ""]
+    for piece in split_text("\n\n".join(filter(None, texts))):
+        yield Passage(piece, TURN, record=number, **where)
 
 
 def split_record(key: Key, part: Part, **where: str) -> Iterator[Passage]:
     """Yield the passages of a record, live or archived; `where` are further fields of `Passage`."""
     data = part.record if isinstance(part, Archived) else part.as_data()
+    if key.kind == SHARED_TURNS:
+        yield from _split_shared(data, where)
+        return
     lines = [f"reason: {part.reason}"] if isinstance(part, Archived) and part.reason else []
     text = "\n".join([*_lines_of(data), *lines])
     for piece in split_text(text):

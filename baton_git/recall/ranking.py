@@ -28,6 +28,8 @@ _NEIGHBOUR_SESSIONS, _NEIGHBOURS = 6, 20
 """Of how many of the best sessions the other turns are looked at, and how many of each."""
 MIN_EVIDENCE = 0.38
 """Share of the question's telling terms that one session must have, by their weight, for any answer."""
+_NEARLY = 0.7
+"""Share of the best score with which a passage fits nearly as well."""
 _BACKGROUND = 200
 """Passages of other projects that a small index is compared with: there, every word of the project would be common."""
 _UNKNOWN = 0.45
@@ -73,6 +75,12 @@ def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter) -> Ra
     evidence = _evidence(ranked, query, frequencies, telling)
     more = _find_more(index, ranked, wanted, total)
     return Ranking(ranked, more, evidence, idf)
+
+
+def keep_best(ranking: Ranking) -> Ranking:
+    """Return the ranking with only the passages that fit nearly as well as the best."""
+    least = _NEARLY * ranking.ranked[0].score
+    return ranking._replace(ranked=[one for one in ranking.ranked if one.score >= least], more=[])
 
 
 def rank_overview(index: RecallIndex, query: Query, wanted: PassageFilter) -> Ranking:

@@ -11,7 +11,7 @@ from baton_git.namespace.branch import list_namespaces
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.recall.answer import DEFAULT_BUDGET, Answer, compose_answer
 from baton_git.recall.index import PassageFilter, RecallIndex
-from baton_git.recall.ranking import MIN_EVIDENCE, Ranking, rank_overview, rank_passages
+from baton_git.recall.ranking import MIN_EVIDENCE, Ranking, keep_best, rank_overview, rank_passages
 from baton_git.recall.sources import update_index
 from baton_git.recall.standing import StandingJudge
 from baton_git.recall.terms import Query, is_overview, parse_question
@@ -25,7 +25,9 @@ class Question(NamedTuple):
     Attributes:
         filter: which passages count; its namespace is that of the workspace unless all count.
         least: the evidence without which nothing is answered, from 0 to 1.
-        told: sentences that are left out.
+        is_strict: only passages that fit nearly as well as the best are quoted, and no further session is named.
+        told: digests of sentences that are left out.
+        seconds: for bringing the index up to date; nothing is answered if that takes longer. None: as long as it takes.
     """
 
     text: str
@@ -33,7 +35,9 @@ class Question(NamedTuple):
     filter: PassageFilter = PassageFilter()
     all_namespaces: bool = False
     least: float = MIN_EVIDENCE
+    is_strict: bool = False
     told: Iterable[str] = ()
+    seconds: float | None = None
 
 
 def find_answer(ws: Workspace, question: Question) -> Answer:
@@ -57,7 +61,8 @@ def find_answer(ws: Workspace, question: Question) -> Answer:
 def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer:
     """Return the answer from an index, after bringing it up to date. Raises as `find_answer` does, and Busy."""
     for workspace in _workspaces(ws, question):
-        update_index(index, workspace.branch)
+        if not update_index(index, workspace.branch, question.seconds):
+            return NOTHING
     query = parse_question(question.text)
     ranking = _rank(index, ws, question, query)
     if ranking is None:
@@ -80,8 +85,8 @@ def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -
     wanted = question.filter._replace(namespace=namespace)
     ranking = rank_passages(index, query, wanted)
     if ranking.evidence >= question.least and ranking.ranked:
-        return ranking
-    if is_overview(question.text, query) and question.least <= MIN_EVIDENCE:
+        return keep_best(ranking) if question.is_strict else ranking
+    if is_overview(question.text, query) and not question.is_strict:
         overview = rank_overview(index, query, wanted)
         return overview if overview.ranked else None
     return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -26,8 +28,14 @@ TURNS = "turns"
 _SKIPPED_KINDS = frozenset({SHAPE.kind, "session", "conflict"})
 
 
-def update_index(index: RecallIndex, branch: Branch) -> None:
+def update_index(index: RecallIndex, branch: Branch, seconds: float | None = None) -> bool:
     """Add what is new on the branch and among the stored turns, and remove the turns that are gone.
+
+    Args:
+        seconds: after which it stops and keeps what it has done; None: as long as it takes.
+
+    Returns:
+        Whether the index is up to date.
 
     Raises:
         Busy: another process does the same, and did not finish in time.
@@ -37,15 +45,20 @@ def update_index(index: RecallIndex, branch: Branch) -> None:
     marks = dict(_list_files(store.folder))
     tip = branch.store.tip(branch.ref)
     if index.mark(_group_of(branch)) == (tip or "") and index.source_marks(TURNS) == marks:
-        return
+        return True
+    end = time.monotonic() + (math.inf if seconds is None else seconds)
     with index.changing():
-        _update_records(index, branch, tip)
+        if not _update_records(index, branch, tip, end):
+            return False
         known = index.source_marks(TURNS)
         for name in known.keys() - marks.keys():
             index.remove_source(TURNS, name)
         for name, mark in marks.items():
             if known.get(name) != mark:
+                if time.monotonic() > end:
+                    return False
                 index.put_source(TURNS, name, mark, _read_turns(store, name))
+    return True
 
 
 def _list_files(folder: Path) -> Iterator[tuple[str, str]]:
@@ -78,19 +91,23 @@ def _group_of(branch: Branch) -> str:
     return f"records of {branch.ref}"
 
 
-def _update_records(index: RecallIndex, branch: Branch, tip: Oid | None) -> None:
-    """Add the records that commits since the last update brought, oldest first."""
+def _update_records(index: RecallIndex, branch: Branch, tip: Oid | None, end: float) -> bool:
+    """Add the records that commits since the last update brought, oldest first; False if time ran out."""
     group, store = _group_of(branch), branch.store
     known = index.mark(group)
     if known == (tip or ""):
-        return
+        return True
     if known and (tip is None or not _follows(branch, Oid(known), tip)):
         index.remove_group(group)
         known = ""
     commits = list(store.only_in(tip, *([Oid(known)] if known else []))) if tip is not None else []
     for info in reversed(commits):
+        if time.monotonic() > end:
+            return False
         _add_commit(index, branch, group, info)
+        index.set_mark(group, info.oid)
     index.set_mark(group, tip or "")
+    return True
 
 
 def _follows(branch: Branch, known: Oid, tip: Oid) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -16,10 +17,13 @@ from machines import Clock, machine
 from world import NOW, acting, by_hand, later, stored, workspace
 
 from baton_git.agents.turns import SessionTurns, Turn, TurnStore, turns_folder
+from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
+from baton_git.core.records.base import parse
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.workspace import Vouched, Workspace
 from baton_git.recall import index as index_module
+from baton_git.recall.at_prompt import BUDGET, recall_for_prompt
 from baton_git.recall.index import FILE, RecallIndex
 from baton_git.recall.sources import update_index
 from baton_git.recall.terms import extract_terms, parse_question
@@ -312,6 +316,51 @@ def test_two_processes_that_build_the_index_at_once_both_answer(baton: Any, top:
     running = [subprocess.Popen(command, cwd=top, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     answers = [process.communicate(timeout=60)[0] for process in running]
     assert all("Topic 7 of Kafka" in answer for answer in answers)
+
+
+# --- at the prompt
+
+
+def test_a_prompt_gets_what_clearly_fits_once(told: Workspace) -> None:
+    first = recall_for_prompt(told, "run the Kafka brokers again", "now", ())
+    assert "nobody wants to run brokers" in first.text
+    assert len(first.text.encode()) <= BUDGET
+    assert "brokers" not in recall_for_prompt(told, "run the Kafka brokers again", "now", first.told).text
+    assert recall_for_prompt(told, "please fix the tests of the Kafka gateway in Terraform", "now", ()).text == ""
+    assert LATER[:8] not in recall_for_prompt(told, "run the Kafka brokers again", LATER, ()).text
+
+
+def test_hooks_look_prompts_up_only_where_the_user_wants_it(baton_process: Any, top: Path, git: Any) -> None:
+    baton_process("decision", "add", "Kafka brokers are gone", "--why", "SQS needs none")
+
+    def prompt(session: str) -> str:
+        answers = []
+        for event, more in (
+            ("SessionStart", {"source": "startup"}),
+            ("UserPromptSubmit", {"prompt": "run Kafka brokers"}),
+        ):
+            data = {"session_id": session, "cwd": str(top), "hook_event_name": event, "transcript_path": "", **more}
+            answers.append(baton_process("hook", "--agent", "claude", given=json.dumps(data)).out)
+        return answers[-1]
+
+    assert "=== recall" not in prompt("one")
+    git(top, "config", "baton.recallAtPrompt", "true")
+    assert "SQS needs none" in prompt("two")
+
+
+def test_shared_turns_of_another_machine_are_turns_with_its_label(tmp_path: Path) -> None:
+    clock = Clock()
+    subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "origin.git")], check=True)
+    ours, theirs = (machine(tmp_path, name, clock) for name in ("ours", "theirs"))
+    turn = {"number": 1, "prompt": "which bus?", "answer": "Kafka won the benchmark", "line": 1, "offset": 0}
+    theirs.decision("DEC-1")
+    data = {"id": f"claude/{KAFKA}", "recorded_at": "2026-11-01", "conversation": {"count": 1, "turns": [turn]}}
+    record = parse(KINDS["turns"].model, data)
+    theirs.ws.update("turns", clock(), lambda tip: tip.state.put(record))
+    theirs.sync()
+    ours.sync()
+    excerpt = ask(ours.ws, "Kafka benchmark").excerpts[0]
+    assert (excerpt.kind, excerpt.session, excerpt.label) == ("turn", KAFKA, "from origin")
 
 
 # --- the command

@@ -41,7 +41,7 @@ def _is_due(payload: Payload, seen: HookSession) -> bool:
     if any(event in seen.wants for event in _EVENTS[payload.moment]):
         return True
     if payload.moment == PROMPT:
-        return bool(seen.owed) or not seen.told
+        return bool(seen.owed) or not seen.told or seen.recalls
     return payload.moment == COMPACT or grown != 0
 
 

@@ -35,6 +35,8 @@ class HookSession(NamedTuple):
         ended: why it ended; empty while it goes on.
         parent: the session that it follows.
         wants: the events that workflows listen to.
+        recalls: whether its prompts are looked up.
+        recalled: digests of the sentences that were added to its prompts.
         spawned: the record of the session, where baton started it.
     """
 
@@ -56,6 +58,8 @@ class HookSession(NamedTuple):
     ended: str = ""
     parent: str = ""
     wants: tuple[str, ...] = ()
+    recalls: bool = False
+    recalled: tuple[str, ...] = ()
     spawned: str = ""
 
 
@@ -144,7 +148,7 @@ def _seen(data: Mapping[str, Any]) -> HookSession | None:
     fields: dict[str, Any] = {}
     for name, default in _DEFAULTS.items():
         value = data.get(name)
-        if name == "wants":
+        if isinstance(default, tuple):
             value = tuple(str(item) for item in value) if isinstance(value, list) else None
         if type(value) is type(default):
             fields[name] = value

@@ -35,6 +35,7 @@ class Circumstances(NamedTuple):
         checkpoints_periodically: whether PAIF's settings ask for checkpoints during the session.
         checkpoints_at_end: whether they ask for one at its end.
         has_arrived: whether the transcript shows the context that was injected last; see `needs_arrival`.
+        recalls: whether prompts are looked up (`baton.recallAtPrompt`).
         idle_seconds: since a hook last had something to do in this session.
     """
 
@@ -43,6 +44,7 @@ class Circumstances(NamedTuple):
     checkpoints_periodically: bool = False
     checkpoints_at_end: bool = False
     has_arrived: bool = False
+    recalls: bool = False
     idle_seconds: float = TRANSCRIPT_DELAY
 
 
@@ -72,6 +74,12 @@ class RunWorkflows(NamedTuple):
     data: Mapping[str, Any]
 
 
+class Recall(NamedTuple):
+    """Add what earlier sessions say about a prompt, if something clearly fits."""
+
+    prompt: str
+
+
 class PlanStep(Enum):
     """A decision that needs no arguments; the value says what is done."""
 
@@ -86,7 +94,7 @@ class PlanStep(Enum):
     CHECKPOINT_AT_END = "make PAIF's last checkpoint"
 
 
-Decision = Remember | FindParent | SaveFacts | RunWorkflows | PlanStep
+Decision = Remember | FindParent | SaveFacts | RunWorkflows | Recall | PlanStep
 
 
 def plan_event(event: Payload, known: HookSession, circumstances: Circumstances) -> list[Decision]:
@@ -139,7 +147,8 @@ def _plan_prompt(event: Payload, known: HookSession, circumstances: Circumstance
         plan = [*_plan_owed(known, circumstances), PlanStep.LIST_WANTED_EVENTS]
     else:
         plan = _plan_start(event, known, circumstances)
-    return [*plan, RunWorkflows("on_prompt_submit", {"prompt": event.prompt})]
+    plan.append(RunWorkflows("on_prompt_submit", {"prompt": event.prompt}))
+    return [*plan, Recall(event.prompt)] if circumstances.recalls and event.prompt else plan
 
 
 def _plan_owed(known: HookSession, circumstances: Circumstances) -> list[Decision]:

@@ -269,6 +269,11 @@ class Settings:
         return self.config.get("baton.shareturns", "false").lower() in ("true", "yes", "on", "1")
 
     @property
+    def recalls_at_prompt(self) -> bool:
+        """Whether the prompts of sessions are looked up (`baton.recallAtPrompt`)."""
+        return self.config.get("baton.recallatprompt", "false").lower() in ("true", "yes", "on", "1")
+
+    @property
     def private_hosts(self) -> bool:
         return self.config.get("baton.allowprivatehosts", "false").lower() in ("true", "yes", "on", "1")
 

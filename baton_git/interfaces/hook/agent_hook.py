@@ -41,6 +41,7 @@ def handle(payload: Payload) -> HookReply:
         settings.environment,
         _pid_of(payload),
         paif_config(app),
+        settings.recalls_at_prompt,
     )
     with app.workspace() as ws:
         ws = replace(ws, calls_tools=payload.moment in (START, PROMPT) and _has_server(app, payload.agent))

@@ -20,6 +20,7 @@ from baton_git.agents.hook_events.planner import (
     Decision,
     FindParent,
     PlanStep,
+    Recall,
     Remember,
     RunWorkflows,
     SaveFacts,
@@ -68,11 +69,13 @@ class EventRunner:
             cwd=event.cwd or known.cwd,
             seen=iso_ms(now),
             event=identify_event(event),
+            recalls=settings.recalls,
             ended="" if known.ended == GONE else known.ended,
         )
         self.problems: list[str] = []
         self._sections: list[Section] = []
         self._block: str | None = None
+        self._recalled = ""
         self._boot: BegunSession | None = None
         self._facts = SessionFacts(
             ws, now, settings, self.session, self.problems, is_starting=event.moment == START, response=event.response
@@ -82,7 +85,7 @@ class EventRunner:
         """Carry out what the event asks for, and remember the session."""
         for decision in plan_event(self.event, self.session, self._circumstances()):
             self._carry_out(decision)
-        context = self._compose_context()
+        context = self._add_recalled(self._compose_context())
         self.settings.memory.save(self.session)
         return HookReply(context, self._block, tuple(dict.fromkeys(self.problems)))
 
@@ -94,6 +97,7 @@ class EventRunner:
             checkpoints_periodically=paif is not None and paif.agent_id is not None and paif.interval_minutes != 0,
             checkpoints_at_end=paif is not None and paif.checkpoint_on_exit,
             has_arrived=needs_arrival(self.event, self.session) and self._has_arrived(),
+            recalls=self.settings.recalls,
             idle_seconds=self._idle_seconds,
         )
 
@@ -112,6 +116,8 @@ class EventRunner:
                 self._save_facts(trigger, force)
             case RunWorkflows(event, data):
                 self._run_workflows(event, data)
+            case Recall(prompt):
+                self._recall(prompt)
             case PlanStep():
                 _STEPS[decision](self)
 
@@ -186,6 +192,21 @@ class EventRunner:
             reason = one_line(self._block, 200)
             self.problems.append(f"blocked {MAX_BLOCKS} times in a row, so not again: {reason}")
             self._block = None
+
+    # --- what earlier sessions say about a prompt; off by default
+
+    def _recall(self, prompt: str) -> None:
+        from baton_git.recall.at_prompt import recall_for_prompt
+
+        found = self.attempt(lambda: recall_for_prompt(self.ws, prompt, self.event.session, self.session.recalled))
+        if found is not None:
+            self._recalled = found.text
+            self._remember(recalled=found.told)
+
+    def _add_recalled(self, context: str) -> str:
+        """Return the context with what was recalled, where a reply has room for both."""
+        both = "\n\n".join(filter(None, (context, self._recalled)))
+        return both if not self._recalled or fits(self.event, both) else context
 
     # --- the reply
 

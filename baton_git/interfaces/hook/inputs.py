@@ -24,6 +24,7 @@ class HookInputs(NamedTuple):
         home, environment: where the agents' CLIs keep their transcripts.
         pid: the process of the agent.
         paif: PAIF's settings of the work tree.
+        recalls: whether prompts are looked up.
     """
 
     memory: HookSessionStore
@@ -33,3 +34,4 @@ class HookInputs(NamedTuple):
     environment: Mapping[str, str]
     pid: int = 0
     paif: PaifConfig | None = None
+    recalls: bool = False

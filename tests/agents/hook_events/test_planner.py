@@ -14,6 +14,7 @@ from baton_git.agents.hook_events.planner import (
     TRANSCRIPT_DELAY,
     Circumstances,
     FindParent,
+    Recall,
     Remember,
     RunWorkflows,
     SaveFacts,
@@ -103,6 +104,10 @@ PLANS: dict[str, tuple[Payload, HookSession, dict[str, Any], list[Any]]] = {
     ),
     "a prompt while nothing is owed": (
         event(PROMPT, prompt="go"), TOLD, {}, [Step.LIST_WANTED_EVENTS, at_prompt("go")],
+    ),
+    "a prompt that is looked up": (
+        event(PROMPT, prompt="go"), TOLD, {"recalls": True},
+        [Step.LIST_WANTED_EVENTS, at_prompt("go"), Recall("go")],
     ),
     "a prompt after a compaction": (
         event(PROMPT), OWED, {},
