@@ -21,6 +21,9 @@ from baton_git.core.errors import BatonError
 from baton_git.git.store import Repository
 from baton_git.git.store.checkouts import list_work_trees
 
+_COMMON_BRANCHES = frozenset(
+    ("main", "master", "trunk", "develop", "development", "dev", "staging", "production", "HEAD")
+)
 Verdict = Literal["ours", "elsewhere", "unclear"]
 
 _SCHEME = re.compile(r"\A(?:[a-z+]+://)?(?:[^@/]*@)?([^/:]+)(?::[0-9]+)?[:/]+(.*?)(?:\.git)?/*\Z")
@@ -118,11 +121,33 @@ class ProjectFolders:
     def _git(self) -> SessionRepository:
         return SessionRepository(self._repository.common_dir, self._environment)
 
-    def find_proven(self, evidence: Sequence[Evidence]) -> list[bool]:
-        """Return for each transcript whether what it names is of this repository: most of its commits, or a remote."""
-        own_remotes = _remotes(self._repository)
-        subjects = self._find_subjects({commit.hash for piece in evidence for commit in piece.commits})
-        return [bool(_names(piece) & own_remotes) or _are_most_known(piece, subjects) for piece in evidence]
+    def find_proven(self, evidence: Sequence[tuple[str | None, Evidence]]) -> list[bool]:
+        """Return for each transcript whether what it names is of this repository.
+
+        That is most of its commits, or a remote; for a session in a folder inside of a work tree, a branch is enough.
+
+        Args:
+            evidence: with the folder that the session began in.
+        """
+        own_remotes, branches = _remotes(self._repository), self._list_branches()
+        subjects = self._find_subjects({commit.hash for _, piece in evidence for commit in piece.commits})
+        return [
+            bool(_names(piece) & own_remotes)
+            or _are_most_known(piece, subjects)
+            or (not piece.commits and self._is_inside(cwd) and not branches.isdisjoint(piece.branches))
+            for cwd, piece in evidence
+        ]
+
+    def _is_inside(self, cwd: str | None) -> bool:
+        return cwd is not None and any(_is_within(os.path.normpath(cwd), top) for top in self._former)
+
+    def _list_branches(self) -> set[str]:
+        """The branches of the sources that hardly another repository has, too."""
+        try:
+            names = self._git().run_git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").splitlines()
+        except GitUnavailable:
+            return set()
+        return {name for name in names if not name.startswith("baton/")} - _COMMON_BRANCHES
 
     def _find_subjects(self, hashes: set[str]) -> dict[str, str]:
         try:

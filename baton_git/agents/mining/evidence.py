@@ -14,6 +14,8 @@ from baton_git.agents.json_lines import open_transcript
 
 MAX_COMMITS = 50
 """The first commits that are remembered of a transcript."""
+MAX_NAMES = 20
+"""The first remotes, and the first branches."""
 MAX_SUBJECT = 60
 """Bytes of a subject that are compared."""
 _CHUNK = 8 << 20
@@ -22,6 +24,7 @@ _OVERLAP = 4096
 # git's own line about a new commit, as it stands in JSON; the name of the branch has at most 200 bytes.
 _MADE = re.compile(rb"\[[^\]\s\"\\\[]{1,200}(?: \(root-commit\))? ([0-9a-f]{7,64})\] ([^\"\\]{1,%d})" % MAX_SUBJECT)
 _HEAD = re.compile(rb'"commit_hash": ?"([0-9a-f]{40}(?:[0-9a-f]{24})?)"')
+_BRANCH = re.compile(rb'"gitBranch": ?"([^"\\]{1,200})"')
 _REMOTE = re.compile(rb'"repository_url": ?"([^"\\]{1,1000})"')
 
 
@@ -37,12 +40,14 @@ class Evidence(NamedTuple):
 
     commits: tuple[NamedCommit, ...] = ()
     remotes: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
 
 
 def find_evidence(path: Path) -> Evidence:
     """Search a transcript. Raises as `open_transcript` does."""
     commits: dict[NamedCommit, None] = {}
     remotes: dict[str, None] = {}
+    branches: dict[str, None] = {}
     before = b""
     with open_transcript(path) as file:
         while chunk := file.read(_CHUNK):
@@ -50,10 +55,11 @@ def find_evidence(path: Path) -> Evidence:
             commits |= dict.fromkeys(NamedCommit(_decode(m[1]), _decode(m[2])) for m in _MADE.finditer(text))
             commits |= dict.fromkeys(NamedCommit(_decode(m[1]), "") for m in _HEAD.finditer(text))
             remotes |= dict.fromkeys(_decode(m[1]) for m in _REMOTE.finditer(text))
+            branches |= dict.fromkeys(map(_decode, set(_BRANCH.findall(text))))
             if len(commits) >= MAX_COMMITS:
                 break
             before = text[-_OVERLAP:]
-    return Evidence(tuple(commits)[:MAX_COMMITS], tuple(remotes)[:10])
+    return Evidence(tuple(commits)[:MAX_COMMITS], tuple(remotes)[:MAX_NAMES], tuple(sorted(branches))[:MAX_NAMES])
 
 
 def _decode(text: bytes) -> str:

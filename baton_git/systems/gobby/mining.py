@@ -214,13 +214,13 @@ class _Run:
         ids = self._stored_ids()
         for candidate in self._seen:
             belonging = belongs[candidate.path]
+            outcome = self._known_outcome(candidate, ids)
             if belonging.verdict != "ours":
-                self._count[belonging.verdict] += 1
+                self._count["known" if (belonging.verdict, outcome) == ("unclear", "known") else belonging.verdict] += 1
                 continue
             self._ours.append(candidate)
             if since is not None and candidate.mtime_ns / 1e9 < since.timestamp():
                 continue
-            outcome = self._known_outcome(candidate, ids)
             if outcome is None and is_at_work(candidate):
                 outcome = "at_work"
             if outcome is not None:
@@ -271,7 +271,7 @@ class _Run:
     def _find_proven(self, folders: ProjectFolders, candidates: Sequence[Candidate]) -> set[Path]:
         """The transcripts that name what only this repository has; their folders count as former work trees."""
         evidence = {item.path: self._read_evidence(item) for item in candidates}
-        verdicts = folders.find_proven(list(evidence.values()))
+        verdicts = folders.find_proven([(item.cwd, evidence[item.path]) for item in candidates])
         proven = {path for path, is_proven in zip(evidence, verdicts, strict=True) if is_proven}
         for cwd in {item.cwd for item in candidates if item.path in proven and item.cwd}:
             named = [item for item in candidates if item.cwd == cwd and evidence[item.path].commits]
@@ -282,7 +282,8 @@ class _Run:
     def _read_evidence(self, candidate: Candidate) -> Evidence:
         note = self._progress.note(candidate)
         if "commits" in note:
-            return Evidence(tuple(NamedCommit(*commit) for commit in note["commits"]), tuple(note["remotes"]))
+            commits = tuple(NamedCommit(*commit) for commit in note["commits"])
+            return Evidence(commits, tuple(note["remotes"]), tuple(note["branches"]))
         try:
             evidence = find_evidence(candidate.path)
         except BatonError as error:

@@ -202,6 +202,18 @@ def test_a_short_id_counts_only_with_its_subject_and_for_most_commits(baton, git
     assert baton("mine", "--json").json["unclear"] == 2
 
 
+def test_a_folder_inside_the_work_tree_is_known_by_its_branch(baton, git, top, home):
+    git(top, "branch", "feature-7")
+    for name, branch in (("known", "feature-7"), ("common", "main"), ("unknown", "feature-8")):
+        path = lay(home, top / "trees" / name, name)
+        path.write_bytes(path.read_bytes().replace(b'"gitBranch": "main"', f'"gitBranch": "{branch}"'.encode()))
+    outside = lay(home, top.parent / "outside", "outside")
+    outside.write_bytes(outside.read_bytes().replace(b'"gitBranch": "main"', b'"gitBranch": "feature-7"'))
+    baton("init")
+    assert baton("mine", "--json").json["unclear"] == 3
+    assert kept(baton) == ["claude/known"]
+
+
 def test_a_clone_counts_if_it_has_a_remote_in_common(baton, git, top, home):
     for name, address in (("clone", "git@example.org:a/shop.git"), ("fork", "git@example.org:b/shop")):
         git(top.parent, "clone", "-q", str(top), name)
@@ -219,6 +231,7 @@ def test_a_person_may_say_whose_transcripts_are_meant(baton, top, home):
     baton("init")
     baton("mine", "--project", "../gone")
     assert kept(baton) == ["claude/gone"]
+    assert baton("mine", "--json").json["known"] == 1
     baton("mine", "--all")
     assert kept(baton) == ["claude/gone", "claude/second"]
     assert "do not go together" in baton("mine", "--all", "--project", ".", code=2).err
