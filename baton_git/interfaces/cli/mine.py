@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import click
+
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError
 from baton_git.interfaces.cli.app import App, at_terminal, flat
@@ -20,6 +22,8 @@ PROBLEMS_SHOWN = 10
 
 def _fill(app: App, values: Values) -> Values:
     agent = app.settings.options.agent
+    if agent is not None and agent not in AGENTS:
+        raise click.UsageError(f"--agent {agent!r}: give {', '.join(AGENTS)}")
     project = {"project": str(Path(values["project"]).absolute())} if "project" in values else {}
     return fill_home(app, {**values, **project, **({"agent": agent} if agent else {})})
 
@@ -30,8 +34,12 @@ def _without_agent(app: App) -> App:
 
 
 def _run(app: App, ws: Workspace, asked: Mine, values: Values) -> MineResult:
+    is_new = ws.branch.read().commit is None
     with progress_bar("reading transcripts") as advance:
-        return mine_transcripts(ws, app.now, asked, advance)
+        result = mine_transcripts(ws, app.now, asked, advance)
+    if is_new and result.commit is not None:
+        app.tell_new_namespace(result.namespace)
+    return result
 
 
 def offer_mining(app: App) -> None:
@@ -80,4 +88,9 @@ def _describe(result: MineResult) -> Iterator[str]:
         yield flat(f"{count} will be deleted within 7 days: {title} keeps them for {days} ({item.settings})")
 
 
-ADDITIONS = {"mine": Addition(fill=_fill, run=_run, acting=_without_agent, render=_render)}
+ADDITIONS = {
+    "mine": Addition(
+        about="--agent takes only the transcripts of one agent's CLI: claude, codex or gemini.",
+        fill=_fill, run=_run, acting=_without_agent, render=_render,
+    )
+}  # fmt: skip

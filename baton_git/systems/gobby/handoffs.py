@@ -149,7 +149,7 @@ def keep(
         new, before = changed
         record = parse(Handoff, {**new, "extracted_at": _extraction_time(now, before), "trigger": trigger})
         state = tip.state.remove(key._replace(archived=True)).put(record)
-        state = put_turns(ws, archive_oldest(ws, state, now, key.id), extraction, record)
+        state = put_turns(ws, archive_oldest(ws, state, now, key.id), extraction.turns, record)
         return ProposedState(state, redactions=redactions)
 
     if find_change(ws.branch.read().state) is None:

@@ -21,7 +21,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoffs import archive_oldest, build_body, comparable, gather, id_of
 from baton_git.systems.gobby.previous_sessions import read_handoff
 from baton_git.systems.gobby.record import Handoff
-from baton_git.systems.gobby.session_turns import store_turns, turn_store
+from baton_git.systems.gobby.session_turns import put_turns, store_turns, turn_store
 
 TRIGGER = "mine"
 HOOK_LAG = timedelta(seconds=60)
@@ -145,9 +145,20 @@ def store_sessions(ws: Workspace, now: datetime, sessions: Sequence[MinedSession
         state = tip.state
         for session in sessions:
             state = _put_session(state, session)
-        return state if state is tip.state else archive_oldest(ws, state, now)
+        return state if state is tip.state else _put_stored_turns(ws, archive_oldest(ws, state, now), sessions)
 
     return ws.update("mine", now, change)
+
+
+def _put_stored_turns(ws: Workspace, state: State, sessions: Sequence[MinedSession]) -> State:
+    """Return the state with the turns of these sessions, where the user shares them and the handoff is not archived."""
+    for session in sessions if ws.shares_turns else ():
+        handoff = state.entry(Key(Handoff.kind, session.id))
+        agent, _, name = session.id.partition("/")
+        stored = turn_store(ws).load(agent, name) if isinstance(handoff, Handoff) else None
+        if isinstance(handoff, Handoff) and stored is not None:
+            state = put_turns(ws, state, stored.turns, handoff)
+    return state
 
 
 def _put_session(state: State, session: MinedSession) -> State:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from baton_git.agents.extraction import Extraction
-from baton_git.agents.turns import SessionTurns, TurnStore, bound_turns, turns_folder
+from baton_git.agents.turns import SessionTurns, Turn, TurnStore, bound_turns, turns_folder
 from baton_git.core.output import one_line
 from baton_git.core.records.base import parse
 from baton_git.core.redaction import redact
@@ -40,14 +42,14 @@ def store_turns(ws: Workspace, extraction: Extraction, work_tree: str | None) ->
     )
 
 
-def put_turns(ws: Workspace, state: State, extraction: Extraction, handoff: Handoff) -> State:
+def put_turns(ws: Workspace, state: State, all_turns: Sequence[Turn], handoff: Handoff) -> State:
     """Return the state with the turns of a session beside its handoff, and without those whose handoff is archived.
 
     Nothing changes unless the user shares turns (`git config baton.shareTurns true`).
     """
-    if not ws.shares_turns or not extraction.turns:
+    if not ws.shares_turns or not all_turns:
         return state
-    turns = bound_turns(extraction.turns)
+    turns = bound_turns(all_turns)
     beside = {name: getattr(handoff, name) for name in ("started", "machine", "worktree", "branch")}
     record = {
         "id": handoff.id, "recorded_at": handoff.extracted_at,

@@ -94,6 +94,16 @@ def test_transcripts_become_handoffs_in_one_commit_and_a_second_run_adds_nothing
     assert turns.exists()
 
 
+def test_turns_are_committed_where_the_user_shares_them(baton, git, top, home):
+    git(top, "config", "baton.shareTurns", "true")
+    lay(home, top, "a")
+    baton("init")
+    before = commits(git, top)
+    baton("mine")
+    assert "It works now." in git(top, "show", "baton/work:turns/claude/a.toml")
+    assert commits(git, top) == before + 1
+
+
 def test_what_was_undone_is_taken_over_again_when_asked(baton, top, home):
     lay(home, top, "a")
     baton("init")
@@ -128,6 +138,7 @@ def test_sessions_of_every_agent_are_found(baton, top, home):
     (chats / "session-2026-01-02T10-00-g1.jsonl").write_bytes(lines(gemini_lines()))
     lay(home, top, "a")
     baton("init")
+    assert "give claude, codex, gemini" in baton("mine", "--agent", "cursor", code=2).err
     assert baton("mine", "--agent", "codex", "--json").json["taken"][0]["id"] == f"codex/{meta['id']}"
     baton("mine")
     assert kept(baton) == ["claude/a", f"codex/{meta['id']}", f"gemini/{GEMINI['sessionId']}"]
@@ -242,8 +253,7 @@ def test_outside_of_a_repository_the_folder_itself_counts(baton, home, tmp_path)
     folder.mkdir()
     lay(home, folder, "a")
     lay(home, tmp_path, "b")
-    baton("init", cwd=folder)
-    baton("mine", cwd=folder)
+    assert "this began the namespace" in baton("mine", cwd=folder).err
     assert kept(baton, cwd=folder) == ["claude/a"]
 
 
