@@ -56,6 +56,7 @@ GOOD = {
     ("handoff", "show"): ["claude/c-1"],
     ("handoff", "list"): [],
     ("mine",): ["--dry-run"],
+    ("recall",): ["Deployed it"],
     ("todo", "set"): ["[x] Read", "[>] Write"],
     ("todo", "add"): ["Write it"],
     ("todo", "start"): ["1"],
