@@ -121,6 +121,19 @@ def test_where_space_is_short_the_first_sections_win(ws):
     assert len(brief.text.encode()) <= 1000
 
 
+def test_what_many_sessions_say_does_not_crowd_out_what_is_in_force(ws):
+    long = tuple(f"| {number} {'x' * 390}" for number in range(10))
+    sections = [Section(f"Session {number}", long, "lines", rank=Rank.STANDING) for number in range(20)]
+    decisions = tuple(f"- DEC-{number} {'d' * 100}" for number in range(8))
+    follow_ups = tuple(f"- FU-{number} {'d' * 100}" for number in range(8))
+    sections.append(Section("Decisions in force", decisions, "decisions", rank=Rank.IN_FORCE))
+    sections.append(Section("Follow-ups", follow_ups, "follow-ups", rank=Rank.OPEN))
+    text = compose("h", sections, "ctx-1", 9_800).text
+    assert len(text.encode()) <= 9_800
+    assert text.count("- DEC-") == text.count("- FU-") == 8
+    assert text.count("\n| 0 ") > 8
+
+
 def test_handovers_come_the_newest_first_and_say_how_old_they_are(ws):
     handover(ws, "run-1", "find_slot", "2026-11-21T07:56:00Z")
     handover(ws, "run-2", "create_event", "2026-11-01T00:00:00Z")
