@@ -16,16 +16,22 @@ PASSAGE = 1_500
 """Characters that a passage has at most, about."""
 TURN = "turn"
 """The kind of passages that are turns of a session."""
+DIGEST = "handoff"
+"""The kind of records that are digests of sessions."""
 SHARED_TURNS = "turns"
 """The kind of records that hold the turns of a session, for other machines."""
 _SKIPPED = frozenset(
     """
-    id created_at first_seen last_deferred source_tier sources source extracted_at started ended machine worktree
+    id created_at first_seen last_deferred source_tier sources source extracted_at started ended machine worktree branch
     trigger last_check verify offset line time priority defer_count count unknown left_out recent_activity schema
     schema_version version checksum
     """.split()  # noqa: SIM905  a list would take a line for each word
 )
 """Fields of records that say when and how something was stored, not what it is about."""
+
+
+_UNNAMED = frozenset({"text", "content", "message"})
+"""Fields whose name says nothing."""
 
 
 class Passage(NamedTuple):
@@ -106,7 +112,7 @@ def _lines_of(data: Any, name: str = "") -> Iterator[str]:
         for item in data:
             yield from _lines_of(item, name)
     elif isinstance(data, str) and data.strip():
-        yield f"{name.replace('_', ' ')}: {data}"
+        yield data if name in _UNNAMED else f"{name.replace('_', ' ')}: {data}"
 
 
 def split_text(text: str, most: int = PASSAGE) -> Iterator[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from baton_git.recall.index import Hit, PassageFilter, RecallIndex
-from baton_git.recall.passages import Passage
+from baton_git.recall.passages import DIGEST, TURN, Passage
 from baton_git.recall.terms import Query
 
 CANDIDATES = 120
@@ -70,6 +70,7 @@ def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter) -> Ra
     idf = {term: _idf(total, count) for term, count in frequencies.items()}
     hits = index.search(_select_terms(frequencies, total), wanted, CANDIDATES)
     weights = {term: weight * idf[term] for term, weight in query.weights.items()}
+    hits = _drop_repeated(hits, weights)
     ranked = score_hits([*hits, *_find_neighbours(index, score_hits(hits, weights), wanted)], weights)
     telling = {term: _idf(total + _BACKGROUND, count) for term, count in frequencies.items()}
     evidence = _evidence(ranked, query, frequencies, telling)
@@ -116,6 +117,19 @@ def score_hits(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Ranked
         Ranked(hit, sum(parts[hit.number].values()) + _SESSION * sum(best[_group_of(hit)].values())) for hit in hits
     ]
     return sorted(scored, key=lambda one: (-one.score, one.passage.time, one.hit.number))
+
+
+def _drop_repeated(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
+    """Return the passages without the digests of sessions whose turns have the same terms of the question."""
+    turns: dict[str, set[str]] = defaultdict(set)
+    for hit in hits:
+        if hit.passage.kind == TURN:
+            turns[hit.passage.session].update(hit.terms)
+    return [
+        hit
+        for hit in hits
+        if hit.passage.kind != DIGEST or not weights.keys() & set(hit.terms) <= turns.get(hit.passage.session, set())
+    ]
 
 
 def _find_neighbours(index: RecallIndex, ranked: Sequence[Ranked], wanted: PassageFilter) -> list[Hit]:
