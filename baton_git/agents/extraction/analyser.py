@@ -33,7 +33,7 @@ from baton_git.agents.extraction.commits import (
     find_made_commits,
     is_elsewhere,
 )
-from baton_git.agents.extraction.file_uses import CHANGED, READ, find_definitions, name_files, use_file
+from baton_git.agents.extraction.file_uses import CHANGED, READ, find_names, name_files, use_file
 from baton_git.agents.extraction.findings import KEPT_ACTIVITY, KEPT_DECISIONS, KEPT_OPEN, Findings, Mark, Table
 from baton_git.agents.gobby_tasks import OVER
 from baton_git.agents.registry import AGENTS
@@ -102,12 +102,14 @@ class Analyser:
         if not is_bare and known.goal is None:
             known.goal = {"text": event.text, "mark": self._mark(event)}
         conversation.add_prompt(known, event)
+        name_files(known, event.text)
 
     def _goal(self, event: Goal) -> None:
         self.known.kept_goal = {"text": event.text, "status": event.status, "mark": self._mark(event)}
 
     def _reply(self, event: ModelReply) -> None:
         conversation.add_reply(self.known, event, self._mark(event))
+        name_files(self.known, event.text)
         for text in decisions.by_wording(event.text):
             self._decide("wording", text, event)
 
@@ -136,7 +138,7 @@ class Analyser:
             waiting |= _keep_for_result(deed)
         if deed.files:
             waiting["files"] = [self._absolute(path, deed.folder) for path in deed.files]
-            waiting["names"] = find_definitions(deed.written)
+            waiting["names"] = find_names(deed.written)
         if deed.reads:
             waiting["reads"] = [self._absolute(path, deed.folder) for path in deed.reads]
         if deed.searches:
@@ -192,9 +194,9 @@ class Analyser:
             self._git(waiting, event, outcome)
         if "command" in waiting and not outcome.refused:
             self._note_outcome(waiting, event, outcome)
+        self._note_uses(waiting, event, outcome)
         if outcome.failed:
             return
-        self._note_uses(waiting, event)
         files = waiting.get("files", []) if outcome.files is None else outcome.files
         if files and not waiting.get("changed"):
             self._touch([self._absolute(path, None) for path in files], waiting)
@@ -226,8 +228,8 @@ class Analyser:
 
     # --- what was looked at, and what went wrong
 
-    def _note_uses(self, waiting: Table, event: ToolResult) -> None:
-        for path in waiting.get("reads", ()):
+    def _note_uses(self, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
+        for path in () if outcome.failed else waiting.get("reads", ()):
             use_file(self.known, path, READ, found=_found(waiting))
         if "searches" in waiting:
             name_files(self.known, f"{waiting.get('command', '')}\n{event.text}", _found(waiting))

@@ -7,6 +7,7 @@ edited often, or a moment ago, stands before one that was looked at once, long a
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from baton_git.agents.extraction.findings import Findings, Table
@@ -16,11 +17,13 @@ CHANGED, READ, NAMED = 4.0, 2.0, 0.5
 MAX_USES = 40
 """Files that a digest names."""
 MAX_NAMES = 8
-"""Functions and classes that are named for one file."""
+"""Functions, types and other names that are told of one file."""
+_FREQUENT = 6
+"""Names up to which frequent ones are added to those that a text defines."""
 _HALF_LIFE = 40.0
 """Uses after which a use counts half."""
-_KEPT = 400
-_SCANNED = 6000
+_KEPT = 200
+_SCANNED = 1000
 """Characters at either end of a text in which files are looked for."""
 
 _ENDINGS = (
@@ -38,6 +41,8 @@ _DEFINED = re.compile(
     re.MULTILINE,
 )
 
+_NAME = re.compile(r"\b(?:[A-Za-z][a-z0-9]*(?:[A-Z]+[a-z0-9]+)+|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+)\b")
+
 
 def use_file(
     known: Findings, path: str, weight: float, *, found: str = "transcript", names: Iterable[str] = ()
@@ -53,11 +58,13 @@ def use_file(
     if found == "transcript" and weight > NAMED:
         use["found"] = found
     use["names"] = list(dict.fromkeys([*names, *use["names"]]))[:MAX_NAMES]
-    known.uses[path] = use  # the last one used stands last
+    known.uses[path] = use
+    known.paths[path.rpartition("/")[2]] = path
     if len(known.uses) > 2 * _KEPT:
         ranked = sorted(known.uses, key=lambda path: -_score_now(known.uses[path], known.touches))
         kept = set(ranked[:_KEPT])
         known.uses = {path: use for path, use in known.uses.items() if path in kept}
+        known.paths = {name: path for name, path in known.paths.items() if path in kept}
 
 
 def name_files(known: Findings, text: str, found: str = "transcript") -> None:
@@ -71,12 +78,19 @@ def find_file_names(text: str) -> list[str]:
     if len(text) > 2 * _SCANNED:
         text = f"{text[:_SCANNED]}\n{text[-_SCANNED:]}"
     words = (word for word in dict.fromkeys(_WORD.findall(text)) if "." in word)
-    return list(dict.fromkeys(name for word in words for name in _FILE.findall(word)))
+    names = dict.fromkeys(name for word in words for name in _FILE.findall(word))
+    if "diff --git " in text:  # a diff names each file twice, below `a/` and `b/`
+        names = dict.fromkeys(name[2:] if name[:2] in ("a/", "b/") else name for name in names)
+    return list(names)
 
 
-def find_definitions(text: str) -> list[str]:
-    """Return the names of the functions and types that a piece of code defines, as its own lines say."""
-    return list(dict.fromkeys(_DEFINED.findall(text[: 4 * _SCANNED])))[:MAX_NAMES]
+def find_names(text: str) -> list[str]:
+    """Return the names of what a piece of code is about: the functions and types that it defines, then the names of
+    several words (`parse_line`, `parseLine`) that are in it most often."""
+    text = text[: 16 * _SCANNED]
+    defined = list(dict.fromkeys(_DEFINED.findall(text)))[:MAX_NAMES]
+    most_often = [name for name, _ in Counter(_NAME.findall(text)).most_common(MAX_NAMES) if name not in defined]
+    return defined + most_often[: max(0, _FREQUENT - len(defined))]
 
 
 def rank_uses(known: Findings, uses: Mapping[str, Table] | None = None) -> list[tuple[str, Table]]:
@@ -92,8 +106,8 @@ def _score_now(use: Table, touches: int) -> float:
 
 
 def _known_path(known: Findings, name: str) -> str:
-    """Return the path of the file that was used last among those that end with `name`."""
+    """Return the path of the file of that name that was used last, if it ends with `name`."""
     if name.startswith("/") or name in known.uses:
         return name
-    ending = "/" + name.removeprefix("./")
-    return next((path for path in reversed(known.uses) if path.endswith(ending)), name)
+    path = known.paths.get(name.rpartition("/")[2], "")
+    return path if path.endswith("/" + name.removeprefix("./")) else name

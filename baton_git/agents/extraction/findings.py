@@ -38,6 +38,7 @@ class Findings:
         turns, turn_count: what `agents.turns` keeps of each turn, as lists; and how many there were.
         last_answer: the last reply of the model.
         uses, touches: by path, how much each file was used; and how many uses there were.
+        paths: by the name of a file, the path of the one that was used last.
         subagents: by the name of its transcript, what is known of each subagent.
         failures: by the name of a command, how it failed the last time that it ran.
     """
@@ -70,6 +71,7 @@ class Findings:
     turn_count: int = 0
     last_answer: Table | None = None
     uses: dict[str, Table] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
     touches: int = 0
     failures: dict[str, Table] = field(default_factory=dict)
     subagents: dict[str, Table] = field(default_factory=dict)

@@ -15,9 +15,9 @@ from baton_git.systems.gobby.record import Facts, FileUse, Handoff
 _BRACKETS = str.maketrans("[]", "()")
 WIDTH = 400
 """Characters of one line; longer ones are split."""
-MAX_ASKED, MAX_ANSWERED, MAX_EARLIER = 1200, 2600, 240
+MAX_ASKED, MAX_ANSWERED, MAX_EARLIER = 1200, 3200, 300
 """Bytes that are told of the last prompt, of the last answer, and of each earlier prompt."""
-EARLIER_PROMPTS = 3
+EARLIER_PROMPTS = 4
 
 _LAST_STANDING_LEVEL = 2
 

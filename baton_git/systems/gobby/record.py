@@ -94,7 +94,9 @@ class FileUse(Part):
     found: Text = Field(
         "transcript", description="What tells of it: the session's `transcript`, that of a `subagent`, or only `git`."
     )
-    names: Texts = Field((), description="Functions and types in what was written to it, the last ones first.")
+    names: Texts = Field(
+        (), description="Functions, types and frequent names in what was written to it, the last ones first."
+    )
 
 
 class LastingError(Part):

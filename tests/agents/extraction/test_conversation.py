@@ -11,7 +11,7 @@ from transcript_sessions import HERE, Claude, lines
 from baton_git.agents.extraction import Extraction, extract
 from baton_git.agents.extraction.extracting import add_final_answer
 from baton_git.agents.extraction.failures import name_command
-from baton_git.agents.extraction.file_uses import find_definitions, find_file_names
+from baton_git.agents.extraction.file_uses import find_file_names, find_names
 
 
 @pytest.fixture
@@ -119,8 +119,19 @@ def test_a_command_is_named_by_what_it_runs(command: str, name: str | None) -> N
 def test_files_are_found_in_texts_by_their_endings() -> None:
     text = "cli/reset.go:12:3 see ./a/b.test.ts, README.md and http://x.y/z.html; os.path fmt.Println v1.2.3 (main.py)"
     assert find_file_names(text) == ["cli/reset.go", "./a/b.test.ts", "README.md", "main.py"]
+    assert find_file_names("diff --git a/lib/csv.py b/lib/csv.py\n--- a/lib/csv.py") == ["lib/csv.py"]
 
 
-def test_definitions_are_found_in_several_languages() -> None:
+def test_a_file_that_is_only_named_comes_after_those_that_were_used(read: Any) -> None:
+    session = Claude("2.1")
+    session.user("See docs/export.md and shop/main.py")
+    session.run("Edit", {"file_path": f"{HERE}/shop/main.py", "old_string": "x", "new_string": "y"}, "ok")
+    session.run("Bash", {"command": "make"}, "lib/csv.py:1: error", failed=True)
+    paths = [use["path"] for use in read(session).facts["files_used"]]
+    assert paths == [f"{HERE}/shop/main.py", "lib/csv.py", "shop/main.py", "docs/export.md"]
+
+
+def test_names_are_definitions_and_frequent_words_of_several_parts() -> None:
     code = "def a(): ...\nasync def b(): ...\nfunc (s *Store) Get() {}\nexport class D {}\npub fn e() {}\nx = 1\n"
-    assert find_definitions(code) == ["a", "b", "Get", "D", "e"]
+    assert find_names(code) == ["a", "b", "Get", "D", "e"]
+    assert find_names("x = to_csv(rowItem)\ny = to_csv(HTTPServer)") == ["to_csv", "rowItem", "HTTPServer"]
