@@ -187,6 +187,9 @@ class BriefJudge(Protocol):
     def claim(self, record: Record) -> str:
         """What the record claims beyond that, and what helps; empty where that is nothing."""
 
+    def aging(self, record: Record) -> str:
+        """What changed of the code that the record is about; empty where nothing did."""
+
     def is_confirmed(self, key: Key) -> bool:
         """Whether a person confirmed what the record says."""
 
@@ -195,10 +198,9 @@ class BriefJudge(Protocol):
 
 
 def judged_line(record: Record, text: str, judge: BriefJudge) -> str:
-    """Return the line of a record with its label, and with what it claims beyond that."""
-    claim = judge.claim(record)
-    word = judge.word(key_of(record))
-    return tier_line(record.id, one_line(f"{word}, {claim}" if claim else word, LINE), text)
+    """Return the line of a record with its label, with what it claims beyond that, and whether it may be outdated."""
+    parts = (judge.word(key_of(record)), judge.claim(record), judge.aging(record))
+    return tier_line(record.id, one_line(", ".join(filter(None, parts)), LINE), text)
 
 
 def tier_line(id_: str, tier: str, text: str) -> str:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
@@ -15,7 +16,9 @@ from baton_git.core.errors import InvalidArgument, StoreError
 from baton_git.core.lifecycle import Confirmed, Policy
 from baton_git.core.names import mint_id
 from baton_git.core.records.base import Record
-from baton_git.core.state import State
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import Pattern
+from baton_git.core.state import Key, State
 from baton_git.core.times import iso
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.branch import Branch
@@ -25,7 +28,10 @@ from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import CommitStamp, ProposedState, Revision, WriteResult
 
 if TYPE_CHECKING:
+    from baton_git.core.records.anchor import Anchor
     from baton_git.git.signing import AllowedSigners
+    from baton_git.git.source_files import SourceFiles
+    from baton_git.namespace.aging import AnchorJudge, AnchorState
 
 Model = TypeVar("Model", bound=Record)
 
@@ -143,7 +149,17 @@ class Workspace:
         Raises:
             Corrupt: the tip cannot be read.
         """
-        return Judgement(self.labels(version))
+        return Judgement(self.labels(version), RecordAging(self, version).describe)
+
+    @property
+    def source_files(self) -> SourceFiles | None:
+        """The code around the namespace; None where there is no work tree."""
+        top = self.branch.store.repository.work_tree
+        if top is None:
+            return None
+        from baton_git.git.source_files import SourceFiles  # most verbs do not look at the code
+
+        return SourceFiles(self.branch.store, top, self.environment)
 
     @property
     def vouching(self) -> Vouching:
@@ -186,6 +202,45 @@ class Workspace:
             return change(tip.state, tip.state.get(model, record.id))
 
         return Changed.of(self.update(op, now, on), id=record.id)
+
+
+class RecordAging:
+    """Says of the records of a workspace what changed of the code that they are about."""
+
+    def __init__(self, ws: Workspace, version: Revision | None = None) -> None:
+        self._ws = ws
+        self._version = version
+
+    def describe(self, record: Record) -> str:
+        """Return what changed, in a few words; empty where nothing did, or the record has no anchors."""
+        states = self.judge(record)
+        if not states:
+            return ""
+        from baton_git.namespace.aging import describe_aging  # few records have anchors
+
+        return describe_aging(states)
+
+    def judge(self, record: Record) -> list[AnchorState]:
+        """Return how the anchors of a record are now; none where there is no work tree."""
+        anchors: Sequence[Anchor] = getattr(self._holder(record), "anchors", ())
+        judge = self._judge if anchors else None
+        return [judge.judge(anchor) for anchor in anchors] if judge is not None else []
+
+    def _holder(self, record: Record) -> object:
+        """The record that has the anchors: of a rule the pattern that it was."""
+        if record.kind != Rule.kind:
+            return record
+        version = self._version or self._ws.branch.read()
+        return version.state.entry(Key(Pattern.kind, record.id))
+
+    @cached_property
+    def _judge(self) -> AnchorJudge | None:
+        files = self._ws.source_files
+        if files is None:
+            return None
+        from baton_git.namespace.aging import AnchorJudge  # few records have anchors
+
+        return AnchorJudge(files)
 
 
 def fresh_id(prefix: str) -> str:

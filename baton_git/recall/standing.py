@@ -8,10 +8,9 @@ from baton_git.core.errors import BatonError
 from baton_git.core.kinds import KINDS, LABELLED
 from baton_git.core.layout import key_at, path_of
 from baton_git.core.names import Oid
-from baton_git.core.records.base import Part
+from baton_git.core.records.base import Part, Record
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key
-from baton_git.namespace.provenance.judgement import Judgement
 from baton_git.namespace.provenance.origins import origin_of
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
@@ -27,7 +26,8 @@ class Standing(NamedTuple):
 
     Attributes:
         label: who vouches for it, in a word or two.
-        mark: what to know before it is believed: `earlier value`, `removed`, `archived`, `superseded by ID`.
+        mark: what to know before it is believed: `earlier value`, `removed`, `archived`, `superseded by ID`, or what
+            changed of the code that it is about.
         holds: whether it is the newest value.
         newer: passages of the value that took its place.
     """
@@ -44,7 +44,7 @@ class StandingJudge:
     def __init__(self, ws: Workspace) -> None:
         self._ws = ws
         self._revision: Revision = ws.branch.read()
-        self._judgement = Judgement(ws.labels(self._revision))
+        self._judgement = ws.judgement(self._revision)
 
     def judge(self, passage: Passage) -> Standing:
         """Return how a passage stands.
@@ -67,7 +67,8 @@ class StandingJudge:
         if isinstance(record, ActiveDecision) and self._judgement.is_superseded(record):
             newer = Key(key.kind, record.superseded_by or "")
             return Standing(label, f"superseded by {newer.id}", False, self._passages_at(newer))
-        return Standing(label, "archived" if key.archived else "")
+        aging = self._judgement.aging(record) if isinstance(record, Record) else ""
+        return Standing(label, "archived" if key.archived else aging)
 
     def _judge_past(self, key: Key, passage: Passage) -> Standing:
         label = self._label_of_commit(passage)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -19,6 +19,7 @@ from baton_git.namespace.commit_log import confirmation_trailers
 from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
+from baton_git.verbs.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
 
 DecisionId = Annotated[
     str, Field(description="The id of a decision, or a unique beginning of it.", examples=["DEC-042"])
@@ -32,10 +33,18 @@ class NewDecision(Input):
     why: str = Field(description="The reason.", examples=["--set-env-vars clears the others"])
     evidence: list[str] = Field([], description="What speaks for it.", examples=[["incident of 2026-06-12"]])
     rejected: list[str] = Field([], description="What was turned down.", examples=[["a wrapper script"]])
+    about: About = Field([])
     tier: Literal["raw_source", "llm_derived", "human_confirmed"] | None = Field(
         None, description="Who vouches for it; llm_derived unless given. Only a person can give human_confirmed."
     )
     id: str | None = Field(None, min_length=1, description="An id of your own, to continue your numbering.")
+
+
+class AnchorDecision(Input):
+    """What a decision is about."""
+
+    id: DecisionId
+    about: About = Field([])
 
 
 class MonitorDecision(Input):
@@ -57,8 +66,12 @@ class SupersedeDecision(Input):
     effect=ADDS,
     status=201,
     positional=("what",),
-    options={"id": Option(metavar="ID")},
-    tool=Tool("A choice was made: keep it with its reasons.", hidden=("id", "tier")),
+    options={"id": Option(metavar="ID"), "about": ABOUT},
+    tool=Tool(
+        "A choice was made: keep it with its reasons.",
+        hidden=("id", "tier"),
+        fields={"about": "Files: PATH or PATH:SYMBOL"},
+    ),
     examples=('baton decision add "Always use --update-env-vars" --why "--set-env-vars clears the others"',),
 )
 def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Changed:
@@ -67,7 +80,11 @@ def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Changed:
     With the tier human_confirmed a person must vouch for it: on the command line at a terminal where no agent acts, or
     by a signature with a key that needs a touch or a passphrase.
 
+    The brief marks it once a file that it is about has changed. Where none is named it is about those that the session
+    has changed.
+
     Raises:
+        InvalidArgument: a file is not in the work tree, or does not have the symbol.
         InvalidDocument: a value does not fit its field.
         NeedsHuman: the tier is human_confirmed and no person vouched for it.
         NotAllowed: the id is taken.
@@ -80,7 +97,7 @@ def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Changed:
             "a decision is human_confirmed only when a person vouches for it",
             hint="add it in a terminal and type yes when asked, or leave out the tier",
         )
-    data = {
+    data: dict[str, Any] = {
         "id": asked.id or fresh_id(KINDS[ActiveDecision.kind].prefix),
         "what": asked.what,
         "why": asked.why,
@@ -88,11 +105,29 @@ def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Changed:
         "status": "active",
         "source_tier": asked.tier or "llm_derived",
     }
+    data |= as_field(make_anchors(ws, asked.about))
     lists = {"evidence": asked.evidence, "rejected": asked.rejected}
     decision = parse(ActiveDecision, data | {name: value for name, value in lists.items() if value})
     trailers = confirmation_trailers(person.how, person.by, str(key_of(decision))) if person is not None else ()
     written = ws.update("decision-add", now, lambda tip: ProposedState(tip.state.add(decision), trailers=trailers))
     return Changed.of(written, id=decision.id)
+
+
+@verb(
+    "decision anchor",
+    "POST /v1/decisions/{id}/anchor",
+    effect=REPLACES,
+    positional=("id",),
+    options={"about": ABOUT},
+    examples=("baton decision anchor DEC-042 --about src/export.py:write_row", "baton decision anchor DEC-042"),
+)
+def anchor_decision(ws: Workspace, now: datetime, asked: AnchorDecision) -> Changed:
+    """Anchor a decision to files, in place of those before; without a file, say that it still fits those it has.
+
+    Raises:
+        InvalidArgument: a file is not in the work tree, or does not have the symbol.
+    """
+    return anchor_record(ws, now, "decision-anchor", ActiveDecision, asked.id, asked.about)
 
 
 @verb(

@@ -27,6 +27,7 @@ from baton_git.namespace.commit_log import confirmation_trailers
 from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
+from baton_git.verbs.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
 
 PatternId = Annotated[
     str, Field(description="The id of a pattern, or a unique beginning of it.", examples=["PAT-9d2k1m"])
@@ -41,6 +42,7 @@ class NewOccurrence(Input):
     )
     context: str = Field("", description="What was going on.", examples=["deploying X"])
     rule: str | None = Field(None, description="The rule that would prevent it.")
+    about: About = Field([])
     id: str | None = Field(None, min_length=1, description="An id of your own; a known one counts that pattern.")
 
 
@@ -49,6 +51,13 @@ class ProposedRule(Input):
 
     id: PatternId
     rule: str = Field(description="The rule.", examples=["Read compose.yaml before touching a container"])
+
+
+class AnchorPattern(Input):
+    """What a pattern is about."""
+
+    id: PatternId
+    about: About = Field([])
 
 
 class DismissPattern(Input):
@@ -69,10 +78,10 @@ class GraduatePattern(Input):
     "POST /v1/patterns",
     effect=ADDS,
     positional=("what",),
-    options={"id": Option(metavar="ID")},
+    options={"id": Option(metavar="ID"), "about": ABOUT},
     tool=Tool(
         "The same mistake again: count it.",
-        hidden=("id",),
+        hidden=("id", "about"),
         fields={"what": "The same words or id count it"},
     ),
     examples=('baton pattern record "Assumed Docker without reading compose" --context "deploying X"',),
@@ -82,16 +91,23 @@ def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Change
 
     WHAT is words, or the id of a pattern. A pattern is recognised by its id, or by its words (case and spacing aside).
 
+    The brief marks it, and the rule that it becomes, once a file that it is about has changed. Where none is named it
+    is about those that the session has changed.
+
     Raises:
+        InvalidArgument: a file is not in the work tree, or does not have the symbol.
         InvalidDocument: a value does not fit its field.
     """
     check_not_empty(asked.what, "pattern")
     fresh = asked.id or fresh_id(KINDS[Pattern.kind].prefix)
+    anchors = as_field(make_anchors(ws, asked.about))
 
     def change(tip: Revision) -> State:
         known = _find_pattern(tip.state, asked.what, asked.id)
         if known is not None:
             again = record_recurrence(known, ws.session, asked.context, now)
+            if asked.about:
+                again = again.replace(**anchors)
             return tip.state.put(again.replace(proposed_rule=asked.rule) if asked.rule else again)
         data = {
             "id": fresh,
@@ -105,7 +121,7 @@ def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Change
             "source_tier": "llm_derived",
         }
         rule = {"proposed_rule": asked.rule} if asked.rule else {}
-        return tip.state.add(propose_when_due(parse(Pattern, data | rule)))
+        return tip.state.add(propose_when_due(parse(Pattern, data | rule | anchors)))
 
     written = ws.update("pattern-record", now, change)
     known = _find_pattern(written.before.state, asked.what, asked.id)
@@ -122,6 +138,23 @@ def _find_pattern(state: State, words_or_id: str, id_: str | None) -> Pattern | 
 
 def _split_words(text: str) -> list[str]:
     return text.casefold().split()
+
+
+@verb(
+    "pattern anchor",
+    "POST /v1/patterns/{id}/anchor",
+    effect=REPLACES,
+    positional=("id",),
+    options={"about": ABOUT},
+    examples=("baton pattern anchor PAT-9d2k1m --about compose.yaml", "baton pattern anchor PAT-9d2k1m"),
+)
+def anchor_pattern(ws: Workspace, now: datetime, asked: AnchorPattern) -> Changed:
+    """Anchor a pattern, and the rule that it became, to files; without a file, say that it still fits those it has.
+
+    Raises:
+        InvalidArgument: a file is not in the work tree, or does not have the symbol.
+    """
+    return anchor_record(ws, now, "pattern-anchor", Pattern, asked.id, asked.about)
 
 
 @verb(

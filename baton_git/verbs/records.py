@@ -12,12 +12,13 @@ from pydantic import Field
 from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS, LABELLED
 from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Record
 from baton_git.core.state import Entry, Key, State, Unreadable, complete_id
 from baton_git.core.verb import READS, Input, Option, verb
 from baton_git.namespace.provenance.judgement import as_data
 from baton_git.namespace.results import AtNamespace, PageResult, PastRevision, ResultPart, UnreadableFile, full_position
 from baton_git.namespace.revision import Revision
-from baton_git.namespace.workspace import Workspace
+from baton_git.namespace.workspace import RecordAging, Workspace
 
 TIME = "2026-06-17T12:30:00Z"
 
@@ -61,6 +62,16 @@ class RecordProvenance(ResultPart):
     claims: str | None = Field(None, description="What its commit claims, and nobody here vouches for.")
 
 
+class AnchorNow(ResultPart):
+    """A file or symbol that a record is about, compared with how it was when the record was written."""
+
+    path: str = Field(description="The file, where it is now.", examples=["src/export.py"])
+    symbol: str | None = Field(None, description="A name in it.", examples=["write_row"])
+    state: Literal["same", "changed", "gone", "unknown"] = Field(description="How it is now.")
+    since: str | None = Field(None, description="The first commit with another content; absent where none has it.")
+    by_default: bool = Field(False, description="Whether nobody named it: a file that the session had changed.")
+
+
 class StoredRecord(ResultPart):
     """A record as it is stored; in place of one that cannot be read, why."""
 
@@ -72,6 +83,7 @@ class StoredRecord(ResultPart):
         examples=[{"id": "OL-7k3f9q", "action": "Deployed X", "expected_outcome": "health is 200", "status": "open"}],
     )
     provenance: RecordProvenance | None = Field(None, description="Who vouches for it; of kinds that have one.")
+    anchors: list[AnchorNow] | None = Field(None, description="How the code that it is about is now.")
     closed: ClosedRecord | None = Field(None, description="For a record in the archive.")
     unreadable: UnreadableFile | None = Field(None, description="Why it cannot be read; the file is kept as it is.")
 
@@ -102,7 +114,11 @@ def list_records(ws: Workspace, now: datetime, asked: RecordFilter) -> ListedRec
     """
     version = ws.branch.read()
     matching = islice(_find_matching(version.state, asked), asked.limit + 1)
-    records = [{**data, **describe_provenance(ws, version, key)} for key, data in matching]
+    aging = RecordAging(ws, version)
+    records = [
+        {**data, **describe_provenance(ws, version, key), **describe_anchors(aging, version.state.entry(key))}
+        for key, data in matching
+    ]
     more = "{kind}/{id}".format_map(records[asked.limit - 1]) if len(records) > asked.limit else None
     return ListedRecords(**full_position(version), records=records[: asked.limit], next=more)
 
@@ -125,7 +141,8 @@ def show_record(ws: Workspace, now: datetime, asked: OneRecord) -> ShownRecord:
     """
     version = ws.branch.read(asked.at)
     key, entry = _find_entry(version.state, check_kind(asked.kind), asked.id)
-    data = {**_describe_entry(key, entry), **describe_provenance(ws, version, key)}
+    beside = {**describe_provenance(ws, version, key), **describe_anchors(RecordAging(ws, version), entry)}
+    data = {**_describe_entry(key, entry), **beside}
     return ShownRecord(**full_position(version), **data)
 
 
@@ -143,6 +160,12 @@ def check_kind(kind: str) -> str:
 def describe_provenance(ws: Workspace, version: Revision, key: Key) -> dict[str, Any]:
     """Return who vouches for one record, as a value beside it; nothing for kinds that have no provenance."""
     return {"provenance": as_data(ws.judgement(version).label(key))} if key.kind in LABELLED else {}
+
+
+def describe_anchors(aging: RecordAging, entry: Entry | None) -> dict[str, Any]:
+    """Return how the code that a record is about is now, as a value beside it; nothing for one without anchors."""
+    states = aging.judge(entry) if isinstance(entry, Record) else []
+    return {"anchors": [state.as_data() for state in states]} if states else {}
 
 
 def _find_matching(state: State, asked: RecordFilter) -> Iterator[tuple[Key, dict[str, Any]]]:

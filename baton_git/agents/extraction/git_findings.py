@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from baton_git.agents.extraction.extracting import Extraction
-from baton_git.agents.extraction.session_repository import SessionRepository
 from baton_git.core.times import parse_time_or_none
+from baton_git.git.session_repository import SessionRepository
 
 MAX_COMMITS = 50
 MAX_FILES = 60

@@ -20,8 +20,8 @@ from baton_git.agents.extraction.git_findings import (
     list_written_files,
     span_of,
 )
-from baton_git.agents.extraction.session_repository import GitUnavailable, SessionRepository
 from baton_git.core.times import parse_time_or_none
+from baton_git.git.session_repository import GitUnavailable, SessionRepository
 
 MAX_STATUS = 8192
 MAX_STAT = 4096

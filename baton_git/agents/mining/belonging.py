@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from baton_git.agents.extraction.repository import find_subjects
-from baton_git.agents.extraction.session_repository import GitUnavailable, SessionRepository
 from baton_git.agents.mining.evidence import MAX_SUBJECT, Evidence
 from baton_git.core.errors import BatonError
+from baton_git.git.session_repository import GitUnavailable, SessionRepository
 from baton_git.git.store import Repository
 from baton_git.git.store.checkouts import list_work_trees
 

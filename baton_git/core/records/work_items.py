@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from baton_git.core.records.anchor import Anchor
 from baton_git.core.records.base import Part, Record, SourceTier, Text, Whole
 from baton_git.core.records.check_methods import CHECK_METHODS
 from baton_git.core.records.confirmable import Covered
@@ -148,6 +149,7 @@ class Pattern(Record):
     proposed_rule: Annotated[Text | None, Append(), Covered()] = Field(None, description="The rule it would become.")
     graduated_to: Annotated[Text | None, Covered()] = Field(None, description="The file of the rule it became.")
     source_tier: SourceTier = Field("llm_derived", description="Who vouches for it.")
+    anchors: Annotated[tuple[Anchor, ...], Union()] = Field((), description="The files or symbols that it is about.")
 
 
 class ActiveDecision(Record):
@@ -170,6 +172,7 @@ class ActiveDecision(Record):
         None, description="Id of the decision that took its place."
     )
     source_tier: SourceTier = Field("human_confirmed", description="Who vouches for it.")
+    anchors: Annotated[tuple[Anchor, ...], Union()] = Field((), description="The files or symbols that it is about.")
 
 
 class Head(Part):

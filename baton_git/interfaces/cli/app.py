@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import shlex
 import shutil
 import sys
@@ -214,3 +215,17 @@ def read_text(file: str) -> str:
     except UnicodeDecodeError as error:
         fault = Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")
         raise InvalidDocument([fault], where=file) from None
+
+
+def path_from_top(app: App, path: str | None) -> str | None:
+    """Return a path as it is from the top of the work tree, where verbs look, and not from where we stand."""
+    top = app.settings.folder
+    if path is None or top is None or Path(path).is_absolute():
+        return path
+    return os.path.relpath(Path.cwd() / path, str(top))
+
+
+def fill_about(app: App, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values with the files of `--about` as they are from the top of the work tree."""
+    about = values.get("about")
+    return values | ({"about": [path_from_top(app, text) for text in about]} if about else {})

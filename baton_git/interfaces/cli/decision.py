@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from baton_git.interfaces.cli.app import SIGN, App, flat
+from baton_git.interfaces.cli.app import SIGN, App, fill_about, flat
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.results import Changed
@@ -33,4 +33,7 @@ def _add_with_person(app: App, ws: Workspace, asked: NewDecision, values: Values
     return add_decision(_ask_person(app, ws, asked, values), app.now, asked)
 
 
-ADDITIONS = {"decision add": Addition([SIGN], run=_add_with_person)}
+ADDITIONS = {
+    "decision add": Addition([SIGN], fill=fill_about, run=_add_with_person),
+    "decision anchor": Addition(fill=fill_about),
+}

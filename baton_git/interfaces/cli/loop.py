@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import click
 
 from baton_git.core.records.check_methods import CHECK_METHODS
 from baton_git.core.records.work_items import OpenLoop
-from baton_git.interfaces.cli.app import App
+from baton_git.interfaces.cli.app import App, path_from_top
 from baton_git.interfaces.cli.checks import render_checks
 from baton_git.interfaces.cli.verb_command import Addition, Values, render
 from baton_git.namespace.results import Changed
@@ -53,7 +51,7 @@ def _fill_check(app: App, values: Values) -> Values:
     """Put the check that the options describe into the field `verify`."""
     options: dict[str, Any] = dict.fromkeys(OPTIONS) | {name: values[name] for name in OPTIONS if name in values}
     _refuse_empty(options)
-    options["verify_file"] = _from_the_top(app, options["verify_file"])
+    options["verify_file"] = path_from_top(app, options["verify_file"])
     spec = _verify_spec(values.get("argv", ()), options)
     return values | ({"verify": spec} if spec else {})
 
@@ -63,14 +61,6 @@ def _refuse_empty(options: dict[str, Any]) -> None:
     for name, value in options.items():
         if name.startswith("verify_") and isinstance(value, str) and not value.strip():
             raise click.UsageError(f"--{name.replace('_', '-')} is empty")
-
-
-def _from_the_top(app: App, path: str | None) -> str | None:
-    """A path as it is from the top of the work tree, where checks look, and not from where we stand."""
-    top = app.settings.folder
-    if path is None or top is None or Path(path).is_absolute():
-        return path
-    return os.path.relpath(Path.cwd() / path, top)
 
 
 def _verify_spec(argv: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from baton_git.core.lifecycle import Confirmed
 from baton_git.core.records.work_items import Pattern
-from baton_git.interfaces.cli.app import SIGN, App, flat
+from baton_git.interfaces.cli.app import SIGN, App, fill_about, flat
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.results import Changed
@@ -40,4 +40,8 @@ def _ask_for_id(app: App, ws: Workspace, id_: str, rule: str | None, *, sign: bo
     return Confirmed(app.person, "terminal", pattern=pattern.id, rule=text, what=pattern.what)
 
 
-ADDITIONS = {"pattern graduate": Addition([SIGN], run=_graduate_with_person)}
+ADDITIONS = {
+    "pattern record": Addition(fill=fill_about),
+    "pattern anchor": Addition(fill=fill_about),
+    "pattern graduate": Addition([SIGN], run=_graduate_with_person),
+}

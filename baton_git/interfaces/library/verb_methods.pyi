@@ -76,6 +76,7 @@ class VerbMethods:
         *,
         evidence: list[str] = ...,
         rejected: list[str] = ...,
+        about: list[str] = ...,
         tier: Literal['raw_source', 'llm_derived', 'human_confirmed'] | None = None,
         id: str | None = None,
     ) -> Changed: ...
@@ -104,6 +105,18 @@ class VerbMethods:
         *,
         started: bool = False,
     ) -> ChangedTodos: ...
+    def anchor_decision(
+        self,
+        id: str,
+        *,
+        about: list[str] = ...,
+    ) -> Changed: ...
+    def anchor_pattern(
+        self,
+        id: str,
+        *,
+        about: list[str] = ...,
+    ) -> Changed: ...
     def boot(
         self,
         *,
@@ -403,6 +416,7 @@ class VerbMethods:
         *,
         context: str = "",
         rule: str | None = None,
+        about: list[str] = ...,
         id: str | None = None,
     ) -> Changed: ...
     def record_snapshot(

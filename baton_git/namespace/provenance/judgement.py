@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from baton_git.core.kinds import LABELLED
@@ -30,10 +30,15 @@ class UnvouchedClaim(NamedTuple):
 
 
 class Judgement:
-    """The records of a state, judged by the labels of its commit."""
+    """The records of a state, judged by the labels of its commit.
 
-    def __init__(self, labels: Labels) -> None:
+    Args:
+        aging: says of a record what changed of the code that it is about; None where there is no code.
+    """
+
+    def __init__(self, labels: Labels, aging: Callable[[Record], str] | None = None) -> None:
         self._labels = labels
+        self._aging = aging
 
     def label(self, key: Key) -> Label:
         """Who vouches for what a record says.
@@ -95,6 +100,10 @@ class Judgement:
             remedy = "baton pattern graduate"
         return self._describe_claim(label, "not confirmed", "a person confirmed it", remedy)
 
+    def aging(self, record: Record) -> str:
+        """Return what changed of the code that the record is about; empty where nothing did, or there is no code."""
+        return self._aging(record) if self._aging is not None else ""
+
     def find_unvouched(self, state: State) -> Iterator[UnvouchedClaim]:
         """What live records claim and nobody here vouches for."""
         for kind in LABELLED:
@@ -104,10 +113,9 @@ class Judgement:
                     yield UnvouchedClaim(key_of(record), self.label(key_of(record)), text)
 
     def full(self, record: Record) -> str:
-        """Describe who vouches for a record, and what it claims beyond that."""
-        claim = self.claim(record)
-        words = in_words(self.label(key_of(record)))
-        return f"{words}; {claim}" if claim else words
+        """Describe who vouches for a record, what it claims beyond that, and whether it may be outdated."""
+        parts = (in_words(self.label(key_of(record))), self.claim(record), self.aging(record))
+        return "; ".join(filter(None, parts))
 
     def labels_as_data(self, state: State) -> dict[str, dict[str, object]]:
         """By kind and id, the labels of the live records, as plain data."""

@@ -21,6 +21,7 @@ _QUIET = {
     "LANGUAGE": "C",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
     "GIT_PAGER": "cat",
     "BATON_HOOK": "1",
 }
@@ -37,18 +38,19 @@ class SessionRepository:
 
     folder: Path
     environment: Mapping[str, str]
+    seconds: float = TIMEOUT
 
     def run_git(self, *arguments: str, given: str = "") -> str:
-        """What git prints. Raises Unanswered when it does not start, fails, or takes too long."""
+        """What git prints. Raises GitUnavailable when it does not start, fails, or takes too long."""
         environment = {name: text for name, text in self.environment.items() if not _BINDING.match(name)} | _QUIET
         try:
             done = subprocess.run(  # noqa: S603  the arguments are ours
                 ["git", *_ALWAYS, *arguments],  # noqa: S607  the user's git is meant
                 cwd=self.folder, env=environment, input=given.encode("utf-8", "replace"), capture_output=True,
-                timeout=TIMEOUT, check=False,
+                timeout=self.seconds, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise GitUnavailable(f"git {arguments[0]} gave no answer within {TIMEOUT:g} seconds") from None
+            raise GitUnavailable(f"git {arguments[0]} gave no answer within {self.seconds:g} seconds") from None
         except OSError as error:
             if not self.folder.is_dir():
                 raise GitUnavailable(f"the folder {self.folder} is gone") from None

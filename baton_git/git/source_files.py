@@ -1,0 +1,132 @@
+"""The files of the user's code at HEAD, in the work tree, and how they came from those of an earlier commit.
+
+Nothing of the repository is run, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from baton_git.core.errors import BatonError
+from baton_git.core.names import Oid
+from baton_git.git.session_repository import GitUnavailable, SessionRepository
+from baton_git.git.source_commits import head_commit
+from baton_git.git.store import Store
+
+MAX_BYTES = 4 << 20
+"""Bytes of a file of the work tree that are read."""
+MAX_COMMITS = 500
+"""How many of the newest commits that touched a file are looked at."""
+MAX_RENAMES = 10
+"""How often a file may have been moved."""
+SECONDS = 1.0
+"""Seconds that git may take for one answer."""
+
+
+@dataclass(frozen=True)
+class SourceFiles:
+    """The code around a store. `top`: the top of the work tree; `environment`: what git sees."""
+
+    store: Store
+    top: Path
+    environment: Mapping[str, str]
+
+    @cached_property
+    def head(self) -> Oid | None:
+        """The commit that HEAD is at; None before the first commit."""
+        return head_commit(self.store)
+
+    def find_blob(self, path: str, commit: Oid) -> Oid | None:
+        """Return the id of a file at a commit; None where there is none.
+
+        Raises:
+            Corrupt: the commit or a tree is missing or damaged.
+        """
+        folder = self.store.folder(self.store.commit(commit).tree)
+        *parents, name = path.split("/")
+        for parent in parents:
+            folder = folder.folder(parent)
+        entry = folder.entries().get(name)
+        return None if entry is None or entry.is_folder else entry.oid
+
+    def read_blob(self, oid: Oid) -> bytes:
+        """Return the content of a committed file. Raises Corrupt when it cannot be read."""
+        return self.store.read(oid)
+
+    def read_file(self, path: str) -> bytes | None:
+        """Return the content of a file of the work tree; None where there is no plain one of at most `MAX_BYTES`."""
+        file = Path(os.path.realpath(self.top / path))
+        if not file.is_relative_to(os.path.realpath(self.top)):
+            return None
+        try:
+            status = file.stat()
+            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+                return None
+            return file.read_bytes()
+        except OSError:
+            return None
+
+    def name_blob(self, content: bytes) -> str:
+        """Return the id that git would give this content."""
+        digest = self.store.repository.object_format.hash_func()
+        digest.update(b"blob %d\0" % len(content) + content)
+        return digest.hexdigest()
+
+    def follow(self, path: str, since: Oid) -> tuple[str, Oid | None]:
+        """Return what a file of a commit is called last, and the commit that removed it; None where HEAD has it.
+
+        Raises:
+            GitUnavailable: git does not answer, or does not know the commit.
+        """
+        for _ in range(MAX_RENAMES):
+            if self.head is not None and self.find_blob(path, self.head) is not None:
+                return path, None
+            commits = self.list_changes(path, since)
+            new = self._find_new_name(path, commits[-1]) if commits else None
+            if new is None:
+                return path, commits[-1] if commits else since
+            path, since = new, commits[-1]
+        raise GitUnavailable("the file was moved too often")
+
+    def _find_new_name(self, path: str, commit: Oid) -> str | None:
+        """Return the new name of a file that a commit moved."""
+        printed = self._git.run_git(
+            "diff-tree", "-r", "-z", "-m", "-M", "--no-commit-id", "--diff-filter=R", "--name-status", "--no-ext-diff",
+            commit,
+        )  # fmt: skip
+        words = printed.split("\0")
+        pairs = zip(words[1::3], words[2::3], strict=False)
+        return next((new for old, new in pairs if old == path), None)
+
+    def list_changes(self, path: str, since: Oid) -> list[Oid]:
+        """Return the commits between one and HEAD that touched a file, the oldest first.
+
+        Raises:
+            GitUnavailable: git does not answer, or does not know the commit.
+        """
+        printed = self._git.run_git(
+            "rev-list",
+            "--reverse",
+            f"--max-count={MAX_COMMITS}",
+            f"{since}..{self.head}",
+            "--",
+            f":(top,literal){path}",
+        )
+        return [Oid(line) for line in printed.split()]
+
+    def has_commit(self, oid: str) -> bool:
+        """Whether a commit is here."""
+        try:
+            self.store.commit(Oid(oid))
+        except (BatonError, ValueError):
+            return False
+        return True
+
+    @property
+    def _git(self) -> SessionRepository:
+        return SessionRepository(self.top, self.environment, SECONDS)

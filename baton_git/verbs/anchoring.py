@@ -1,0 +1,137 @@
+"""Make the anchors of a decision or pattern: the files that it is about, as they are now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from baton_git.core.errors import InvalidArgument
+from baton_git.core.kinds import value_at
+from baton_git.core.records.anchor import Anchor
+from baton_git.core.records.work_items import ActiveDecision, Pattern
+from baton_git.core.state import Key
+from baton_git.core.verb import Option
+from baton_git.git.session_repository import GitUnavailable, SessionRepository
+from baton_git.git.source_files import SECONDS, SourceFiles
+from baton_git.namespace.aging import digest_content
+from baton_git.namespace.results import Changed
+from baton_git.namespace.workspace import RecordAging, Workspace
+
+MAX_DEFAULT = 5
+"""How many of the session's files a record is anchored to where none is named."""
+
+About = Annotated[
+    list[str],
+    Field(
+        max_length=20,
+        description="A file that it is about, or a name in one: PATH or PATH:SYMBOL",
+        examples=[["src/export.py:write_row"]],
+    ),
+]
+ABOUT = Option(metavar="PATH[:SYMBOL]")
+
+
+def anchor_record(
+    ws: Workspace, now: datetime, op: str, model: type[ActiveDecision | Pattern], id_: str, about: Sequence[str]
+) -> Changed:
+    """Replace the anchors of a record; without `about` by the same ones as they are now.
+
+    Raises:
+        InvalidArgument: a file is not in the work tree or does not have the symbol, or there is nothing to renew.
+    """
+    record = ws.branch.read().state.find(model, id_)
+    texts = about or [state.name for state in RecordAging(ws).judge(record)]
+    if not texts:
+        raise InvalidArgument(f"{record.id} is about no file yet", hint="name one, PATH or PATH:SYMBOL")
+    anchors = [anchor.as_data() for anchor in make_anchors(ws, texts)]
+    return ws.edit(op, now, model, record.id, lambda state, found: state.put(found.replace(anchors=anchors)))
+
+
+def make_anchors(ws: Workspace, about: Sequence[str]) -> list[Anchor]:
+    """Return anchors to the files that are named; to those that the session changed where none is.
+
+    Raises:
+        InvalidArgument: a file is not in the work tree, or does not have the symbol.
+    """
+    files = ws.source_files
+    if files is None:
+        if about:
+            raise InvalidArgument("there is no work tree here, so no file to anchor to")
+        return []
+    return [_make_anchor(files, text) for text in about] if about else list(_make_default_anchors(ws, files))
+
+
+def as_field(anchors: Iterable[Anchor]) -> dict[str, Any]:
+    """Return the field of a record that has these anchors; nothing for none."""
+    data = [anchor.as_data() for anchor in anchors]
+    return {"anchors": data} if data else {}
+
+
+def _make_anchor(files: SourceFiles, text: str) -> Anchor:
+    path, symbol = text, None
+    content = files.read_file(path)
+    if content is None and ":" in text:
+        path, _, symbol = text.partition(":")
+        content = files.read_file(path)
+    path = os.path.relpath(files.top / path, files.top).replace(os.sep, "/")
+    if content is None or path.startswith("../"):
+        raise InvalidArgument(
+            f"{text!r} names no file of the work tree", hint=f"give a path from its top, {files.top}, or PATH:SYMBOL"
+        )
+    digest = digest_content(files, path, symbol, content)
+    if not digest:
+        why = "does not define" if digest == "" else "cannot be searched for"
+        raise InvalidArgument(f"{path} {why} {symbol!r}", hint="name the whole file")
+    return _describe_anchor(files, path, digest, symbol)
+
+
+def _describe_anchor(files: SourceFiles, path: str, digest: str, symbol: str | None = None, **more: Any) -> Anchor:
+    optional = {"symbol": symbol, "commit": files.head}
+    data = {"path": path, "digest": digest, **more}
+    return Anchor.model_validate(data | {name: value for name, value in optional.items() if value})
+
+
+def _make_default_anchors(ws: Workspace, files: SourceFiles) -> Iterator[Anchor]:
+    """Anchor to files that the session changed: those that its handoff names, then those with uncommitted changes."""
+    paths = dict.fromkeys((*_list_changed(ws, files.top), *_list_uncommitted(files)))
+    for path in list(paths)[:MAX_DEFAULT]:
+        content = files.read_file(path)
+        if content is not None:
+            yield _describe_anchor(files, path, files.name_blob(content), by_default=True)
+
+
+def _list_changed(ws: Workspace, top: Path) -> Iterator[str]:
+    """Give the files that the handoff of the acting session names, the last one first."""
+    handoff = ws.branch.read().state.entry(Key("handoff", f"{ws.actor.agent}/{ws.actor.session}"))
+    for name in reversed(value_at(handoff, "facts.files_modified") or ()):
+        path = os.path.relpath(name, top) if Path(name).is_absolute() else name
+        if not path.startswith(".."):
+            yield path.replace(os.sep, "/")
+
+
+def _list_uncommitted(files: SourceFiles) -> list[str]:
+    """Return the files with uncommitted changes, the last one first; none where git does not answer in time."""
+    try:
+        printed = SessionRepository(files.top, files.environment, SECONDS).run_git("status", "--porcelain", "-z")
+    except GitUnavailable:
+        return []
+    words = iter(printed.split("\0"))
+    paths = []
+    for word in words:
+        if word[:1] in ("R", "C"):
+            next(words, "")  # the name before
+        if word and not word.endswith("/"):
+            paths.append(word[3:])
+    return sorted(paths, key=lambda path: _written_at(files.top / path), reverse=True)
+
+
+def _written_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

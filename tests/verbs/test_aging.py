@@ -1,0 +1,110 @@
+"""Records that are about code: when it changes, moves or goes, the brief, recall and lists say so."""
+
+from __future__ import annotations
+
+import pytest
+
+CODE = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
+
+
+@pytest.fixture
+def code(top, git, baton):
+    """Commits files of the work tree, and returns the short id."""
+
+    def commit(**files: str) -> str:
+        for name, text in files.items():
+            (top / f"{name}.py").write_text(text)
+        git(top, "add", "-A")
+        git(top, "commit", "-q", "-m", "code")
+        return git(top, "rev-parse", "--short=7", "HEAD")
+
+    commit(x=CODE, y="A = 1\n")
+    return commit
+
+
+def line(baton, words: str) -> str:
+    """The label of the record of these words in the brief."""
+    text = next(text for text in baton("boot").out.splitlines() if words in text)
+    return text.split("[")[1].split("]")[0]
+
+
+def decide(baton, words: str, *about: str):
+    return baton("decision", "add", words, "--why", "w", *(part for path in about for part in ("--about", path)))
+
+
+def test_only_a_change_of_what_the_record_is_about_marks_it(baton, code):
+    decide(baton, "on x", "x.py")
+    decide(baton, "on f", "x.py:f")
+    assert line(baton, "on x") == line(baton, "on f") == "agent"
+    first = code(x=CODE.replace("return 2", "return 3"))
+    second = code(x=CODE.replace("return 2", "return 3").replace("return 1", "return 0"))
+    assert line(baton, "on x") == f"agent, changed since {first}: x.py"
+    assert line(baton, "on f") == f"agent, changed since {second}: x.py:f"
+    code(x=CODE)
+    assert line(baton, "on x") == "agent"
+
+
+def test_a_moved_file_is_followed_and_one_that_is_gone_is_told(baton, code, git, top):
+    decide(baton, "on x", "x.py:f")
+    git(top, "mv", "x.py", "z.py")
+    code()
+    assert line(baton, "on x") == "agent"
+    changed = code(z="def f():\n    return 5\n")
+    assert line(baton, "on x") == f"agent, changed since {changed}: z.py:f"
+    git(top, "rm", "-q", "z.py")
+    gone = code()
+    assert line(baton, "on x") == f"agent, gone since {gone}: z.py:f"
+
+
+def test_what_is_not_committed_counts_as_it_was_when_it_was_decided(baton, code, top):
+    (top / "x.py").write_text(CODE + "# dirty\n")
+    decide(baton, "on x", "x.py")
+    assert line(baton, "on x") == "agent"
+    (top / "x.py").write_text(CODE + "# dirtier\n")
+    assert line(baton, "on x") == "agent, changed, not committed: x.py"
+    (top / "x.py").write_text(CODE + "# dirty\n")
+    code()
+    assert line(baton, "on x") == "agent"
+
+
+def test_without_a_named_file_it_is_about_those_that_the_session_changed(baton, code, top):
+    (top / "x.py").write_text("# 1\n")
+    (top / "y.py").write_text("# 2\n")
+    decide(baton, "no file")
+    record = baton("list", "active_decision").json["records"][0]
+    assert {(anchor["path"], anchor["by_default"]) for anchor in record["anchors"]} == {("x.py", True), ("y.py", True)}
+    code()
+    code(x="# 3\n")
+    assert line(baton, "no file") == "agent"  # only one of two
+    code(y="# 4\n")
+    assert line(baton, "no file").startswith("agent, 2 of the 2 files of its session changed since ")
+
+
+def test_anchors_can_be_named_later_and_renewed(baton, code):
+    id_ = decide(baton, "separators are semicolons, on x").id
+    baton("decision", "anchor", id_, code=2)
+    baton("decision", "anchor", id_, "--about", "x.py")
+    code(x="# other\n")
+    assert "changed since" in line(baton, "on x")
+    assert "changed since" in baton("recall", "which separators").out
+    baton("decision", "anchor", id_)
+    assert line(baton, "on x") == "agent"
+
+
+def test_a_pattern_keeps_the_anchors_of_its_first_time(baton, code):
+    baton("pattern", "record", "forgot y", "--about", "y.py")
+    since = code(y="A = 2\n")
+    baton("pattern", "record", "forgot y")
+    assert line(baton, "forgot y") == f"agent, changed since {since}: y.py"
+
+
+@pytest.mark.parametrize("about", ["nope.py", "../x.py", "x.py:nope", "/etc/hostname", ""])
+def test_a_file_that_is_not_in_the_work_tree_is_refused(baton, code, about):
+    refused = baton("decision", "add", "a", "--why", "w", "--about", about, code=2)
+    assert about.split(":")[-1] in refused.err
+
+
+def test_an_anchor_that_cannot_be_compared_is_not_shown_as_fine(baton, code):
+    decide(baton, "on f", "x.py:f")
+    code(x="def f(:\n")
+    assert line(baton, "on f") == "agent, not known whether changed: x.py:f"
