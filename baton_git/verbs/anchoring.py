@@ -28,7 +28,6 @@ MAX_DEFAULT = 5
 About = Annotated[
     list[str],
     Field(
-        max_length=20,
         description="A file that it is about, or a name in one: PATH or PATH:SYMBOL",
         examples=[["src/export.py:write_row"]],
     ),

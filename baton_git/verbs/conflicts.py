@@ -61,7 +61,7 @@ class SettledConflict(WrittenResult):
     "GET /v1/conflicts",
     effect=READS,
     tag="sharing",
-    tool=Tool("Values that two sides changed differently.", hidden=("limit", "after")),
+    tool=Tool("Values that two sides changed.", hidden=("limit", "after")),
     examples=("baton conflicts",),
 )
 def list_conflicts(ws: Workspace, now: datetime, asked: ConflictPage) -> ConflictList:

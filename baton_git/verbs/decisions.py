@@ -68,9 +68,9 @@ class SupersedeDecision(Input):
     positional=("what",),
     options={"id": Option(metavar="ID"), "about": ABOUT},
     tool=Tool(
-        "A choice was made: keep it with its reasons.",
+        "Keep a choice with its reasons.",
         hidden=("id", "tier"),
-        fields={"about": "Files: PATH or PATH:SYMBOL"},
+        fields={"about": "PATH[:SYMBOL]"},
     ),
     examples=('baton decision add "Always use --update-env-vars" --why "--set-env-vars clears the others"',),
 )

@@ -205,7 +205,7 @@ class DiffResult(Result):
     tag="history",
     positional=("a", "b"),
     options={"limit": Option(hidden=True), "after": Option(hidden=True), "b": Option(metavar="[B]")},
-    tool=Tool("What changed from revision a to b, or to the newest.", hidden=("limit", "after")),
+    tool=Tool("What changed from a to b, or since.", hidden=("limit", "after")),
     examples=("baton diff 12 15", "baton diff 2026-06-17"),
 )
 def diff(ws: Workspace, now: datetime, asked: TwoRevisions) -> DiffResult:

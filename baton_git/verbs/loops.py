@@ -79,7 +79,7 @@ _CHECK_SCHEMA = {
         "id": Option(metavar="ID"),
     },
     tool=Tool(
-        "Something was done; its outcome shows later.",
+        "Done; its outcome shows later.",
         hidden=("id",),
         fields={"expect": "What is true if it worked"},
         schemas={"verify": _CHECK_SCHEMA},

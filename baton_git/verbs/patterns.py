@@ -80,7 +80,7 @@ class GraduatePattern(Input):
     positional=("what",),
     options={"id": Option(metavar="ID"), "about": ABOUT},
     tool=Tool(
-        "The same mistake again: count it.",
+        "Count a mistake.",
         hidden=("id", "about"),
         fields={"what": "The same words or id count it"},
     ),
