@@ -70,7 +70,7 @@ class SupersedeDecision(Input):
     tool=Tool(
         "Keep a choice with its reasons.",
         hidden=("id", "tier"),
-        fields={"about": "PATH[:SYMBOL]"},
+        fields={"about": "PATH:SYMBOL"},
     ),
     examples=('baton decision add "Always use --update-env-vars" --why "--set-env-vars clears the others"',),
 )

@@ -108,7 +108,7 @@ class LogResult(Result):
              "by_session": Option(metavar="ID"), "by_agent": Option(metavar="NAME"), "since": Option(metavar="TIME"),
              "until": Option(metavar="TIME")},
     tool=Tool(
-        "What was changed, by whom, newest first.",
+        "Changes, newest first.",
         hidden=("by_agent", "since", "until", "after"),
         defaults={"limit": 10},
     ),

@@ -172,7 +172,7 @@ class Handovers(PageResult):
         "came_from": Option(names=("--from",), metavar="NAME"), "unset": Option(metavar="KEY"),
     },
     tool=Tool(
-        "Begin a KAIROS run, or go on to its next step.",
+        "Begin a KAIROS run, or its next step.",
         fields={"stay": "Same step, only state"},
         names={"session": "run"},
     ),
