@@ -656,7 +656,9 @@ def test_a_process_that_got_the_number_of_a_dead_session_hides_nothing(hook, ses
     assert seen is not None
     with subprocess.Popen(["sleep", "60"]) as other:
         memory.save(seen._replace(pid=other.pid, seen="2026-11-20T10:00:00Z"))
-        assert "write its tests" in context(hook("SessionStart", NEW, source="startup"))
+        told = context(hook("SessionStart", NEW, source="startup"))
+        assert "write its tests" in told
+        assert "At work beside you" not in told
         other.kill()
 
 
