@@ -31,6 +31,15 @@ def is_idle(payload: Payload, place: RepositoryPaths | None, environment: Mappin
     return seen is not None and not _is_due(payload, seen)
 
 
+def may_save_later(payload: Payload, seen: HookSession | None) -> bool:
+    """Return whether nothing but the facts of the turn is due at its end, and these can wait."""
+    if payload.moment != STOP or seen is None or not seen.saves_later or seen.ended:
+        return False
+    if AGENTS[payload.agent].compacts_unannounced:  # the save tells whether the next prompt must bring a context
+        return False
+    return not any(event in seen.wants for event in _EVENTS[STOP])
+
+
 def _is_due(payload: Payload, seen: HookSession) -> bool:
     path = payload.transcript or seen.transcript
     grown = _size(path) - seen.size if path else 1  # where nobody says, it is looked for

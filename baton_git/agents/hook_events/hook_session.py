@@ -38,6 +38,8 @@ class HookSession(NamedTuple):
         recalls: whether its prompts are looked up.
         recalled: digests of the sentences that were added to its prompts.
         spawned: the record of the session, where baton started it.
+        saves_later: whether the facts of a turn may be saved a little after its end: nothing else is due then.
+        saved_turn: the last turn whose facts were saved though its hook had left that for later.
     """
 
     cli: str
@@ -61,6 +63,8 @@ class HookSession(NamedTuple):
     recalls: bool = False
     recalled: tuple[str, ...] = ()
     spawned: str = ""
+    saves_later: bool = False
+    saved_turn: str = ""
 
 
 class HookSessionStore:
@@ -80,17 +84,7 @@ class HookSessionStore:
 
     def save(self, seen: HookSession) -> bool:
         """Store a session; False when the disk refuses."""
-        path = self.path(seen.cli, seen.session)
-        fresh = f"{path}.{os.getpid()}.tmp"
-        try:
-            os.makedirs(self.folder, exist_ok=True)
-            os.chmod(self.folder, 0o700)  # what is read of a transcript lies there as it was said
-            with open(fresh, "w", encoding="utf-8", errors="replace", opener=_open_private) as file:
-                json.dump(seen._asdict(), file)
-            os.replace(fresh, path)
-        except OSError:
-            return False
-        return True
+        return replace_file(self.path(seen.cli, seen.session), json.dumps(seen._asdict()))
 
     def all(self) -> Iterator[HookSession]:
         """Yield every readable session, the last seen first."""
@@ -110,7 +104,7 @@ class HookSessionStore:
             if newest - self._modified_at(name) > LEFT_AFTER:
                 self._remove(name)
         for old in list(self.all())[KEPT:]:
-            for suffix in (".json", ".facts", ".lock"):
+            for suffix in (".json", ".facts", ".lock", ".turn", ".waiting"):
                 self._remove(self.path(old.cli, old.session, suffix))
 
     def _modified_at(self, name: str) -> float:
@@ -124,6 +118,21 @@ class HookSessionStore:
             os.remove(os.path.join(self.folder, name))
         except OSError:
             pass
+
+
+def replace_file(path: str, text: str) -> bool:
+    """Store a private file of a session, whole or not at all; False when the disk refuses."""
+    fresh = f"{path}.{os.getpid()}.tmp"
+    folder = os.path.dirname(path)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        os.chmod(folder, 0o700)  # what is read of a transcript lies there as it was said
+        with open(fresh, "w", encoding="utf-8", errors="replace", opener=_open_private) as file:
+            file.write(text)
+        os.replace(fresh, path)
+    except OSError:
+        return False
+    return True
 
 
 def _open_private(path: str, flags: int) -> int:

@@ -7,7 +7,8 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-from baton_git.agents.hook_events.hook_session import GONE, HookSession
+from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
+from baton_git.agents.hook_events.hook_session import GONE, HookSession, HookSessionStore
 from baton_git.agents.hook_events.live_sessions import lives
 from baton_git.core.errors import BatonError
 from baton_git.core.times import iso
@@ -30,13 +31,19 @@ def catch_up(
     own = (current.cli, current.session)
     others = [seen for seen in memory.all() if not seen.ended and (seen.cli, seen.session) != own]
     gone = [seen for seen in others if not lives(seen) or _end_unwatched(ws, now, seen)]
-    unsaved = (seen for seen in others if seen.git_dir == current.git_dir and (seen in gone or _has_grown(seen)))
+    unsaved = (
+        seen for seen in others if seen.git_dir == current.git_dir and (seen in gone or _is_unsaved(memory, seen))
+    )
     for seen in islice(unsaved, MAX_CAUGHT_UP):
         with lock_session(memory, seen.cli, seen.session, 0) as is_alone:
             session = memory.get(seen.cli, seen.session) if is_alone is not False else None
             if session is not None:
                 _save_unsaved(ws, now, settings, session, problems, is_gone=seen in gone)
     attempt(lambda: end_gone_sessions(ws, now, {seen.session: seen.seen for seen in gone}), "catch-up", problems)
+
+
+def _is_unsaved(memory: HookSessionStore, seen: HookSession) -> bool:
+    return _has_grown(seen) or find_unsaved_turn(memory, seen) is not None
 
 
 def _has_grown(seen: HookSession) -> bool:
@@ -53,8 +60,10 @@ def _save_unsaved(
     """Save the facts of a session; one that is gone is over as soon as nothing went wrong with that."""
     ws = replace(ws, actor=replace(ws.actor, session=session.session, agent=session.cli))
     known_problems = len(problems)
-    if _has_grown(session):
-        facts = SessionFacts(ws, now, settings, session, problems)
+    if _is_unsaved(settings.memory, session):
+        turn = find_unsaved_turn(settings.memory, session)
+        session = session._replace(transcript=(turn and turn.transcript) or session.transcript)
+        facts = SessionFacts(ws, now, settings, session, problems, turn=turn)
         saved = attempt(lambda: facts.save("catch_up" if is_gone else "stop"), "catch-up", problems)
         session = saved[1] if saved is not None else session
     is_over = is_gone and len(problems) == known_problems

@@ -19,6 +19,7 @@ from baton_git.agents.hook_events.replies import nothing, reply
 from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, find_repository
 from baton_git.agents.hook_events.session_folder import home_of
 from baton_git.agents.registry import AGENTS
+from baton_git.interfaces.hook.delayed_save import save_later
 
 SECONDS = {START: 9.0, PROMPT: 9.0, COMPACT: 15.0, STOP: 9.0, END: 8.0}
 """After which a hook gives up; what is left to save is saved by the next one."""
@@ -63,12 +64,14 @@ def _answer(agent: str) -> int:
     payload = payload._replace(cwd=folder)
     if is_idle(payload, place, os.environ) or _is_elsewhere(place):
         return _print(nothing(payload.agent))
-    return _handle(payload, folder, place)
+    if place is not None and save_later(payload, place.common_dir, os.environ):
+        return _print(nothing(payload.agent))
+    return handle_in_time(payload, folder, place)
 
 
 def _check_installation() -> int:
     """Load what hooks need; a damaged installation fails with Python's own error."""
-    from baton_git.interfaces.hook.agent_hook import handle  # as `_handle` does
+    from baton_git.interfaces.hook.agent_hook import handle  # as `handle_in_time` does
 
     return 0 if callable(handle) else 1
 
@@ -117,7 +120,7 @@ def _is_elsewhere(place: RepositoryPaths | None) -> bool:
     return not os.path.isdir(os.path.join(home, "baton", "state.git"))
 
 
-def _handle(payload: Payload, folder: str, place: RepositoryPaths | None) -> int:
+def handle_in_time(payload: Payload, folder: str, place: RepositoryPaths | None) -> int:
     """Handle the event within the time that the agent gives."""
     log = os.path.join(place.common_dir, "baton", LOG) if place is not None else os.devnull
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
 from baton_git.agents.hook_events.hook_session import GONE, HookSession
 from baton_git.agents.hook_events.live_sessions import at_work
 from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
@@ -78,13 +79,16 @@ class EventRunner:
         self._recalled = ""
         self._boot: BegunSession | None = None
         self._facts = SessionFacts(
-            ws, now, settings, self.session, self.problems, is_starting=event.moment == START, response=event.response
-        )
+            ws, now, settings, self.session, self.problems, is_starting=event.moment == START, response=event.response,
+            turn=find_unsaved_turn(settings.memory, known),
+        )  # fmt: skip
 
     def run(self) -> HookReply:
         """Carry out what the event asks for, and remember the session."""
-        for decision in plan_event(self.event, self.session, self._circumstances()):
+        circumstances = self._circumstances()
+        for decision in plan_event(self.event, self.session, circumstances):
             self._carry_out(decision)
+        self._remember(saves_later=circumstances.saves_facts and not circumstances.checkpoints_periodically)
         context = self._add_recalled(self._compose_context())
         self.settings.memory.save(self.session)
         return HookReply(context, self._block, tuple(dict.fromkeys(self.problems)))
@@ -144,7 +148,7 @@ class EventRunner:
         saved = self.attempt(lambda: self._facts.save(trigger, force=force))
         if saved is not None:
             extraction, session = saved
-            self._remember(size=session.size, transcript=session.transcript)
+            self._remember(size=session.size, transcript=session.transcript, saved_turn=session.saved_turn)
             self.session = note_compactions(self.event, self.session, extraction.compactions)
 
     def begin_session(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
 from baton_git.agents.hook_events.hook_session import HookSession
 from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
 from baton_git.agents.hook_events.planner import is_repeated
@@ -31,7 +32,8 @@ def handle_event(ws: Workspace, now: datetime, event: Payload, settings: HookInp
         if is_alone is False and event.moment not in (START, PROMPT):
             return HookReply(problems=("another hook of this session is at work still; the next one saves the rest",))
         known = settings.memory.get(event.agent, event.session)
-        if known is not None and is_repeated(event, known, idle_seconds(known, now)):
+        unsaved = known is not None and find_unsaved_turn(settings.memory, known) is not None
+        if known is not None and is_repeated(event, known, idle_seconds(known, now)) and not unsaved:
             return HookReply()
         return EventRunner(ws, now, event, settings, known or _new_session(ws, event, settings)).run()
 

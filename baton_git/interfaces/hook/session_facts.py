@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from baton_git.agents.extraction import Extraction
 from baton_git.agents.extraction.extracting import add_final_answer
+from baton_git.agents.hook_events.ended_turns import EndedTurn
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, NotFound
@@ -54,15 +55,16 @@ class SessionFacts:
         session: as remembered; `save` brings its size and transcript up to date.
         is_starting: whether its start is under way, when a transcript may not be there yet.
         response: the answer that ends the turn, which the transcript may not have yet.
+        turn: one that ended before, and whose facts were left for later.
         problems: gets what went wrong.
     """
 
     def __init__(
         self, ws: Workspace, now: datetime, settings: HookInputs, session: HookSession, problems: list[str], *,
-        is_starting: bool = False, response: str = "",
+        is_starting: bool = False, response: str = "", turn: EndedTurn | None = None,
     ) -> None:  # fmt: skip
         self._ws, self._now, self._settings, self._session = ws, now, settings, session
-        self._is_starting, self._response, self._problems = is_starting, response, problems
+        self._is_starting, self._response, self._turn, self._problems = is_starting, response, turn, problems
 
     @cached_property
     def transcript(self) -> Path | None:
@@ -108,8 +110,17 @@ class SessionFacts:
             folder=Path(session.cwd) if session.cwd else self._ws.folder,
             session=session.session,
         )  # fmt: skip
-        extraction = add_final_answer(extraction, self._response)
+        extraction = add_final_answer(extraction, self._find_response(extraction))
         return replace(extraction, session=session.session)  # a file can hold two: a plan may begin a new one
+
+    def _find_response(self, extraction: Extraction) -> str:
+        """Return the answer that the transcript may lack; empty if it goes on after the turn that was left."""
+        turn = self._turn
+        if turn is None or self._response not in ("", turn.response):
+            return self._response
+        answer_place = extraction.facts.get("last_answer", {}).get("source", {}).get("offset", 0)
+        last_place = max([answer_place, *(known.offset for known in extraction.turns[-1:])])
+        return turn.response if last_place < turn.size else ""
 
     def save(self, trigger: str, *, force: bool = False) -> tuple[Extraction, HookSession] | None:
         """Keep the facts if they say something new; None if there is no transcript.
@@ -131,7 +142,8 @@ class SessionFacts:
         if extraction.turns:
             folder = str(self._ws.folder) if self._ws.folder is not None else None
             attempt(lambda: store_turns(self._ws, extraction, folder), "turns", self._problems)
-        return extraction, self._session._replace(size=size, transcript=str(path))
+        session = self._session._replace(size=size, transcript=str(path))
+        return extraction, session._replace(saved_turn=self._turn.id) if self._turn is not None else session
 
 
 def find_transcript(agent: str, session: str, home: Path, environment: Mapping[str, str]) -> Path | None:

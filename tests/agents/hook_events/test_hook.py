@@ -13,11 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
+from waiting import until
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_events.planner import MAX_BLOCKS
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
+from baton_git.agents.settings.hook_lines import hook_line
 from baton_git.interfaces.hook.command import main
 
 Baton = Callable[..., Any]
@@ -157,6 +160,7 @@ def test_turns_are_committed_where_the_user_shares_them(hook, session, git, repo
     hook("SessionStart", source="startup")
     session.work(git)
     hook("Stop", last_assistant_message="Done with token=ghp_" + "a1B2" * 9)
+    hook("SessionEnd", reason="other")
     shared = git(repo, "show", f"baton/{repo.name}:turns/claude/{OLD}.toml")
     assert 'topic = "Add a greet' in shared
     assert "[redacted" in shared
@@ -350,7 +354,7 @@ def test_a_transcript_in_an_unknown_form_is_noted(hook, session, repo):
     hook("SessionStart", source="startup")
     session.say("user", GOAL)
     session.path.write_text(session.path.read_text().replace('"message"', '"said"'))
-    hook("Stop")
+    hook("SessionEnd", reason="other")
     assert f"{session.path}: records seen 1, understood 0" in (repo / ".git" / "baton" / "agents.log").read_text()
 
 
@@ -412,7 +416,7 @@ def test_codex_says_in_its_transcript_where_it_began(hook, tmp_path, git, other,
     prompt = {"type": "event_msg", "payload": {"type": "user_message", "message": GOAL}}
     path.write_text(json.dumps(meta) + "\n" + json.dumps(prompt) + "\n")
     hook("SessionStart", agent="codex", source="startup", folder=other)
-    hook("Stop", agent="codex", folder=other)
+    hook("SessionEnd", agent="codex", folder=other, reason="other")
     assert f"handoffs/codex/{OLD}.toml" in git(repo, "ls-tree", "-r", "--name-only", f"baton/{repo.name}")
 
 
@@ -459,7 +463,8 @@ def test_a_session_at_work_beside_us_is_not_taken_for_a_dead_one(hook, session, 
         assert "gone without an end" not in told
         after = memory.get("claude", OLD)
         assert after is not None
-        assert after._replace(size=seen.size) == seen
+        assert after.saved_turn
+        assert after._replace(size=seen.size, saved_turn="") == seen
         beside.kill()
 
 
@@ -695,3 +700,102 @@ def test_a_commit_that_was_reset_away_is_told_as_such(hook, session, git, repo):
     git(repo, "reset", "-q", "--hard", "HEAD~1")
     hook("SessionEnd", reason="other")
     assert f"`{commit}` Add greet (on no branch now" in context(hook("SessionStart", NEW, source="startup"))
+
+
+# --- the facts of a turn are saved a little after its end, in a process of their own
+
+
+def savers(repo: Path) -> list[psutil.Process]:
+    """The processes that wait to save the facts of a session of this repository, or do so."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if (
+                "baton_git.interfaces.hook.waiting_saver" in process.cmdline()
+                and str(repo / ".git") in process.cmdline()
+            ):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def saves(git: Callable[..., str], repo: Path) -> int:
+    """How many commits hold facts of a session."""
+    return git(repo, "log", "--format=%B", f"baton/{repo.name}").count("Baton-Op: handoff-extract")
+
+
+def test_a_kill_right_after_a_turn_loses_nothing_that_the_next_start_does_not_save(hook, session, git, repo):
+    hook("SessionStart", source="startup")
+    commit = session.work(git)
+    argv = ["sh", "-c", hook_line("claude", [sys.executable, "-m", "baton_git"])(9.5)]
+    event = {"session_id": OLD, "transcript_path": str(session.path), "cwd": str(repo), "hook_event_name": "Stop"}
+    message = json.dumps({**event, "last_assistant_message": "It greets. Shall I push?"})
+    done = subprocess.run(argv, input=message.encode(), capture_output=True, cwd=repo, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    (saver,) = savers(repo)
+    saver.kill()
+    assert saves(git, repo) == 0
+    told = context(hook("SessionStart", NEW, source="startup"))
+    assert_facts(told, commit)
+    assert "It greets." in told
+    assert "- asked: Shall I push?" in told
+
+
+def test_an_answer_is_not_taken_for_that_of_a_turn_that_came_later(hook, session, git, repo):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("Stop", last_assistant_message="It greets.")
+    for saver in savers(repo):
+        saver.kill()
+    session.say("user", "Now the CSV export")
+    assert "It greets." not in context(hook("SessionStart", NEW, source="startup"))
+
+
+def test_two_turns_are_saved_by_one_process(hook, session, git, repo):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("Stop", last_assistant_message="It greets.")
+    session.say("user", "Now the CSV export")
+    hook("Stop", last_assistant_message="It exports.")
+    (saver,) = savers(repo)
+    until(lambda: not savers(repo))
+    assert not saver.is_running() or saver.status() == psutil.STATUS_ZOMBIE  # our own child here, unlike a hook's
+    assert saves(git, repo) == 1
+    assert "It exports." in git(repo, "show", f"baton/{repo.name}:handoffs/claude/{OLD}.toml")
+
+
+def test_an_end_right_after_a_turn_saves_its_answer_once(hook, session, git, repo):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("Stop", last_assistant_message="It greets.")
+    hook("SessionEnd", reason="other")
+    tip = git(repo, "rev-parse", f"baton/{repo.name}")
+    assert "It greets." in git(repo, "show", f"baton/{repo.name}:handoffs/claude/{OLD}.toml")
+    until(lambda: not savers(repo))
+    assert git(repo, "rev-parse", f"baton/{repo.name}") == tip
+    assert saves(git, repo) == 1
+
+
+def test_a_turn_is_saved_at_once_where_no_process_can_wait(hook, session, git, repo):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    (repo / ".git" / "baton" / "agents" / f"claude-{OLD}.waiting").mkdir()
+    hook("Stop", last_assistant_message="It greets.")
+    assert "It greets." in git(repo, "show", f"baton/{repo.name}:handoffs/claude/{OLD}.toml")
+
+
+def test_the_end_of_a_turn_loads_the_standard_library_and_no_more(hook, session, git, repo):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    code = (
+        "import sys; old = set(sys.modules); from baton_git.interfaces.hook.command import main; main([]);"
+        "new = {name.partition('.')[0] for name in set(sys.modules) - old};"
+        "print(sorted(new - sys.stdlib_module_names), 'sqlite3' in new, 'subprocess' in new)"
+    )
+    told = {"session_id": OLD, "transcript_path": str(session.path), "cwd": str(repo), "hook_event_name": "Stop"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=json.dumps(told), capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("['baton_git'] False False\n", "")
+    assert savers(repo)

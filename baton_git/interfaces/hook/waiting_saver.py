@@ -1,0 +1,57 @@
+"""The process that saves the facts of a turn shortly after it ended.
+
+Started by `interfaces.hook.delayed_save`, never by hand:
+`python -P -m baton_git.interfaces.hook.waiting_saver LOCK COMMON_DIR AGENT SESSION`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+from baton_git.agents.hook_events.ended_turns import EndedTurn, find_unsaved_turn
+from baton_git.agents.hook_events.hook_session import HookSessionStore
+from baton_git.agents.hook_events.repository_lookup import find_repository
+from baton_git.interfaces.hook.command import handle_in_time
+from baton_git.interfaces.hook.delayed_save import start_saver
+
+DELAY = 1.5
+"""Seconds after the end of a turn: most sessions that end do so within that time, and save everything themselves."""
+MAX_SECONDS = 25
+"""After which the process is over, whatever it waits for."""
+_MAX_FILES = 4096
+"""Numbers of open files that are closed here; there can be a billion."""
+
+
+def main(lock: int, common_dir: str, agent: str, session: str) -> None:
+    """Wait, and save the last turn of the session if nobody did; one that ended meanwhile gets a process of its own."""
+    _leave_hook(lock)
+    signal.alarm(MAX_SECONDS)
+    memory = HookSessionStore(common_dir)
+    time.sleep(DELAY)
+    turn = _find_turn(memory, agent, session)
+    if turn is not None:
+        handle_in_time(turn.payload(agent, session), turn.cwd, find_repository(turn.cwd))
+    os.close(lock)
+    newer = _find_turn(memory, agent, session)
+    if newer is not None and newer != turn:
+        start_saver(common_dir, agent, session, os.environ)
+
+
+def _find_turn(memory: HookSessionStore, agent: str, session: str) -> EndedTurn | None:
+    seen = memory.get(agent, session)
+    return find_unsaved_turn(memory, seen) if seen is not None else None
+
+
+def _leave_hook(lock: int) -> None:
+    """Close the open files of the hook, which whoever started it may wait for, and leave its folder."""
+    os.closerange(3, lock)
+    os.closerange(lock + 1, _MAX_FILES)
+    os.set_inheritable(lock, False)
+    os.chdir(os.sep)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), *sys.argv[2:5])
