@@ -662,9 +662,9 @@ def test_a_process_that_got_the_number_of_a_dead_session_hides_nothing(hook, ses
     with subprocess.Popen(["sleep", "60"]) as other:
         memory.save(seen._replace(pid=other.pid, seen="2026-11-20T10:00:00Z"))
         told = context(hook("SessionStart", NEW, source="startup"))
-        assert "write its tests" in told
-        assert "At work beside you" not in told
         other.kill()
+    assert "write its tests" in told
+    assert "At work beside you" not in told
 
 
 def test_a_projects_template_vouches_for_nothing_and_forges_no_frame(hook, session, git, repo):
