@@ -74,7 +74,7 @@ def _describe_files(facts: Facts, worktree: str | None, modified: Sequence[str])
     used = [path for path, use in uses if use.changes or use.reads]
     return {
         "files_told": [one_line(line, 240) for line in told],
-        "files_named": ", ".join(name for name in named if not any(path.endswith(f"/{name}") for path in used)),
+        "files_named": ", ".join(name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in used)),
         "files_changed": [path for path, use in uses if use.changes] or list(reversed(modified)),
     }
 

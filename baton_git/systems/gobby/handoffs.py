@@ -139,6 +139,7 @@ def keep(
         """Return the new record and the one it replaces; None if they say the same."""
         before = read_handoff(state, key.id)
         new = {"notes": before.notes, **body} if before is not None and before.notes is not None else body
+        new = {**new, "facts": _keep_told_answer(new["facts"], before)} if before is not None else new
         is_known = before is not None and alike(comparable(new, force), comparable(before.as_data(), force))
         return None if is_known else (new, before)
 
@@ -156,6 +157,24 @@ def keep(
         return None
     written = ws.update("handoff-extract", now, change)
     return written if written.changes else None
+
+
+def _keep_told_answer(facts: dict[str, Any], before: Handoff) -> dict[str, Any]:
+    """Return the facts with the answer that a hook was told, until the transcript has a later one.
+
+    Claude Code writes the final message of a turn after its Stop hook, and not at all if it is killed then.
+    """
+    told = before.facts.last_answer
+    if told is None or told.source is not None:
+        return facts
+    spoken = parse_time_or_none(facts.get("last_answer", {}).get("source", {}).get("time") or "")
+    extracted = parse_time_or_none(before.extracted_at)
+    if spoken is not None and extracted is not None and spoken > extracted:
+        return facts
+    kept = before.facts.as_data()
+    names = ("last_answer", "open_questions", "next_steps")
+    others = {name: value for name, value in facts.items() if name not in names}
+    return others | {name: kept[name] for name in names if name in kept}
 
 
 def id_of(extraction: Extraction) -> str:

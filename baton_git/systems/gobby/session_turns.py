@@ -35,11 +35,17 @@ def store_turns(ws: Workspace, extraction: Extraction, work_tree: str | None) ->
     """
     folder = work_tree or extraction.home or extraction.cwd
     session, namespace = extraction.session or "unknown", str(ws.branch.namespace)
-    turn_store(ws).save(
-        SessionTurns(
-            extraction.agent, session, extraction.started, folder, extraction.branch, namespace, extraction.turns
-        )
-    )
+    store = turn_store(ws)
+    turns = _keep_told_answer(extraction.turns, store.load(extraction.agent, session))
+    store.save(SessionTurns(extraction.agent, session, extraction.started, folder, extraction.branch, namespace, turns))
+
+
+def _keep_told_answer(turns: tuple[Turn, ...], stored: SessionTurns | None) -> tuple[Turn, ...]:
+    """Return the turns with the last answer that was stored, where the transcript has none yet."""
+    if not turns or turns[-1].answer or stored is None or not stored.turns:
+        return turns
+    last = stored.turns[-1]
+    return (*turns[:-1], turns[-1]._replace(answer=last.answer)) if last.number == turns[-1].number else turns
 
 
 def put_turns(ws: Workspace, state: State, all_turns: Sequence[Turn], handoff: Handoff) -> State:
