@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
+from baton_git.agents.turns import turns_folder
 from baton_git.core.errors import Busy
 from baton_git.namespace.branch import list_namespaces
 from baton_git.namespace.workspace import Workspace, fresh_mark
@@ -49,7 +50,10 @@ def find_answer(ws: Workspace, question: Question) -> Answer:
     Raises:
         Corrupt, StoreError: the branch cannot be read, or this Python's sqlite cannot search texts.
     """
-    folder = ws.branch.store.repository.common_dir / "baton" / "recall"
+    common_dir = ws.branch.store.repository.common_dir
+    if not list_namespaces(ws.branch.store, ws.branch.prefix) and not turns_folder(common_dir).exists():
+        return NOTHING  # and nothing is created
+    folder = common_dir / "baton" / "recall"
     try:
         with RecallIndex.open(folder) as index:
             return answer_from(index, ws, question)

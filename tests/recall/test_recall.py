@@ -309,6 +309,11 @@ def test_a_branch_that_was_set_back_takes_its_records_along(ws: Workspace) -> No
     assert ask(ws, "Postgres").text
 
 
+def test_a_repository_without_a_namespace_gets_no_index(ws: Workspace) -> None:
+    assert ask(ws, "Kafka").text == ""
+    assert not index_file(ws).exists()
+
+
 def test_two_processes_that_build_the_index_at_once_both_answer(baton: Any, top: Path) -> None:
     for number in range(12):
         baton("decision", "add", f"Topic {number} of Kafka", "--why", "events")
