@@ -7,6 +7,7 @@ path, its beginning, and the bytes before the place that was reached. Secrets ar
 from __future__ import annotations
 
 import json
+import re
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,16 @@ from baton_git.git.files.atomic_files import read_bytes, write_all
 VERSION = 5
 _LOOKED_AT = 4096
 """Bytes of the beginning, and before the place that was reached, by which a transcript is known again."""
+
+
+_IDENTIFIER = re.compile(r"(?:result of )?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|toolu_\w{1,40})\Z", re.ASCII)
+
+
+class _Identifiers:
+    """The ids of records and calls, in which nobody needs to look for secrets: a long session has tens of thousands."""
+
+    def __contains__(self, text: object) -> bool:
+        return isinstance(text, str) and _IDENTIFIER.match(text) is not None
 
 
 class ResumeState(NamedTuple):
@@ -54,7 +65,8 @@ def load_resume_state(file: Path, transcript: Path, agent: str) -> ResumeState |
 
 def save_resume_state(file: Path, transcript: Path, agent: str, end: EndReached, known: dict[str, Any]) -> None:
     """Keeps how far a transcript was read, without secrets. Raises WriteFailed when the disk says no."""
-    (reader, known), _ = redact((dict(end.memory), known))
+    reader, _ = redact(dict(end.memory), known=_Identifiers())
+    known, _ = redact(known)
     data = {
         "program": [VERSION, __version__],
         "path": str(transcript),

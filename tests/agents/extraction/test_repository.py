@@ -10,8 +10,8 @@ import pytest
 from transcript_sessions import Claude, lines
 
 from baton_git.agents.extraction import Extraction, Options, extract
-from baton_git.agents.extraction import session_repository as asking
 from baton_git.agents.extraction.repository import keep_whole_lines, with_git
+from baton_git.git import session_repository as asking
 
 NOW = datetime(2026, 1, 2, 3, 5, tzinfo=UTC)
 
