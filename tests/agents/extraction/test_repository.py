@@ -11,7 +11,7 @@ from transcript_sessions import Claude, lines
 
 from baton_git.agents.extraction import Extraction, Options, extract
 from baton_git.agents.extraction.repository import keep_whole_lines, with_git
-from baton_git.git import session_repository as asking
+from baton_git.git.session_repository import GitUnavailable, SessionRepository
 
 NOW = datetime(2026, 1, 2, 3, 5, tzinfo=UTC)
 
@@ -70,8 +70,8 @@ def test_no_git_and_a_git_that_is_slow_are_unknown(top, made, monkeypatch, tmp_p
     program.write_text("#!/bin/sh\nexec /bin/sleep 9\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent))
-    monkeypatch.setattr(asking, "TIMEOUT", 0.2)
-    assert "no answer within 0.2 seconds" in look(top, made).facts["unknown"]["git_status"]
+    with pytest.raises(GitUnavailable, match="gave no answer within 0.2 seconds"):
+        SessionRepository(top, dict(os.environ), 0.2).run_git("status")
 
 
 def test_the_variables_of_a_hook_do_not_lead_git_elsewhere(top, made, monkeypatch, tmp_path):
