@@ -70,7 +70,7 @@ def test_no_git_and_a_git_that_is_slow_are_unknown(top, made, monkeypatch, tmp_p
     program.write_text("#!/bin/sh\nexec /bin/sleep 9\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent))
-    with pytest.raises(GitUnavailable, match="gave no answer within 0.2 seconds"):
+    with pytest.raises(GitUnavailable, match="gave no answer"):
         SessionRepository(top, dict(os.environ), 0.2).run_git("status")
 
 
