@@ -7,6 +7,7 @@ from itertools import islice
 
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.names import Oid
+from baton_git.git.rewritten import find_newest, load_rewritten
 from baton_git.git.store import Store
 
 SEARCHED = 20_000
@@ -31,7 +32,7 @@ def head_commit(store: Store) -> Oid | None:
 
 def find_commit(store: Store, text: str, branch: str | None = None) -> str | None:
     """The full id of the commit that `text` names (an id of 7 or more digits, a ref, or the exact subject of a
-    commit), when it is on `branch` (HEAD when None); None when it is not.
+    commit), when it or the one that took its place in a rebase is on `branch` (HEAD when None); None when it is not.
 
     Raises:
         NotFound: there is no such branch.
@@ -46,11 +47,12 @@ def find_commit(store: Store, text: str, branch: str | None = None) -> str | Non
     named = head_commit(store) if text == "HEAD" else named_ref(store, text)
     if named is not None:
         store.commit(named)  # a tag object would be found on no branch, which says nothing about its commit
-    wanted = named or (text if _ABBREVIATED.fullmatch(text) else None)
+    wanted = {named or text} if named or _ABBREVIATED.fullmatch(text) else set()
+    wanted |= {find_newest(load_rewritten(store.repository.common_dir), commit) for commit in wanted}
     looked_at = 0
     for info in islice(store.log(start), SEARCHED):
         looked_at += 1
-        if (wanted and info.oid.startswith(wanted)) or info.message.partition("\n")[0].strip() == text.strip():
+        if info.oid.startswith(tuple(wanted)) or info.message.partition("\n")[0].strip() == text.strip():
             return info.oid
     if looked_at == SEARCHED:
         raise BatonError(f"not among the newest {SEARCHED:,} commits")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from baton_git.systems.gobby.record import Handoff
+from baton_git.systems.gobby.rewritten_commits import follow_rewritten
+
 CODE = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
 
 
@@ -108,3 +111,39 @@ def test_an_anchor_that_cannot_be_compared_is_not_shown_as_fine(baton, code):
     decide(baton, "on f", "x.py:f")
     code(x="def f(:\n")
     assert line(baton, "on f") == "agent, not known whether changed: x.py:f"
+
+
+@pytest.fixture
+def hooked(baton, code):
+    """The git hooks are installed."""
+    baton("hooks", "install")
+
+
+def test_a_rebase_and_an_amended_commit_are_followed(baton, code, git, top, hooked):
+    git(top, "checkout", "-q", "-b", "side")
+    decided = code(x=CODE + "# decided\n")
+    decide(baton, "on x", "x.py")
+    code(x=CODE + "# later\n")
+    git(top, "checkout", "-q", "main")
+    code(y="# main goes on\n")
+    git(top, "checkout", "-q", "side")
+    git(top, "rebase", "-q", "main")
+    git(top, "commit", "-q", "--amend", "-m", "reworded")
+    now, before = git(top, "rev-parse", "HEAD", "HEAD~1").split()
+    git(top, "reflog", "expire", "--expire=now", "--all")
+    git(top, "gc", "-q", "--prune=now")
+    assert not before.startswith(decided)
+    assert line(baton, "on x") == f"agent, changed since {now[:7]}: x.py"
+    baton("loop", "add", "a", "--expect", "b", "--verify-commit", decided, "--id", "OL-1")
+    baton("verify", "OL-1")
+    assert baton("record", "open_loop", "OL-1").json["record"]["last_check"]["commit"].startswith(before[:7])
+
+
+def test_of_commits_that_became_one_a_handoff_names_that_one(tmp_path):
+    (tmp_path / "baton").mkdir()
+    lines = [f"{old * 40} {new * 40}" for old, new in ("ac", "bc", "cd")]
+    (tmp_path / "baton/rewritten").write_text("\n".join([*lines, f"{'d' * 40} {'d' * 40} extra", "cut of"]))
+    commits = [{"hash": text * 12, "message": text} for text in "abe"] + [{"hash": "", "message": "?"}]
+    handoff = Handoff.model_validate({"id": "a/s", "extracted_at": "2026-06-17", "facts": {"git_commits": commits}})
+    followed = follow_rewritten(handoff, tmp_path).facts.git_commits
+    assert [(commit.hash, commit.message) for commit in followed] == [("d" * 12, "b"), ("e" * 12, "e"), ("", "?")]

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from baton_git.git.hooks.shipped import find_shipped
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Goes up when the scripts change in a way that an installed one should follow."""
 
 PARTS: Final = {

@@ -14,6 +14,7 @@ from baton_git.namespace.results import AtNamespace, PageInput, PageResult, Past
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.previous_sessions import extraction_time, find_last_handoff, resolve_handoff
 from baton_git.systems.gobby.record import Handoff
+from baton_git.systems.gobby.rewritten_commits import follow_rewritten
 
 NAMED = 5
 """Handoffs of other work trees that a hint names."""
@@ -87,6 +88,7 @@ def show_handoff(ws: Workspace, now: datetime, asked: ShowHandoff) -> ShownHando
         others = sorted(version.state.records(Handoff), key=extraction_time, reverse=True)
         whose = f"work tree {ws.folder}" if ws.folder is not None else f"namespace {ws.branch.namespace.text}"
         raise NotFound(f"handoff of the {whose}", hint=_name_others(others))
+    handoff = follow_rewritten(handoff, ws.branch.store.repository.common_dir)
     return ShownHandoff(handoff=handoff.as_data(), **full_position(version))
 
 

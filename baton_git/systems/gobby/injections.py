@@ -32,6 +32,7 @@ from baton_git.systems.gobby.previous_sessions import (
 from baton_git.systems.gobby.project_files import read_project_file
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.rendering import render
+from baton_git.systems.gobby.rewritten_commits import follow_rewritten
 
 FORMATS = {"structured": "handoff.md.j2", "narrative": "handoff-narrative.md.j2"}
 """By the document's `injection_format`, the template."""
@@ -136,7 +137,7 @@ def render_handoff(
         problems: gets why the project's own template cannot be used, where the shipped one is used instead.
     """
     file = FORMATS.get(injection_format, FORMATS["structured"])
-    names = collect_template_names(handoff)
+    names = collect_template_names(follow_rewritten(handoff, ws.branch.store.repository.common_dir))
     own = _render_by_project(ws, file, names, problems)
     text = own
     if text is None:
