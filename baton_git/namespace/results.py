@@ -121,6 +121,11 @@ class WrittenResult(AtRevision):
         """The revision that was made, with what it replaced."""
         return self._written
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know beside the change, in sentences."""
+        return ()
+
     @classmethod
     def of(cls, written: WriteResult, **fields: Any) -> Self:
         """Return the result of a write, with the `fields` that this class has beside those of every write."""

@@ -20,6 +20,7 @@ from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
 from baton_git.verbs.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
+from baton_git.verbs.similar_records import Added, MergeInto, describe_similar, merge_records
 
 DecisionId = Annotated[
     str, Field(description="The id of a decision, or a unique beginning of it.", examples=["DEC-042"])
@@ -74,7 +75,7 @@ class SupersedeDecision(Input):
     ),
     examples=('baton decision add "Always use --update-env-vars" --why "--set-env-vars clears the others"',),
 )
-def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Changed:
+def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Added:
     """Note a decision and its reasons.
 
     With the tier human_confirmed a person must vouch for it: on the command line at a terminal where no agent acts, or
@@ -110,7 +111,8 @@ def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Changed:
     decision = parse(ActiveDecision, data | {name: value for name, value in lists.items() if value})
     trailers = confirmation_trailers(person.how, person.by, str(key_of(decision))) if person is not None else ()
     written = ws.update("decision-add", now, lambda tip: ProposedState(tip.state.add(decision), trailers=trailers))
-    return Changed.of(written, id=decision.id)
+    similar = describe_similar("decision merge", decision, written.before.state.records(ActiveDecision))
+    return Added.of(written, id=decision.id, **similar)
 
 
 @verb(
@@ -169,3 +171,20 @@ def supersede_decision(ws: Workspace, now: datetime, asked: SupersedeDecision) -
         return tip.state.put(apply_supersession(old, new, ws.judgement(tip)))
 
     return Changed.of(ws.update("decision-supersede", now, change), id=id_)
+
+
+@verb(
+    "decision merge",
+    "POST /v1/decisions/{id}/merge",
+    effect=REPLACES,
+    positional=("id", "into"),
+    examples=("baton decision merge DEC-051 DEC-042",),
+)
+def merge_decision(ws: Workspace, now: datetime, asked: MergeInto) -> Changed:
+    """Merge a decision into another one that says the same: evidence and files are joined, and it is archived.
+
+    Raises:
+        InvalidArgument: they are the same record.
+        NotAllowed: a person confirmed the one that goes but not the one that stays, or its status forbids it.
+    """
+    return merge_records(ws, now, "decision-merge", ActiveDecision, asked)

@@ -15,6 +15,7 @@ from baton_git.core.times import iso_exact
 from baton_git.core.verb import ADDS, REPLACES, Input, Option, Tool, verb
 from baton_git.namespace.results import Changed
 from baton_git.namespace.workspace import Workspace, archive_record, check_not_empty, fresh_id
+from baton_git.verbs.similar_records import Added, MergeInto, describe_similar, merge_records
 
 FollowUpId = Annotated[
     str, Field(description="The id of a follow-up, or a unique beginning of it.", examples=["FU-2x8m4c"])
@@ -59,7 +60,7 @@ class FinishFollowUp(Input):
     tool=Tool("Something is put off.", hidden=("id",)),
     examples=('baton followup add "Refactor the scoring formula" --reason "release first"',),
 )
-def add_follow_up(ws: Workspace, now: datetime, asked: NewFollowUp) -> Changed:
+def add_follow_up(ws: Workspace, now: datetime, asked: NewFollowUp) -> Added:
     """Note something to do later.
 
     Raises:
@@ -75,7 +76,9 @@ def add_follow_up(ws: Workspace, now: datetime, asked: NewFollowUp) -> Changed:
         "source_tier": "llm_derived",
     }
     record = parse(FollowUp, data | {name: value for name, value in optional.items() if value})
-    return Changed.of(ws.update("followup-add", now, lambda tip: tip.state.add(record)), id=record.id)
+    written = ws.update("followup-add", now, lambda tip: tip.state.add(record))
+    similar = describe_similar("followup merge", record, written.before.state.records(FollowUp))
+    return Added.of(written, id=record.id, **similar)
 
 
 @verb(
@@ -106,3 +109,20 @@ def finish_follow_up(ws: Workspace, now: datetime, asked: FinishFollowUp) -> Cha
     """Mark a follow-up as done and archive it."""
     reason = f"done: {asked.note}" if asked.note else "done"
     return archive_record(ws, now, "followup-done", FollowUp, asked.id, reason)
+
+
+@verb(
+    "followup merge",
+    "POST /v1/follow-ups/{id}/merge",
+    effect=REPLACES,
+    positional=("id", "into"),
+    examples=("baton followup merge FU-2x8m4c FU-7k3f9q",),
+)
+def merge_follow_up(ws: Workspace, now: datetime, asked: MergeInto) -> Changed:
+    """Merge a follow-up into another one that says the same: deferrals are added, and it is archived.
+
+    Raises:
+        InvalidArgument: they are the same record.
+        NotAllowed: a person confirmed the one that goes but not the one that stays, or its status forbids it.
+    """
+    return merge_records(ws, now, "followup-merge", FollowUp, asked)

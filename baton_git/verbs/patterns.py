@@ -28,6 +28,7 @@ from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
 from baton_git.verbs.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
+from baton_git.verbs.similar_records import Added, MergeInto, describe_similar, merge_records
 
 PatternId = Annotated[
     str, Field(description="The id of a pattern, or a unique beginning of it.", examples=["PAT-9d2k1m"])
@@ -86,7 +87,7 @@ class GraduatePattern(Input):
     ),
     examples=('baton pattern record "Assumed Docker without reading compose" --context "deploying X"',),
 )
-def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Changed:
+def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Added:
     """Count something that went wrong, or note it for the first time.
 
     WHAT is words, or the id of a pattern. A pattern is recognised by its id, or by its words (case and spacing aside).
@@ -125,7 +126,10 @@ def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Change
 
     written = ws.update("pattern-record", now, change)
     known = _find_pattern(written.before.state, asked.what, asked.id)
-    return Changed.of(written, id=known.id if known else fresh)
+    if known is not None:
+        return Added.of(written, id=known.id)
+    made = written.revision.state.get(Pattern, fresh)
+    return Added.of(written, id=fresh, **describe_similar("pattern merge", made, written.before.state.records(Pattern)))
 
 
 def _find_pattern(state: State, words_or_id: str, id_: str | None) -> Pattern | None:
@@ -214,3 +218,20 @@ def graduate_pattern(ws: Workspace, now: datetime, asked: GraduatePattern) -> Ch
         return ProposedState(grown, trailers=confirmation_trailers(confirmed.how, confirmed.by, str(key_of(pattern))))
 
     return ws.edit("pattern-graduate", now, Pattern, asked.id, change)
+
+
+@verb(
+    "pattern merge",
+    "POST /v1/patterns/{id}/merge",
+    effect=REPLACES,
+    positional=("id", "into"),
+    examples=("baton pattern merge PAT-9d2k1m PAT-2x8m4c",),
+)
+def merge_pattern(ws: Workspace, now: datetime, asked: MergeInto) -> Changed:
+    """Merge a pattern into another one that says the same: counts are added, and it is archived.
+
+    Raises:
+        InvalidArgument: they are the same record.
+        NotAllowed: a person confirmed the one that goes but not the one that stays, or its status forbids it.
+    """
+    return merge_records(ws, now, "pattern-merge", Pattern, asked)

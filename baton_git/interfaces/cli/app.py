@@ -93,6 +93,7 @@ class App(Call):
     def tell_change(self, result: WrittenResult) -> None:
         """Say what a change did, and what its reader should know."""
         self.tell_write(result.written)
+        self.say(*result.notes)
 
     def tell_write(self, written: WriteResult) -> None:
         """Say what a change did, and what its reader should know."""

@@ -60,6 +60,7 @@ from baton_git.verbs.schemas import KindSchema
 from baton_git.verbs.session_end import WrapResult
 from baton_git.verbs.sessions import BootResult
 from baton_git.verbs.sessions import InitResult
+from baton_git.verbs.similar_records import Added
 from baton_git.verbs.sync import SyncResult
 from baton_git.verbs.undo import RollbackResult
 from baton_git.verbs.undo import UndoResult
@@ -79,7 +80,7 @@ class VerbMethods:
         about: list[str] = ...,
         tier: Literal['raw_source', 'llm_derived', 'human_confirmed'] | None = None,
         id: str | None = None,
-    ) -> Changed: ...
+    ) -> Added: ...
     def add_follow_up(
         self,
         item: str,
@@ -88,7 +89,7 @@ class VerbMethods:
         pattern: str | None = None,
         priority: Literal['normal', 'elevated', 'escalated'] | None = None,
         id: str | None = None,
-    ) -> Changed: ...
+    ) -> Added: ...
     def add_loop(
         self,
         action: str,
@@ -374,6 +375,21 @@ class VerbMethods:
         until: str | None = None,
         after: str | None = None,
     ) -> LogResult: ...
+    def merge_decision(
+        self,
+        id: str,
+        into: str,
+    ) -> Changed: ...
+    def merge_follow_up(
+        self,
+        id: str,
+        into: str,
+    ) -> Changed: ...
+    def merge_pattern(
+        self,
+        id: str,
+        into: str,
+    ) -> Changed: ...
     def mine(
         self,
         *,
@@ -418,7 +434,7 @@ class VerbMethods:
         rule: str | None = None,
         about: list[str] = ...,
         id: str | None = None,
-    ) -> Changed: ...
+    ) -> Added: ...
     def record_snapshot(
         self,
         snapshot: dict[str, Any],

@@ -47,6 +47,9 @@ GOOD = {
     ("pattern", "dismiss"): ["PAT-1"],
     ("decision", "add"): ["Use X", "--why", "because"],
     ("decision", "anchor"): ["DEC-1", "--about", "readme"],
+    ("decision", "merge"): ["DEC-1", "DEC-2"],
+    ("pattern", "merge"): ["PAT-1", "PAT-2"],
+    ("followup", "merge"): ["FU-1", "FU-2"],
     ("decision", "monitor"): ["DEC-1"],
     ("decision", "supersede"): ["DEC-1", "--by", "DEC-2"],
     ("handover", "step"): ["--session", "run-1", "--challenge", "confirm", "--uri", "kairos://2", "n=1"],
@@ -272,6 +275,11 @@ BAD = [
     ("decision", "add", "x", "--why", "y", "--tier", "god"),
     ("decision", "add", "x", "--why", "y", "--id", "DEC-1"),
     ("decision", "anchor"),
+    *(
+        (word, "merge", *words)
+        for word, id_ in (("decision", "DEC-1"), ("pattern", "PAT-1"), ("followup", "FU-1"))
+        for words in ([], [id_], [id_, "nope"], [id_, id_])
+    ),
     ("decision", "anchor", "nope"),
     ("decision", "anchor", "DEC-1", "--about", "nope"),
     ("decision", "monitor"),

@@ -1,0 +1,82 @@
+"""Records that say nearly the same are pointed out when they are added, and become one on request."""
+
+from __future__ import annotations
+
+import pytest
+from world import NOW, current, later, stored
+
+from baton_git.core.errors import InvalidArgument, NotAllowed
+from baton_git.verbs.decisions import add_decision, merge_decision, supersede_decision
+from baton_git.verbs.followups import add_follow_up, defer_follow_up, merge_follow_up
+from baton_git.verbs.patterns import merge_pattern, record_pattern
+from baton_git.verbs.similar_records import says_the_same
+from baton_git.verbs.undo import undo
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Refactor the scoring formula", "refactor the Scoring formulas.", True),
+        ("Read compose.yaml before touching a container", "Before touching containers, read compose.yaml", True),
+        ("Refactor the scoring formula", "Refactor the parser", False),
+        ("Use semicolons in the CSV export", "Do not use semicolons in the CSV export", False),
+        ("Close ticket 41 of the export", "Close ticket 42 of the export", False),
+        ("配置を読む", "配置を読む。", True),
+        ("…", "!", False),
+    ],
+)
+def test_the_same_words_in_other_forms_say_the_same(one, other, same):
+    assert says_the_same(one, other) is says_the_same(other, one) is same
+
+
+def test_what_is_like_a_live_record_is_pointed_out_with_the_command_that_merges_them(baton):
+    first = baton("followup", "add", "Refactor the scoring formula").id
+    second = baton("followup", "add", "refactor scoring formulas in the", "--json")
+    assert second.json["similar"] == [first]
+    assert second.json["merge_command"] == f"baton followup merge {second.json['id']} {first}"
+    assert second.json["merge_command"] in second.err
+    assert "similar" not in baton("followup", "add", "Something else", "--json").json
+    baton(*second.json["merge_command"].split()[1:])
+    assert "nearly" not in baton("followup", "add", "And that").err
+
+
+def test_merged_follow_ups_count_together_and_can_be_parted_again(ws):
+    add_follow_up(ws, NOW, item="a", id="FU-1", reason="r")
+    add_follow_up(ws, later(days=1), item="b", id="FU-2", priority="elevated")
+    for id_ in ("FU-1", "FU-2"):
+        defer_follow_up(ws, later(days=2), id_)
+    before = current(ws)
+    assert merge_follow_up(ws, later(days=3), "FU-2", "FU-1").id == "FU-1"
+    kept = stored(ws, "follow_up", "FU-1")
+    assert (kept.item, kept.reason, kept.defer_count, kept.priority) == ("a", "r", 2, "elevated")
+    assert kept.first_seen.startswith(NOW.date().isoformat())
+    assert stored(ws, "follow_up", "FU-2", archived=True).reason == "merged into FU-1"
+    undo(ws, later(days=4))
+    assert current(ws) == before
+
+
+def test_merged_patterns_reach_their_threshold_together(ws):
+    for id_, times in (("PAT-1", 2), ("PAT-2", 2)):
+        for time in range(times):
+            record_pattern(ws, later(days=time), what=f"went wrong {id_}", context=f"{id_} {time}", id=id_)
+    merge_pattern(ws, later(days=5), "PAT-1", "PAT-2")
+    kept = stored(ws, "pattern", "PAT-2")
+    assert (kept.count, kept.status, len(kept.recent_occurrences)) == (4, "rule_candidate", 4)
+
+
+def test_merged_decisions_join_their_evidence(ws):
+    add_decision(ws, NOW, what="a", why="b", id="DEC-1", evidence=["x", "y"])
+    add_decision(ws, NOW, what="a!", why="c", id="DEC-2", evidence=["y", "z"], rejected=["w"])
+    merge_decision(ws, NOW, "DEC-2", "DEC-1")
+    kept = stored(ws, "active_decision", "DEC-1")
+    assert (kept.what, kept.why, kept.evidence, kept.rejected) == ("a", "b", ("x", "y", "z"), ("w",))
+
+
+def test_what_is_superseded_or_the_same_record_is_not_merged(ws):
+    for id_, tier in (("DEC-1", "llm_derived"), ("DEC-2", "raw_source"), ("DEC-3", "llm_derived")):
+        add_decision(ws, NOW, what=id_, why="b", id=id_, tier=tier)
+    with pytest.raises(InvalidArgument, match="into itself"):
+        merge_decision(ws, NOW, "DEC-1", "DEC-1")
+    supersede_decision(ws, NOW, "DEC-1", by="DEC-2")
+    with pytest.raises(NotAllowed, match="DEC-1 is superseded"):
+        merge_decision(ws, NOW, "DEC-1", "DEC-3")
