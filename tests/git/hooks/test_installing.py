@@ -184,8 +184,8 @@ def test_a_hook_whose_baton_cannot_be_loaded_does_nothing_and_status_says_so(bat
 
 def test_the_marker_tells_ours_from_others():
     text = HookScript("pre-push", "refs/heads/baton/", ("/a b/python", "-m", "baton_git")).text
-    assert read_marker(text) == (2, "pre-push", True)
-    assert read_marker(text + b"#") == (2, "pre-push", False)
+    assert read_marker(text) == (3, "pre-push", True)
+    assert read_marker(text + b"#") == (3, "pre-push", False)
     assert read_marker(b"#!/bin/sh\necho baton-git hook\n") is None
     assert read_marker(b"") is None
 

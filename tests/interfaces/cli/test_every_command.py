@@ -48,8 +48,6 @@ GOOD = {
     ("decision", "add"): ["Use X", "--why", "because"],
     ("decision", "anchor"): ["DEC-1", "--about", "readme"],
     ("decision", "merge"): ["DEC-1", "DEC-2"],
-    ("pattern", "merge"): ["PAT-1", "PAT-2"],
-    ("followup", "merge"): ["FU-1", "FU-2"],
     ("decision", "monitor"): ["DEC-1"],
     ("decision", "supersede"): ["DEC-1", "--by", "DEC-2"],
     ("handover", "step"): ["--session", "run-1", "--challenge", "confirm", "--uri", "kairos://2", "n=1"],
@@ -130,8 +128,12 @@ GOOD = {
 }
 """By command, arguments with which it succeeds in the filled repository."""
 
-ELSEWHERE = {("pattern", "graduate"), ("loop-run",), ("session", "stop"), ("mcp",), ("serve",)}
-"""Commands that need a person or an agent, or never end: tested in agents/sessions, interfaces/mcp, interfaces/http."""
+ELSEWHERE = {
+    ("pattern", "graduate"), ("loop-run",), ("session", "stop"), ("mcp",), ("serve",),
+    ("pattern", "merge"), ("followup", "merge"),
+}  # fmt: skip
+"""Commands that need a person, an agent or a second record, or never end: tested in agents/sessions, interfaces/mcp,
+interfaces/http, verbs/test_similar_records."""
 
 CREATES = [("loop", "add"), ("followup", "add"), ("pattern", "record"), ("decision", "add")]
 
