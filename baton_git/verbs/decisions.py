@@ -111,7 +111,7 @@ def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Added:
     decision = parse(ActiveDecision, data | {name: value for name, value in lists.items() if value})
     trailers = confirmation_trailers(person.how, person.by, str(key_of(decision))) if person is not None else ()
     written = ws.update("decision-add", now, lambda tip: ProposedState(tip.state.add(decision), trailers=trailers))
-    similar = describe_similar("decision merge", decision, written.before.state.records(ActiveDecision))
+    similar = describe_similar("decision merge", decision, written.before.state)
     return Added.of(written, id=decision.id, **similar)
 
 

@@ -77,7 +77,7 @@ def add_follow_up(ws: Workspace, now: datetime, asked: NewFollowUp) -> Added:
     }
     record = parse(FollowUp, data | {name: value for name, value in optional.items() if value})
     written = ws.update("followup-add", now, lambda tip: tip.state.add(record))
-    similar = describe_similar("followup merge", record, written.before.state.records(FollowUp))
+    similar = describe_similar("followup merge", record, written.before.state)
     return Added.of(written, id=record.id, **similar)
 
 

@@ -129,7 +129,7 @@ def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Added:
     if known is not None:
         return Added.of(written, id=known.id)
     made = written.revision.state.get(Pattern, fresh)
-    return Added.of(written, id=fresh, **describe_similar("pattern merge", made, written.before.state.records(Pattern)))
+    return Added.of(written, id=fresh, **describe_similar("pattern merge", made, written.before.state))
 
 
 def _find_pattern(state: State, words_or_id: str, id_: str | None) -> Pattern | None:

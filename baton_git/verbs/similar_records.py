@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import datetime
+from itertools import islice
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import Field
@@ -17,7 +17,7 @@ from baton_git.core.records.base import Record, merge_rule
 from baton_git.core.records.confirmable import covered_fields
 from baton_git.core.records.merge_rules import Counter, Earliest, Latest, MergeRule, Recent, Union
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Pattern
-from baton_git.core.state import State, key_of
+from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso
 from baton_git.core.verb import Input
 from baton_git.namespace.results import Changed
@@ -28,6 +28,7 @@ from baton_git.recall.terms import extract_terms
 Mergeable = TypeVar("Mergeable", ActiveDecision, FollowUp, Pattern)
 
 MAX_SIMILAR = 3
+MAX_COMPARED = 300
 SHARE = 0.7
 """Of all words of two texts, how many both must have; what they are called in other forms counts as the same."""
 _NEGATIONS = re.compile(r"\b(?:not|no|never|without|cannot|stop|avoid|\w+n't)\b", re.IGNORECASE)
@@ -55,13 +56,17 @@ class MergeInto(Input):
     into: str = Field(description="The id of the one that stays.", examples=["DEC-042"])
 
 
-def describe_similar(command: str, record: Record, others: Iterable[Record]) -> dict[str, Any]:
-    """Return the fields of `Added` for a new record among the live ones of its kind; none if nothing is like it."""
+def describe_similar(command: str, record: Record, state: State) -> dict[str, Any]:
+    """Return the fields of `Added` for a new record; none if no live one of its kind is like it.
+
+    Of very many live ones only `MAX_COMPARED` are looked at, so that adding one does not take ever longer.
+    """
     about = KINDS[record.kind].about
     text = str(getattr(record, about))
-    similar = [
-        other.id for other in others if other.id != record.id and says_the_same(text, str(getattr(other, about)))
-    ][:MAX_SIMILAR]  # fmt: skip
+    ids = sorted(state.ids(record.kind) - {record.id})[:MAX_COMPARED]
+    entries = (state.entry(Key(record.kind, id_)) for id_ in ids)
+    likes = (entry.id for entry in entries if isinstance(entry, Record) and says_the_same(text, getattr(entry, about)))
+    similar = list(islice(likes, MAX_SIMILAR))
     return {"similar": similar, "merge_command": f"baton {command} {record.id} {similar[0]}"} if similar else {}
 
 
