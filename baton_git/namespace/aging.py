@@ -43,13 +43,13 @@ class AnchorState(NamedTuple):
 
     Attributes:
         path: where its file is now; where it was, if it is gone.
-        since: the first commit that changed it; empty where nobody knows, or none has the change yet.
+        since: the first commit that changed it; empty where none has the change yet, None where nobody knows.
     """
 
     anchor: Anchor
     state: State
     path: str
-    since: str = ""
+    since: str | None = None
 
     @property
     def name(self) -> str:
@@ -125,12 +125,19 @@ class AnchorJudge:
             return blob
         return digest_content(self._files, path, anchor.symbol, self._files.read_blob(blob))
 
-    def _find_change(self, anchor: Anchor, path: str) -> str:
-        """Return the first commit since the anchor's whose version of the file differs from it; empty if none does."""
+    def _find_change(self, anchor: Anchor, path: str) -> str | None:
+        """Return the first commit since the anchor's whose version of the file differs from it.
+
+        Returns:
+            An empty text where no commit does; None where git cannot tell.
+        """
         begin = self._begin(anchor)
         if not begin:
-            return ""
-        return self._ask("since", anchor, lambda: self._first_difference(anchor, path, Oid(begin)))
+            return None
+        try:
+            return self._ask("since", anchor, lambda: self._first_difference(anchor, path, Oid(begin)))
+        except GitUnavailable:
+            return None
 
     def _first_difference(self, anchor: Anchor, path: str, begin: Oid) -> str:
         for name in dict.fromkeys((anchor.path, path)):
@@ -220,6 +227,8 @@ def _describe_state(state: AnchorState) -> str:
     if state.state == "unknown":
         return "not known whether changed"
     word = "gone" if state.state == "gone" else "changed"
+    if state.since is None:
+        return word
     return f"{word} since {state.since[:_SHORT]}" if state.since else f"{word}, not committed"
 
 

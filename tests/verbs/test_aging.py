@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import os
 
+import pytest
+from world import workspace
+
+from baton_git.core.records.rule import Rule
+from baton_git.git.store import Repository, Store
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.rewritten_commits import follow_rewritten
 
@@ -147,3 +152,20 @@ def test_of_commits_that_became_one_a_handoff_names_that_one(tmp_path):
     handoff = Handoff.model_validate({"id": "a/s", "extracted_at": "2026-06-17", "facts": {"git_commits": commits}})
     followed = follow_rewritten(handoff, tmp_path).facts.git_commits
     assert [(commit.hash, commit.message) for commit in followed] == [("d" * 12, "b"), ("e" * 12, "e"), ("", "?")]
+
+
+def test_where_the_commit_of_an_anchor_is_gone_nothing_is_said_about_since(baton, code, git, top):
+    decide(baton, "on x", "x.py")
+    (top / "x.py").write_text("# other\n")
+    git(top, "commit", "-q", "-a", "--amend", "-m", "the anchor's commit is gone")
+    git(top, "reflog", "expire", "--expire=now", "--all")
+    git(top, "gc", "-q", "--prune=now")
+    assert line(baton, "on x") == "agent, changed: x.py"
+
+
+def test_a_rule_is_about_the_files_of_its_pattern(baton, code, top):
+    id_ = baton("pattern", "record", "forgot y", "--about", "y.py").id
+    since = code(y="A = 2\n")
+    with Store(Repository.open(top)) as store:
+        ws = workspace(store, namespace="work", environment=dict(os.environ))
+        assert ws.judgement().aging(Rule(id=id_, text="t")) == f"changed since {since}: y.py"
