@@ -1,0 +1,55 @@
+"""Where the work of a session of a real CLI stands: told to the next one, mined, and recalled."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_clis.agent import Agent
+from agent_clis.remembering import FILE, GOAL, asked, briefs, head, plan, prepare, run, troubles
+from agent_clis.wires import Shell
+
+pytestmark = pytest.mark.agents
+
+FIRST = "Fix bug A in the import of orders"
+CHANGE_OF_MIND = "Stop that, the customer wants the CSV export with semicolons"
+LAST_ANSWER = "The export now writes semicolons. Should the header line be quoted, too?"
+REASON = "The greeter speaks French, since the shop sells to diplomats."
+
+
+def write_release_script(agent: Agent) -> None:
+    """Commits a script that commits a file without a word."""
+    script = "echo 1.2 > VERSION\ngit add VERSION\ngit commit -q -m 'Release 1.2'\n"
+    (agent.project / "release.sh").write_text(script)
+    run(agent, "git", "add", "release.sh")
+    run(agent, "git", "commit", "-q", "-m", "Add a script for releases")
+
+
+def test_the_next_session_opens_with_what_was_asked_and_answered_last(agent):
+    prepare(agent)
+    write_release_script(agent)
+    with agent.session() as session:
+        session.ask(FIRST, "The cause is found.")
+        agent.model.play(Shell("sh release.sh"))
+        session.ask(CHANGE_OF_MIND, LAST_ANSWER)
+        session.quit()
+    (brief,) = briefs(agent.run("What is next?").first)
+    assert brief.index(CHANGE_OF_MIND) < brief.index(FIRST)
+    assert LAST_ANSWER in brief
+    assert [text for text in (head(agent), "Release 1.2", "VERSION") if text not in brief] == []
+    assert troubles(agent) == ""
+
+
+def test_sessions_from_before_baton_are_mined_recalled_and_told(agent):
+    plan(agent)
+    agent.model.say(REASON)
+    first = agent.run(GOAL)
+    run(agent, "baton", "init")
+    mined = asked(agent, "mine")
+    assert mined["problems"] == []
+    assert [session["id"] for session in mined["taken"]] == [f"{agent.cli.name}/{first.session}"]
+    assert asked(agent, "mine")["taken"] == []
+    assert REASON in run(agent, "baton", "recall", "why does the greeter speak French")
+    run(agent, "baton", "agents", "install", agent.cli.name, "--user")
+    (brief,) = briefs(agent.run("What is next?").first)
+    assert [text for text in (GOAL, REASON, FILE, head(agent)) if text not in brief] == []
+    assert troubles(agent) == ""
