@@ -1,21 +1,27 @@
-"""Hooks of agents as whole processes: with nothing to do, against `python -c pass`; and the save of a long session."""
+"""Hooks of agents as whole processes, against `python -c pass`, and the save of a long session.
+
+And `claude -p` with the hooks against without, where `BATON_AGENT_CLIS` names the folder into which npm installed it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
-from measuring import missed, tell
+from measuring import alternating, missed, tell
 
 from baton_git.agents.settings.hook_lines import hook_line
 
 ROUNDS = 15
+CLAUDE_ROUNDS = 7
 SESSION = "0f0e1c1a-5a0b-4c3d-9e8f-000000000001"
 MEGABYTES = 30
 
@@ -91,17 +97,64 @@ def idle(world: World) -> None:
         tell(name, min(found) / peer, 4.0)
 
 
+def at_work(world: World) -> None:
+    """What hooks cost that have something to do, over many short sessions."""
+    goals = {"SessionStart": 25.0, "Stop": 12.0, "SessionEnd": 40.0}
+    more = {"source": "startup", "last_assistant_message": "It builds.", "reason": "other"}
+    times: dict[str, list[float]] = {name: [] for name in ("python -c pass", *goals)}
+    for number in range(ROUNDS):
+        times["python -c pass"].append(cpu_seconds(lambda: world.run([sys.executable, "-c", "pass"], world.repo)))
+        for event in goals:
+            with world.transcript.open("a", encoding="utf-8") as file:
+                file.write(world.record(10_000 + number, "user", f"{event}, number {number}"))
+            hook = partial(world.hook, event, session_id=f"{SESSION[:-2]}{number + 10}", **more)
+            times[event].append(cpu_seconds(hook))
+    peer = statistics.median(times["python -c pass"])
+    for event, goal in goals.items():
+        tell(f"{event} with something new (median)", statistics.median(times[event]) / peer, goal)
+
+
 def saving(world: World) -> None:
     """The save of a long session, in seconds: the first one, and one more turn later."""
     world.grow(MEGABYTES << 20)
-    for what, event in (("first save", "Stop"), ("save at the end, nothing new", "SessionEnd")):
+    for what, event in (("first save", "PreCompact"), ("save at the end, nothing new", "SessionEnd")):
         started = time.perf_counter()
         world.hook(event, reason="other")
         tell(f"{what} of {MEGABYTES} MB", time.perf_counter() - started, 1.0, " s")
     world.grow(world.transcript.stat().st_size + (64 << 10))
     started = time.perf_counter()
-    world.hook("Stop")
+    world.hook("PreCompact", trigger="manual")
     tell("save of one more turn", time.perf_counter() - started, 1.0, " s")
+
+
+def claude() -> None:
+    """How long `claude -p` takes with the hooks, against without; the model answers at once, on loopback."""
+    folder = Path(os.environ.get("BATON_AGENT_CLIS", "/nonexistent"))
+    if not (folder / "node_modules/.bin/claude").exists():
+        print("claude -p: not measured, BATON_AGENT_CLIS names no folder with Claude Code")
+        return
+    sys.path.append(str(Path(__file__).parent.parent / "tests"))
+    from agent_clis.agent import Agent
+    from agent_clis.clis import ClaudeCode, Place
+    from agent_clis.model_server import serving
+
+    cli, baton = ClaudeCode(), str(Path(sys.executable).with_name("baton"))
+    with tempfile.TemporaryDirectory() as place, serving(cli.wire) as model:
+        agents = []
+        for name in ("without", "with"):
+            home, project = Path(place) / name, Path(place) / name / "project"
+            subprocess.run(["git", "init", "-q", str(project)], check=True)
+            cli.configure(Place(home, project, model.url))
+            agents.append(Agent(cli, Place(home, project, model.url), model, folder))
+        for words in ("init", "agents install claude --with none"):
+            subprocess.run(
+                [baton, *words.split()], cwd=agents[1].project, env=agents[1].environment, check=True,
+                capture_output=True,
+            )  # fmt: skip
+
+        without, hooked = alternating(CLAUDE_ROUNDS, *(partial(agent.run, "Say something") for agent in agents))
+        print(f"claude -p without hooks: {without:.2f} s (median of {CLAUDE_ROUNDS})")
+        tell("claude -p with hooks", hooked / without, 1.5)
 
 
 def main() -> int:
@@ -109,7 +162,9 @@ def main() -> int:
         world = World(Path(place))
         world.transcript.write_text(world.record(0, "user", "Make it build"))
         idle(world)
+        at_work(world)
         saving(world)
+    claude()
     return 1 if missed else 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import psutil
+import os
 
 from baton_git.agents.hook_events.hook_session import GONE, HookSession, HookSessionStore
 from baton_git.core.times import parse_time_or_none
@@ -24,8 +24,10 @@ def lives(seen: HookSession) -> bool:
     """Whether the process of a session is there still. A number is given again, after a restart of the machine soon: a
     process that is younger than what the session did last is another one."""
     last = parse_time_or_none(seen.seen)
-    if seen.pid <= 1 or last is None:
+    if seen.pid <= 1 or last is None or not _is_number_taken(seen.pid):
         return False
+    import psutil  # most sessions that did not end are gone
+
     try:
         process = psutil.Process(seen.pid)
         return bool(process.create_time() <= last.timestamp() + 1 and process.status() != psutil.STATUS_ZOMBIE)
@@ -33,3 +35,16 @@ def lives(seen: HookSession) -> bool:
         return False
     except psutil.Error:  # it is there, and says nothing
         return True
+
+
+def _is_number_taken(pid: int) -> bool:
+    """Return whether there may be a process of that number."""
+    if os.name != "posix":  # elsewhere the question could end the process
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True

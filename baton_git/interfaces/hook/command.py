@@ -7,6 +7,7 @@ is loaded only when there is something.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -24,6 +25,8 @@ from baton_git.interfaces.hook.delayed_save import save_later
 SECONDS = {START: 9.0, PROMPT: 9.0, COMPACT: 15.0, STOP: 9.0, END: 8.0}
 """After which a hook gives up; what is left to save is saved by the next one."""
 MAX_INPUT = 16 << 20
+GC_THRESHOLD = 50_000
+"""Objects after which the garbage collector looks for cycles."""
 LOG = "agents.log"
 LOG_BYTES = 64 * 1024
 
@@ -131,17 +134,21 @@ def handle_in_time(payload: Payload, folder: str, place: RepositoryPaths | None)
 
     seconds = (payload.moment == END and AGENTS[payload.agent].end_seconds) or SECONDS[payload.moment]
     before = signal.signal(signal.SIGALRM, give_up)
+    thresholds = gc.get_threshold()
+    gc.set_threshold(GC_THRESHOLD)  # what loading makes stays, and would be looked at again and again
     timer = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         os.chdir(folder)
         from baton_git.interfaces.context.process import skip_plugin_search
-        from baton_git.interfaces.hook.agent_hook import handle  # loads everything: only when there is something to do
 
         skip_plugin_search()
+        from baton_git.interfaces.hook.agent_hook import handle  # loads everything: only when there is something to do
+
         hook_reply = handle(payload)
         output, problems = reply(payload, hook_reply.context, hook_reply.block), hook_reply.problems
     except Exception as error:  # noqa: BLE001  whatever it is must not stand in the way of the agent
         output, problems = nothing(payload.agent), (_describe_error(error),)
+    gc.set_threshold(*thresholds)
     signal.setitimer(signal.ITIMER_REAL, *timer)
     signal.signal(signal.SIGALRM, before)
     _note(log, payload, problems)

@@ -30,8 +30,6 @@ from baton_git.systems.gobby.previous_sessions import (
 )
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.workflow.effects import SessionInfo, SourceContent
-from baton_git.systems.paif.checkpoints import save_checkpoint
-from baton_git.verbs import checks
 from baton_git.verbs.history import changes_of
 from baton_git.verbs.session_start import BegunSession, StartOptions, begin_session, list_sections
 
@@ -102,13 +100,17 @@ class SessionActions:
 
     def save_checkpoint(self, summary: str | None) -> Mapping[str, Any]:
         """Save PAIF's checkpoint of the agent."""
+        from baton_git.systems.paif.checkpoints import save_checkpoint  # few workflows do that
+
         agent = self._ws.actor.agent or self._session.source
         body = {"conversation_summary": summary or self.summarize() or "at work"}
         return {"checkpoint": save_checkpoint(self._ws, self._now, agent, body).id}
 
     def run_checks(self) -> Mapping[str, Any]:
         """Run the checks of the open loops and return their results by loop."""
-        results = checks.check_loops(self._ws, self._now, budget_seconds=VERIFY_SECONDS)
+        from baton_git.verbs.checks import check_loops  # as above
+
+        results = check_loops(self._ws, self._now, budget_seconds=VERIFY_SECONDS)
         return {"checks": {id_: check.result for id_, check in results.evidence.items()}}
 
     def _keep(self, trigger: str, notes: str | None = None) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from baton_git.agents.sessions.launch_request import LaunchRequest
 from baton_git.agents.sessions.launchers import SPAWNED, surroundings
-from baton_git.agents.sessions.records import SpawnedSessions
-from baton_git.agents.sessions.starting import Spawner
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.redaction import redact_text
@@ -30,6 +29,9 @@ from baton_git.systems.gobby.workflow.files import (
     pick_workflow,
 )
 from baton_git.systems.gobby.workflow.variables import KeptVariables
+
+if TYPE_CHECKING:
+    from baton_git.agents.sessions.records import SpawnedSessions
 
 MAX_NOTICES = 1024 * 1024
 """Bytes of the file of notices; then it begins anew."""
@@ -90,9 +92,15 @@ def run_event(
         return EventOutcome(problems=problems)
     kept = KeptVariables(_own_path(ws, "workflow"), session.id)
     variables = _load_variables(ws, kept, problems)
-    parent, arguments = ws.environment.get(SPAWNED) or None, dict(folders.arguments)
-    spawner = Spawner(open_spawned_sessions(ws), ws.environment, iso(now), session.id, parent, arguments)
-    outcome = run_workflows(event, session, wanted, effects, variables, spawner, dry_run=dry_run)
+
+    def start_session(request: LaunchRequest, variables: Mapping[str, Any]) -> Mapping[str, Any]:
+        from baton_git.agents.sessions.starting import Spawner  # few workflows start sessions
+
+        parent, arguments = ws.environment.get(SPAWNED) or None, dict(folders.arguments)
+        spawner = Spawner(open_spawned_sessions(ws), ws.environment, iso(now), session.id, parent, arguments)
+        return spawner(request, variables)
+
+    outcome = run_workflows(event, session, wanted, effects, variables, start_session, dry_run=dry_run)
     if not dry_run:
         _save_variables(kept, variables, outcome.variables, problems)
         _deliver_notices(ws, now, folders, outcome, problems)
@@ -102,6 +110,8 @@ def run_event(
 
 def open_spawned_sessions(ws: Workspace) -> SpawnedSessions:
     """Return the records of the sessions that were started in this repository."""
+    from baton_git.agents.sessions.records import SpawnedSessions  # as above
+
     return SpawnedSessions(_own_path(ws, "spawned"))
 
 

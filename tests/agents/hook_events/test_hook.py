@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -799,3 +800,26 @@ def test_the_end_of_a_turn_loads_the_standard_library_and_no_more(hook, session,
     )
     assert (done.stdout, done.stderr) == ("['baton_git'] False False\n", "")
     assert savers(repo)
+
+
+def test_a_start_asks_git_twice_at_most_and_loads_little(hook, session, git, repo, tmp_path):
+    hook("SessionStart", source="startup")
+    session.work(git)
+    hook("SessionEnd", reason="other")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "git").write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\nexec {shutil.which("git")} "$@"\n')
+    (programs / "git").chmod(0o755)
+    code = (
+        "import sys; from baton_git.interfaces.hook.command import main; main([]);"
+        "heavy = {'psutil', 'email', 'urllib3', 'importlib.metadata', 'sqlite3', 'click'};"
+        "print(heavy & set(sys.modules), file=sys.stderr)"
+    )
+    event = {"session_id": NEW, "transcript_path": "/nowhere", "cwd": str(repo), "hook_event_name": "SessionStart"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=json.dumps(event), capture_output=True, text=True, timeout=60,
+        env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert "Add a greet module" in done.stdout
+    assert done.stderr == "set()\n"
+    assert len((tmp_path / "calls").read_text().splitlines()) <= 2, (tmp_path / "calls").read_text()

@@ -7,7 +7,10 @@ Jinja2 is loaded when called.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from baton_git.core.errors import InvalidArgument
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
 
 LIMIT = 64 * 1024
 """Bytes of UTF-8 that a rendered text may have by default."""
+_COMPARISON = re.compile(r"event\.data\.get\('(\w+)'\) (==|!=|in|not in) (.+)")
+"""What the conditions of the shipped workflow are; at a start nothing else would load Jinja2."""
+_TEXT = re.compile(r"'([\w-]*)'")
+_TEXTS = re.compile(r"\('[\w-]*'(?:, '[\w-]*')+\)")
 MAX_CONDITION = 8 * 1024
 MAX_TEMPLATE = 64 * 1024
 """Characters that the source may have."""
@@ -28,7 +35,23 @@ def evaluate_condition(text: str, names: Mapping[str, Any]) -> bool:
     Raises:
         InvalidArgument: it is no expression, uses a name that is not there, or fails; it is never just false.
     """
-    return not text.strip() or _open_condition(text).compile_condition(text)(names)
+    if not text.strip():
+        return True
+    known = _compare_event(text, names)
+    return _open_condition(text).compile_condition(text)(names) if known is None else known
+
+
+def _compare_event(text: str, names: Mapping[str, Any]) -> bool | None:
+    """Return what a plain comparison with a value of the event gives, as the sandbox would; None for any other text."""
+    match = _COMPARISON.fullmatch(text.strip())
+    event = names.get("event")
+    data = event.get("data") if isinstance(event, dict) else None
+    if match is None or type(data) is not dict:
+        return None
+    name, operator, value = match.groups()
+    if not (_TEXT if operator in ("==", "!=") else _TEXTS).fullmatch(value):
+        return None
+    return (data.get(name) in _TEXT.findall(value)) == (operator in ("==", "in"))
 
 
 def check_condition(text: str) -> None:
@@ -50,7 +73,13 @@ def render(text: str, names: Mapping[str, Any], limit: int = LIMIT) -> str:
     Raises:
         InvalidArgument: it is no template, or fails.
     """
-    return _open_template(text).compile_template(text)(names, limit)
+    return _compile_template(text, get_ident())(names, limit)
+
+
+@lru_cache(8)
+def _compile_template(text: str, thread: int) -> Callable[[Mapping[str, Any], int], str]:
+    """Return the compiled template; each thread has its own, since it counts its steps."""
+    return _open_template(text).compile_template(text)
 
 
 def check_template(text: str) -> None:

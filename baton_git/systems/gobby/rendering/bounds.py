@@ -35,6 +35,10 @@ class EvaluationGuard:
     """
 
     def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin the account of another evaluation."""
         self.steps = 0
         self.total = 0
         self.until = time.monotonic() + SECONDS

@@ -173,6 +173,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             template = self._compile_tree(self.parse(text))
 
         def render(names: Mapping[str, Any], limit: int) -> str:
+            self.guard.restart()
             with _report_errors(self.subject):
                 return _join_within(template.root_render_func(template.new_context(dict(names))), limit)
 

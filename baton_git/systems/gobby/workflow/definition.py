@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -113,6 +114,7 @@ class Workflow(BaseModel):
         return tuple(trigger for trigger in self.triggers if trigger.event == event)
 
 
+@lru_cache(20)
 def parse_workflow(text: str, *, name: str, where: str = "", is_checked: bool = True) -> Workflow:
     """Parse a workflow's YAML; `name` is its name when it gives none.
 

@@ -200,6 +200,29 @@ def test_what_only_looks_wrong_is_found_without_evaluating_it():
         check_condition("a ==")
 
 
+@for_each("source", ["compact", "startup", "", None, 3, ["compact"]])
+@for_each("operator", ["== 'compact'", "!= 'compact'", "in ('compact', 'resume')", "not in ('compact', 'resume')"])
+def test_conditions_of_the_shipped_workflow_hold_without_jinja_as_with_it(source, operator):
+    names = {"event": {"data": {} if source is None else {"source": source}}}
+    text = f"event.data.get('source') {operator}"
+    assert evaluate_condition(text, names) == evaluate_condition(f"({text})", names)
+
+
+def test_conditions_of_the_shipped_workflow_do_not_load_jinja():
+    text = "event.data.get('source') not in ('compact', 'resume')"
+    code = (
+        "import sys; from baton_git.systems.gobby.rendering import evaluate_condition;"
+        f"print(evaluate_condition({text!r}, {{'event': {{'data': {{}}}}}}), 'jinja2' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "True False\n"
+
+
+def test_every_rendering_has_its_own_account_of_steps():
+    text = "{% for a in range(4000) %}{{ a }}{% endfor %}"
+    assert len({render(text, {}) for _ in range(8)}) == 1
+
+
 def test_nobody_pays_for_jinja_who_renders_nothing():
     modules = "baton_git.systems.gobby.workflow.engine, baton_git.systems.gobby.workflow.files"
     code = f"import sys, {modules}; sys.exit('jinja2' in sys.modules)"
