@@ -26,7 +26,7 @@ _FEEDBACK_PASSAGES, _FEEDBACK_TERMS = 3, 30
 """How many of the best passages, and how many of their rarest terms, look for sessions about the same."""
 _NEIGHBOUR_SESSIONS, _NEIGHBOURS = 6, 20
 """Of how many of the best sessions the other turns are looked at, and how many of each."""
-MIN_EVIDENCE = 0.38
+MIN_EVIDENCE = 0.375
 """Share of the question's telling terms that one session must have, by their weight, for any answer."""
 _NEARLY = 0.7
 """Share of the best score with which a passage fits nearly as well."""
@@ -34,6 +34,8 @@ _BACKGROUND = 200
 """Passages of other projects that a small index is compared with: there, every word of the project would be common."""
 _UNKNOWN = 0.45
 """Weight of a telling term that no passage has, compared with a rare one."""
+_UNKNOWN_NAME = 1.7
+"""The same for a proper name where no other one is known: who asks about Kafka is not helped by something else."""
 _ELSEWHERE = 0.6
 """Weight of a term that another passage of the same session has, as evidence."""
 
@@ -159,7 +161,9 @@ def _evidence(
 ) -> float:
     """Return how much of the telling terms the best passage has, with those that the rest of its session has."""
     known = {term: idf[term] for term in query.strong if frequencies[term]}
-    missing = sum(_UNKNOWN * idf[term] for term in query.strong if not frequencies[term])
+    unknown = [term for term in query.strong if not frequencies[term]]
+    name_weight = _UNKNOWN if query.proper & known.keys() else _UNKNOWN_NAME
+    missing = sum(idf[term] * (name_weight if term in query.proper else _UNKNOWN) for term in unknown)
     if not known:
         return 0.0
     passages: dict[str, list[frozenset[str]]] = defaultdict(list)

@@ -21,6 +21,7 @@ _WEAK = 0.5
 
 _TOKEN = re.compile(r"[^\W_]+(?:[._/:@-]+[^\W_]+)*|[\u2190-\u2bff\U0001f000-\U0001faff]")
 _PART = re.compile(r"[^\W\d_]+|\d+(?:\.\d+)*")
+_CAPITAL = re.compile(r"(?<![.!?:])[ ]([A-Z][^\W\d_]{2,})")
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -39,11 +40,13 @@ class Query(NamedTuple):
         weights: by term, how much it says what the question is about.
         names: the terms that are whole compound names; a text need not have them.
         strong: the terms that say what is asked about, not how it is asked.
+        proper: those of them that the question writes with a capital letter within a sentence (`Kafka`).
     """
 
     weights: dict[str, float]
     names: frozenset[str]
     strong: frozenset[str]
+    proper: frozenset[str]
 
 
 def extract_terms(text: str) -> list[str]:
@@ -71,7 +74,15 @@ def parse_question(question: str) -> Query:
         weights = {term: _WEAK for token in tokens for term in _terms_of(token)}
     weights = dict(sorted(weights.items(), key=lambda item: -item[1])[:MAX_QUERY_TERMS])
     strong = {term for term, weight in weights.items() if weight == 1.0} - names
-    return Query(weights, frozenset(names & weights.keys()), frozenset(strong))
+    return Query(
+        weights, frozenset(names & weights.keys()), frozenset(strong), frozenset(strong & _proper_names(question))
+    )
+
+
+def _proper_names(question: str) -> set[str]:
+    """Return the stems of words with a capital letter that do not begin a sentence."""
+    words = _CAPITAL.findall(_fold(question[:MAX_QUESTION]))
+    return {stem(word.lower()) for word in words}
 
 
 def is_overview(question: str, query: Query) -> bool:

@@ -81,6 +81,25 @@ def test_of_sessions_that_fit_about_equally_the_newest_comes_first(told: Workspa
     assert [excerpt.session for excerpt in ask(told, "Kafka brokers").excerpts][:2] == [LATER, KAFKA]
 
 
+def test_a_session_that_fits_much_better_comes_before_newer_ones(told: Workspace) -> None:
+    keep_turns(told, "4" * 36, ("Rename the topic", "The topic of the page's title is shorter now."), day=20)
+    assert ask(told, "which Kafka topic has the orders?").excerpts[0].session == KAFKA
+
+
+def test_short_passages_are_quoted_whole_and_long_ones_around_what_fits(ws: Workspace) -> None:
+    keep_turns(ws, KAFKA, ("How are invoices numbered?", "By year. The counter starts at one. Gaps are allowed."))
+    padding = " ".join(f"Detail {number} is of no importance here." for number in range(40))
+    keep_turns(ws, LATER, ("Tell me all", f"{padding} Invoices are numbered by the tax office's rule. {padding}"))
+    answer = ask(ws, "how are invoices numbered?").text
+    assert "> user: How are invoices numbered? agent: By year. The counter starts at one. Gaps are allowed." in answer
+    assert "the tax office's rule" in answer
+    assert "Detail 3 " not in answer
+
+
+def test_a_name_that_nothing_has_outweighs_words_that_are_there(told: Workspace) -> None:
+    assert ask(told, "Why did we drop Cassandra?").text == ""
+
+
 @pytest.mark.parametrize("question", ["orders.created", "which topic for orders created", "ordersCreated"])
 def test_names_are_found_whole_and_by_their_parts(told: Workspace, question: str) -> None:
     assert "`orders.created`" in ask(told, question).text
