@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -169,3 +170,15 @@ def test_a_rule_is_about_the_files_of_its_pattern(baton, code, top):
     with Store(Repository.open(top)) as store:
         ws = workspace(store, namespace="work", environment=dict(os.environ))
         assert ws.judgement().aging(Rule(id=id_, text="t")) == f"changed since {since}: y.py"
+
+
+def test_a_client_that_does_not_know_anchors_does_not_take_them_away(baton, code, top):
+    decide(baton, "on x", "x.py")
+    document = baton("read").json
+    [decision] = document["baton"]["active_decisions"] if "baton" in document else document["active_decisions"]
+    del decision["anchors"]
+    decision["why"] = "changed by a client"
+    baton("write", "--file", "-", given=json.dumps(document.get("baton", document)))
+    since = code(x="# other\n")
+    assert "changed by a client" in baton("boot").out
+    assert line(baton, "on x").endswith(f"changed since {since}: x.py")

@@ -13,8 +13,8 @@ from baton_git.core.names import RecordId, SessionId
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Record, SourceTier, parse
 from baton_git.core.records.lineage import Session
-from baton_git.core.records.work_items import ActiveDecision, Baton, Head, Shape
-from baton_git.core.state import HEAD, SHAPE, Key, State
+from baton_git.core.records.work_items import ActiveDecision, Baton, Head, Pattern, Shape
+from baton_git.core.state import HEAD, SHAPE, Key, State, key_of
 
 EXPORTED = (HEAD.kind, SHAPE.kind, *(model.kind for model in DOCUMENT_LISTS.values()))
 """The kinds of records that a document is made of."""
@@ -163,10 +163,13 @@ def _find_record(base: State, model: type[Record], id_: str) -> Record | None:
 
 
 def apply_document(base: State, document: BatonDocument, *, at: str) -> State:
-    """Apply a document to `base`; records that it leaves out go to the archive."""
+    """Apply a document to `base`; records that it leaves out go to the archive.
+
+    The anchors of a record stay where the document has none: clients of session-baton do not know them.
+    """
     state = base
     for record in document.records:
-        state = state.put(record)
+        state = state.put(_keep_anchors(base, record))
     names = {(record.kind, record.id) for record in document.records}
     for model in DOCUMENT_LISTS.values():
         for id_ in sorted(base.ids(model.kind)):
@@ -175,3 +178,10 @@ def apply_document(base: State, document: BatonDocument, *, at: str) -> State:
                 reason = f"not in the document of session {document.session}"
                 state = state.archive(gone, at=at, reason=reason, session=document.session)
     return state.put(document.head, HEAD).put(document.shape, SHAPE)
+
+
+def _keep_anchors(base: State, record: Record) -> Record:
+    known = base.entry(key_of(record))
+    if isinstance(known, ActiveDecision | Pattern) and known.anchors and "anchors" not in record.model_fields_set:
+        return record.replace(anchors=[anchor.as_data() for anchor in known.anchors])
+    return record
