@@ -170,7 +170,7 @@ def apply_graduation(
         )
     text = rule or pattern.proposed_rule
     if not text:
-        raise NotAllowed(f"pattern {pattern.id} has no proposed rule", hint="give one with --rule TEXT")
+        raise NotAllowed(f"pattern {pattern.id} has no proposed rule", hint="give the rule, too")
     if confirmed is None:
         raise NeedsHuman(
             f"pattern {pattern.id} graduates only when a person confirms it",

@@ -38,7 +38,7 @@ class ChecksToRun(Input):
         [], max_length=1000, description="The ids of loops; all that have a check unless given.",
         examples=[["OL-7k3f9q"]],
     )  # fmt: skip
-    budget_seconds: float = Field(BUDGET, gt=0, le=60, description="Seconds for all checks together.", examples=[5])
+    budget_seconds: float = Field(BUDGET, gt=0, le=3600, description="Seconds for all checks together.", examples=[5])
 
 
 class CheckResults(WrittenResult):

@@ -123,7 +123,7 @@ def _apply_value(
     if is_side and not alike(_read_value(data, names), get_side_value(conflict, conflict.winner)):
         raise NotAllowed(
             f"{conflict.field} of {conflict.record_id or conflict.record_kind} has changed since",
-            hint=f"{_make_keep_hint(conflict)}, or give another --value",
+            hint=f"{_make_keep_hint(conflict)}, or give another value",
         )
     return _put_record(state, key, entry, _replace_value(data, names, chosen))
 
@@ -154,7 +154,7 @@ def _replace_value(data: Mapping[str, Any], names: Sequence[str], chosen: tuple[
 
 
 def _make_keep_hint(conflict: Conflict) -> str:
-    return f"keep what stands: baton resolve {conflict.id} --{conflict.winner}"
+    return f"keep what stands: resolve {conflict.id} with {conflict.winner}"
 
 
 def _find_entry(state: State, conflict: Conflict) -> tuple[Key, Any]:
@@ -194,9 +194,10 @@ def _check_claim(state: State, key: Key, entry: Part | None, claim: Record) -> N
     for hold in holds:
         if hold.claimed == "graduated":
             raise NeedsHuman(
-                f"{claim.id}: {hold.why}", hint=f"baton pattern graduate {claim.id}, then baton resolve it --ours"
+                f"{claim.id}: {hold.why}",
+                hint=f"baton pattern graduate {claim.id}, then resolve the conflict with ours",
             )
-        raise NotAllowed(f"{claim.id} {hold.field}: {hold.why}", hint="keep what stands: --ours")
+        raise NotAllowed(f"{claim.id} {hold.field}: {hold.why}", hint="keep what stands: ours")
 
 
 def _settle_record(ws: Workspace, now: datetime, state: State, key: Key, entry: Any, chosen: tuple[Any, ...]) -> State:
@@ -207,7 +208,7 @@ def _settle_record(ws: Workspace, now: datetime, state: State, key: Key, entry: 
         return state
     data = chosen[0]
     if not isinstance(data, dict) or "unreadable" in data:
-        raise InvalidArgument(f"{key}: that side is no record", hint="keep what stands: --ours")
+        raise InvalidArgument(f"{key}: that side is no record", hint="keep what stands: ours")
     is_closed = "record" in data and "at" in data and "id" not in data
     if is_closed:
         closed = parse(Archived, data)
@@ -221,7 +222,7 @@ def _settle_record(ws: Workspace, now: datetime, state: State, key: Key, entry: 
 def _settle_file(ws: Workspace, tip: Revision, state: State, conflict: Conflict, side: Side | None) -> ProposedState:
     """Settle a conflict about a file: keep the chosen side's file, and remove the copy beside it."""
     if side is None:
-        raise InvalidArgument(f"{conflict.record_id} is a file", hint="choose --ours or --theirs")
+        raise InvalidArgument(f"{conflict.record_id} is a file", hint="choose ours or theirs")
     assert tip.tree is not None
     root, path = ws.branch.store.folder(tip.tree), conflict.record_id
     losing: Side = "theirs" if conflict.winner == "ours" else "ours"
@@ -236,5 +237,5 @@ def _settle_file(ws: Workspace, tip: Revision, state: State, conflict: Conflict,
     if not get_side_value(conflict, side):
         return ProposedState(state, files={path: None})
     if entry is None:
-        raise NotFound("file", beside, hint=f"keep what stands: --{conflict.winner}")
+        raise NotFound("file", beside, hint=f"keep what stands: {conflict.winner}")
     return ProposedState(state, files={path: entry, **gone})

@@ -41,7 +41,11 @@ def read_status(ws: Workspace) -> NamespaceStatus:
     """Return how a namespace stands."""
     version = ws.branch.read()
     state = version.state
-    counts = {f"{info.kind}s": _count_records(state, info) for info in KINDS.values() if info.counted is not None}
+    counts = {
+        f"{info.kind.removesuffix('s')}s": _count_records(state, info)
+        for info in KINDS.values()
+        if info.counted is not None
+    }
     begun = [session for session in state.records(Session) if session.status == "active"]
     gone_ids = _list_gone(ws) if begun else ()
     active = tuple(session for session in begun if session.id not in gone_ids)

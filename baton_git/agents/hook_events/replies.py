@@ -35,7 +35,7 @@ def reply(payload: Payload, context: str = "", block: str | None = None) -> str:
 
 def nothing(agent: str | None) -> str:
     """The answer that says nothing."""
-    return AGENTS[agent].empty_reply if agent is not None else ""
+    return AGENTS[agent].empty_reply if agent else ""
 
 
 def fits(payload: Payload, context: str) -> bool:

@@ -19,7 +19,7 @@ def _fill_items(app: App, values: Values) -> Values:
         raise click.UsageError("give items, or --file")
     if "file" not in values:
         return values
-    return {"items": [_line(todo) for todo in _read(values["file"])]}
+    return {"items": [todo.as_data() for todo in _read(values["file"])]}
 
 
 def _read(file: str) -> list[Todo]:

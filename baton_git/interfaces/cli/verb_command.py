@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -156,7 +157,7 @@ def _argument(verb: Verb[Any, Any], name: str, info: FieldInfo) -> Decorator:
     option = verb.options.get(name, Option())
     metavar: dict[str, Any] = {"metavar": option.metavar} if option.metavar else {}
     if _is_list(info.annotation):
-        return click.argument(name, nargs=-1, **metavar)
+        return click.argument(name, nargs=-1, type=_click_type(info), **metavar)
     return click.argument(name, required=info.is_required(), type=_click_type(info), **metavar)
 
 
@@ -174,13 +175,14 @@ def _options(verb: Verb[Any, Any], name: str, info: FieldInfo) -> list[Decorator
     if _plain(info.annotation) is bool:
         return [click.option(*names, name, is_flag=True, default=None, help=about)]
     if _is_list(info.annotation):
-        return [click.option(*names, name, multiple=True, metavar=option.metavar or "TEXT", help=about)]
+        metavar = option.metavar or "TEXT"
+        return [click.option(*names, name, type=_click_type(info), multiple=True, metavar=metavar, help=about)]
     type_ = _click_type(info)
-    metavar: dict[str, Any] = {"metavar": option.metavar or ("TEXT" if type_ is click.STRING else None)}
+    named: dict[str, Any] = {"metavar": option.metavar or ("TEXT" if type_ is click.STRING else None)}
     return [
         click.option(
             *names, name, type=type_, required=info.is_required(), help=about,
-            **{key: value for key, value in metavar.items() if value},
+            **{key: value for key, value in named.items() if value},
         )
     ]  # fmt: skip
 
@@ -196,7 +198,10 @@ def _help(info: FieldInfo) -> str:
 
 
 def _click_type(info: FieldInfo) -> click.ParamType[Any]:
+    """The type of a field, or of each item where it is a list."""
     plain = _plain(info.annotation)
+    if _is_list(plain):
+        plain = get_args(plain)[0]
     if get_origin(plain) is Literal:
         return click.Choice([str(value) for value in get_args(plain)])
     if plain is int:
@@ -205,7 +210,7 @@ def _click_type(info: FieldInfo) -> click.ParamType[Any]:
         above = _bound(info, annotated_types.Gt, "gt")
         least = _bound(info, annotated_types.Ge, "ge") if above is None else above
         return Number(least, _bound(info, annotated_types.Le, "le"), min_open=above is not None)
-    return click.STRING
+    return click.Path(readable=False) if plain is Path else click.STRING
 
 
 def _bound(info: FieldInfo, kind: type[Any], name: str) -> Any:

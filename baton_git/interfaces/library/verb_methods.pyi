@@ -494,7 +494,7 @@ class VerbMethods:
     ) -> KindSchema: ...
     def set_todos(
         self,
-        items: list[str],
+        items: list[str | dict[str, Any]],
     ) -> ChangedTodos: ...
     def show(
         self,

@@ -105,4 +105,4 @@ def _name_others(others: Sequence[Handoff]) -> str:
         return "baton handoff extract latest --keep makes one"
     named = [f"{handoff.id} ({handoff.worktree or 'no work tree'})" for handoff in others[:NAMED]]
     more = f", and {len(others) - NAMED} more" if len(others) > NAMED else ""
-    return f"other work trees left {', '.join(named)}{more}; baton handoff show ID shows one"
+    return f"other work trees left {', '.join(named)}{more}; name one to see it"

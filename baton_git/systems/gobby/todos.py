@@ -52,8 +52,9 @@ class ListTodos(Input):
 class SetTodos(Input):
     """The whole list."""
 
-    items: list[str] = Field(
-        description="One line for each item; a mark says how it stands: [ ], [>], [x] or [-].",
+    items: list[str | dict[str, Any]] = Field(
+        description="One line for each item; a mark says how it stands: [ ], [>], [x] or [-]. Or a table with "
+        "`content` and `status`, which may have further keys.",
         examples=[["Write the parser", "[>] Test it", "[x] Read the paper"]],
     )
 
@@ -91,7 +92,11 @@ def set_todos(ws: Workspace, now: datetime, asked: SetTodos) -> ChangedTodos:
         InvalidArgument: an item is empty, or given twice.
         LimitExceeded: there are too many.
     """
-    return replace_todos(ws, now, [parse_line(line) for line in asked.items])
+    todos = [
+        parse_line(item) if isinstance(item, str) else parse(Todo, item, at=f"items[{index}]")
+        for index, item in enumerate(asked.items)
+    ]
+    return replace_todos(ws, now, todos)
 
 
 def replace_todos(ws: Workspace, now: datetime, todos: Sequence[Todo]) -> ChangedTodos:

@@ -338,7 +338,8 @@ def test_gemini_is_told_with_the_prompt_since_a_start_may_lose_it(hook, session,
 
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"\xff\xfe", b'{"hook_event_name": "SessionStart"}', b"[" * 90000])
 def test_nonsense_is_answered_with_nothing(repo, text):
-    argv = [sys.executable, "-m", "baton_git", "hook", "--agent", "claude"]
+    named = ["--agent", "claude"] if text else []
+    argv = [sys.executable, "-m", "baton_git", "hook", *named]
     done = subprocess.run(argv, cwd=repo, input=text, capture_output=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from click.shell_completion import ShellComplete
+
+from baton_git.interfaces.cli import baton as root
 
 
 def records(baton, section):
@@ -333,3 +336,31 @@ def test_the_answer_of_a_read_is_told_from_a_document(baton):
 def test_a_log_that_finds_nothing_says_so(baton):
     baton("followup", "add", "x")
     assert baton("log", "--record", "nope").err == "no commit matches\n"
+
+
+def test_a_list_from_json_is_stored_as_it_is(baton, top, git):
+    baton("boot", "--session", "s")
+    items = [{"content": "[x] one", "activeForm": "Doing one"}, {"content": "two", "status": "completed"}]
+    baton("todo", "set", "--file", "-", given=json.dumps(items))
+    stored = git(top, "show", "baton/work:sessions/s.toml")
+    assert '{ content = "[x] one", activeForm = "Doing one" },' in stored
+    assert '{ content = "two", status = "completed" },' in stored
+
+
+def test_what_is_counted_is_named_in_the_plural_once(baton):
+    assert {"turns", "handoffs", "open_loops"} <= baton("status", "--json").json.keys()
+
+
+def test_checks_may_take_as_long_as_a_single_one(baton):
+    baton("verify", "--budget", "3600")
+    assert "3600" in baton("verify", "--budget", "3601", code=2).err
+
+
+@pytest.mark.parametrize(
+    ("words", "begun", "offered"),
+    [(("import", "paif"), "fold", "file"), (("handoff", "extract", "--only"), "todo_", "todo_state")],
+    ids=" ".join,
+)
+def test_the_shell_completes_files_and_chosen_values(words, begun, offered):
+    found = ShellComplete(root, {}, "baton", "_BATON_COMPLETE").get_completions(list(words), begun)
+    assert offered in [item.type if item.type != "plain" else item.value for item in found]

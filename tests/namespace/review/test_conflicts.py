@@ -366,7 +366,7 @@ def test_a_side_does_not_take_back_what_came_after_the_conflict(contested: Pair)
     before = ada.tip
     with pytest.raises(NotAllowed, match="action of OL-1 has changed since") as caught:
         settle(ada, conflict.id, loser)
-    assert f"--{conflict.winner}" in caught.value.hint
+    assert f"with {conflict.winner}" in caught.value.hint
     assert ada.tip == before
     settle(ada, conflict.id, conflict.winner)
     assert ada.get("open_loop", "OL-1").action == "elsewhere by now"
