@@ -174,7 +174,7 @@ def show_agent_identity(ws: Workspace, now: datetime, asked: ShowIdentity) -> Sh
     examples=('baton identity check --agent zero "How can I help you today?"',),
 )
 def check_agent_identity(ws: Workspace, now: datetime, asked: CheckIdentity) -> CheckedIdentity:
-    """Hold a text against an agent's identity: does it say what the agent never would?
+    """Hold a text against an agent's identity, which says what the agent never would.
 
     The result is counted, and goes with the agent's next checkpoint.
 
