@@ -55,14 +55,18 @@ Span = tuple[int, int]
 
 def _find_in_python(source: str, symbol: str) -> list[Span] | NoSymbol:
     try:
-        body: Sequence[ast.stmt] = ast.parse(source).body
+        found = _find_definitions(ast.parse(source).body, symbol)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return NoSymbol.UNKNOWN
+    return [_span_of(node) for node in found] or NoSymbol.ABSENT
+
+
+def _find_definitions(body: Sequence[ast.stmt], symbol: str) -> list[ast.stmt]:
     found: list[ast.stmt] = []
     for name in symbol.split("."):
         found = list(_list_definitions(body, name))
         body = [statement for node in found if isinstance(node, ast.ClassDef) for statement in node.body]
-    return [_span_of(node) for node in found] or NoSymbol.ABSENT
+    return found
 
 
 def _list_definitions(body: Iterable[ast.stmt], name: str) -> Iterator[ast.stmt]:

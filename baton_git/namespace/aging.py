@@ -78,7 +78,7 @@ class AnchorJudge:
             return AnchorState(anchor, "unknown", anchor.path)
         try:
             return self._compare(anchor)
-        except (BatonError, GitUnavailable):
+        except (BatonError, GitUnavailable, ValueError):  # the last for a path that no file can have
             return AnchorState(anchor, "unknown", anchor.path)
 
     def _compare(self, anchor: Anchor) -> AnchorState:

@@ -8,8 +8,11 @@ import os
 import pytest
 from world import workspace
 
+from baton_git.core.records.anchor import Anchor
 from baton_git.core.records.rule import Rule
+from baton_git.git.source_files import SourceFiles
 from baton_git.git.store import Repository, Store
+from baton_git.namespace.aging import AnchorJudge
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.rewritten_commits import follow_rewritten
 
@@ -182,3 +185,12 @@ def test_a_client_that_does_not_know_anchors_does_not_take_them_away(baton, code
     since = code(x="# other\n")
     assert "changed by a client" in baton("boot").out
     assert line(baton, "on x").endswith(f"changed since {since}: x.py")
+
+
+@pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "x\0y", "a\nb"])
+def test_a_path_of_a_record_from_elsewhere_leads_nowhere(top, path):
+    with Store(Repository.open(top)) as store:
+        judge = AnchorJudge(SourceFiles(store, top, dict(os.environ)))
+        for commit in ("--output=x", "HEAD", "f" * 40, None):
+            assert judge.judge(Anchor(path=path, digest="0" * 40, commit=commit)).state == "unknown"
+    assert not (top / "x").exists()
