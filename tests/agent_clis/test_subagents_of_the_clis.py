@@ -96,8 +96,9 @@ def send_subagent(agent: Agent) -> None:
 
     def play(request: Request) -> Turn:
         script = of_session if GOAL in request.conversation else of_subagent
-        action = script.popleft()
-        return Turn((replace(action, answer=request.conversation) if isinstance(action, Wait) else action,))
+        scripted = script.popleft()
+        action: Any = replace(scripted, answer=request.conversation) if isinstance(scripted, Wait) else scripted
+        return Turn((action,))
 
     for _ in range(len(of_session) + len(of_subagent)):
         agent.model.play_as(play)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from transcript_files import only, write
 
+from baton_git.agents.codex.patches import find_patch_code
 from baton_git.agents.codex.transcripts import events, recognises, sessions
 from baton_git.agents.events import (
     Compaction,
@@ -160,6 +161,12 @@ def test_lines_with_items_are_read(read):
     assert found[5].arguments == {"input": "*** Begin Patch"}
     assert found[6].files == (FileChange("/repo/a", "delete"),)
     assert found[7].failed is False
+
+
+def test_the_code_of_a_patch_is_what_its_files_have_after_it() -> None:
+    lines = ("*** Update File: /repo/old_name.py", "@@ class Shop:", " def sell():", "-    old_price", "+    new_price")
+    patch = "\n".join(["apply_patch <<'EOF'", "*** Begin Patch", *lines, "*** End Patch", "EOF"])
+    assert find_patch_code(patch) == "class Shop:\ndef sell():\n    new_price"
 
 
 def test_what_code_ran_is_a_call_of_its_own(read):

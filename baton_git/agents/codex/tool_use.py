@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from baton_git.agents.codex.patches import files_of, has_worked, is_patch
+from baton_git.agents.codex.patches import files_of, find_patch_code, has_worked, is_patch
 from baton_git.agents.events import ToolCall, ToolResult
 from baton_git.agents.fields import table_at, tables, text_at
 from baton_git.agents.gobby_tasks import read_created_id, read_gateway_call
@@ -74,7 +74,7 @@ def _shell(name: str, given: Mapping[str, Any]) -> ToolUse:
         files = files_of(command)
         return ToolUse(
             f"apply_patch: {shorten_line(', '.join(files), 200)}", files=files, command=command, folder=folder or None,
-            written=command,
+            written=find_patch_code(command),
         )  # fmt: skip
     return ToolUse(describe_command(command), command=command, folder=folder or None)
 
@@ -102,7 +102,7 @@ def _patch(given: Mapping[str, Any]) -> ToolUse:
     files = files_of(text) or tuple(table_at(given, "changes"))
     return ToolUse(
         f"apply_patch: {shorten_line(', '.join(files), 200)}" if files else "Called apply_patch",
-        files=files_of(text), written=text,
+        files=files_of(text), written=find_patch_code(text),
     )  # fmt: skip
 
 
