@@ -1,6 +1,23 @@
-"""The facts of a session that a compaction of its context loses, read from its transcript and its repository."""
+"""The facts of a session that a compaction of its context loses, read from its transcript and its repository.
 
-from baton_git.agents.extraction.extracting import Extraction, extract
+`Extraction` and `extract` are loaded when they are first used: most starts of sessions need the options alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from baton_git.agents.extraction.options import FACTS, Options, parse_options
 
+if TYPE_CHECKING:
+    from baton_git.agents.extraction.extracting import Extraction, extract
+
 __all__ = ["FACTS", "Extraction", "Options", "extract", "parse_options"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("Extraction", "extract"):
+        raise AttributeError(name)
+    from baton_git.agents.extraction import extracting
+
+    return getattr(extracting, name)

@@ -8,10 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from baton_git.agents.extraction import Extraction
-from baton_git.agents.extraction.extracting import add_final_answer
 from baton_git.agents.hook_events.ended_turns import EndedTurn
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.agents.registry import AGENTS
@@ -21,8 +19,9 @@ from baton_git.git.files.atomic_files import reading
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.handoffs import gather, keep
-from baton_git.systems.gobby.session_turns import store_turns
+
+if TYPE_CHECKING:
+    from baton_git.agents.extraction import Extraction
 
 LASTING_FACTS = (
     "initial_goal", "active_task", "todo_state", "files_modified", "git_commits", "key_decisions",
@@ -100,6 +99,9 @@ class SessionFacts:
             NotFound: there is no transcript.
             InvalidDocument, InvalidArgument, StoreError, LimitExceeded: it cannot be read.
         """
+        from baton_git.agents.extraction.extracting import add_final_answer  # most starts extract nothing
+        from baton_git.systems.gobby.handoffs import gather
+
         session, path = self._session, self.transcript
         if path is None:
             raise NotFound(f"{session.cli} transcript of session", session.session)
@@ -128,6 +130,9 @@ class SessionFacts:
         Returns:
             The facts, and the session as it is to be remembered.
         """
+        from baton_git.systems.gobby.handoffs import keep  # as above
+        from baton_git.systems.gobby.session_turns import store_turns
+
         path = self.transcript
         if path is None:
             return None

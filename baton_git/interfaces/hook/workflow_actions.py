@@ -7,9 +7,9 @@ from datetime import datetime
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from baton_git.agents.extraction import Extraction, Options
+from baton_git.agents.extraction import Options
 from baton_git.core.brief import Rank, Section
 from baton_git.core.brief_sections import record_line
 from baton_git.core.diff import RecordChange, describe_change
@@ -19,7 +19,6 @@ from baton_git.core.state import Key
 from baton_git.interfaces.hook.session_facts import find_transcript
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoff_context import collect_template_names, summarize_facts
-from baton_git.systems.gobby.handoffs import gather, keep
 from baton_git.systems.gobby.injections import render_handoff, tell_handoffs, tell_previous_sessions, tell_undone
 from baton_git.systems.gobby.previous_sessions import (
     extraction_time,
@@ -32,6 +31,9 @@ from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.workflow.effects import SessionInfo, SourceContent
 from baton_git.verbs.history import changes_of
 from baton_git.verbs.session_start import BegunSession, StartOptions, begin_session, list_sections
+
+if TYPE_CHECKING:
+    from baton_git.agents.extraction import Extraction
 
 MAX_COMMITS = 500
 """Commits among which the one that a session knows is looked for."""
@@ -114,6 +116,8 @@ class SessionActions:
         return {"checks": {id_: check.result for id_, check in results.evidence.items()}}
 
     def _keep(self, trigger: str, notes: str | None = None) -> None:
+        from baton_git.systems.gobby.handoffs import keep  # a start keeps nothing
+
         keep(
             self._ws, self._now, self._extraction, trigger=trigger, notes=notes, worktree=self._ws.folder,
             force=True,
@@ -223,6 +227,8 @@ def actions_for_session(ws: Workspace, now: datetime, session: SessionInfo) -> S
     """Return the actions for a session of which only the id is known; its CLI says where transcripts are."""
 
     def extract() -> Extraction:
+        from baton_git.systems.gobby.handoffs import gather  # as above
+
         home = Path(ws.environment.get("HOME") or "/")
         path = find_transcript(session.source, session.id, home, ws.environment)
         if path is None:
