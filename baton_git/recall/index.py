@@ -17,7 +17,7 @@ from baton_git.core.errors import Busy, SearchUnavailable
 from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.terms import extract_terms
 
-FORMAT = 1
+FORMAT = 2
 """Number of the layout and of the rules for terms and passages; another number means that the file is built anew."""
 FILE = "index.sqlite"
 WAIT_SECONDS = 10.0

@@ -106,7 +106,7 @@ def _lines_of(data: Any, name: str = "") -> Iterator[str]:
     """Yield the texts in plain data, one line for each field."""
     if isinstance(data, dict):
         for field, value in data.items():
-            if field not in _SKIPPED:
+            if field not in _SKIPPED and (name, field) != ("anchors", "commit"):
                 yield from _lines_of(value, field)
     elif isinstance(data, list | tuple):
         for item in data:

@@ -20,11 +20,14 @@ from baton_git.agents.turns import SessionTurns, Turn, TurnStore, turns_folder
 from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import parse
+from baton_git.core.records.work_items import ActiveDecision
+from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.workspace import Vouched, Workspace
 from baton_git.recall import index as index_module
 from baton_git.recall.at_prompt import BUDGET, recall_for_prompt
 from baton_git.recall.index import FILE, RecallIndex
+from baton_git.recall.passages import split_record
 from baton_git.recall.sources import update_index
 from baton_git.recall.terms import extract_terms, parse_question
 from baton_git.verbs.decisions import add_decision, supersede_decision
@@ -170,6 +173,14 @@ def test_an_earlier_value_is_found_and_stands_behind_the_present_one(ws: Workspa
     assert [excerpt.mark for excerpt in answer.excerpts] == ["", "earlier value"]
     assert "ninety calls" in answer.text.partition("earlier value")[0]
     assert [excerpt.label for excerpt in answer.excerpts] == ["by hand", "by hand"]
+
+
+def test_the_commit_of_an_anchor_is_not_quoted() -> None:
+    anchors = [{"path": "src/export.py", "commit": "6f8d9e43"}]
+    fields = {"id": "DEC-1", "what": "Use semicolons", "why": "Excel", "created_at": "2026-11-01", "anchors": anchors}
+    (passage,) = split_record(Key("active_decision", "DEC-1"), parse(ActiveDecision, fields), namespace="x")
+    assert "path: src/export.py" in passage.text
+    assert "6f8d9e43" not in passage.text
 
 
 def test_archived_and_removed_records_are_found(ws: Workspace) -> None:
