@@ -94,7 +94,8 @@ class Housekeeping:
             OSError: the disk said no; nothing was changed.
         """
         with hold_flock(self.lock, 0.0) as alone:
-            if not alone:  # also where there is no lock to be had
+            if not alone:
+                self.lock.touch()  # a repository that cannot be written says so; elsewhere there may be no locks
                 return None
             self._adopt_orphans()
             self.clear_leftovers()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from baton_git.core.errors import Busy, Corrupt
+from baton_git.core.errors import Busy, Corrupt, WriteFailed
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import Store
 from baton_git.git.store.housekeeping import NotedPack
@@ -237,6 +237,13 @@ def test_only_one_process_packs(store, writer, top):
             store.pack(everything=True)
         _write(writer, 20)  # a write does not wait for it
     assert len(_packs(top)) == 23
+
+
+def test_where_nothing_can_be_written_packing_names_the_cause_and_not_another_process(store, writer, top):
+    _write(writer, 1)
+    (top / ".git/baton/pack.lock").symlink_to(top / "missing/lock")
+    with pytest.raises(WriteFailed, match="cannot write a pack"):
+        store.pack(everything=True)
 
 
 def test_a_damaged_pack_is_never_merged_away(store, writer, top):
