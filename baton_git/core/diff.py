@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
@@ -50,6 +51,11 @@ class RecordChange(NamedTuple):
     def after(self, field: str) -> Any:
         """The new value of a field that changed, else None."""
         return next((change.after[0] for change in self.fields if change.field == field and change.after), None)
+
+    def rises(self, field: str) -> bool:
+        """Whether a count is higher than it was; one that was not stored counts as 0."""
+        changes = (change for change in self.fields if change.field == field)
+        return any((change.after or (0,))[0] > (change.before or (0,))[0] for change in changes)
 
 
 def diff(before: State, after: State) -> list[RecordChange]:
@@ -200,16 +206,16 @@ def _describe_action(change: RecordChange) -> str:
     names = {field.field for field in change.fields}
     verbs = []
     if "defer_count" in names:
-        verbs.append("deferred")
+        verbs.append("deferred" if change.rises("defer_count") else f"deferred {change.after('defer_count') or 0}×")
     if "count" in names:
-        verbs.append(f"seen again ({change.after('count')}×)")
+        verbs.append(f"seen {'again ' if change.rises('count') else ''}({change.after('count') or 0}×)")
     if "status" in names:
         verbs.append(str(change.after("status")).replace("_", " "))
     elif any(name.startswith("last_check") for name in names):
         verbs.append("checked")
     if change.after("priority") in ("elevated", "escalated"):
         verbs.append(f"now {change.after('priority')}")
-    return ", ".join(verbs) or _describe_fields(sorted({name.partition(".")[0] for name in names}))
+    return ", ".join(verbs) or _describe_fields(sorted({re.split(r"[.\[]", name, maxsplit=1)[0] for name in names}))
 
 
 def _describe_fields(names: list[str]) -> str:
