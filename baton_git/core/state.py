@@ -130,7 +130,7 @@ class State:
             return entry
         if isinstance(entry, Unreadable):
             raise _corrupt_error(entry)
-        raise NotFound(model.kind.replace("_", " "), id_)
+        raise _not_found(model.kind, id_)
 
     def find(self, model: type[Model], text: str) -> Model:
         """Return the live record whose id is `text`, or the only one whose id starts with it, ignoring case.
@@ -148,7 +148,7 @@ class State:
             raise NotFound(f"live {kind}", text, hint=f"it is in the archive; see: baton log --record {text}")
         near = complete_id(ids, text, kind)
         if near is None:
-            raise NotFound(kind, text)
+            raise _not_found(model.kind, text)
         return self.get(model, near)
 
     @property
@@ -278,6 +278,10 @@ def same_fields(left: Entry | None, right: Entry | None) -> bool:
     if isinstance(left, Part) and isinstance(right, Part):
         return same(left, right)
     return left == right
+
+
+def _not_found(kind: str, text: str) -> NotFound:
+    return NotFound(kind.replace("_", " "), text, hint=f"baton list {kind} shows what there is")
 
 
 def _corrupt_error(entry: Unreadable) -> Corrupt:

@@ -200,7 +200,7 @@ def _find_entry(state: State, kind: str, text: str) -> tuple[Key, Entry]:
     near = Key(kind, complete_id(state.ids(kind), text, kind.replace("_", " ")) or text)
     entry = state.entry(near)
     if entry is None:
-        raise NotFound(kind.replace("_", " "), text)
+        raise NotFound(kind.replace("_", " "), text, hint=f"baton list {kind} shows what there is")
     return near, entry
 
 

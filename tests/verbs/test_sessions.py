@@ -325,6 +325,7 @@ def test_status_counts_what_there_is_and_names_what_is_broken(ws):
     assert found.counts["open_loops"] == {"open": 1, "failed": 1}
     assert found.counts["follow_ups"] == {"normal": 1}
     assert found.counts["patterns"] == {"observing": 1}
+    assert found.counts["turns"] == {}
     assert [one.path for one in found.damaged] == ["open_loops/OL-3.toml", "open_loops/notes"]
     assert [one.id for one in found.sessions] == ["s1"]
 

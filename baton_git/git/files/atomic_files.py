@@ -39,7 +39,7 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise NotFound("file", show_path(path), hint=f"nothing is at {show_path(path)}") from error
+        raise NotFound("file", show_path(path), hint="check the path") from error
     except IsADirectoryError as error:
         raise InvalidArgument(f"{show_path(path)} is a folder, not a file", path=show_path(path)) from error
     except OSError as error:

@@ -78,7 +78,7 @@ def _describe(result: MineResult) -> Iterator[str]:
     }  # fmt: skip
     yield from (f"  {count} {what}" for what, count in counts.items() if count)
     if result.secrets:
-        yield f"  {result.secrets} secrets were taken out"
+        yield "  1 secret was taken out" if result.secrets == 1 else f"  {result.secrets} secrets were taken out"
     yield from (f"  {flat(problem)}" for problem in result.problems[:PROBLEMS_SHOWN])
     if len(result.problems) > PROBLEMS_SHOWN:
         yield f"  and {len(result.problems) - PROBLEMS_SHOWN} more problems (--json has all)"

@@ -314,7 +314,9 @@ class _Run:
             if session.misread:
                 self._problems.append(f"{show_path(item.candidate.path)}: {session.misread}")
             if session.unread:
-                self._problems.append(f"{show_path(item.candidate.path)}: {session.unread} lines could not be read")
+                self._problems.append(
+                    f"{show_path(item.candidate.path)}: {_count_lines(session.unread)} could not be read"
+                )
             if not session.has_facts:
                 self._count["empty"] += session.misread is None
             elif not has_news(self._state, session):
@@ -389,3 +391,7 @@ def _drop_older_copies(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
 def _describe(candidate: Candidate, session: MinedSession) -> MinedTranscript:
     goal = " ".join(str(session.body["facts"].get("initial_goal") or "").split())[:200]
     return MinedTranscript(id=session.id, ended=iso(session.ended), goal=goal, path=str(candidate.path))
+
+
+def _count_lines(number: int) -> str:
+    return "1 line" if number == 1 else f"{number} lines"
