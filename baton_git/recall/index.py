@@ -252,6 +252,15 @@ class RecallIndex:
             [passage.session, TURN, *values, limit],
         )
 
+    def of_blob(self, group: str, path: str, blob: str) -> tuple[Passage, ...]:
+        """Return the passages of one value of a record's file."""
+        rows = self._database.execute(
+            f"SELECT {_prefixed()} FROM passages p JOIN sources s ON p.source = s.id "  # noqa: S608
+            "WHERE s.grp = ? AND s.key IN (?, ?) AND p.blob = ? ORDER BY p.id",
+            (group, path, f"{path} {blob}", blob),
+        )
+        return tuple(Passage(*row) for row in rows)
+
     def dump(self) -> list[tuple[Any, ...]]:
         """Return all passages in a fixed order, to compare indexes."""
         return sorted(self._database.execute(f"SELECT {_COLUMNS}, terms FROM passages"))  # noqa: S608

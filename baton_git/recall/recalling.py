@@ -71,7 +71,7 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
     ranking = _rank(index, ws, question, query)
     if ranking is None:
         return NOTHING
-    judges = {one.branch.namespace.text: StandingJudge(one) for one in _workspaces(ws, question)}
+    judges = {one.branch.namespace.text: StandingJudge(one, index) for one in _workspaces(ws, question)}
     own = judges[ws.branch.namespace.text]
     return compose_answer(
         ranking,

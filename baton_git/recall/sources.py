@@ -44,7 +44,7 @@ def update_index(index: RecallIndex, branch: Branch, seconds: float | None = Non
     store = TurnStore(turns_folder(branch.store.repository.common_dir))
     marks = dict(_list_files(store.folder))
     tip = branch.store.tip(branch.ref)
-    if index.mark(_group_of(branch)) == (tip or "") and index.source_marks(TURNS) == marks:
+    if index.mark(group_of(branch)) == (tip or "") and index.source_marks(TURNS) == marks:
         return True
     end = time.monotonic() + (math.inf if seconds is None else seconds)
     with index.changing():
@@ -87,13 +87,14 @@ def _read_turns(store: TurnStore, name: str) -> Iterator[Passage]:
         yield from split_turns(turns)
 
 
-def _group_of(branch: Branch) -> str:
+def group_of(branch: Branch) -> str:
+    """Return the name of the group of sources that are the records of a branch."""
     return f"records of {branch.ref}"
 
 
 def _update_records(index: RecallIndex, branch: Branch, tip: Oid | None, end: float) -> bool:
     """Add the records that commits since the last update brought, oldest first; False if time ran out."""
-    group, store = _group_of(branch), branch.store
+    group, store = group_of(branch), branch.store
     known = index.mark(group)
     if known == (tip or ""):
         return True

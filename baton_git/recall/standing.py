@@ -8,14 +8,15 @@ from baton_git.core.errors import BatonError
 from baton_git.core.kinds import KINDS, LABELLED
 from baton_git.core.layout import key_at, path_of
 from baton_git.core.names import Oid
-from baton_git.core.records.base import Part, Record
+from baton_git.core.records.base import Record
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key
 from baton_git.namespace.provenance.origins import origin_of
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
-from baton_git.recall.passages import TURN, Passage, split_record
-from baton_git.recall.sources import find_blob
+from baton_git.recall.index import RecallIndex
+from baton_git.recall.passages import TURN, Passage
+from baton_git.recall.sources import find_blob, group_of
 
 ON_THIS_MACHINE = "agent"
 """The label of what sessions of this machine said."""
@@ -41,8 +42,9 @@ class Standing(NamedTuple):
 class StandingJudge:
     """Judges the passages of a workspace's namespace by its newest revision."""
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: Workspace, index: RecallIndex) -> None:
         self._ws = ws
+        self._index = index
         self._revision: Revision = ws.branch.read()
         self._judgement = ws.judgement(self._revision)
 
@@ -80,17 +82,10 @@ class StandingJudge:
 
     def _passages_at(self, key: Key) -> tuple[Passage, ...]:
         """Return the passages of the record that is at a key now."""
-        record = self._revision.state.entry(key) if key.id or key.kind not in KINDS else None
-        if not isinstance(record, Part) or self._revision.commit is None:
+        if not key.id and key.kind in KINDS:
             return ()
         path = path_of(key)
-        where = {
-            "namespace": self._ws.branch.namespace.text,
-            "path": path,
-            "blob": self._blob_at(path) or "",
-            "commit": self._revision.commit,
-        }
-        return tuple(split_record(key, record, **where))
+        return self._index.of_blob(group_of(self._ws.branch), path, self._blob_at(path) or "")
 
     def _blob_at(self, path: str) -> str | None:
         return find_blob(self._ws.branch.store.folder(self._revision.tree), path)

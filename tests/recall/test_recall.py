@@ -171,6 +171,7 @@ def test_an_earlier_value_is_found_and_stands_behind_the_present_one(ws: Workspa
     by_hand(ws, {"open_loops/OL-1.toml": _loop("The limit is ninety calls")}, minutes=5)
     answer = ask(ws, "forty requests limit")
     assert [excerpt.mark for excerpt in answer.excerpts] == ["", "earlier value"]
+    assert all(excerpt.time for excerpt in answer.excerpts)
     assert "ninety calls" in answer.text.partition("earlier value")[0]
     assert [excerpt.label for excerpt in answer.excerpts] == ["by hand", "by hand"]
 
