@@ -18,6 +18,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.mining import Mine, MineResult, count_new, mine_transcripts
 
 PROBLEMS_SHOWN = 10
+FOLDERS_SHOWN = 5
 
 
 def _fill(app: App, values: Values) -> Values:
@@ -73,10 +74,14 @@ def _describe(result: MineResult) -> Iterator[str]:
     yield f"{sessions} {would}taken over" + (f" (revision {result.revision})" if number and not would else "")
     counts = {
         "known already": result.known, "still at work": result.at_work, "without anything asked or done": result.empty,
-        "of folders that are gone and cannot be told apart (baton mine --project PATH takes them)": result.unclear,
         "of other projects": result.elsewhere,
+        "of folders that are gone and cannot be told apart (baton mine --project PATH takes them)": result.unclear,
     }  # fmt: skip
     yield from (f"  {count} {what}" for what, count in counts.items() if count)
+    folders = result.unclear_folders
+    yield from (f"    {flat(folder)}" for folder in folders[:FOLDERS_SHOWN])
+    if len(folders) > FOLDERS_SHOWN:
+        yield f"    and {len(folders) - FOLDERS_SHOWN} more folders (--json has all)"
     if result.secrets:
         yield "  1 secret was taken out" if result.secrets == 1 else f"  {result.secrets} secrets were taken out"
     yield from (f"  {flat(problem)}" for problem in result.problems[:PROBLEMS_SHOWN])

@@ -94,6 +94,7 @@ class MineResult(AtNamespace):
     at_work: int = Field(description="Sessions that go on: their hooks keep them.")
     empty: int = Field(description="Transcripts in which nothing was asked or done.")
     unclear: int = Field(description="Transcripts of folders that are gone, or that nothing names: left out.")
+    unclear_folders: list[str] = Field(description="The folders of these, where a transcript names one.")
     elsewhere: int = Field(description="Transcripts of other projects.")
     problems: list[str] = Field(description="Files that could not be read or understood.")
     expiring: list[ExpiringTranscripts] = Field(description="What the CLIs delete soon.")
@@ -195,6 +196,7 @@ class _Run:
         self._progress = MiningProgress(_folder(ws) / f"{ws.branch.namespace.component}.jsonl")
         self._writes = not asked.dry_run
         self._count: Counter[str] = Counter()
+        self._unclear_folders: set[str] = set()
         self._problems: list[str] = []
         self._ours: list[Candidate] = []
         self._seen: list[Candidate] = []
@@ -216,7 +218,10 @@ class _Run:
             belonging = belongs[candidate.path]
             outcome = self._known_outcome(candidate, ids)
             if belonging.verdict != "ours":
-                self._count["known" if (belonging.verdict, outcome) == ("unclear", "known") else belonging.verdict] += 1
+                verdict = "known" if (belonging.verdict, outcome) == ("unclear", "known") else belonging.verdict
+                self._count[verdict] += 1
+                if verdict == "unclear" and candidate.cwd:
+                    self._unclear_folders.add(candidate.cwd)
                 continue
             self._ours.append(candidate)
             if since is not None and candidate.mtime_ns / 1e9 < since.timestamp():
@@ -363,6 +368,7 @@ class _Run:
             dry_run=self._asked.dry_run,
             taken=[_describe(candidate, session) for candidate, session in sessions],
             **{name: self._count[name] for name in ("known", "at_work", "empty", "unclear", "elsewhere")},
+            unclear_folders=sorted(self._unclear_folders),
             problems=self._problems,
             expiring=[ExpiringTranscripts(**{**item._asdict(), "settings": str(item.settings)}) for item in expiring],
             secrets=sum(session.secrets for _, session in sessions),

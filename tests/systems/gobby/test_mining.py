@@ -198,7 +198,10 @@ def test_a_repository_that_was_moved_is_known_by_its_commits(baton, git, top, ho
     lay(home, former, "nothing-named", day=3)
     lay(home, top.parent / "before" / "else", "unclear", extra="[main 1234567] Add it")
     baton("init")
-    assert baton("mine", "--json").json["unclear"] == 1
+    folder = str(top.parent / "before" / "else")
+    assert f"    {folder}\n" in baton("mine", "--dry-run").err
+    result = baton("mine", "--json").json
+    assert (result["unclear"], result["unclear_folders"]) == (1, [folder])
     assert kept(baton) == ["claude/named", "claude/nothing-named"]
     assert baton("handoff", "show", "claude/named", "--json").json["worktree"] == str(top)
 
