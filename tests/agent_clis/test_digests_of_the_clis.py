@@ -32,10 +32,12 @@ def test_the_next_session_opens_with_what_was_asked_and_answered_last(agent):
         agent.model.play(Shell("sh release.sh"))
         session.ask(CHANGE_OF_MIND, LAST_ANSWER)
         session.quit()
-    (brief,) = briefs(agent.run("What is next?").first)
+    request = agent.run("What is next?").first
+    (brief,) = briefs(request)
     assert brief.index(CHANGE_OF_MIND) < brief.index(FIRST)
     assert LAST_ANSWER in brief
     assert [text for text in (head(agent), "Release 1.2", "VERSION") if text not in brief] == []
+    assert "baton recall QUESTION" in request.conversation
     assert troubles(agent) == ""
 
 

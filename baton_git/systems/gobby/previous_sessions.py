@@ -90,7 +90,8 @@ def extraction_time(handoff: Handoff) -> tuple[float, str]:
 def has_substance(handoff: Handoff) -> bool:
     """Return whether something was done or is left to do, beyond a question."""
     facts = handoff.facts
-    return bool(facts.files_modified or facts.git_commits or facts.todo_state or facts.active_task or handoff.notes)
+    has_changed_files = bool(facts.files_modified) or any(use.changes for use in facts.files_used)
+    return bool(has_changed_files or facts.git_commits or facts.todo_state or facts.active_task or handoff.notes)
 
 
 class UnfinishedItem(NamedTuple):
