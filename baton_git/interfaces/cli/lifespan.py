@@ -74,6 +74,9 @@ def _nothing_here(app: App, result: StatusResult) -> str:
     with app.workspace() as ws:
         end = "/" + ws.branch.ref.removeprefix("refs/heads/")
         there = [ref for ref in ws.branch.store.refs("refs/remotes/") if ref.endswith(end)]
+    only_there = app.settings.namespace_there
+    if not there and only_there is not None and only_there.text == result.namespace:
+        there = ["a remote"]
     if there:
         return f"{result.namespace}: nothing is here yet, but {there[0]} has it\nbegin with: baton boot"
     return f"{result.namespace}: nothing recorded yet in {result.repository}\nbegin with: baton init"

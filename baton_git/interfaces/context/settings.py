@@ -155,10 +155,11 @@ class Settings:
             only = _find_only(shared)
             is_namespace = only is not None and Branch(store, only, self.prefix).is_namespace(shared[only.component])
         if not shared:
-            return self._namespace_there() or own
+            return self.namespace_there or own
         return only if only is not None and is_namespace else own
 
-    def _namespace_there(self) -> Namespace | None:
+    @functools.cached_property
+    def namespace_there(self) -> Namespace | None:
         """The only namespace of a remote of which this clone tracks some branches only, as a single-branch clone does.
 
         The remote is asked. None if no remote is like that, it has several namespaces or none, or does not answer.
