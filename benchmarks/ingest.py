@@ -18,9 +18,9 @@ from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
-from baton_git.verbs.followups import add_follow_up
-from baton_git.verbs.session_start import StartOptions, begin_session
-from baton_git.verbs.sync import sync
+from baton_git.verbs.sessions.session_start import StartOptions, begin_session
+from baton_git.verbs.sharing.sync import sync
+from baton_git.verbs.work_items.followups import add_follow_up
 
 SIZES = (2_000, 4_000, 8_000, 16_000)
 WHO = "Bench <bench@localhost>"

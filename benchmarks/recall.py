@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from measuring import missed, now, tell, workspace
 
-from baton_git.agents.turns import SessionTurns, Turn, TurnStore, turns_folder
+from baton_git.agents.turn_store import SessionTurns, Turn, TurnStore, turns_folder
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import State, key_of

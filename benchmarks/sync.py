@@ -17,8 +17,8 @@ from baton_git.core.names import Namespace
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
-from baton_git.verbs.followups import add_follow_up
-from baton_git.verbs.sync import sync
+from baton_git.verbs.sharing.sync import sync
+from baton_git.verbs.work_items.followups import add_follow_up
 
 ROUNDS = 30
 REF = "refs/heads/baton/bench"

@@ -26,7 +26,7 @@ from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import PATIENCE, Branch
 from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.workspace import Actor, Workspace
-from baton_git.verbs.followups import add_follow_up
+from baton_git.verbs.work_items.followups import add_follow_up
 
 WRITERS = 16
 SECONDS = 6.0

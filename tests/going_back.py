@@ -7,7 +7,7 @@ from datetime import datetime
 
 from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Vouched, Workspace
-from baton_git.verbs.undo import rollback, undo
+from baton_git.verbs.revisions.undo import rollback, undo
 
 
 def _confirmed(ws: Workspace, person: str | None) -> Workspace:

@@ -22,13 +22,13 @@ from baton_git.namespace.branch import Branch
 from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome
 from baton_git.namespace.workspace import Actor, RemoteSettings, Vouched, Workspace
-from baton_git.verbs.conflict_resolution import list_open_conflicts
-from baton_git.verbs.decisions import add_decision
-from baton_git.verbs.followups import add_follow_up, defer_follow_up
-from baton_git.verbs.loops import add_loop
-from baton_git.verbs.patterns import graduate_pattern, record_pattern
-from baton_git.verbs.review import decide, load_review
-from baton_git.verbs.sync import Synced, sync
+from baton_git.verbs.sharing.conflict_resolution import list_open_conflicts
+from baton_git.verbs.sharing.review import decide, load_review
+from baton_git.verbs.sharing.sync import Synced, sync
+from baton_git.verbs.work_items.decisions import add_decision
+from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up
+from baton_git.verbs.work_items.loops import add_loop
+from baton_git.verbs.work_items.patterns import graduate_pattern, record_pattern
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 REF = "refs/heads/baton/x"

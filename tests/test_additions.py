@@ -86,7 +86,7 @@ from pathlib import Path
 from pydantic import Field
 from baton_git.core.verb import ADDS, Input, Result, verb
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.followups import add_follow_up
+from baton_git.verbs.work_items.followups import add_follow_up
 
 class ImportLines(Input):
     path: Path = Field(description="A file with a follow-up in each line.")

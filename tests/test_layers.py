@@ -171,9 +171,9 @@ def test_verbs_and_systems_meet_in_the_registry_only(path):
 @for_each(
     ("path", "source"),
     [
-        ("verbs/loops.py", "from baton_git.systems.paif import drift"),
-        ("verbs/loops.py", "from baton_git.systems import paif"),
-        ("verbs/loops.py", "def late():\n    from baton_git.systems.seed_system import SeedSystem"),
+        ("verbs/work_items/loops.py", "from baton_git.systems.paif import drift"),
+        ("verbs/work_items/loops.py", "from baton_git.systems import paif"),
+        ("verbs/work_items/loops.py", "def late():\n    from baton_git.systems.seed_system import SeedSystem"),
         ("systems/gobby/handoffs.py", "from baton_git.systems.ecc.snapshots import find"),
     ],
 )
@@ -182,7 +182,7 @@ def test_the_checker_sees_a_way_around_the_registry(path, source):
 
 
 def test_the_checker_lets_the_registry_pass():
-    assert find_bypasses("verbs/loops.py", "from baton_git.systems import SYSTEMS") == []
+    assert find_bypasses("verbs/work_items/loops.py", "from baton_git.systems import SYSTEMS") == []
     assert find_bypasses("systems/ecc/record.py", "from baton_git.systems.ecc.snapshots import find") == []
 
 
@@ -213,13 +213,13 @@ def test_commands_print_only_what_was_made_safe_for_a_terminal(path):
         ("core/state.py", "import baton_git.interfaces.cli"),
         ("core/state.py", "from baton_git import git"),
         ("core/state.py", "def hidden():\n    from baton_git.git.store import Store"),
-        ("core/state.py", "if TYPE_CHECKING:\n    from baton_git.verbs.loops import add_loop"),
+        ("core/state.py", "if TYPE_CHECKING:\n    from baton_git.verbs.work_items.loops import add_loop"),
         ("core/state.py", "from ..namespace import branch"),
         ("core/records/base.py", "from ...git.store import Store"),
         ("core/records/__init__.py", "from ...checks.outcome import Passed"),
         ("git/store/store.py", "import importlib\nimportlib.import_module('baton_git.namespace.branch')"),
-        ("verbs/loops.py", "from baton_git import interfaces"),
-        ("systems/paif/drift.py", "from baton_git.verbs.loops import add_loop"),
+        ("verbs/work_items/loops.py", "from baton_git import interfaces"),
+        ("systems/paif/drift.py", "from baton_git.verbs.work_items.loops import add_loop"),
         ("core/state.py", "from baton_git.nowhere import x"),
     ],
 )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from baton_git.agents.turns import SessionTurns
+from baton_git.agents.turn_store import SessionTurns
 from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part

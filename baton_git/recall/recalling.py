@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from baton_git.agents.turns import turns_folder
+from baton_git.agents.turn_store import turns_folder
 from baton_git.core.errors import Busy
 from baton_git.namespace.branch import list_namespaces
 from baton_git.namespace.workspace import Workspace, fresh_mark

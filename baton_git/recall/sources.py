@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from baton_git.agents.turns import TurnStore, turns_folder
+from baton_git.agents.turn_store import TurnStore, turns_folder
 from baton_git.core import layout
 from baton_git.core.errors import BatonError, Corrupt
 from baton_git.core.kinds import ALL_KINDS

@@ -15,8 +15,8 @@ from strategies import laws
 
 from baton_git.core import output
 from baton_git.core.diff import FieldChange, RecordChange
-from baton_git.interfaces.cli.history import change_lines
-from baton_git.interfaces.cli.review import waiting_record_lines
+from baton_git.interfaces.cli.revisions.history import change_lines
+from baton_git.interfaces.cli.sharing.review import waiting_record_lines
 from baton_git.interfaces.http.logs import SafeFormatter
 from baton_git.namespace.review.queue import WaitingRecord
 from baton_git.systems.kairos import codec as kairos

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.core.codecs import json
-from baton_git.verbs.schemas import DECISIONS, RECORDS, make_schema
+from baton_git.verbs.upkeep.schemas import DECISIONS, RECORDS, make_schema
 
 FORMATS = Path(__file__).parents[2] / "formats"
 TABLES = re.compile(r"(?<=<!-- fields: made by tests/formats/regenerate.py -->\n).*?(?=<!-- end)", re.DOTALL)

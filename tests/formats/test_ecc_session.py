@@ -20,11 +20,11 @@ from baton_git.systems.ecc.recording_files import parse_recording, make_recordin
 from baton_git.core.layout import decode, encode
 from baton_git.core.names import Namespace
 from baton_git.systems.ecc.recordings import export_ecc, import_ecc
-from baton_git.verbs.validation import validate_text
+from baton_git.verbs.upkeep.validation import validate_text
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.core.records.base import Part, alike, parse
 from baton_git.systems.ecc.record import Snapshot
-from baton_git.verbs.schemas import make_schema
+from baton_git.verbs.upkeep.schemas import make_schema
 from baton_git.core.state import Key
 from baton_git.git.store import Repository, Store
 

@@ -23,7 +23,7 @@ from baton_git.core.errors import BatonError, Fault, InvalidDocument, InvalidNam
 from baton_git.core.names import AgentId, Namespace, RecordId, SessionId
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, alike, parse
-from baton_git.verbs.schemas import RECORDS, make_schema
+from baton_git.verbs.upkeep.schemas import RECORDS, make_schema
 from baton_git.core.state import Key, State, Unreadable
 
 STORED = tuple(kind for kind in RECORDS if kind not in ("baton", "ecc_session"))

@@ -16,7 +16,7 @@ from baton_git.core import kinds, layout
 from baton_git.core.merge import Decision, apply, decide, merge_fields
 from baton_git.core.records.base import Part, alike, parse
 from baton_git.core.records.conflict import Conflict
-from baton_git.verbs.schemas import DECISIONS, make_schema
+from baton_git.verbs.upkeep.schemas import DECISIONS, make_schema
 from baton_git.core.state import HEAD, SHAPE, Key, State
 
 ROWS = kinds.ALL_KINDS

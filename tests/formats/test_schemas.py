@@ -14,7 +14,7 @@ from baton_git.core import kinds
 from baton_git.core.errors import NotFound
 from baton_git.core.records.base import merge_rule
 from baton_git.core.records.work_items import Baton, FollowUp, Pattern
-from baton_git.verbs.schemas import DECISIONS, RECORDS, SCHEMAS, make_schema
+from baton_git.verbs.upkeep.schemas import DECISIONS, RECORDS, SCHEMAS, make_schema
 
 
 def tables(data: Any) -> Iterator[dict[str, Any]]:

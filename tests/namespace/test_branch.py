@@ -13,9 +13,9 @@ from baton_git.core.state import HEAD, Key
 from baton_git.git.store import ReflogEntry, Repository, Store
 from baton_git.namespace.branch import Branch, list_namespaces
 from baton_git.namespace.revision import CommitStamp, ProposedState
-from baton_git.verbs.followups import add_follow_up
-from baton_git.verbs.loops import add_loop
-from baton_git.verbs.sessions import init
+from baton_git.verbs.sessions.sessions import init
+from baton_git.verbs.work_items.followups import add_follow_up
+from baton_git.verbs.work_items.loops import add_loop
 
 STAMP = CommitStamp("test", NOW, WHO, "s1", "claude", "laptop")
 TOKEN = "ghp_" + "k3J9xQ2mP7vR5tY8wZ1aB4cD6eF0gH2iL5nS"

@@ -18,7 +18,7 @@ from baton_git.namespace.merge_driver import merge_file
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif.records.identity import Identity
 from baton_git.systems.session_baton.document_writing import write_document
-from baton_git.verbs.patterns import record_pattern
+from baton_git.verbs.work_items.patterns import record_pattern
 
 FOLLOW_UP = path_of(Key("follow_up", "FU-1"))
 PATTERN = path_of(Key("pattern", "PAT-1"))

@@ -22,7 +22,7 @@ from baton_git.namespace.branch import Branch
 from baton_git.namespace.revision import CommitStamp, ProposedState
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import write_document
-from baton_git.verbs.followups import add_follow_up
+from baton_git.verbs.work_items.followups import add_follow_up
 
 SECONDS = 20
 

@@ -14,9 +14,9 @@ from world import acting, by_hand, document, later, workspace
 from baton_git.git.store import Repository, Store
 from baton_git.namespace import last_seen as index
 from baton_git.systems.session_baton.document_writing import write_document
-from baton_git.verbs.followups import add_follow_up
-from baton_git.verbs.session_start import StartOptions, begin_session
-from baton_git.verbs.sessions import init
+from baton_git.verbs.sessions.session_start import StartOptions, begin_session
+from baton_git.verbs.sessions.sessions import init
+from baton_git.verbs.work_items.followups import add_follow_up
 
 SESSIONS = ("s0", "s1", "s2")
 STEPS = st.lists(

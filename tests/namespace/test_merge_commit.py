@@ -12,7 +12,7 @@ from baton_git.core.names import Oid
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.git.store import ReflogEntry, Repository, Store, TreeEntry
 from baton_git.namespace.merge_commit import AUTHOR, LATEST, create_merge_commit, is_pure, is_root
-from baton_git.verbs.conflict_resolution import resolve
+from baton_git.verbs.sharing.conflict_resolution import resolve
 
 Pair = tuple[Machine, Machine]
 
@@ -369,7 +369,7 @@ def test_of_texts_that_are_too_large_together_one_stands_and_both_are_kept(pair:
 
 
 def test_archived_on_one_side_and_edited_on_the_other_is_archived_with_the_edit(pair: Pair) -> None:
-    from baton_git.verbs.loops import close_loop
+    from baton_git.verbs.work_items.loops import close_loop
 
     ada, bob = pair
     close_loop(ada.ws, ada.clock(), "OL-1", reason="done")

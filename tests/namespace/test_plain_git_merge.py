@@ -13,8 +13,8 @@ from machines import REF, Machine, loop, settled
 from baton_git.core.names import Oid
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.merge_driver import merge_file
-from baton_git.verbs.loops import close_loop
-from baton_git.verbs.validation import validate_branch
+from baton_git.verbs.upkeep.validation import validate_branch
+from baton_git.verbs.work_items.loops import close_loop
 
 Pair = tuple[Machine, Machine]
 DRIVER = f"{sys.executable} -m baton_git merge-driver %O %A %B %P"
@@ -115,8 +115,8 @@ def test_a_record_that_cannot_be_read(person: Person) -> None:
 
 
 def test_a_session_that_ended_here_and_one_that_ended_there(person: Person) -> None:
-    from baton_git.verbs.session_end import end_session
-    from baton_git.verbs.session_start import StartOptions, begin_session
+    from baton_git.verbs.sessions.session_end import end_session
+    from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 
     for one in (person.ada, person.bob):
         begin_session(one.ws, one.clock(), StartOptions(sync_seconds=0))

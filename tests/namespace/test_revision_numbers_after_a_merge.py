@@ -9,7 +9,7 @@ from machines import REF, Machine
 from baton_git.core.errors import Ambiguous, NotFound
 from baton_git.core.names import Oid
 from baton_git.namespace.merge_commit import create_merge_commit
-from baton_git.verbs.history import Filter, compare, read_commit, read_log
+from baton_git.verbs.revisions.history import Filter, compare, read_commit, read_log
 
 Pair = tuple[Machine, Machine]
 

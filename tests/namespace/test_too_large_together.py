@@ -10,7 +10,7 @@ from baton_git.core.layout import FRAMED, MAX_RECORD_BYTES, path_of
 from baton_git.core.state import Key
 from baton_git.namespace.merge_commit import create_merge_commit
 from baton_git.namespace.merge_driver import merge_file
-from baton_git.verbs.conflict_resolution import resolve
+from baton_git.verbs.sharing.conflict_resolution import resolve
 
 PATH = path_of(Key("open_loop", "OL-1"))
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from machines import Clock, machine
 from world import NOW, acting, by_hand, later, stored, workspace
 
-from baton_git.agents.turns import SessionTurns, Turn, TurnStore, turns_folder
+from baton_git.agents.turn_store import SessionTurns, Turn, TurnStore, turns_folder
 from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import parse
@@ -30,9 +30,9 @@ from baton_git.recall.index import FILE, RecallIndex
 from baton_git.recall.passages import split_record
 from baton_git.recall.sources import update_index
 from baton_git.recall.terms import extract_terms, parse_question
-from baton_git.verbs.decisions import add_decision, supersede_decision
-from baton_git.verbs.followups import add_follow_up, defer_follow_up
-from baton_git.verbs.recall import RecallResult, recall
+from baton_git.verbs.revisions.recall import RecallResult, recall
+from baton_git.verbs.work_items.decisions import add_decision, supersede_decision
+from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up
 
 KAFKA = "1b9f4c2e-0000-4000-8000-000000000001"
 LATER = "2c9f4c2e-0000-4000-8000-000000000002"

@@ -33,11 +33,11 @@ from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome, synchronise
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.systems.session_baton import document_writing, documents
-from baton_git.verbs import decisions, followups, loops, patterns
-from baton_git.verbs import sync as syncing
-from baton_git.verbs.conflict_resolution import list_open_conflicts, resolve
-from baton_git.verbs.session_end import end_session
-from baton_git.verbs.session_start import StartOptions, begin_session
+from baton_git.verbs.sessions.session_end import end_session
+from baton_git.verbs.sessions.session_start import StartOptions, begin_session
+from baton_git.verbs.sharing import sync as syncing
+from baton_git.verbs.sharing.conflict_resolution import list_open_conflicts, resolve
+from baton_git.verbs.work_items import decisions, followups, loops, patterns
 
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 REF = "refs/heads/baton/x"

@@ -14,8 +14,8 @@ from baton_git.core.names import Namespace
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.workspace import Actor, Workspace
-from baton_git.verbs.loops import add_loop
-from baton_git.verbs.sync import sync
+from baton_git.verbs.sharing.sync import sync
+from baton_git.verbs.work_items.loops import add_loop
 
 pytestmark = pytest.mark.slow
 

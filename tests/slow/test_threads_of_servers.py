@@ -24,7 +24,7 @@ from baton_git.namespace.branch import Branch
 from baton_git.core.errors import Busy
 from baton_git.core.names import Namespace
 from baton_git.systems.session_baton.document_writing import write_document
-from baton_git.verbs.followups import add_follow_up
+from baton_git.verbs.work_items.followups import add_follow_up
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.git.store import Repository, Store
 

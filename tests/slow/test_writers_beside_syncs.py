@@ -12,8 +12,8 @@ from claims import History
 from clones import Act, Clone, attempted, made_clone, made_remote, run_git, sync, write_many
 
 from baton_git.core.records.work_items import FollowUp
-from baton_git.verbs.followups import add_follow_up
-from baton_git.verbs.sync import Synced
+from baton_git.verbs.sharing.sync import Synced
+from baton_git.verbs.work_items.followups import add_follow_up
 
 pytestmark = pytest.mark.slow
 

@@ -14,12 +14,12 @@ from baton_git.core.output import json_text
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import Unreadable
 from baton_git.systems.session_baton import document_writing, documents
-from baton_git.verbs import history
-from baton_git.verbs.followups import add_follow_up
-from baton_git.verbs.namespace_status import read_status
-from baton_git.verbs.session_start import StartOptions, begin_session, compose_brief
-from baton_git.verbs.sessions import init
-from baton_git.verbs.validation import validate_branch
+from baton_git.verbs.revisions import history
+from baton_git.verbs.sessions.session_start import StartOptions, begin_session, compose_brief
+from baton_git.verbs.sessions.sessions import init
+from baton_git.verbs.upkeep.namespace_status import read_status
+from baton_git.verbs.upkeep.validation import validate_branch
+from baton_git.verbs.work_items.followups import add_follow_up
 
 SHARE = 6
 """Each place gets every sixth of the bad values: all of them take a second."""

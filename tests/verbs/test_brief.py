@@ -14,12 +14,12 @@ from baton_git.core.state import HEAD
 from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.paif.records.checkpoint import Checkpoint
-from baton_git.verbs.decisions import add_decision
-from baton_git.verbs.followups import add_follow_up
-from baton_git.verbs.patterns import record_pattern
-from baton_git.verbs.session_start import StartOptions, begin_session, compose_brief
+from baton_git.verbs.sessions.session_start import StartOptions, begin_session, compose_brief
+from baton_git.verbs.sessions.verb_hints import HINTS
 from baton_git.verbs.table import MODULES, all_verbs
-from baton_git.verbs.verb_hints import HINTS
+from baton_git.verbs.work_items.decisions import add_decision
+from baton_git.verbs.work_items.followups import add_follow_up
+from baton_git.verbs.work_items.patterns import record_pattern
 
 
 def put(ws: Any, model: type[Part], **data: Any) -> None:

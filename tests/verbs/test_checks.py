@@ -13,12 +13,12 @@ from world import NOW, by_hand, stored
 from baton_git.checks.approvals import Approvals
 from baton_git.checks.approvals.identity import make_identity, read_identity
 from baton_git.core.errors import Corrupt, InvalidArgument, NotFound
-from baton_git.verbs import session_start
-from baton_git.verbs.check_results import due_checks
-from baton_git.verbs.checks import verify
-from baton_git.verbs.consent import approve_check, find_loop_with_check, list_waiting_checks
-from baton_git.verbs.loops import add_loop, settle_loop
-from baton_git.verbs.trust import distrust, trust
+from baton_git.verbs.sessions import session_start
+from baton_git.verbs.verification.check_results import due_checks
+from baton_git.verbs.verification.checks import verify
+from baton_git.verbs.verification.consent import approve_check, find_loop_with_check, list_waiting_checks
+from baton_git.verbs.verification.trust import distrust, trust
+from baton_git.verbs.work_items.loops import add_loop, settle_loop
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from baton_git.core.lifecycle import Confirmed, Policy
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, Pattern
 from baton_git.systems.session_baton.document_writing import write_document
-from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
-from baton_git.verbs.loops import add_loop, close_loop
-from baton_git.verbs.patterns import graduate_pattern, propose_rule, record_pattern
-from baton_git.verbs.session_end import end_session
-from baton_git.verbs.session_start import StartOptions, begin_session
+from baton_git.verbs.sessions.session_end import end_session
+from baton_git.verbs.sessions.session_start import StartOptions, begin_session
+from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.work_items.loops import add_loop, close_loop
+from baton_git.verbs.work_items.patterns import graduate_pattern, propose_rule, record_pattern
 
 LOOP = {"id": "OL-001", "action": "Deploy", "expected_outcome": "200", "created_at": "2026-06-17"}
 ITEM = {"id": "FU-1", "item": "Refactor", "first_seen": "2026-06-17"}

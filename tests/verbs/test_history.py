@@ -12,14 +12,14 @@ from world import NOW, acting, by_hand, current, document, files, ids, later, st
 from baton_git.core.errors import InvalidArgument, NotAllowed, NotFound
 from baton_git.core.lifecycle import Confirmed
 from baton_git.systems.session_baton.document_writing import write_document
-from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
-from baton_git.verbs.history import Filter, compare, read_commit, read_log
-from baton_git.verbs.lineage import find_sessions
-from baton_git.verbs.loops import add_loop, close_loop, settle_loop
-from baton_git.verbs.patterns import graduate_pattern, propose_rule, record_pattern
-from baton_git.verbs.session_end import end_session
-from baton_git.verbs.session_start import begin_session
-from baton_git.verbs.sessions import init
+from baton_git.verbs.revisions.history import Filter, compare, read_commit, read_log
+from baton_git.verbs.sessions.lineage import find_sessions
+from baton_git.verbs.sessions.session_end import end_session
+from baton_git.verbs.sessions.session_start import begin_session
+from baton_git.verbs.sessions.sessions import init
+from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.work_items.loops import add_loop, close_loop, settle_loop
+from baton_git.verbs.work_items.patterns import graduate_pattern, propose_rule, record_pattern
 
 
 def ops(shown):

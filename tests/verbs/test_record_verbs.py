@@ -18,10 +18,10 @@ from baton_git.core.errors import (
 )
 from baton_git.core.lifecycle import Confirmed
 from baton_git.namespace.workspace import Vouched
-from baton_git.verbs.decisions import add_decision, monitor_decision, supersede_decision
-from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
-from baton_git.verbs.loops import add_loop, close_loop, settle_loop
-from baton_git.verbs.patterns import dismiss_pattern, graduate_pattern, propose_rule, record_pattern
+from baton_git.verbs.work_items.decisions import add_decision, monitor_decision, supersede_decision
+from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.work_items.loops import add_loop, close_loop, settle_loop
+from baton_git.verbs.work_items.patterns import dismiss_pattern, graduate_pattern, propose_rule, record_pattern
 
 
 def ada(made, rule):

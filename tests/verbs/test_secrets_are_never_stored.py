@@ -14,11 +14,11 @@ from world import NOW, acting, document, workspace
 from baton_git.core.errors import InvalidDocument
 from baton_git.git.store import Repository, Store
 from baton_git.systems.session_baton.document_writing import write_document
-from baton_git.verbs.decisions import add_decision
-from baton_git.verbs.followups import add_follow_up, defer_follow_up, finish_follow_up
-from baton_git.verbs.loops import add_loop
-from baton_git.verbs.patterns import record_pattern
-from baton_git.verbs.session_end import end_session
+from baton_git.verbs.sessions.session_end import end_session
+from baton_git.verbs.work_items.decisions import add_decision
+from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.work_items.loops import add_loop
+from baton_git.verbs.work_items.patterns import record_pattern
 
 
 def objects(folder: Path) -> bytes:

@@ -18,13 +18,13 @@ from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.workspace import Vouched
 from baton_git.systems.session_baton.document_writing import write_document
-from baton_git.verbs.decisions import add_decision, supersede_decision
-from baton_git.verbs.followups import add_follow_up
-from baton_git.verbs.loops import add_loop, settle_loop
-from baton_git.verbs.namespace_status import read_status
-from baton_git.verbs.session_end import end_session
-from baton_git.verbs.session_start import StartOptions, begin_session, compose_brief, make_session_id
-from baton_git.verbs.sessions import init
+from baton_git.verbs.sessions.session_end import end_session
+from baton_git.verbs.sessions.session_start import StartOptions, begin_session, compose_brief, make_session_id
+from baton_git.verbs.sessions.sessions import init
+from baton_git.verbs.upkeep.namespace_status import read_status
+from baton_git.verbs.work_items.decisions import add_decision, supersede_decision
+from baton_git.verbs.work_items.followups import add_follow_up
+from baton_git.verbs.work_items.loops import add_loop, settle_loop
 
 
 def sessions(ws):

@@ -38,7 +38,7 @@ from baton_git.agents.extraction.findings import KEPT_ACTIVITY, KEPT_DECISIONS, 
 from baton_git.agents.gobby_tasks import OVER
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.tool_use import TodoChange, ToolOutcome, ToolTodo, ToolUse
-from baton_git.agents.turns import keep_ends
+from baton_git.agents.turn_store import keep_ends
 
 _COMMAND = 2000
 """Bytes of a command that are remembered until its result comes."""

@@ -7,7 +7,7 @@ import re
 from baton_git.agents.events import ModelReply, Prompt
 from baton_git.agents.extraction.findings import Findings, Mark, Table
 from baton_git.agents.extraction.open_ends import find_next_steps, find_questions
-from baton_git.agents.turns import MAX_TEXT, Turn, bound_turns, keep_ends
+from baton_git.agents.turn_store import MAX_TEXT, Turn, bound_turns, keep_ends
 
 MAX_PROMPTS = 5
 """Prompts after the first that a digest keeps."""

@@ -18,7 +18,7 @@ from baton_git.agents.extraction.resume_state import load_resume_state, save_res
 from baton_git.agents.extraction.subagents import choose_transcripts, find_transcripts, summarize_subagent
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.transcript_owner import detect
-from baton_git.agents.turns import MAX_TEXT, Turn, bound_turns, keep_ends
+from baton_git.agents.turn_store import MAX_TEXT, Turn, bound_turns, keep_ends
 from baton_git.core.errors import BatonError, Fault, InvalidArgument, InvalidDocument, WriteFailed
 from baton_git.git.files.atomic_files import show_path
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from baton_git.agents.extraction.findings import Findings, Mark
-from baton_git.agents.turns import keep_ends
+from baton_git.agents.turn_store import keep_ends
 
 MAX_FAILURES = 3
 """Failures that a digest has, the newest."""

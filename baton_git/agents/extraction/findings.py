@@ -35,7 +35,7 @@ class Findings:
         tasks: by id, tasks of gobby-tasks, the one touched last at the end.
         tries: folders in which the session made repositories.
         last_shell: the makings of the last command that has ended, by the id of its call.
-        turns, turn_count: what `agents.turns` keeps of each turn, as lists; and how many there were.
+        turns, turn_count: what `agents.turn_store` keeps of each turn, as lists; and how many there were.
         last_answer: the last reply of the model.
         uses, touches: by path, how much each file was used; and how many uses there were.
         paths: by the name of a file, the path of the one that was used last.

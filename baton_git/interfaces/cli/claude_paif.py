@@ -12,9 +12,9 @@ import click
 
 from baton_git import __version__
 from baton_git.interfaces.cli.app import App
-from baton_git.interfaces.cli.checkpoint import ADDITIONS
 from baton_git.interfaces.cli.error_handler import run
-from baton_git.interfaces.cli.identity import CHECK, exit_unknown_on_errors, fill_checked
+from baton_git.interfaces.cli.sessions.checkpoint import ADDITIONS
+from baton_git.interfaces.cli.sessions.identity import CHECK, exit_unknown_on_errors, fill_checked
 from baton_git.interfaces.cli.verb_command import Values, verb_command
 from baton_git.interfaces.context.paif import asked_agent
 from baton_git.interfaces.context.process import end_in_order, mend_streams, skip_plugin_search

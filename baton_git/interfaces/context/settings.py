@@ -170,7 +170,7 @@ class Settings:
         if len(narrow) != 1 or not self.reach.automatic:
             return None
         from baton_git.git.remotes import open_remote
-        from baton_git.verbs.auto_sync import AT_START  # slow to load, and rarely needed
+        from baton_git.verbs.sessions.auto_sync import AT_START  # slow to load, and rarely needed
 
         wanted = f"{self.prefix}*"
         try:

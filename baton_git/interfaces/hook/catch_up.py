@@ -15,7 +15,7 @@ from baton_git.core.times import iso
 from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.interfaces.hook.session_facts import SessionFacts, attempt, lock_session
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.session_end import end_gone_sessions
+from baton_git.verbs.sessions.session_end import end_gone_sessions
 
 MAX_CAUGHT_UP = 3
 """Sessions without an end that one start looks after."""

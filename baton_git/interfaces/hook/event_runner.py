@@ -43,9 +43,9 @@ from baton_git.interfaces.hook.session_steps import save_last_checkpoint, save_p
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems.gobby.previous_sessions import list_handoffs, session_of
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
-from baton_git.verbs.session_end import end_session
-from baton_git.verbs.session_start import BegunSession
-from baton_git.verbs.verb_hints import describe_verbs
+from baton_git.verbs.sessions.session_end import end_session
+from baton_git.verbs.sessions.session_start import BegunSession
+from baton_git.verbs.sessions.verb_hints import describe_verbs
 
 if TYPE_CHECKING:
     from baton_git.interfaces.hook.workflow_actions import SessionActions

@@ -16,7 +16,7 @@ from baton_git.interfaces.hook.inputs import HookInputs
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoff_context import collect_template_names
 from baton_git.systems.gobby.previous_sessions import read_handoff
-from baton_git.verbs.session_start import BegunSession, StartOptions, begin_session
+from baton_git.verbs.sessions.session_start import BegunSession, StartOptions, begin_session
 
 if TYPE_CHECKING:
     from baton_git.systems.paif.checkpoints import SessionWork

@@ -29,8 +29,8 @@ from baton_git.systems.gobby.previous_sessions import (
 )
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.workflow.effects import SessionInfo, SourceContent
-from baton_git.verbs.history import changes_of
-from baton_git.verbs.session_start import BegunSession, StartOptions, begin_session, list_sections
+from baton_git.verbs.revisions.history import changes_of
+from baton_git.verbs.sessions.session_start import BegunSession, StartOptions, begin_session, list_sections
 
 if TYPE_CHECKING:
     from baton_git.agents.extraction import Extraction
@@ -110,7 +110,7 @@ class SessionActions:
 
     def run_checks(self) -> Mapping[str, Any]:
         """Run the checks of the open loops and return their results by loop."""
-        from baton_git.verbs.checks import check_loops  # as above
+        from baton_git.verbs.verification.checks import check_loops  # as above
 
         results = check_loops(self._ws, self._now, budget_seconds=VERIFY_SECONDS)
         return {"checks": {id_: check.result for id_, check in results.evidence.items()}}

@@ -18,7 +18,7 @@ from baton_git.core.records.work_items import Pattern
 from baton_git.interfaces.mcp.annotations import REPLACES
 from baton_git.interfaces.mcp.arguments import Session
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
-from baton_git.verbs.patterns import graduate_pattern
+from baton_git.verbs.work_items.patterns import graduate_pattern
 
 
 class Typed(BaseModel):

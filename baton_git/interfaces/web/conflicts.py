@@ -18,8 +18,8 @@ from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import sentence
 from baton_git.namespace.file_merge import KIND as FILE
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.conflict_blame import find_writers
-from baton_git.verbs.conflict_resolution import Side, find_standing_value, list_open_conflicts, resolve
+from baton_git.verbs.sharing.conflict_blame import find_writers
+from baton_git.verbs.sharing.conflict_resolution import Side, find_standing_value, list_open_conflicts, resolve
 
 SHOWN = 50
 SIDES = ("ours", "theirs")

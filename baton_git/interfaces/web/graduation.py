@@ -14,7 +14,7 @@ from baton_git.interfaces.web.form_digest import digest
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import command
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.patterns import graduate_pattern
+from baton_git.verbs.work_items.patterns import graduate_pattern
 
 
 def show(request: PageRequest) -> Response:

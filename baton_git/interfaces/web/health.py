@@ -9,7 +9,7 @@ from typing import NamedTuple
 from baton_git.core.lifecycle import is_due
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.namespace_status import NamespaceStatus, read_status
+from baton_git.verbs.upkeep.namespace_status import NamespaceStatus, read_status
 
 
 class Sign(NamedTuple):

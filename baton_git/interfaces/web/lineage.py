@@ -14,7 +14,7 @@ from baton_git.interfaces.web.drawing import draw_commits
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.paging import Paging
 from baton_git.interfaces.web.revisions import take_readable
-from baton_git.verbs.lineage import find_sessions
+from baton_git.verbs.sessions.lineage import find_sessions
 
 DRAWN = 80
 """Commits that one drawing has."""

@@ -9,7 +9,7 @@ from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import sentence
 from baton_git.recall.terms import MAX_QUESTION
-from baton_git.verbs.recall import recall
+from baton_git.verbs.revisions.recall import recall
 
 BUDGET = 12_000
 """Bytes of an answer on a page."""

@@ -19,7 +19,7 @@ from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.paging import Paging
 from baton_git.interfaces.web.revisions import take_readable
 from baton_git.interfaces.web.timeline import drop_bookkeeping
-from baton_git.verbs.history import Filter, read_log
+from baton_git.verbs.revisions.history import Filter, read_log
 
 SHOWN = 50
 GLANCED = 12

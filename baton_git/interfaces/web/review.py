@@ -15,7 +15,7 @@ from baton_git.interfaces.web.texts import quote_value, sentence
 from baton_git.namespace.remote_selection import waiting_counts
 from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue, WaitingRecord
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.review import decide, load_review, takes_person
+from baton_git.verbs.sharing.review import decide, load_review, takes_person
 
 SHOWN = 100
 """Records that one page asks about; the others come up once these are decided."""

@@ -15,7 +15,15 @@ from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.revisions import resolve_revision
 from baton_git.interfaces.web.texts import command, quote_value, sentence
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.rollback import WayBack, go_back, preview, way_to, way_to_record, way_without, way_without_session
+from baton_git.verbs.revisions.rollback import (
+    WayBack,
+    go_back,
+    preview,
+    way_to,
+    way_to_record,
+    way_without,
+    way_without_session,
+)
 
 MOST_CHANGES = 300
 WAYS = ("revision", "record", "session", "undo")

@@ -12,7 +12,7 @@ from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.paging import Paging
 from baton_git.interfaces.web.revisions import resolve_revision, take_readable
 from baton_git.interfaces.web.texts import sentence
-from baton_git.verbs.history import Filter, Shown, compare, full_id, read_commit, read_log
+from baton_git.verbs.revisions.history import Filter, Shown, compare, full_id, read_commit, read_log
 
 SHOWN = 25
 MOST_CHANGES = 300

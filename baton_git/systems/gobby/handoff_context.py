@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from baton_git.agents.turns import keep_ends
+from baton_git.agents.turn_store import keep_ends
 from baton_git.core.brief import Rank, Section, age, short_session
 from baton_git.core.output import is_safe, one_line
 from baton_git.systems.gobby.record import Facts, FileUse, Handoff

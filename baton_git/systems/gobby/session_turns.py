@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from baton_git.agents.extraction import Extraction
-from baton_git.agents.turns import SessionTurns, Turn, TurnStore, bound_turns, turns_folder
+from baton_git.agents.turn_store import SessionTurns, Turn, TurnStore, bound_turns, turns_folder
 from baton_git.core.output import one_line
 from baton_git.core.records.base import parse
 from baton_git.core.redaction import redact

@@ -315,7 +315,8 @@ def test_a_push_hears_of_its_remote_and_what_is_pushed(git, hooked, pushed):
 
 IN_PLACE = """
 import sys, time
-from baton_git.interfaces.cli import hook_events, main
+from baton_git.interfaces.cli.machine import hook_events
+from baton_git.interfaces.cli import main
 hook_events.push_along = {}
 sys.argv = ['baton', *sys.argv[1:]]
 main()

@@ -15,8 +15,8 @@ from baton_git.core.names import Namespace
 from baton_git.git.store import Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.workspace import Actor, RemoteSettings, Workspace
-from baton_git.verbs.loops import add_loop
-from baton_git.verbs.sync import Synced, sync
+from baton_git.verbs.sharing.sync import Synced, sync
+from baton_git.verbs.work_items.loops import add_loop
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 

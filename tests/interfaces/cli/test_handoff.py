@@ -12,7 +12,7 @@ from transcript_sessions import GOAL, GREET, SESSIONS
 from baton_git.agents.extraction import Options
 from baton_git.core.errors import InvalidArgument
 from baton_git.interfaces.cli.app import App
-from baton_git.interfaces.cli.handoff_text import narrative, render_sections
+from baton_git.interfaces.cli.records.handoff_text import narrative, render_sections
 from baton_git.interfaces.context.handoff import handoff_options
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 

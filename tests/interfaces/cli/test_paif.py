@@ -245,7 +245,8 @@ def test_a_file_that_does_not_fit_is_named_and_the_exit_status_says_so(baton, fi
 
 def test_only_the_commands_that_need_it_load_the_models_of_paif():
     code = (
-        "import sys; from baton_git.interfaces.cli import lifespan, pattern\n"
+        "import sys; from baton_git.interfaces.cli.sessions import lifespan\n"
+        "from baton_git.interfaces.cli.records import pattern\n"
         "print([name for name in sys.modules if 'checkpoint' in name or 'yaml' in name])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

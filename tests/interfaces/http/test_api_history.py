@@ -9,8 +9,8 @@ import pytest
 
 from baton_git.core.lifecycle import Confirmed
 from baton_git.namespace.branch import Branch
-from baton_git.verbs import log as log_verbs
-from baton_git.verbs.patterns import graduate_pattern
+from baton_git.verbs.revisions import log as log_verbs
+from baton_git.verbs.work_items.patterns import graduate_pattern
 
 
 @pytest.fixture

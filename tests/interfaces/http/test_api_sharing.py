@@ -12,7 +12,7 @@ import pytest
 from baton_git.core.lifecycle import Confirmed
 from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.site import Site
-from baton_git.verbs.patterns import graduate_pattern, record_pattern
+from baton_git.verbs.work_items.patterns import graduate_pattern, record_pattern
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ import pytest
 
 from baton_git.interfaces.http.api.acting import Acting
 from baton_git.interfaces.http.problems import Outdated
-from baton_git.verbs.loops import add_loop
+from baton_git.verbs.work_items.loops import add_loop
 
 LOOP = {"action": "Deployed X", "expect": "health is 200"}
 

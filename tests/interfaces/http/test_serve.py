@@ -18,7 +18,7 @@ import pytest
 from looped_cases import for_each
 
 from baton_git.core.errors import StoreError
-from baton_git.interfaces.cli.serve import is_this_machine, resolve_addresses
+from baton_git.interfaces.cli.machine.serve import is_this_machine, resolve_addresses
 from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.site import Site
 

@@ -58,7 +58,7 @@ def test_what_the_system_refuses_is_told(here, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device", "/somewhere")
 
-    monkeypatch.setattr("baton_git.verbs.followups.fresh_id", full)
+    monkeypatch.setattr("baton_git.verbs.work_items.followups.fresh_id", full)
     assert refusal("followup_add", item="x") == "/somewhere: No space left on device"
 
 
@@ -66,7 +66,7 @@ def test_a_bug_is_told_as_one_and_leaves_a_report(here, monkeypatch, tmp_path, c
     def broken(*_, **__):
         raise ZeroDivisionError("a secret of the caller")
 
-    monkeypatch.setattr("baton_git.verbs.followups.fresh_id", broken)
+    monkeypatch.setattr("baton_git.verbs.work_items.followups.fresh_id", broken)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     text = refusal("followup_add", item="x")
     assert text.startswith("a bug in baton itself: ZeroDivisionError; nothing is lost; the details are in ")

@@ -25,8 +25,8 @@ from baton_git.namespace.ingest.server import RefUpdate, check_ref_updates, form
 from baton_git.namespace.ingest.tree_names import tree_fault
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
-from baton_git.verbs.auto_sync import sync_at_start
-from baton_git.verbs.session_start import StartOptions, begin_session
+from baton_git.verbs.sessions.auto_sync import sync_at_start
+from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 
 Pair = tuple[Machine, Machine]
 LIMITS = FetchLimits(1 << 30, 1 << 30)

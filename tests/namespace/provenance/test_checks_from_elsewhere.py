@@ -17,12 +17,12 @@ from machines import Machine, loop
 
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument
-from baton_git.verbs.checks import verify
-from baton_git.verbs.consent import approve_check, find_loop_with_check, list_waiting_checks, revoke_check
-from baton_git.verbs.hooks import verify_due
-from baton_git.verbs.session_end import end_session
-from baton_git.verbs.session_start import begin_session
-from baton_git.verbs.trust import distrust_remote, trust_remote
+from baton_git.verbs.sessions.session_end import end_session
+from baton_git.verbs.sessions.session_start import begin_session
+from baton_git.verbs.verification.checks import verify
+from baton_git.verbs.verification.consent import approve_check, find_loop_with_check, list_waiting_checks, revoke_check
+from baton_git.verbs.verification.hooks import verify_due
+from baton_git.verbs.verification.trust import distrust_remote, trust_remote
 
 
 class Asked(http.server.ThreadingHTTPServer):

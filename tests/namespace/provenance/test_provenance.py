@@ -28,8 +28,8 @@ from baton_git.namespace.ingest.rejections import find_refusals
 from baton_git.namespace.provenance.claims import Trusted
 from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.workspace import Vouched
-from baton_git.verbs.decisions import supersede_decision
-from baton_git.verbs.patterns import dismiss_pattern
+from baton_git.verbs.work_items.decisions import supersede_decision
+from baton_git.verbs.work_items.patterns import dismiss_pattern
 
 Pair = tuple[Machine, Machine]
 PATTERN, RULE = Key("pattern", "PAT-1"), Key("rule", "PAT-1")

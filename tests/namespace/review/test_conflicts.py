@@ -19,11 +19,11 @@ from baton_git.core.errors import (
     NotFound,
 )
 from baton_git.git.store import Repository, Store
-from baton_git.verbs.conflict_blame import find_writers
-from baton_git.verbs.conflict_resolution import resolve
-from baton_git.verbs.loops import close_loop
-from baton_git.verbs.patterns import dismiss_pattern
-from baton_git.verbs.session_end import end_session
+from baton_git.verbs.sessions.session_end import end_session
+from baton_git.verbs.sharing.conflict_blame import find_writers
+from baton_git.verbs.sharing.conflict_resolution import resolve
+from baton_git.verbs.work_items.loops import close_loop
+from baton_git.verbs.work_items.patterns import dismiss_pattern
 
 Pair = tuple[Machine, Machine]
 

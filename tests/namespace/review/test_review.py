@@ -16,10 +16,10 @@ from baton_git.core.errors import Corrupt, NeedsHuman, NotFound, Unsettled
 from baton_git.git.signing import AllowedSigners, Signer
 from baton_git.git.store import ReflogEntry
 from baton_git.namespace.review.queue import ReviewChoice
-from baton_git.verbs.namespace_status import read_status
-from baton_git.verbs.review import decide
-from baton_git.verbs.session_start import begin_session
-from baton_git.verbs.sync import describe_sync
+from baton_git.verbs.sessions.session_start import begin_session
+from baton_git.verbs.sharing.review import decide
+from baton_git.verbs.sharing.sync import describe_sync
+from baton_git.verbs.upkeep.namespace_status import read_status
 
 Pair = tuple[Machine, Machine]
 Make = Callable[..., Machine]
@@ -298,7 +298,7 @@ def test_all_of_a_namespace_that_is_not_here_yet_is_taken_as_it_is(pair: Pair, m
 
 
 def test_a_record_that_was_archived_there_is_one_thing(pair: Pair) -> None:
-    from baton_git.verbs.loops import close_loop
+    from baton_git.verbs.work_items.loops import close_loop
 
     ada, bob = pair
     ada.with_policy("review")

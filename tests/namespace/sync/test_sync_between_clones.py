@@ -18,10 +18,10 @@ from baton_git.namespace.machine_state import HookMarkers
 from baton_git.namespace.remote_selection import automatic_remote
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
-from baton_git.verbs.auto_sync import sync_at_end, sync_at_start
-from baton_git.verbs.namespace_status import read_status
-from baton_git.verbs.session_start import begin_session
-from baton_git.verbs.sync import describe_sync
+from baton_git.verbs.sessions.auto_sync import sync_at_end, sync_at_start
+from baton_git.verbs.sessions.session_start import begin_session
+from baton_git.verbs.sharing.sync import describe_sync
+from baton_git.verbs.upkeep.namespace_status import read_status
 
 Pair = tuple[Machine, Machine]
 Make = Callable[..., Machine]

@@ -34,7 +34,7 @@ from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.recording_files import make_recording_path, parse_recording
 from baton_git.systems.ecc.recordings import export_ecc, import_ecc
 from baton_git.systems.ecc.snapshots import Recorded, find, history, record, recorded
-from baton_git.verbs.history import Filter, read_log
+from baton_git.verbs.revisions.history import Filter, read_log
 
 PROOF = "dmux-tmux/proof"
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

@@ -19,7 +19,7 @@ from baton_git.systems.gobby.handoffs import gather, keep
 from baton_git.systems.gobby.previous_sessions import find_last_handoff, read_handoff, resolve_handoff
 from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.todos import replace_todos
-from baton_git.verbs.session_start import StartOptions, begin_session
+from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 
 
 @pytest.fixture

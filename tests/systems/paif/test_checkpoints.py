@@ -30,9 +30,9 @@ from baton_git.systems.paif.checkpoints import (
 )
 from baton_git.systems.paif.identities import check_text, init_identity
 from baton_git.systems.paif.settings import PaifConfig
-from baton_git.verbs.history import Filter, compare, read_log
-from baton_git.verbs.session_end import end_session
-from baton_git.verbs.session_start import StartOptions, begin_session
+from baton_git.verbs.revisions.history import Filter, compare, read_log
+from baton_git.verbs.sessions.session_end import end_session
+from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 
 SUMMARY = {"conversation_summary": "Implemented it", "pending_items": ["test it"]}
 CONFIG = parse(

@@ -20,12 +20,12 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.git.store import Repository, Store
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.systems.session_baton.documents import read_document
-from baton_git.verbs.decisions import add_decision
-from baton_git.verbs.followups import add_follow_up, defer_follow_up
-from baton_git.verbs.loops import add_loop, close_loop
-from baton_git.verbs.patterns import graduate_pattern
-from baton_git.verbs.session_end import end_session
-from baton_git.verbs.session_start import begin_session
+from baton_git.verbs.sessions.session_end import end_session
+from baton_git.verbs.sessions.session_start import begin_session
+from baton_git.verbs.work_items.decisions import add_decision
+from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up
+from baton_git.verbs.work_items.loops import add_loop, close_loop
+from baton_git.verbs.work_items.patterns import graduate_pattern
 
 
 def conflicts(ws):

@@ -12,9 +12,9 @@ from baton_git.core.errors import InvalidDocument, NotFound
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.systems.session_baton.documents import read_document
 from baton_git.systems.session_baton.exchange import export_session_baton, import_session_baton
-from baton_git.verbs.followups import add_follow_up
-from baton_git.verbs.loops import add_loop
-from baton_git.verbs.validation import validate_branch, validate_text
+from baton_git.verbs.upkeep.validation import validate_branch, validate_text
+from baton_git.verbs.work_items.followups import add_follow_up
+from baton_git.verbs.work_items.loops import add_loop
 
 DATA = document("foreign", open_loops=[LOOP], follow_ups=[ITEM], context="名前", extra={"a": [None]})
 

@@ -1,0 +1,71 @@
+"""Limits for the turns of a session: long texts keep their beginning and end, and the middle turns give way first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from baton_git.agents.turn_store.turn import Turn
+
+MAX_BYTES = 64 * 1024
+"""Bytes of all turns of a session, as `encode_turn` writes them."""
+MAX_TEXT = 8 * 1024
+"""Bytes of one prompt, and of one answer."""
+
+_STEPS = (2048, 768, 256, 80)
+"""Bytes to which the texts of a turn are shortened, step by step, until all turns fit."""
+_KEPT_FIRST, _KEPT_LAST = 1, 3
+"""Turns at either end that are shortened only when shortening those between them was not enough."""
+_CUT = " […] "
+
+
+def bound_turns(turns: Iterable[Turn], limit: int = MAX_BYTES) -> tuple[Turn, ...]:
+    """Return the turns shortened to `limit` bytes: the middle ones first, of these the oldest first.
+
+    If the shortest form of all is still too long, the oldest middle turns are left out; numbers are kept. Bounding
+    the result again together with newer turns is allowed, so a session can be read in pieces.
+    """
+    bounded = [_shorten(turn, MAX_TEXT) for turn in turns]
+    sizes = [len(encode_turn(turn)) for turn in bounded]
+    total = sum(sizes)
+    middle = range(_KEPT_FIRST, max(_KEPT_FIRST, len(bounded) - _KEPT_LAST))
+    for numbers in (middle, range(len(bounded))):
+        for most in _STEPS:
+            for number in numbers:
+                if total <= limit:
+                    return tuple(bounded)
+                bounded[number] = _shorten(bounded[number], most)
+                total += len(encode_turn(bounded[number])) - sizes[number]
+                sizes[number] = len(encode_turn(bounded[number]))
+    return _drop_oldest(bounded, sizes, limit)
+
+
+def keep_ends(text: str, most: int) -> str:
+    """Return the text, or as much of its beginning and its end as fits into `most` bytes with a mark between them.
+
+    `most` must leave room for the mark.
+    """
+    raw = text.encode("utf-8", "replace")
+    if len(raw) <= most:
+        return text
+    room = most - len(_CUT.encode())
+    head, tail = raw[: room - room // 3], raw[len(raw) - room // 3 :]
+    return head.decode("utf-8", "ignore").rstrip() + _CUT + tail.decode("utf-8", "ignore").lstrip()
+
+
+def encode_turn(turn: Turn) -> bytes:
+    """Return the turn as one line of JSON, as it is stored."""
+    return json.dumps(turn._asdict(), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _shorten(turn: Turn, most: int) -> Turn:
+    return turn._replace(prompt=keep_ends(turn.prompt, most), answer=keep_ends(turn.answer, most))
+
+
+def _drop_oldest(turns: list[Turn], sizes: list[int], limit: int) -> tuple[Turn, ...]:
+    """Return the first turn and as many of the last ones as fit."""
+    total, kept = sizes[0] if sizes else 0, len(turns)
+    while kept > 1 and total + sizes[kept - 1] <= limit:
+        kept -= 1
+        total += sizes[kept]
+    return tuple(turns[:1] + turns[max(1, kept) :])

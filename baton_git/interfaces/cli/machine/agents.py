@@ -1,0 +1,360 @@
+"""`baton agents`: the coding agents' CLIs, told to call us at the turns of a session."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from baton_git.agents.codex.hook_trust import Codex
+from baton_git.agents.registry import AGENTS
+from baton_git.agents.settings.agent_tools import AgentTools
+from baton_git.agents.settings.entries import WantedHooks
+from baton_git.agents.settings.hook_lines import hook_line
+from baton_git.agents.settings.locations import Scope, user_folder
+from baton_git.agents.settings.report import AgentReport, FileReport, HookInspection, of_file
+from baton_git.agents.settings.settings_file import SettingsFile
+from baton_git.core.errors import BatonError, InvalidArgument, NotFound
+from baton_git.git.hooks.program_health import ProgramHealth
+from baton_git.git.hooks.shipped import find_shipped
+from baton_git.git.store import Repository
+from baton_git.interfaces.cli.app import App, command, flat, group
+from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
+from baton_git.interfaces.cli.machine.agent_extras import (
+    WITH,
+    Extras,
+    ask_for_extras,
+    install_tools,
+    servers_for_hooks,
+    uninstall_tools,
+)
+from baton_git.interfaces.context.settings import outside_git
+
+_NAMES = click.Choice([*AGENTS, "all"])
+_PROJECT = click.option(
+    "--project/--user", "project", default=False,
+    help="The settings of this work tree, which are committed, or your own.  [default: user]",
+)  # fmt: skip
+
+
+@command("install", short_help="Have an agent's CLI call baton at its turns.")
+@click.argument("name", type=_NAMES)
+@_PROJECT
+@click.option("--trust", is_flag=True, help="Codex: also vouch for the hooks, in place of /hooks there.")
+@click.option("--todo-tools", is_flag=True, help="Claude Code: also switch its to-do tools on.")
+@WITH
+def install_command(
+    app: App, name: str, project: bool, trust: bool, todo_tools: bool, extras: Extras | None
+) -> int | None:
+    """Have an agent's CLI call baton at the turns of its sessions, or bring that up to date.
+
+    Only entries of our own are added to its settings, at the end; everything else stays as it is, to the byte. They act
+    only in repositories where baton init made a namespace.
+
+    \b
+    baton agents install claude
+    baton agents install codex --trust
+    baton agents install all --project --with skills,mcp
+    """
+    if trust and name != "all" and not AGENTS[name].must_trust_hooks:
+        raise click.UsageError("--trust is for codex: the others ask nothing of the kind")
+    if todo_tools and name != "all" and not AGENTS[name].todo_variables:
+        raise click.UsageError("--todo-tools is for claude: the others have no such switch")
+    codex = _codex(app) if trust else None
+    scope: Scope = "project" if project else "user"
+    files = {agent: _open_settings(app, agent, scope) for agent in _agents(name)}
+    extras = extras if extras is not None else ask_for_extras()
+    wanted = {agent: _build_wanted_hooks(agent, scope, todo_tools=todo_tools) for agent in files}
+    tools = {agent: _find_tools(app, agent, scope) for agent in files}
+
+    def install(agent: str, file: SettingsFile) -> bool:
+        servers = servers_for_hooks(app, tools[agent], file, extras, _program(scope))
+        return file.install(replace(wanted[agent], servers=servers))
+
+    done, failed = _change_each(app, files, install)
+    added = install_tools(app, {agent: tools[agent] for agent in done}, extras, _program(scope))
+    failed = failed if added is not None else FAILED
+    trusted = _trust_hooks(app, codex, files["codex"]) if codex and "codex" in done else []
+    for agent, changed in done.items():
+        app.say(f"{agent}: {'installed in' if changed else 'nothing to be done in'} {files[agent].path}")
+        if changed:
+            app.say(*_describe_install(app, agent, scope, trusted=bool(trusted)))
+    if any(done.values()):
+        app.say("hooks act only in repositories where baton init made a namespace")
+    data = _describe_changes(files, done) | {"added": [str(path) for path in added or ()]}
+    app.answer(data | ({"trusted": trusted} if trust else {}), "")
+    return failed
+
+
+@command("uninstall", short_help="Take our entries out of an agent's settings.")
+@click.argument("name", type=_NAMES)
+@_PROJECT
+def uninstall_command(app: App, name: str, project: bool) -> int | None:
+    """Take our entries out of an agent's settings and leave all else to the byte as it was.
+
+    \b
+    baton agents uninstall claude
+    baton agents uninstall all --project
+    """
+    scope: Scope = "project" if project else "user"
+    files = {agent: _open_settings(app, agent, scope) for agent in _agents(name)}
+    for_trust = _find_trusted(app, files.get("codex"))
+    taken = uninstall_tools(app, {agent: _find_tools(app, agent, scope) for agent in files})
+    done, failed = _change_each(app, files, lambda _, file: file.uninstall())
+    failed = failed if taken is not None else FAILED
+    for agent, changed in done.items():
+        app.say(f"{agent}: {'taken out of' if changed else 'nothing of ours in'} {files[agent].path}")
+    if done.get("codex") and for_trust:
+        _forget_trust(app, for_trust)
+    for agent in done:
+        left = [name for name in AGENTS[agent].todo_variables if _has_variable(files[agent], name)]
+        app.say(*(f"{agent}: env.{name} was not set by baton here and stays" for name in left))
+    app.answer(_describe_changes(files, done) | {"removed": [str(path) for path in taken or ()]}, "")
+    return failed
+
+
+@command("status", short_help="Say which agents' CLIs will call baton here.")
+@click.argument("name", type=_NAMES, default="all")
+def status_command(app: App, name: str) -> int | None:
+    """Say for each agent's CLI whether it will call baton here, and if not, why.
+
+    Exit status: 0 all is well, 1 something is off, 5 something could not be found out. An agent that nothing is
+    installed for is off only when it was named.
+
+    \b
+    baton agents status
+    baton agents status codex
+    """
+    health = ProgramHealth(outside_git(), _program("user"))
+    reports = [_build_inspection(app, agent, health).report() for agent in _agents(name)]
+    app.answer(
+        [_describe_report(report) for report in reports],
+        "\n".join(line for report in reports for line in _format_report(report)),
+    )
+    verdicts = {report.verdict for report in reports}
+    missing = name != "all" and not any(report.is_installed for report in reports)
+    if "off" in verdicts or missing:
+        return FAILED
+    return UNKNOWN if "unknown" in verdicts else None
+
+
+@command("package", short_help="Print the folder of the plugin or extension.")
+@click.argument("name", type=click.Choice(list(AGENTS)))
+def package_command(app: App, name: str) -> None:
+    """Print the folder of the plugin (Claude Code, Codex) or extension (Gemini CLI) that baton brings along.
+
+    It has the hooks, the skills and the MCP server in one piece; use it or baton agents install, not both.
+
+    \b
+    baton agents package claude
+    claude plugin marketplace add "$(baton agents package claude)"
+    gemini extensions install "$(baton agents package gemini)"
+    """
+    folder = find_shipped(AGENTS[name].package.folder)
+    how = AGENTS[name].package.add.format(folder)
+    app.answer({"folder": str(folder), "add": how}, str(folder))
+    app.say(f"add it with: {how}")
+
+
+# --- what is asked for
+
+
+def _agents(name: str) -> list[str]:
+    return list(AGENTS) if name == "all" else [name]
+
+
+def _open_settings(app: App, agent: str, scope: Scope) -> SettingsFile:
+    settings = AGENTS[agent].hooks
+    own = scope == "user"
+    top = None if own else _work_tree(app)
+    folder = user_folder(settings, Path.home(), os.environ) if top is None else top / settings.folder
+    return SettingsFile(folder / settings.file, _memory(), settings.comments, top)
+
+
+def _find_tools(app: App, agent: str, scope: Scope) -> AgentTools:
+    root = Path.home() if scope == "user" else _work_tree(app)
+    return AgentTools.of(agent, scope, root, os.environ, _memory())
+
+
+def _work_tree(app: App) -> Path:
+    repository = _repository(app)
+    top = repository.work_tree if repository else None
+    if top is None:
+        raise InvalidArgument("there is no work tree here", hint="stand in one, or use --user")
+    return top
+
+
+def _repository(app: App) -> Repository | None:
+    """The one that was named or is around us; the user's own store has no settings, and is not made for asking."""
+    named = app.settings.options.repo or os.environ.get("BATON_REPO")
+    if not named and Repository.discover(Path.cwd()) is None:
+        return None
+    return None if app.settings.is_own_store else app.settings.repository
+
+
+def _memory() -> Path:
+    named = os.environ.get("XDG_STATE_HOME", "")
+    home = Path(named) if named.startswith("/") else Path.home() / ".local" / "state"
+    return home / "baton" / "agents"
+
+
+def _build_wanted_hooks(agent: str, scope: Scope, *, todo_tools: bool) -> WantedHooks:
+    settings = AGENTS[agent].hooks
+    env = AGENTS[agent].todo_variables if todo_tools else {}
+    return WantedHooks(settings.groups(hook_line(agent, _program(scope))), env, settings.comments)
+
+
+def _program(scope: Scope) -> list[str]:
+    """How a hook starts baton: in committed settings by its name, in one's own as the one that runs here."""
+    if scope == "project":
+        return ["baton"]
+    script = Path(sysconfig.get_path("scripts")) / "baton"
+    return [str(script)] if os.access(script, os.X_OK) else [sys.executable, "-P", "-m", "baton_git"]
+
+
+def _change_each(app: App, files: dict[str, SettingsFile], do: Any) -> tuple[dict[str, bool], int | None]:
+    """Change each agent's settings; return by agent whether they changed, and the exit status of a failure."""
+    done: dict[str, bool] = {}
+    failed = None
+    for agent, file in files.items():
+        try:
+            done[agent] = do(agent, file)
+        except BatonError as error:
+            if len(files) == 1:
+                raise
+            app.say(f"baton: {agent}: {flat(str(error))}")
+            failed = FAILED
+    return done, failed
+
+
+# --- Codex
+
+
+def _codex(app: App) -> Codex:
+    program = shutil.which("codex")
+    if program is None:
+        raise NotFound("program", "codex", hint="codex alone can say what is to be trusted; install it first")
+    return Codex(program, Path.cwd(), outside_git())
+
+
+def _trust_hooks(app: App, codex: Codex, file: SettingsFile) -> list[str]:
+    """Trust our hooks of this file in codex; return the keys of those that it runs now."""
+    loaded = of_file(codex.hooks(), file.path)
+    if not loaded:
+        raise InvalidArgument(
+            f"codex does not load {file.path}, so nothing was trusted", hint="trust this folder in codex first"
+        )
+    waiting = [hook for hook in loaded if hook.status not in ("trusted", "managed")]
+    if waiting:
+        codex.trust(waiting)
+    app.say(f"codex: you vouch for {len(loaded)} hooks; it runs them without asking, as long as they stay as they are")
+    return [hook.key for hook in loaded]
+
+
+def _find_trusted(app: App, file: SettingsFile | None) -> list[str]:
+    """Return the keys of our hooks in this file that codex trusts, to be removed with them."""
+    program = shutil.which("codex")
+    if file is None or program is None or not file.entries_or_none():
+        return []
+    try:
+        seen = Codex(program, Path.cwd(), outside_git()).hooks()
+    except BatonError as error:
+        app.say(f"codex: whether it trusts them: {flat(str(error))}")
+        return []
+    return [hook.key for hook in of_file(seen, file.path) if hook.status in ("trusted", "modified")]
+
+
+def _forget_trust(app: App, keys: list[str]) -> None:
+    try:
+        _codex(app).forget(keys)
+    except BatonError as error:
+        app.say(f"codex: it still remembers having trusted them, which does nothing: {flat(str(error))}")
+
+
+# --- telling
+
+
+def _describe_install(app: App, agent: str, scope: Scope, *, trusted: bool) -> Iterator[str]:
+    cli = AGENTS[agent]
+    if not (cli.must_trust_hooks and trusted):
+        yield cli.installed
+    if scope == "project" and not cli.trusts_projects:
+        yield f"{agent}: settings of a project count once its folder is trusted there"
+    other_scope: Scope = "user" if scope == "project" else "project"
+    try:
+        also = _open_settings(app, agent, other_scope)
+        if also.entries_or_none():
+            yield f"{agent}: baton is in {also.path} too, so each hook is called twice; one of them is enough"
+    except BatonError:
+        return
+
+
+def _has_variable(file: SettingsFile, name: str) -> bool:
+    data = file.data()
+    return isinstance(data, dict) and name in (data.get("env") or {})
+
+
+def _describe_changes(files: dict[str, SettingsFile], done: dict[str, bool]) -> dict[str, Any]:
+    return {"agents": {agent: {"file": str(files[agent].path), "changed": done.get(agent)} for agent in files}}
+
+
+def _build_inspection(app: App, agent: str, health: ProgramHealth) -> HookInspection:
+    settings = AGENTS[agent].hooks
+    files: dict[Scope, SettingsFile] = {"user": _open_settings(app, agent, "user")}
+    repository = _repository(app)
+    top = repository.work_tree if repository else None
+    remembered = repository.common_dir / "baton" / "agents" if repository else None
+    if top is not None:
+        files["project"] = _open_settings(app, agent, "project")
+    programs = {scope: tuple(_program(scope)) for scope in files}
+    own = user_folder(settings, Path.home(), os.environ)
+    return HookInspection(agent, settings, files, programs, own, top or Path.cwd(), outside_git(), health, remembered)
+
+
+def _describe_report(report: AgentReport) -> dict[str, Any]:
+    return {
+        "agent": report.agent,
+        "program": report.program,
+        "version": report.version,
+        "verdict": report.verdict,
+        "installed": report.is_installed,
+        "files": [
+            {"scope": file.scope, "path": str(file.path), "state": file.state, "findings": _list_findings(file)}
+            for file in report.files
+        ],
+        "findings": _list_findings(report),
+        "last_ran": report.last_ran,
+    }
+
+
+def _list_findings(report: AgentReport | FileReport) -> list[dict[str, str]]:
+    return [{"verdict": finding.verdict, "said": finding.said} for finding in report.findings]
+
+
+def _format_report(report: AgentReport) -> Iterator[str]:
+    there = f"{report.program} {report.version or ''}".strip() if report.program else "not on the PATH"
+    status = {"ok": "installed" if report.is_installed else "not installed"}.get(report.verdict, report.verdict)
+    yield f"{report.agent:<8}{status}  ({flat(there)})"
+    for file in report.files:
+        if file.state != "absent":
+            yield f"  {file.scope:<9}{file.state}  {flat(str(file.path))}"
+        yield from (f"  {finding.verdict:<9}{flat(finding.said)}" for finding in file.findings)
+    yield from (f"  {finding.verdict:<9}{flat(finding.said)}" for finding in report.findings)
+    if report.last_ran:
+        yield f"  last ran {flat(report.last_ran)}"
+
+
+agents = group(
+    "agents",
+    "The coding agents' CLIs: have them call baton at the turns of a session.",
+    [install_command, status_command, uninstall_command, package_command],
+)
+
+COMMANDS = {"agents": agents}

@@ -1,0 +1,142 @@
+"""What the command line adds to `import` and `export`: what became of each part, in words."""
+
+from __future__ import annotations
+
+from baton_git.git.files.atomic_files import show_path
+from baton_git.interfaces.cli.app import CHECKED_OUT, App, flat
+from baton_git.interfaces.cli.error_handler import FAILED
+from baton_git.interfaces.cli.sessions.handover import RUN_HELP, file_text, tell_contested
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.ecc.recordings import ExportedRecordings, ImportedRecording, ImportedRecordings
+from baton_git.systems.kairos import codec as kairos
+from baton_git.systems.kairos.exchange import ExportedHandover, ExportHandover, ImportedHandover, export_handover
+from baton_git.systems.kairos.handovers import show
+from baton_git.systems.paif.exchange import ExportedPaif, ImportedPaif
+from baton_git.systems.session_baton.exchange import ExportedBatons, ImportedBatons
+
+
+def _describe_refusal(name: str, why: str) -> str:
+    return f"baton: {why}" if why.startswith(name) else f"baton: {name}: {why}"
+
+
+# --- PAIF
+
+
+def _fill_agent(app: App, values: Values) -> Values:
+    """Take the agent from --agent; one that only the environment names is not meant."""
+    return {**values, "agent": app.settings.agent} if app.settings.options.agent else values
+
+
+def _render_paif_import(app: App, result: ImportedPaif) -> int | None:
+    app.answer(result.as_data(), "")
+    if result.new:
+        app.tell_change(result)
+    app.say(f"{result.new} new, {result.known} known already, {len(result.refused)} refused")
+    app.say(*(f"baton: {flat(refusal.where)}: {flat(refusal.why)}" for refusal in result.refused))
+    return FAILED if result.refused else None
+
+
+def _render_paif_export(app: App, result: ExportedPaif) -> None:
+    app.answer(result.as_data(), "")
+    number = len(result.files)
+    app.say(f"{number} checkpoint{'' if number == 1 else 's'} in {flat(result.path)}")
+
+
+# --- KAIROS
+
+
+def _render_handover_import(app: App, result: ImportedHandover) -> None:
+    app.answer(result.as_data(), flat(result.SESSION_ID))
+    app.tell_change(result)
+    tell_contested(app, result.SESSION_ID, result.contested)
+
+
+def _fill_run(app: App, values: Values) -> Values:
+    """Take the run from --session."""
+    return {**values, "session": app.settings.run}
+
+
+def _export_handover(app: App, ws: Workspace, asked: ExportHandover, values: Values) -> ExportedHandover | None:
+    """Write the file, or print it for `-`."""
+    if str(asked.file) != "-":
+        return export_handover(ws, app.now, asked)
+    run = show(ws, asked.session, asked.at).handover
+    text = kairos.dumps(run.as_data()).decode()
+    app.answer(ExportedHandover(SESSION_ID=run.id, path="-", text=text).as_data(), file_text(run))
+    return None
+
+
+def _render_handover_export(app: App, result: ExportedHandover) -> None:
+    app.answer(result.as_data(), "")
+    app.say(f"wrote handover {flat(result.SESSION_ID)} to {flat(result.path)}")
+
+
+# --- ECC
+
+
+def _render_recordings_import(app: App, result: ImportedRecordings) -> int | None:
+    app.answer(result.as_data()["recordings"], "")
+    for recording in result.recordings:
+        app.say(flat(_describe_recording(recording)))
+        app.say(*(flat(f"redacted: {value.kind} in {value.record}, {value.path}") for value in recording.redactions))
+    places = dict.fromkeys(recording.checked_out_at for recording in result.recordings)
+    app.say(*(flat(CHECKED_OUT.format(place)) for place in places if place is not None))
+    return None if all(recording.ok for recording in result.recordings) else FAILED
+
+
+def _describe_recording(recording: ImportedRecording) -> str:
+    if recording.why:
+        return _describe_refusal(recording.id, recording.why)
+    if recording.revision is None:
+        return f"{recording.id}: nothing new"
+    news = f"{recording.added} new" if recording.added else "its latest stands again"
+    return f"{recording.id}: {news} (revision {recording.revision})"
+
+
+def _render_recordings_export(app: App, result: ExportedRecordings) -> int | None:
+    app.answer(result.as_data(), "")
+    app.say(*(f"wrote {flat(show_path(path))}" for path in result.files))
+    app.say(*(flat(f"baton: {refusal.id} was not written: {refusal.why}") for refusal in result.refused))
+    app.say(*dict.fromkeys(f"       {flat(refusal.hint)}" for refusal in result.refused if refusal.hint))
+    return FAILED if result.refused else None
+
+
+# --- session-baton
+
+
+def _render_batons_import(app: App, result: ImportedBatons) -> int | None:
+    app.answer(result.as_data()["imports"], "")
+    for baton in result.batons:
+        if baton.done is None:
+            app.say(_describe_refusal(baton.where, baton.why))
+            continue
+        app.say(f"{baton.namespace}:")
+        app.tell_write(baton.done.written)
+        app.say(*(f"held: {held.id} {held.field} {held.claimed!r} ({held.why})" for held in baton.done.held))
+    return None if all(baton.done is not None for baton in result.batons) else FAILED
+
+
+def _render_batons_export(app: App, result: ExportedBatons) -> None:
+    app.answer(result.as_data(), "")
+    app.say(f"wrote {', '.join(result.namespaces)} to {result.path}")
+
+
+ADDITIONS = {
+    "import session-baton": Addition(render=_render_batons_import),
+    "export session-baton": Addition(render=_render_batons_export),
+    "import paif": Addition(
+        about="With --agent only that agent's are taken over.", fill=_fill_agent, render=_render_paif_import
+    ),
+    "export paif": Addition(
+        about="With --agent only that agent's; into FOLDER itself when that is called like the agent.",
+        fill=_fill_agent, render=_render_paif_export,
+    ),
+    "import kairos": Addition(render=_render_handover_import),
+    "export kairos": Addition(
+        about="--session names the run. FILE - is standard output.", fill=_fill_run, run=_export_handover,
+        acting=lambda app: app.beside_run, session_help=RUN_HELP, render=_render_handover_export,
+    ),
+    "import ecc": Addition(render=_render_recordings_import),
+    "export ecc": Addition(render=_render_recordings_export),
+}  # fmt: skip

@@ -1,0 +1,146 @@
+"""`baton hooks run`: what an installed git hook calls. Nobody types it, so it is not shown in the help."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+from baton_git.core.diff import commit_subject
+from baton_git.core.errors import BatonError
+from baton_git.core.lifecycle import CODE_METHODS
+from baton_git.core.names import Namespace
+from baton_git.git.hooks.location import EVENTS
+from baton_git.git.store import Store
+from baton_git.interfaces.cli.app import App, command, flat
+from baton_git.interfaces.cli.error_handler import FAILED
+from baton_git.interfaces.context.settings import CommonOptions, Settings
+from baton_git.namespace.ingest.server import check_ref_updates, format_refusal, parse_ref_updates
+from baton_git.verbs.verification.hooks import (
+    BY_COMMITS,
+    SECONDS,
+    count_seconds_left,
+    list_due_namespaces,
+    list_unsent_namespaces,
+    parse_pushed_components,
+    push_along,
+    verify_due,
+    wait_for_turn,
+)
+
+PUSH_SECONDS = 4.0
+"""For all that pre-push does; the user waits for it."""
+SHOWN = 20
+"""Refusals that are told one by one."""
+
+
+@command("run", hidden=True)
+@click.argument("event", type=click.Choice(EVENTS))
+@click.argument("arguments", nargs=-1)
+def run_command(app: App, event: str, arguments: tuple[str, ...]) -> int | None:
+    """What an installed hook calls, with the arguments and the standard input that git gives.
+
+    \b
+    baton hooks run post-commit
+    """
+    code = _RUN.get(event, _verify_due)(app, event, arguments)
+    app.answer({"event": event, "refused": code is not None}, "")
+    return code
+
+
+def _verify_due(app: App, event: str, _: tuple[str, ...]) -> None:
+    """Verify the open loops that the event may have settled, in the background."""
+    repository = app.settings.repository
+    methods, agent = (BY_COMMITS, "server") if event == "post-receive" else (CODE_METHODS, "git-hook")
+    with _limit_time(2 * SECONDS + 20, "took too long"), wait_for_turn(repository) as wanted:
+        end = time.monotonic() + SECONDS
+        for namespace in list_due_namespaces(repository) if wanted else ():
+            with _report_errors(app, namespace), _switch_namespace(app, namespace).workspace() as ws:
+                written = verify_due(ws, app.now, count_seconds_left(end), methods, agent=agent)
+                if written is not None and written.changes:
+                    subject = flat(commit_subject(list(written.changes)))
+                    app.say(f"{app.now.isoformat(timespec='seconds')} {event} {namespace}: {subject}")
+
+
+def _push_along(app: App, _: str, arguments: tuple[str, ...]) -> None:
+    """Push namespaces that no remote has; a failure does not stop the user's push."""
+    lines = sys.stdin.read()
+    with _limit_time(PUSH_SECONDS + 0.5, f"baton: not pushed along: no answer within {PUSH_SECONDS:g} s"):
+        end = time.monotonic() + PUSH_SECONDS
+        themselves = parse_pushed_components(lines, app.lenient.settings.prefix)
+        for namespace in list_unsent_namespaces(app.settings.repository):
+            if namespace.component not in themselves:
+                with _report_errors(app, namespace), _switch_namespace(app, namespace).workspace() as ws:
+                    problem = push_along(ws, app.now, arguments[0] if arguments else "origin", count_seconds_left(end))
+                    app.say(*([f"baton: {flat(problem)}"] if problem else []))
+
+
+def _check_push(app: App, *_: Any) -> int | None:
+    """Refuse a push that breaks a rule; return the exit status."""
+    settings = app.settings
+    may_rewrite = settings.config.get("baton.allowrewrite", "").lower() in ("true", "yes", "on", "1")
+    folders = _find_object_folders()
+    with Store(settings.repository, more_objects=folders) as store:
+        pushed = parse_ref_updates(sys.stdin.read())
+        refusals = check_ref_updates(
+            store, settings.prefix, pushed,
+            trusted=settings.reach.signature_check(store), may_rewrite=may_rewrite,
+            quarantine=next(iter(folders), None),
+        )  # fmt: skip
+        refused = [f"baton: {flat(format_refusal(refusal))}" for refusal in islice(refusals, SHOWN)]
+        more = sum(1 for _ in refusals)
+    app.say(*refused, *([f"baton: and {more} more"] if more else []))
+    return FAILED if refused else None
+
+
+_RUN: dict[str, Callable[[App, str, tuple[str, ...]], int | None]] = {
+    "pre-push": _push_along,
+    "pre-receive": _check_push,
+}
+
+
+def _find_object_folders() -> list[Path]:
+    """Return the object folders of a push that is not accepted yet: its quarantine first, then the alternates."""
+    named = [os.environ.get("GIT_OBJECT_DIRECTORY", "")]
+    named += os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "").split(os.pathsep)
+    return [Path(folder) for folder in named if folder]
+
+
+def _switch_namespace(app: App, namespace: Namespace) -> App:
+    """Return the same call for another namespace; bad settings do not stop a hook."""
+    return replace(app, settings=Settings(CommonOptions(app.settings.options.repo, namespace.text), problems=[]))
+
+
+@contextmanager
+def _report_errors(app: App, namespace: Namespace) -> Iterator[None]:
+    """Report the error of one namespace and go on with the others."""
+    try:
+        yield
+    except (BatonError, OSError) as error:
+        app.say(f"baton: {namespace}: {flat(str(error))}")
+
+
+@contextmanager
+def _limit_time(seconds: float, message: str) -> Iterator[None]:
+    """End this process with status 0 when the block takes longer, so that the git command goes on."""
+
+    def end(*_: Any) -> None:
+        os.write(2, f"{message}\n".encode())
+        os._exit(0)
+
+    before = signal.signal(signal.SIGALRM, end)
+    timer = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *timer)

@@ -1,0 +1,39 @@
+"""`baton completion`, and what the command line adds to `baton gc`."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from baton_git.interfaces.cli.app import App
+from baton_git.interfaces.cli.printing import write
+from baton_git.interfaces.cli.verb_command import Addition
+from baton_git.verbs.upkeep.packing import PackedStore
+
+
+def _render_packed(app: App, result: PackedStore) -> None:
+    app.answer(result.as_data(), "")
+    app.say(
+        f"{result.packs_before} packs → {result.packs_after}, {result.objects} objects, "
+        f"{result.bytes_before:,} → {result.bytes_after:,} bytes"
+    )
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion_command(shell: str) -> None:
+    """Print the shell code that completes baton's commands and options.
+
+    \b
+    baton completion bash >> ~/.bashrc
+    baton completion zsh  >> ~/.zshrc
+    baton completion fish > ~/.config/fish/completions/baton.fish
+    """
+    root = click.get_current_context().find_root().command
+    kind = get_completion_class(shell)
+    assert kind is not None
+    write(kind(root, {}, "baton", "_BATON_COMPLETE").source())
+
+
+ADDITIONS = {"gc": Addition(render=_render_packed)}
+COMMANDS = {"completion": completion_command}

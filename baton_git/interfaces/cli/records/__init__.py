@@ -1,0 +1,1 @@
+"""What the command line adds to the verbs of records."""

@@ -1,0 +1,193 @@
+"""`baton verify` and `baton trust`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from baton_git.core.errors import NeedsHuman
+from baton_git.core.output import shell_line, terminal_line
+from baton_git.core.records.work_items import VerifySpec
+from baton_git.git.remotes.error_messages import mask_logins
+from baton_git.interfaces.cli.app import App, at_terminal, command, flat
+from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
+from baton_git.interfaces.cli.printing import agrees
+from baton_git.interfaces.cli.verb_command import Addition
+from baton_git.namespace.remote_selection import address_of
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.verification.checks import CheckResults
+from baton_git.verbs.verification.consent import approve_check, find_loop_with_check, list_waiting_checks, revoke_check
+from baton_git.verbs.verification.trust import distrust, distrust_remote, require_approvals, trust, trust_remote
+
+
+def render_checks(app: App, results: CheckResults) -> int | None:
+    """Print what checks found; the exit status is 1 when one failed, 5 when one could not be made."""
+    lines = [f"{id_}  {check.result}{f': {check.why}' if check.why else ''}" for id_, check in results.evidence.items()]
+    app.answer(results.as_data(), "\n".join(lines))
+    if not results.evidence:
+        app.say("no open loop has a check that can run")
+    verdicts = {check.result for check in results.evidence.values()}
+    return FAILED if "failed" in verdicts else UNKNOWN if "unknown" in verdicts else None
+
+
+ADDITIONS = {"verify": Addition(render=render_checks)}
+
+
+class _WithDashes(click.Command):
+    """Remembers whether `--` was given: what follows it is a command, not an id."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["is_command"] = "--" in args
+        return super().parse_args(ctx, args)
+
+
+@command("trust", cls=_WithDashes)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[ID | -- COMMAND…]")
+@click.option("--from", "remote", metavar="REMOTE", help="Believe what this remote sends, until its address changes.")
+@click.option("--yes", is_flag=True, help="Approve without being asked; needed where nobody can be asked.")
+@click.option("--revoke", is_flag=True, help="Take the approval back.")
+@click.option("--list", "show", is_flag=True, help="What is approved here, and what waits for it.")
+def trust_command(
+    app: App, words: tuple[str, ...], remote: str | None, yes: bool, revoke: bool, show: bool
+) -> int | None:
+    """Approve what others may have written, for this repository, on this machine: the check of an open loop, a command
+    (exactly these arguments), or everything that comes from a remote.
+
+    What is approved is shown, and at a terminal you are asked. Without a terminal it needs --yes.
+
+    \b
+    baton trust OL-7k3f9q
+    baton trust -- pytest -q tests/parser
+    baton trust --from origin
+    baton trust --list
+    """
+    is_command = click.get_current_context().meta["is_command"]
+    if (remote is not None and words) or (not is_command and len(words) > 1):
+        raise click.UsageError("give one ID, or -- and the command, or --from REMOTE")
+    if (yes or revoke) and not (show or words or remote is not None):
+        raise click.UsageError("say what: an ID, -- and the command, or --from REMOTE; --list shows what there is")
+    with app.workspace() as ws:
+        if show or (remote is None and not words):
+            _list_approvals(app, ws)
+            return None
+        if remote is not None:
+            return _trust_remote(app, ws, remote, yes=yes, revoke=revoke)
+        if is_command:
+            return _trust_command(app, ws, words, yes=yes, revoke=revoke)
+        return _trust_check(app, ws, words[0], yes=yes, revoke=revoke)
+
+
+def _trust_command(app: App, ws: Workspace, argv: tuple[str, ...], *, yes: bool, revoke: bool) -> int | None:
+    if not (revoke or _confirm_approval(app, f"it would run: {shell_line(argv)}", yes=yes, typed=True)):
+        return _answer_not_approved(app, {"argv": list(argv), "approved": False})
+    changed = distrust(ws, argv) if revoke else trust(ws, app.now, argv)
+    _tell_trust(app, {"argv": list(argv)}, shell_line(argv), revoke, changed)
+    return None
+
+
+def _trust_check(app: App, ws: Workspace, id_: str, *, yes: bool, revoke: bool) -> int | None:
+    """Approve or revoke the check of an open loop, with the command that it runs."""
+    loop, verify = find_loop_with_check(ws, id_)
+    data = {"argv": list(verify.argv)} if verify.argv else {"id": loop.id, "check": verify.as_data()}
+    if not (revoke or _confirm_approval(app, f"it would {_describe_check(verify)}", yes=yes)):
+        return _answer_not_approved(app, {**data, "approved": False})
+    changed = revoke_check(ws, loop.id) if revoke else approve_check(ws, app.now, loop.id, verify)
+    _tell_trust(app, data, _describe_waiting(verify), revoke, changed)
+    return None
+
+
+def _describe_check(verify: VerifySpec) -> str:
+    """`run: COMMAND`, or `check: http url=…`, on one line."""
+    if verify.argv:
+        return f"run: {shell_line(verify.argv)}"
+    details = {name: value for name, value in verify.as_data().items() if name != "method"}
+    return (
+        f"check: {verify.method} {' '.join(f'{name}={terminal_line(str(value))}' for name, value in details.items())}"
+    )
+
+
+def _trust_remote(app: App, ws: Workspace, remote: str, *, yes: bool, revoke: bool) -> int | None:
+    shown = (
+        flat(mask_logins(remote))
+        if revoke
+        else f"{flat(mask_logins(remote))} ({flat(mask_logins(address_of(ws, remote)))})"
+    )
+    data = {"remote": mask_logins(remote)}
+    if not (
+        revoke
+        or _confirm_approval(
+            app, f"confirmations and checks from {shown} would count here; commands still wait", yes=yes
+        )
+    ):
+        return _answer_not_approved(app, {**data, "approved": False})
+    changed = distrust_remote(ws, remote) if revoke else trust_remote(ws, app.now, remote)
+    _tell_trust(app, data, shown, revoke, changed)
+    return None
+
+
+def _confirm_approval(app: App, subject: str, *, yes: bool, typed: bool = False) -> bool:
+    """Show what would be approved, which somebody else may have written, and ask a person.
+
+    Args:
+        yes: the answer was given with the command.
+        typed: whoever calls has typed all of it, and need not be asked for it again.
+
+    Raises:
+        NeedsHuman: nobody can be asked, and the command does not say --yes; or an agent is known to be acting.
+    """
+    app.say(subject)
+    app.refuse_agents("a person approves it: the same command at a terminal of their own")
+    if yes:
+        return True
+    if not at_terminal():
+        raise NeedsHuman("nobody can be asked here, so nothing is approved", hint="look at it, then give --yes")
+    return typed or agrees("Approve?")
+
+
+def _answer_not_approved(app: App, data: dict[str, Any]) -> int:
+    app.answer(data, "")
+    app.say("not approved")
+    return FAILED
+
+
+def _tell_trust(app: App, data: dict[str, Any], subject: str, revoke: bool, changed: bool) -> None:
+    state = "revoked" if revoke else "approved"
+    app.answer({**data, state: changed}, "")
+    already = {"revoked": "was not approved", "approved": "was approved already"}
+    app.say(f"{state if changed else already[state]}: {subject}")
+
+
+def _list_approvals(app: App, ws: Workspace) -> None:
+    approvals = require_approvals(ws)
+    approved, remotes, earlier = approvals.commands(), approvals.remotes(), approvals.earlier_commands()
+    checks = [check for check in approvals.checks() if check.namespace == str(ws.branch.namespace)]
+    waiting = list_waiting_checks(ws)
+    data = {
+        "approved": [{"argv": list(approval.argv), "at": approval.at} for approval in approved],
+        "checks": [{"id": check.id, "at": check.at} for check in checks],
+        "remotes": [{"name": remote.name, "url": mask_logins(remote.url), "at": remote.at} for remote in remotes],
+        "waiting": {id_: list(verify.argv) for id_, (verify, _) in waiting.items() if verify.argv},
+        "waiting_checks": {id_: {"check": verify.as_data(), "why": why} for id_, (verify, why) in waiting.items()},
+        "earlier": [list(argv) for argv in earlier],
+    }
+    lines = [f"approved  {shell_line(approval.argv)}  ({approval.at})" for approval in approved]
+    lines += [f"approved  check of {terminal_line(check.id)}  ({check.at})" for check in checks]
+    lines += [f"believed  {flat(remote.name)}  {flat(mask_logins(remote.url))}  ({remote.at})" for remote in remotes]
+    lines += [
+        f"waiting   {_describe_waiting(verify)}  (baton trust {terminal_line(id_)})"
+        for id_, (verify, _) in waiting.items()
+    ]
+    lines += [f"earlier   {shell_line(argv)}  (baton trust -- {shell_line(argv)})" for argv in earlier]
+    app.answer(data, "\n".join(lines))
+    if not lines:
+        app.say("nothing is approved here, and nothing waits for it")
+    if earlier:
+        app.say("earlier: approved for this path by an older baton, which counts no more; approve what you still want")
+
+
+def _describe_waiting(verify: VerifySpec) -> str:
+    return shell_line(verify.argv) if verify.argv else _describe_check(verify)
+
+
+COMMANDS = {"trust": trust_command}

@@ -1,0 +1,39 @@
+"""What the command line adds to the verbs of decisions: a person who vouches for one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from baton_git.interfaces.cli.app import SIGN, App, fill_about, flat
+from baton_git.interfaces.cli.printing import ask
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.results import Changed
+from baton_git.namespace.workspace import Vouched, Workspace
+from baton_git.verbs.work_items.decisions import NewDecision, add_decision
+
+
+def _ask_person(app: App, ws: Workspace, asked: NewDecision, values: Values) -> Workspace:
+    """Have a person vouch for a decision that is to be human_confirmed: at a terminal, or by a signature."""
+    if values.get("sign"):
+        if asked.tier != "human_confirmed":
+            raise click.UsageError("--sign goes with --tier human_confirmed")
+        return replace(app.signing_by_person(ws), confirmed=Vouched(app.person, "signature"))
+    if asked.tier != "human_confirmed" or not app.can_ask_person():
+        return ws
+    app.say(f"Decision: {flat(asked.what)}", f"Reason: {flat(asked.why)}")
+    app.say(*(f"Evidence: {flat(text)}" for text in asked.evidence))
+    app.say(*(f"Rejected: {flat(text)}" for text in asked.rejected), "")
+    typed = ask("Type yes to confirm that you vouch for it")
+    return replace(ws, confirmed=Vouched(app.person, "terminal")) if typed.strip().lower() == "yes" else ws
+
+
+def _add_with_person(app: App, ws: Workspace, asked: NewDecision, values: Values) -> Changed:
+    return add_decision(_ask_person(app, ws, asked, values), app.now, asked)
+
+
+ADDITIONS = {
+    "decision add": Addition([SIGN], fill=fill_about, run=_add_with_person),
+    "decision anchor": Addition(fill=fill_about),
+}

@@ -1,0 +1,67 @@
+"""What the command line adds to `baton validate` and `baton schema`: files to check, and the kinds by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from baton_git.core.kinds import KINDS, SINGLETONS
+from baton_git.interfaces.cli.app import App, flat, read_bytes
+from baton_git.interfaces.cli.error_handler import FAILED
+from baton_git.interfaces.cli.printing import write
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.verbs.upkeep.schemas import SCHEMAS, KindSchema
+from baton_git.verbs.upkeep.validation import ValidatedBranch, ValidatedFile, validate_text
+
+
+def _validate_files(app: App, values: Values) -> Values:
+    """Check the files that are named, and exit; where none is, the branch is meant."""
+    files, kind = values.pop("files", ()), values.pop("kind", None)
+    if files:
+        checked = [validate_text(str(file), read_bytes(str(file)), kind) for file in files]
+        click.get_current_context().exit(_print_files(app, checked))
+    if kind is not None:
+        raise click.UsageError("--kind says what a FILE is; name one")
+    return values
+
+
+def _render_branch(app: App, result: ValidatedBranch) -> int:
+    for claim in result.claims:
+        app.say(f"claim: {flat(claim.record)}: {flat(claim.text)}")
+    return _print_files(app, result.files)
+
+
+def _print_files(app: App, files: Sequence[ValidatedFile]) -> int:
+    """Print the faults of files; return the exit status."""
+    faulty = [file for file in files if file.faults]
+    lines = [flat(f"{file.path}: {fault}") for file in faulty for fault in file.faults]
+    app.answer([file.as_data() for file in files], "\n".join(lines))
+    app.say(f"{len(files)} file{'' if len(files) == 1 else 's'} checked, {len(faulty)} with faults")
+    return FAILED if faulty else 0
+
+
+def _render_schema(app: App, result: KindSchema) -> None:
+    if result.kinds and not app.json:
+        write("\n".join(result.kinds))
+    else:
+        app.answer_json(result.kinds or result.as_data())
+
+
+FILES = (
+    click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]…"),
+    click.option(
+        "--kind",
+        type=click.Choice(["baton", "ecc_session", *KINDS, *SINGLETONS]),
+        help="What the files are; else by their names.",
+    ),
+)
+ADDITIONS = {
+    "validate": Addition(
+        FILES, fill=_validate_files, render=_render_branch,
+        about="With FILE, check files instead: documents, or the stored files of records. Exit status 1 when something "
+        "is wrong.",
+    ),
+    "schema": Addition([click.argument("kind", required=False, type=click.Choice(SCHEMAS))], render=_render_schema),
+}  # fmt: skip

@@ -1,0 +1,105 @@
+"""What the command line adds to the verbs of handoffs: whose transcript is meant, and the facts in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from baton_git.agents.registry import AGENTS
+from baton_git.core.records.base import parse
+from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.records.handoff_text import FORMATS
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.interfaces.context.transcripts import extract_as_set_up
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.extraction_verb import ExtractedHandoff, ExtractHandoff
+from baton_git.systems.gobby.handoff_verbs import HandoffList, ShowHandoff, show_handoff
+from baton_git.systems.gobby.record import Facts, Handoff
+
+LATEST = "latest"
+AUTO = "auto"
+
+
+def _fill_extraction(app: App, values: Values) -> Values:
+    """Take from --agent whose transcript it is; paths begin where we stand."""
+    folder = {"folder": Path(values["folder"]).absolute()} if "folder" in values else {}
+    return {**_fill_latest(app, values), **folder, "cli": _find_cli(app)}
+
+
+def _find_cli(app: App) -> str | None:
+    """Return whose transcript it is; None when that must be found out."""
+    named = app.settings.options.agent
+    if named not in (None, AUTO, *AGENTS):
+        raise click.UsageError(f"--agent {named!r}: give {', '.join(sorted(AGENTS))} or {AUTO}")
+    return None if named == AUTO else named
+
+
+def _acting(app: App) -> App:
+    """Return the call without `auto`, which is no agent that acts."""
+    options = app.settings.options
+    if options.agent != AUTO:
+        return app
+    return replace(app, settings=replace(app.settings, options=options._replace(agent=None)))
+
+
+def _extract(app: App, ws: Workspace, asked: ExtractHandoff, values: Values) -> ExtractedHandoff:
+    return extract_as_set_up(app, ws, asked, asked.cli, values.get("config"))
+
+
+def _render_extracted(app: App, result: ExtractedHandoff) -> None:
+    app.answer(result.as_data(), FORMATS[result.format](result.extraction.facts))
+    if result.written is not None:
+        app.tell_write(result.written)
+    elif result.kept is not None:
+        app.say(f"the handoff {flat(result.kept.id)} is as it was")
+
+
+def _fill_latest(app: App, values: Values) -> Values:
+    """Leave the id or transcript out where the latest is meant."""
+    return {name: value for name, value in values.items() if value != LATEST or name not in ("id", "transcript")}
+
+
+def _print_shown(app: App, ws: Workspace, asked: ShowHandoff, values: Values) -> None:
+    """Print a handoff, as text in the form that `--format` chooses."""
+    handoff = show_handoff(ws, app.now, asked).handoff
+    app.answer(handoff, _page(parse(Handoff, handoff), values["format_"]))
+
+
+def _render_list(app: App, result: HandoffList) -> None:
+    lines = [flat(f"{handoff.extracted_at}  {handoff.id}  {handoff.goal}")[:200] for handoff in result.handoffs]
+    app.answer(result.as_data(), "\n".join(lines))
+
+
+def _page(found: Handoff, format_: str) -> str:
+    said = (("at", found.extracted_at), ("by", found.trigger), ("on", found.machine), ("in", found.worktree))
+    head = f"{flat(found.id)}  " + ", ".join(f"{word} {flat(text)}" for word, text in said if text)
+    facts = Facts.model_dump(found.facts, mode="json")
+    notes = f"### Notes\n{found.notes}" if found.notes else ""
+    return "\n\n".join(part for part in (head, FORMATS[format_](facts), notes) if part)
+
+
+FORMAT = click.option(
+    "--format", "format_", type=click.Choice(list(FORMATS)), default="structured", help="Sections, or sentences."
+)
+CONFIG = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The file with autonomous_handoff, instead of the work tree's and the user's.",
+)
+SETTINGS = """\
+--agent says whose transcript it is (claude, codex, gemini; auto finds out).
+
+Settings come from .baton/config.yaml of the work tree and ~/.config/baton/config.yaml. What the latter switches off
+stays off, and of two numbers the smaller counts: a project can only restrict, or choose the format.
+
+Nothing is written without --keep or --memory."""
+ADDITIONS = {
+    "handoff extract": Addition(
+        [CONFIG], about=SETTINGS, fill=_fill_extraction, run=_extract, acting=_acting, render=_render_extracted
+    ),
+    "handoff show": Addition([FORMAT], fill=_fill_latest, run=_print_shown),
+    "handoff list": Addition(render=_render_list),
+}

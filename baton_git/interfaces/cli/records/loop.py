@@ -1,0 +1,135 @@
+"""What the command line adds to the verbs of open loops: how to check them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from baton_git.core.records.check_methods import CHECK_METHODS
+from baton_git.core.records.work_items import OpenLoop
+from baton_git.interfaces.cli.app import App, path_from_top
+from baton_git.interfaces.cli.records.checks import render_checks
+from baton_git.interfaces.cli.verb_command import Addition, Values, render
+from baton_git.namespace.results import Changed
+from baton_git.verbs.verification.checks import CheckResults
+
+WORDED_METHODS = ("http", "file_exists", "process_running", "port_open", "git_commit", "manual", "command")
+PLAIN_METHODS = tuple(method for method in CHECK_METHODS if method not in WORDED_METHODS)
+"""The check methods whose option, `--verify-METHOD`, is made of the registry alone."""
+
+
+CHECKS = (
+    click.argument("argv", nargs=-1, type=click.UNPROCESSED),
+    click.option("--verify-http", metavar="URL", help="Check: GET the address."),
+    click.option(
+        "--status", type=click.IntRange(100, 599), help="With --verify-http: the status that means success.  [200]"
+    ),
+    click.option("--verify-file", metavar="PATH", help="Check: the file exists."),
+    click.option("--verify-process", metavar="NAME", help="Check: a process of this name runs."),
+    click.option("--verify-port", metavar="HOST:PORT", help="Check: something listens there."),
+    click.option("--verify-commit", metavar="REV", help="Check: a commit, by id or subject, is on HEAD (or --branch)."),
+    click.option("--branch", metavar="NAME", help="With --verify-commit: the branch it must be on."),
+    click.option("--verify-manual", metavar="NOTE", help="Check: a person looks at this."),
+    click.option(
+        "--verify-command", is_flag=True, default=None,
+        help="Check: the command after -- exits with 0; needs baton trust.",
+    ),
+    *(
+        click.option(f"--verify-{method.replace('_', '-')}", metavar=CHECK_METHODS[method].upper(), help="Check.")
+        for method in PLAIN_METHODS
+    ),
+    click.option("--timeout", type=click.IntRange(1, 3600), help="Seconds that the check may take.  [5]"),
+)  # fmt: skip
+OPTIONS = (
+    "status", "verify_http", "verify_file", "verify_process", "verify_port", "verify_commit", "branch", "verify_manual",
+    "verify_command", "timeout", *(f"verify_{method}" for method in PLAIN_METHODS),
+)  # fmt: skip
+
+
+def _fill_check(app: App, values: Values) -> Values:
+    """Put the check that the options describe into the field `verify`."""
+    options: dict[str, Any] = dict.fromkeys(OPTIONS) | {name: values[name] for name in OPTIONS if name in values}
+    _refuse_empty(options)
+    options["verify_file"] = path_from_top(app, options["verify_file"])
+    spec = _verify_spec(values.get("argv", ()), options)
+    return values | ({"verify": spec} if spec else {})
+
+
+def _refuse_empty(options: dict[str, Any]) -> None:
+    """An empty value is a variable that was not set: it asks for no check, and must not pass one."""
+    for name, value in options.items():
+        if name.startswith("verify_") and isinstance(value, str) and not value.strip():
+            raise click.UsageError(f"--{name.replace('_', '-')} is empty")
+
+
+def _verify_spec(argv: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """The check that the options ask for; at most one."""
+    if bool(argv) != bool(options["verify_command"]):
+        raise click.UsageError(
+            "--verify-command needs the command after --" if not argv else f"unexpected argument {argv[0]!r}"
+        )
+    specs = [
+        {"method": "http", "url": options["verify_http"], "expected_status": options["status"]},
+        {"method": "file_exists", "path": options["verify_file"]},
+        {"method": "process_running", "process_name": options["verify_process"]},
+        {"method": "port_open", **_host_and_port(options["verify_port"])},
+        {"method": "git_commit", "commit": options["verify_commit"], "branch": options["branch"]},
+        {"method": "manual", "note": options["verify_manual"]},
+        {"method": "command", "argv": list(argv) or None},
+        *({"method": method, CHECK_METHODS[method]: options[f"verify_{method}"]} for method in PLAIN_METHODS),
+    ]
+    chosen = [{name: value for name, value in spec.items() if value is not None} for spec in specs]
+    asked = [
+        spec for spec, full in zip(chosen, specs, strict=True) if full[CHECK_METHODS[str(full["method"])]] is not None
+    ]
+    if len(asked) > 1:
+        raise click.UsageError("give one --verify-… option, not several")
+    _check_goes_with(options, "status", "verify_http")
+    _check_goes_with(options, "branch", "verify_commit")
+    if not asked:
+        _check_goes_with(options, "timeout", "verify")
+        return {}
+    return asked[0] | ({"timeout_seconds": options["timeout"]} if options["timeout"] else {})
+
+
+def _check_goes_with(options: dict[str, Any], option: str, other: str) -> None:
+    if options[option] is not None and options.get(other) is None:
+        raise click.UsageError(f"--{option} goes with --{other.replace('_', '-')}{'-…' if other == 'verify' else ''}")
+
+
+def _host_and_port(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {"port": None}
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or len(port) > 5 or not 0 < int(port) < 65536:
+        raise click.UsageError(f"--verify-port {text!r}: give HOST:PORT, for example localhost:5432")
+    return {"host": host.strip("[]") or "127.0.0.1", "port": int(port)}
+
+
+def _render_added(app: App, changed: Changed) -> None:
+    """Print a new loop; a command in its check has to be approved first."""
+    render(app, changed)
+    if _has_command(changed):
+        app.say(f"the command runs only after: baton trust {changed.id}")
+
+
+def _has_command(changed: Changed) -> bool:
+    """Whether the check of the loop is a command."""
+    loop = changed.written.revision.state.get(OpenLoop, changed.id)
+    return loop.verify is not None and loop.verify.method == "command"
+
+
+def _render_finding(app: App, results: CheckResults) -> int | None:
+    """Print what was found out about one loop; where a person or agent said it, like any change."""
+    if results.id is None:
+        return render_checks(app, results)
+    app.answer(results.as_data(), results.id)
+    app.tell_change(results)
+    return None
+
+
+ADDITIONS = {
+    "loop add": Addition(CHECKS, fill=_fill_check, render=_render_added),
+    "loop verify": Addition(render=_render_finding),
+}

@@ -1,0 +1,47 @@
+"""What the command line adds to the verbs of patterns: a person who makes a rule of one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from baton_git.core.lifecycle import Confirmed
+from baton_git.core.records.work_items import Pattern
+from baton_git.interfaces.cli.app import SIGN, App, fill_about, flat
+from baton_git.interfaces.cli.printing import ask
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.results import Changed
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.work_items.patterns import GraduatePattern, graduate_pattern
+
+
+def _graduate_with_person(app: App, ws: Workspace, asked: GraduatePattern, values: Values) -> Changed:
+    """Have a person confirm the rule, by the id typed at a terminal or by a signature, and make it."""
+    sign = bool(values.get("sign"))
+    work = app.signing_by_person(ws) if sign else ws
+    confirmed = _ask_for_id(app, ws, asked.id, asked.rule, sign=sign)
+    return graduate_pattern(replace(work, confirmed=confirmed), app.now, asked)
+
+
+def _ask_for_id(app: App, ws: Workspace, id_: str, rule: str | None, *, sign: bool) -> Confirmed | None:
+    """A person's word, typed at a terminal or about to be signed; None where there is no terminal, or the word is
+    another one."""
+    pattern = ws.branch.read().state.find(Pattern, id_)
+    text = rule or pattern.proposed_rule
+    if pattern.status != "rule_candidate" or not text or not (sign or app.can_ask_person()):
+        return None
+    app.say(flat(f"{pattern.id}: {pattern.what}"))
+    app.say(flat(f"seen {pattern.count} times, {pattern.first_seen} to {pattern.last_seen}"))
+    app.say("", f"It would become the rule: {flat(text)}", "")
+    if sign:
+        return Confirmed(app.person, "signature", pattern=pattern.id, rule=text, what=pattern.what)
+    typed = ask(f"Type {flat(pattern.id)} to confirm")
+    if typed.strip() != pattern.id:
+        return None
+    return Confirmed(app.person, "terminal", pattern=pattern.id, rule=text, what=pattern.what)
+
+
+ADDITIONS = {
+    "pattern record": Addition(fill=fill_about),
+    "pattern anchor": Addition(fill=fill_about),
+    "pattern graduate": Addition([SIGN], run=_graduate_with_person),
+}

@@ -1,0 +1,177 @@
+"""What the command line adds to the verbs that look back: colours, the graph of sessions, and a log that streams."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+from baton_git.core.diff import FieldChange, RecordChange
+from baton_git.core.kinds import NUMBERED
+from baton_git.core.output import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Styled, one_line, style, terminal_line
+from baton_git.core.records.lineage import Session
+from baton_git.core.state import SHAPE
+from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.printing import write
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.revisions.history import Shown, compare, read_log
+from baton_git.verbs.revisions.log import CommitResult, DiffResult, LogFilter, TwoRevisions
+from baton_git.verbs.sessions.lineage import find_sessions
+
+COLOURS = {"added": GREEN, "restored": GREEN, "changed": YELLOW, "archived": BLUE, "removed": RED}
+LINES = Styled("\n")
+
+
+def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> None:
+    """Print the log as it is read: all of it, 30 commits on a terminal, or the graph of sessions."""
+    if values.get("graph"):
+        sessions = find_sessions(ws.branch.read().state)
+        app.answer([session.as_data() for session in sessions], "" if app.json else _graph(sessions))
+        return
+    commits = read_log(ws, asked.filter_for(ws), values.get("limit") or (30 if sys.stdout.isatty() else None))
+    if app.json:
+        app.answer_json([CommitResult.of(shown).as_data() for shown in commits])
+        return
+    number = 0
+    for number, shown in enumerate(commits, 1):  # noqa: B007  the number of the last one is looked at below
+        line = heading(shown)
+        write(line if values.get("oneline") else LINES.join([line, *change_lines(shown.changes), ""]))
+    if not number and ws.branch.read().commit is None:
+        app.say(f"there is no namespace {flat(str(ws.branch.namespace))} here (baton log -n NAMESPACE)")
+    elif not number:
+        app.say("no commit matches")
+
+
+def heading(shown: Shown) -> Styled:
+    entry = shown.entry
+    revision = style(f"{'?' if entry.revision is None else entry.revision:>4}", YELLOW)
+    who = " ".join(part for part in (entry.session, f"({entry.agent})" if entry.agent else "") if part)
+    when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M")
+    about = [revision, entry.commit[:10], when, *([style(who, CYAN)] if who else [""]), terminal_line(entry.subject)]
+    return Styled("  " if who else " ").join(about)
+
+
+def change_lines(changes: Sequence[RecordChange]) -> Iterator[Styled]:
+    """A line for each field that changed, `OL-7k3f9q  status: open → verified`, or one for a record as a whole."""
+    for change in changes:
+        if change.kind == SHAPE.kind:
+            continue
+        kind = f"{change.kind.removeprefix('archived_')} " if change.kind not in NUMBERED and change.id else ""
+        name = f"      {kind}" + style(one_line(change.id, 80) or "baton", BOLD) + "  "
+        about = f"  {one_line(change.title, 70)}" if change.title else ""
+        if change.action != "changed":
+            reason = f" ({one_line(change.reason, 60)})" if change.reason else ""
+            yield name + style(f"{change.action}{reason}", COLOURS[change.action]) + about
+        for field in change.fields if change.action in ("changed", "archived") else ():
+            yield name + field_line(field)
+
+
+def field_line(change: FieldChange) -> Styled:
+    """`status: open → verified`; of lists, what came and what went."""
+    before, after = change.before, change.after
+    name = Styled(f"{terminal_line(change.field)}: ")
+    if before and after and isinstance(before[0], list | tuple) and isinstance(after[0], list | tuple):
+        gone = [style(f"- {_value((item,))}", RED) for item in _less(before[0], after[0])]
+        come = [style(f"+ {_value((item,))}", GREEN) for item in _less(after[0], before[0])]
+        return name + (Styled("  ").join([*gone, *come]) or "in another order")
+    return name + style(_value(before), RED) + " → " + style(_value(after), GREEN)
+
+
+def _less(items: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """`items` without `others`, each of which takes one away."""
+    left = list(items)
+    for item in others:
+        if item in left:
+            left.remove(item)
+    return left
+
+
+def _value(side: tuple[Any, ...]) -> str:
+    if not side:
+        return "(not set)"
+    return one_line(side[0] if isinstance(side[0], str) else json.dumps(side[0], ensure_ascii=False), 120) or "''"
+
+
+def _graph(sessions: Sequence[Session]) -> str:
+    """The sessions as a tree, each below the one it followed; an only successor goes on in the same column."""
+    parents = {session.id: session.parent for session in sessions}
+    children: dict[str, list[Session]] = {session.id: [] for session in sessions}
+    roots: list[Session] = []
+    for session in sessions:
+        followed = session.parent if session.parent in parents and not _circular(session.id, parents) else None
+        (children[followed] if followed is not None else roots).append(session)
+    lines: list[str] = []
+    waiting = [(session, "", "") for session in reversed(roots)]
+    while waiting:
+        session, first, rest = waiting.pop()
+        lines.append(f"{first}● {session_line(session)}")
+        after = children[session.id]
+        for number, child in reversed(list(enumerate(after))):
+            last = number == len(after) - 1
+            fork = ("╰─", "  ") if last else ("├─", "│ ")
+            waiting.append((child, rest + fork[0], rest + fork[1]) if len(after) > 1 else (child, rest, rest))
+    return "\n".join(lines)
+
+
+def _circular(id_: str, parents: Mapping[str, str | None]) -> bool:
+    """Whether a session follows itself in the end, as a document may claim."""
+    seen = {id_}
+    parent = parents[id_]
+    while parent is not None and parent in parents:
+        if parent in seen:
+            return True
+        seen.add(parent)
+        parent = parents[parent]
+    return False
+
+
+def session_line(session: Session) -> str:
+    """Return a session on one line: its name, who worked, where, when, and what came of it."""
+    who = f"  {session.agent}" if session.agent else ""
+    where = f"@{session.machine}" if session.machine else ""
+    until = f" to {session.ended}" if session.ended else f", {session.status}"
+    return one_line(
+        f"{session.id}{who}{where} · {session.started}{until}{' · ' if session.summary else ''}{session.summary or ''}",
+        160,
+    )
+
+
+def _render_commit(app: App, result: CommitResult) -> None:
+    shown = result.shown
+    entry = shown.entry
+    facts = [
+        f"commit   {entry.commit}",
+        *(f"parent   {parent}" for parent in entry.parents),
+        f"author   {entry.author}",
+        f"time     {entry.time.astimezone().isoformat()}",
+        *(f"{name:<9}{value}" for name in ("op", "session", "agent", "machine") if (value := getattr(entry, name))),
+    ]
+    app.answer(result.as_data(), LINES.join([heading(shown), *facts, "", *change_lines(shown.changes)]))
+
+
+def _compare_all(app: App, ws: Workspace, asked: TwoRevisions, values: Values) -> DiffResult:
+    """All changes: a terminal needs no pages."""
+    return DiffResult.of(compare(ws, asked.a, asked.b))
+
+
+def _render_diff(app: App, result: DiffResult) -> None:
+    compared = result.compared
+    app.answer(result.as_data(), LINES.join(change_lines(compared.changes)))
+    if not compared.changes:
+        app.say(f"nothing differs between revisions {compared.before.number} and {compared.after.number}")
+
+
+_LOG = (
+    click.option("--limit", "-l", type=click.IntRange(1), help="At most this many.  [30 on a terminal]"),
+    click.option("--oneline", is_flag=True, default=None, help="Only one line each, without the fields."),
+    click.option("--graph", is_flag=True, default=None, help="Draw who worked after whom instead."),
+)
+ADDITIONS = {
+    "log": Addition(_LOG, run=_print_log),
+    "show": Addition(render=_render_commit),
+    "diff": Addition(run=_compare_all, render=_render_diff),
+}

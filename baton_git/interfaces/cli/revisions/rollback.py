@@ -1,0 +1,55 @@
+"""What the command line adds to the verbs that go back: a person who confirms it, and what was done in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from baton_git.core.errors import NeedsHuman
+from baton_git.core.verb import Result, VerbFunction
+from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.printing import ask
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.workspace import Vouched, Workspace
+from baton_git.verbs.revisions.undo import RollbackResult, UndoResult, rollback, undo
+
+
+def _with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, Any, Values], Result]:
+    """Return how a verb runs at a terminal: where it takes a person, one is asked."""
+
+    def run(app: App, ws: Workspace, asked: Any, values: Values) -> Result:
+        try:
+            return verb(ws, app.now, asked)  # type: ignore[no-any-return]  # a result of whatever verb it is
+        except NeedsHuman as error:
+            if not app.can_ask_person():
+                raise
+            app.say(f"{error}.")
+            if ask("Type yes to confirm it").strip().lower() != "yes":
+                raise
+        confirmed = replace(ws, confirmed=Vouched(app.person, "terminal"))
+        return verb(confirmed, app.now, asked)  # type: ignore[no-any-return]
+
+    return run
+
+
+def _render_rollback(app: App, result: RollbackResult) -> None:
+    if result.changes:
+        app.say(f"gone back: {flat(result.gone_back)}")
+    app.answer(result.as_data(), "")
+    app.tell_change(result)
+
+
+def _render_undo(app: App, result: UndoResult) -> None:
+    app.answer(result.as_data(), "")
+    app.tell_change(result)
+    if result.changes:
+        app.say(f"taken back: {result.taken_back}")
+    else:
+        app.say(f"there is nothing to take back of: {result.taken_back} (baton log shows the others; baton undo REV)")
+
+
+ADDITIONS = {
+    "rollback": Addition(run=_with_person(rollback), render=_render_rollback),
+    "undo": Addition(run=_with_person(undo), render=_render_undo),
+}

@@ -1,0 +1,141 @@
+"""What the command line adds to the verbs of sessions: files to read, settings to keep, and their text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from baton_git.core.brief import age
+from baton_git.core.times import iso
+from baton_git.interfaces.cli.app import CHECKED_OUT, App, baton_command, flat, read_text
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.remote_selection import format_commits
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from baton_git.core.records.lineage import Session
+    from baton_git.verbs.sessions.session_end import WrapResult
+    from baton_git.verbs.sessions.sessions import BootResult, InitResult
+    from baton_git.verbs.upkeep.namespace_status import NamespaceStatus, StatusResult
+
+
+def _render_init(app: App, result: InitResult) -> None:
+    """Keep the name in the repository's git config, with the merge driver, and print it."""
+    if not app.settings.is_own_store:  # kept, so that a folder that gets another name finds its state again
+        app.settings.set_config("baton.namespace", result.namespace)
+        app.settings.set_config("merge.baton.name", "records of baton")
+        app.settings.set_config("merge.baton.driver", f"{baton_command()} merge-driver %O %A %B %P")
+    app.answer(result.as_data(), result.namespace)
+    app.say(f"{'made' if result.created else 'there is already'} {result.ref} in {result.repository}")
+    if app.settings.options.namespace and not app.settings.is_own_store:
+        app.say("commands in this repository use it from now on (git config baton.namespace)")
+    if result.created:
+        app.say("next: baton boot at the start of a session, baton wrap --context TEXT at its end")
+    from baton_git.interfaces.cli.sessions.mine import offer_mining  # boot, which stands here too, must begin quickly
+
+    offer_mining(app)
+
+
+def _fill_start(app: App, values: Values) -> Values:
+    off = {"no_verify": "check_seconds", "no_sync": "sync_seconds"}
+    return values | {field: 0 for option, field in off.items() if values.get(option)}
+
+
+def _render_boot(app: App, result: BootResult) -> None:
+    app.answer(result.as_data(), result.brief)
+    if result.is_new:
+        app.tell_new_namespace(result.namespace)
+
+
+def _fill_end(app: App, values: Values) -> Values:
+    if "context" in values and "file" in values:
+        raise click.UsageError("give --context or --file, not both")
+    context = {"context": read_text(values["file"])} if "file" in values else {}
+    return values | context | ({"sync": False} if values.get("no_sync") else {})
+
+
+def _render_wrap(app: App, result: WrapResult) -> None:
+    app.answer(result.as_data(), "")
+    app.tell_change(result)
+    app.say(*(flat(line) for text in result.news for line in text.splitlines()))
+    if result.session is None:
+        app.say("no session was begun here (baton boot, --session or BATON_SESSION), so none was ended")
+
+
+def _render_status(app: App, result: StatusResult) -> None:
+    text = "\n".join(_status_lines(app, result)) if result.exists else _nothing_here(app, result)
+    app.answer(result.as_data(), text)
+
+
+def _nothing_here(app: App, result: StatusResult) -> str:
+    """What to do in a repository without the namespace; a clone can begin with what its remote has."""
+    with app.workspace() as ws:
+        end = "/" + ws.branch.ref.removeprefix("refs/heads/")
+        there = [ref for ref in ws.branch.store.refs("refs/remotes/") if ref.endswith(end)]
+    only_there = app.settings.namespace_there
+    if not there and only_there is not None and only_there.text == result.namespace:
+        there = ["a remote"]
+    if there:
+        return f"{result.namespace}: nothing is here yet, but {there[0]} has it\nbegin with: baton boot"
+    return f"{result.namespace}: nothing recorded yet in {result.repository}\nbegin with: baton init"
+
+
+def _status_lines(app: App, result: StatusResult) -> list[str]:
+    status = result.status
+    version = status.version
+    when = age(iso(version.time), app.now) if version.time and version.number else "nothing recorded yet"
+    ref = app.settings.prefix + version.namespace.component
+    lines = [f"{version.namespace}  revision {version.number}, {when}  ({ref})"]
+    for name, counts in status.counts.items():
+        text = ", ".join(f"{count} {value.replace('_', ' ')}" for value, count in sorted(counts.items()))
+        lines.append(f"  {name.replace('_', ' '):<18}{text or 'none'}")
+    lines += [f"  {'at work':<18}{text}" for text in _working(status, app.now)]
+    lines += [f"  {'gone':<18}{_session_line(session, app.now)}; its process is gone" for session in status.gone[:5]]
+    waits = [f"{format_commits(remote.commits)} of {remote.remote}" for remote in status.waiting]
+    lines += [f"  {'waiting':<18}{text} (baton sync says why, baton review shows what)" for text in waits]
+    lines += [
+        f"  {'pending':<18}{format_commits(number)} for {name} (baton sync)" for name, number in status.pending.items()
+    ]
+    lines += [f"  cannot be read: {file.path}: {file.why}" for file in status.damaged]
+    return [*lines, f"  {CHECKED_OUT.format(status.checked_out_at)}"] if status.checked_out_at else lines
+
+
+def _working(status: NamespaceStatus, now: datetime) -> list[str]:
+    """The sessions that began and did not end, the newest first."""
+    newest = sorted(status.sessions, key=lambda session: session.started, reverse=True)
+    more = [f"and {len(newest) - 5} more"] if len(newest) > 5 else []
+    return [*(_session_line(session, now) for session in newest[:5]), *more] or ["nobody"]
+
+
+def _session_line(session: Session, now: datetime) -> str:
+    whose = ", ".join(part for part in (session.agent, session.machine) if part)
+    return f"{session.id}{f' ({flat(whose)})' if whose else ''}, began {age(session.started, now)}"
+
+
+_START = (
+    click.option("--no-verify", is_flag=True, default=None, help="Run no checks."),
+    click.option("--no-sync", is_flag=True, default=None, help="Do not ask the remote what is new."),
+)
+_END = (
+    click.option("--file", "-f", "file", metavar="FILE", help="The context from a file; - reads standard input."),
+    click.option("--no-sync", is_flag=True, default=None, help="Do not send it to the remote."),
+)
+ADDITIONS = {
+    "init": Addition(
+        about="The repository's git config learns its name (baton.namespace) and the merge driver, so that a plain git "
+        "merge of that branch gives what baton sync gives.",
+        render=_render_init,
+    ),
+    "boot": Addition(
+        _START,
+        about="The session's name is remembered for this work tree until baton wrap; agents that run side by side set "
+        "BATON_SESSION.",
+        fill=_fill_start,
+        acting=lambda app: app.lenient,
+        render=_render_boot,
+    ),
+    "wrap": Addition(_END, fill=_fill_end, render=_render_wrap),
+    "status": Addition(render=_render_status),
+}

@@ -1,0 +1,202 @@
+"""What the command line adds to the verbs of sessions: what was started here, files, and lines of text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+
+import click
+
+from baton_git.agents.sessions.records import SpawnedSession
+from baton_git.core.codecs import json
+from baton_git.core.output import json_text
+from baton_git.core.records.base import parse
+from baton_git.core.records.lineage import Session
+from baton_git.core.verb import NoInput
+from baton_git.git.files.atomic_files import read_bytes as read_file
+from baton_git.git.files.atomic_files import write_all
+from baton_git.interfaces.cli.app import App, flat, read_bytes
+from baton_git.interfaces.cli.printing import write
+from baton_git.interfaces.cli.revisions.history import session_line
+from baton_git.interfaces.cli.sessions.spawned import list_spawned, mark_of, marks_of_spawned, render_stopped
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.interfaces.context.machine_view import fill_surroundings
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.ecc.adapters.canonical import parse_snapshot
+from baton_git.systems.ecc.record import CanonicalSession, Snapshot
+from baton_git.systems.ecc.snapshot_verbs import (
+    FormerSnapshot,
+    RecordedSnapshot,
+    SnapshotHistory,
+    SnapshotList,
+    summarise_snapshot,
+)
+from baton_git.systems.ecc.snapshots import record, recorded
+from baton_git.systems.ecc.target_verbs import (
+    AdapterResult,
+    InspectedTarget,
+    InspectTarget,
+    ListTargets,
+    OfferedTarget,
+    inspect_target,
+    list_session_adapters,
+    list_targets,
+)
+from baton_git.verbs.sessions.lineage import Lineage
+
+
+def _list_sessions(app: App, ws: Workspace, asked: ListTargets, values: Values) -> None:
+    """List what adapters can open, with marks of what was started here; or what was recorded or started."""
+    if values.get("recorded") and values.get("spawned"):
+        raise click.UsageError("give --recorded or --spawned, not both")
+    if values.get("spawned") and asked.adapter is not None:
+        raise click.UsageError("give --spawned or --adapter, not both: started sessions belong to no adapter")
+    if values.get("spawned"):
+        list_spawned(app, ws, asked.limit)
+    elif values.get("recorded"):
+        kept = [snapshot for snapshot in recorded(ws) if asked.adapter in (None, snapshot.snapshot.adapterId)]
+        kept = kept[: asked.limit]
+        summaries = [summarise_snapshot(snapshot).model_dump() for snapshot in kept]
+        app.answer(summaries, "\n".join(_kept_line(snapshot) for snapshot in kept))
+    else:
+        with _apart():
+            result = list_targets(ws, app.now, asked)
+        marks = marks_of_spawned(app, ws)
+        data = [{**session.model_dump(), **mark_of(marks, session.target)} for session in result.sessions]
+        app.answer(data, "\n".join(_offered_line(session, marks) for session in result.sessions))
+        _warn(app, result)
+
+
+def _inspect(app: App, ws: Workspace, asked: InspectTarget, values: Values) -> None:
+    """Print the snapshot alone; also write it to a file, and record it."""
+    result = _open_target(app, ws, asked)
+    text = json_text(result.snapshot)
+    if "file" in values:
+        write_all({values["file"]: f"{text}\n".encode()})
+    write(text)
+    if values.get("record"):
+        app.tell_write(record(ws, app.now, parse_snapshot(result.snapshot)).written)
+
+
+def _list_adapters(app: App, ws: Workspace, asked: NoInput, values: Values) -> None:
+    with _apart():
+        result = list_session_adapters(ws, app.now, asked)
+    app.answer_json({"adapters": result.as_data()["adapters"]})
+    _warn(app, result)
+
+
+def _open_target(app: App, ws: Workspace, asked: InspectTarget) -> InspectedTarget:
+    with _apart():
+        result = inspect_target(ws, app.now, asked)
+    _warn(app, result)
+    return result
+
+
+@contextmanager
+def _apart() -> Iterator[None]:
+    """While others' adapters run, what they print goes to stderr: standard output is the answer's."""
+    with redirect_stdout(sys.stderr):
+        yield
+
+
+def _read(file: str) -> CanonicalSession:
+    content = read_bytes(file) if file == "-" else read_file(Path(file))
+    return parse_snapshot(json.loads(content, where=file), where=file)
+
+
+def _warn(app: App, result: AdapterResult) -> None:
+    for problem in result.problems:
+        how = "left something out" if problem.partly else "cannot be used"
+        app.say(flat(f"the session adapter {problem.id} {how}: {problem.why}"))
+
+
+def _line(*parts: str) -> str:
+    time, *rest = (flat(part) for part in parts)
+    return "  ".join([f"{time or '-':<24}", *rest])
+
+
+def _offered_line(session: OfferedTarget, marks: Mapping[str, SpawnedSession]) -> str:
+    mark = mark_of(marks, session.target)
+    marked = [f"[{mark['spawned']} {mark['status']}]"] if mark else []
+    return _line(session.updated_at, session.target, *marked, session.title)
+
+
+def _kept_line(snapshot: Snapshot) -> str:
+    return _line(snapshot.recorded_at, snapshot.id, _in_words(snapshot.snapshot))
+
+
+def _in_words(snapshot: CanonicalSession) -> str:
+    number = len(snapshot.workers)
+    about = snapshot.workers[0].intent.objective if number == 1 else f"{number} workers"
+    return f"{snapshot.session.state}: {about}"
+
+
+def _fill_snapshot(app: App, values: Values) -> Values:
+    """Take the snapshot from the file, or open the target."""
+    target, file = values.get("target"), values.get("file")
+    if target is not None and file is not None:
+        raise click.UsageError("give a TARGET or --file, not both")
+    if file is not None:
+        return {"snapshot": _read(file).as_data()}
+    if target is None:
+        raise click.UsageError("give a TARGET, or --file with a snapshot")
+    asked = InspectTarget(
+        target=target, adapter=values.get("adapter"), target_type=values.get("target_type"),
+        around=fill_surroundings(app, {})["around"],
+    )  # fmt: skip
+    with app.workspace() as ws:
+        return {"snapshot": _open_target(app, ws, asked).snapshot}
+
+
+def _render_recorded(app: App, result: RecordedSnapshot) -> None:
+    app.answer(result.as_data(), flat(result.id))
+    app.tell_change(result)
+
+
+def _render_history(app: App, result: SnapshotHistory) -> None:
+    lines = [_former_line(former) for former in result.snapshots]
+    app.answer(result.as_data()["snapshots"], "\n".join(lines))
+
+
+def _former_line(former: FormerSnapshot) -> str:
+    revision = (former.commit or "?")[:10] if former.revision is None else str(former.revision)
+    return _line(former.recorded_at, f"revision {revision}", _in_words(parse(CanonicalSession, former.snapshot)))
+
+
+def _render_snapshots(app: App, result: SnapshotList) -> None:
+    lines = [_line(kept.recorded_at, kept.id, kept.state, f"{kept.workers} workers") for kept in result.snapshots]
+    app.answer(result.as_data(), "\n".join(lines))
+
+
+def _render_lineage(app: App, result: Lineage) -> None:
+    app.answer(result.as_data(), "\n".join(session_line(parse(Session, session)) for session in result.sessions))
+
+
+ADAPTER = click.option("--adapter", metavar="ID", help="Who must know it; else each is asked in turn.")
+TARGET_TYPE = click.option("--target-type", metavar="TYPE", help="What TARGET is: plan, session, claude-alias, …")
+TARGET = click.argument("target", required=False)
+FILE = click.option("--file", metavar="FILE|-", help="A snapshot in JSON instead of a target.")
+LISTS = (
+    click.option("--recorded", is_flag=True, help="What was recorded in this namespace instead."),
+    click.option("--spawned", is_flag=True, help="What workflows and loops started in this repository."),
+)
+COPIES = (
+    click.option("--write", "file", metavar="FILE", type=click.Path(path_type=Path), help="Into this file as well."),
+    click.option("--record", is_flag=True, help="Record it as well."),
+)
+MARKED = (
+    "One that a workflow or a loop started is marked with the id under which baton session stop knows it; "
+    "--spawned lists only these."
+)
+ADDITIONS = {
+    "session list": Addition(LISTS, about=MARKED, fill=fill_surroundings, run=_list_sessions),
+    "session inspect": Addition(COPIES, fill=fill_surroundings, run=_inspect),
+    "session adapters": Addition(run=_list_adapters),
+    "session record": Addition([TARGET, ADAPTER, TARGET_TYPE, FILE], fill=_fill_snapshot, render=_render_recorded),
+    "session history": Addition(render=_render_history),
+    "session snapshots": Addition(render=_render_snapshots),
+    "session lineage": Addition(render=_render_lineage),
+    "session stop": Addition(render=render_stopped),
+}

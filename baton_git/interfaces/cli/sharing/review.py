@@ -1,0 +1,120 @@
+"""`baton review`: what came from a remote and waits for a person."""
+
+from __future__ import annotations
+
+import click
+
+from baton_git.core import diff
+from baton_git.core.errors import NeedsHuman
+from baton_git.core.output import BOLD, Styled, style
+from baton_git.interfaces.cli.app import App, at_terminal, command, flat
+from baton_git.interfaces.cli.printing import ask, choose
+from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue, ReviewResult, WaitingRecord
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.sharing.review import decide, load_review, make_decided, make_waiting
+
+
+@command("review")
+@click.option("--remote", "-r", metavar="R", help="The remote; else the one that baton sync uses.")
+@click.option("--accept", metavar="ID", multiple=True, help="Take this record over; may be given again.")
+@click.option("--reject", metavar="ID", multiple=True, help="Turn this record's changes down; may be given again.")
+@click.option("--accept-all", is_flag=True, help="Take over everything that is not rejected.")
+@click.option("--reject-all", is_flag=True, help="Turn down everything that is not accepted.")
+def review_command(
+    app: App, remote: str | None, accept: tuple[str, ...], reject: tuple[str, ...], accept_all: bool, reject_all: bool
+) -> None:
+    """See what came from a remote and waits; take it over or turn it down, record by record or all of it.
+
+    On a terminal it asks for each record. What is turned down stays so on later syncs; a later change of the same
+    record comes up again. What would become a rule takes a person, who types its id. Where commits wait is set by
+    git config remote.NAME.batonPolicy review (or signed).
+
+    \b
+    baton review
+    baton review --accept OL-7k3f9q --reject PAT-2
+    baton review --reject PAT-2 --accept-all
+    """
+    if accept_all and reject_all:
+        raise click.UsageError("--accept-all and --reject-all do not go together")
+    if set(accept) & set(reject):
+        raise click.UsageError(f"{', '.join(sorted(set(accept) & set(reject)))} cannot be both accepted and rejected")
+    with app.workspace() as ws:
+        name, found = load_review(ws, remote)
+        if found is None:
+            app.answer(make_waiting(name, found).as_data(), "")
+            app.say(f"nothing of {name} waits")
+        elif accept or reject or accept_all or reject_all:
+            choice = ReviewChoice(None if accept_all else accept, None if reject_all else reject, found.theirs)
+            _render_decided(app, name, _decide(app, ws, name, found, choice))
+        elif at_terminal() and not app.json:
+            _ask(app, ws, name, found)
+        else:
+            app.answer(
+                make_waiting(name, found).as_data(),
+                Styled("\n").join(line for item in found.items for line in waiting_record_lines(item)),
+            )
+            app.say("decide with --accept ID, --reject ID, --accept-all or --reject-all")
+
+
+def waiting_record_lines(item: WaitingRecord) -> list[str]:
+    """Describe a waiting record and its changes, safe for a terminal."""
+    name = f"{item.kind.replace('_', ' ')} {item.id}" if item.kind != item.id else item.id
+    lines: list[str] = [style(name, BOLD)]
+    for change in item.changes:
+        lines.append(f"  {diff.describe_change(change) or f'{change.kind} {change.action}'}")
+        lines += [f"    {_field(one)}" for one in change.fields[:20]]
+    return lines if item.changes else [*lines, "  a file that is no record"]
+
+
+def _field(one: diff.FieldChange) -> str:
+    before, after = (flat(str(side[0]))[:120] if side else "nothing" for side in (one.before, one.after))
+    return f"{flat(one.field)}: {f'{before} → ' if one.before else ''}{after}"
+
+
+def _decide(app: App, ws: Workspace, name: str, found: ReviewQueue, choice: ReviewChoice) -> ReviewResult:
+    """What becomes of it. For each record that would become a rule a person is asked at the terminal.
+
+    Raises:
+        NeedsHuman: there is no terminal, or what was typed is not the id.
+    """
+    confirmed: set[str] = set()
+    while True:
+        try:
+            return decide(ws, app.now, name, choice, confirmed=confirmed)
+        except NeedsHuman as error:
+            item = next((one for one in found.items if one.id == error.data.get("record")), None)
+            if item is None or item.id in confirmed or not app.can_ask_person():
+                raise
+            app.say("", *waiting_record_lines(item), f"{flat(item.id)} would become a rule that every session follows.")
+            typed = ask(f"Type {flat(item.id)} to confirm")
+            if typed.strip() != item.id:
+                raise
+            confirmed.add(item.id)
+
+
+def _ask(app: App, ws: Workspace, name: str, found: ReviewQueue) -> None:
+    """Each record on its own: a takes it, r turns it down, s leaves it waiting, q leaves the rest."""
+    take: list[str] = []
+    refuse: list[str] = []
+    for item in found.items:
+        app.say("", *waiting_record_lines(item))
+        answer = choose("accept, reject, skip or quit", "arsq")
+        if answer == "q":
+            break
+        (take if answer == "a" else refuse if answer == "r" else []).append(item.id)
+    if take or refuse:
+        _render_decided(app, name, _decide(app, ws, name, found, ReviewChoice(take, refuse, found.theirs)))
+    else:
+        app.say("nothing was decided")
+
+
+def _render_decided(app: App, name: str, done: ReviewResult) -> None:
+    app.answer(make_decided(name, done).as_data(), "")
+    app.say(f"{len(done.taken)} taken over, {len(done.refused)} turned down, {done.left} left")
+    if done.refused:
+        app.say("what was turned down is taken back for everybody with the next sync")
+    if not done.left:
+        app.say("baton sync sends what was decided")
+
+
+COMMANDS = {"review": review_command}

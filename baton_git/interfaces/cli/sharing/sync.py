@@ -1,0 +1,86 @@
+"""`baton sync`: this machine's state and a remote's together."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import click
+
+from baton_git.core.errors import BatonError
+from baton_git.interfaces.cli.app import SECONDS, App, command, flat
+from baton_git.interfaces.cli.printing import tell
+from baton_git.namespace.sync.policy import Settle
+from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT
+from baton_git.namespace.sync.synchronise import SyncOptions
+from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
+
+
+@command("sync")
+@click.option(
+    "--remote", "-r", metavar="R", help="The remote, by name or address; else git config baton.remote, or origin."
+)
+@click.option("--all", "everything", is_flag=True, help="All namespaces, here and there.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--settle", type=click.Choice(["merge", "theirs"]),
+              help="For a branch that was rewritten or deleted there: merge brings everything together again; "
+                   "theirs gives up here what a rewrite gave up there (a backup ref keeps it).")  # fmt: skip
+@click.option("--timeout", type=SECONDS, default=DEFAULT, show_default=True, help="Seconds for everything together.")
+def sync_command(
+    app: App, remote: str | None, everything: bool, dry_run: bool, settle: Settle | None, timeout: float
+) -> int | None:
+    """Fetch what other machines sent, merge it, and send what they lack.
+
+    Nothing is ever forced. A remote that cannot be reached is no error: what is pending goes with the next sync. Once a
+    namespace was synced, baton boot fetches and baton wrap sends by themselves (git config baton.autosync false stops
+    that).
+
+    \b
+    baton sync
+    baton sync --remote backup --all
+    baton sync --dry-run --json
+    """
+    with app.workspace() as ws:
+        progress = tell if sys.stderr.isatty() else None
+        ws = replace(ws, reach=ws.reach._replace(progress=progress))
+        options = SyncOptions(timeout, everything=everything, dry_run=dry_run)
+        done = sync(ws, app.now, remote, options, settle=settle)
+        is_here = ws.branch.store.tip(ws.branch.ref) is not None
+    app.answer(done.as_data(), "")
+    told = (
+        _describe_plan(done)
+        if dry_run
+        else describe_sync(done)
+        or [_SAME.format(done.remote) if is_here else _NONE.format(app.settings.namespace, done.remote)]
+    )
+    app.say(*(flat(line) for text in told for line in text.splitlines()))
+    return _status(done.errors)
+
+
+_SAME = "{} and this machine have the same"
+_NONE = "there is no namespace {} here or on {} yet: baton init makes it"
+
+
+def _describe_plan(done: Synced) -> list[str]:
+    lines = [f"working offline: {done.offline}"] if done.offline else []
+    for one in done.outcomes:
+        for action in one.actions:
+            commits = f", {action.commits} commits" if action.commits else ""
+            lines.append(f"{one.namespace}: {_WORDS[action.kind]}{commits}{f' ({action.why})' if action.why else ''}")
+    return lines
+
+
+_WORDS = {
+    "nothing": "nothing to do", "take": "begin it here as it is there", "forward": "take over what is new there",
+    "merge": "merge what both have", "wait": "wait for a review", "send": "send what is new here",
+    "create": "begin it there as it is here", "reset": "give up here what was given up there", "stop": "stop",
+}  # fmt: skip
+
+
+def _status(errors: list[BatonError]) -> int | None:
+    from baton_git.interfaces.cli.error_handler import status_of  # only here: every start of a command would pay for it
+
+    return status_of(errors[0]) if errors else None
+
+
+COMMANDS = {"sync": sync_command}

@@ -1,0 +1,1 @@
+"""The log, going back, and recall."""

@@ -1,0 +1,268 @@
+"""Going back: to a version, without a session, without a change; always by a new commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from itertools import takewhile
+from typing import Literal, NamedTuple
+
+from baton_git.core import diff, immutable_fields, layout
+from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Stale
+from baton_git.core.kinds import KINDS
+from baton_git.core.layout import path_of
+from baton_git.core.names import Oid
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import Pattern
+from baton_git.core.state import Key, State, Unreadable
+from baton_git.git.store import Edit
+from baton_git.namespace.commit_log import UNDOES, LogEntry, confirmation_trailers, find_undone
+from baton_git.namespace.reverting import revert
+from baton_git.namespace.revision import ProposedState, Revision, WriteResult
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.revisions.history import files_at, full_id
+
+How = Literal["terminal", "page"]
+"""Where a person said so."""
+
+
+class WayBack(NamedTuple):
+    """What going back would make of the newest version. Nothing is written yet."""
+
+    op: str
+    change: Callable[[Revision], ProposedState]
+
+
+class Preview(NamedTuple):
+    """What a way back would change of `tip`.
+
+    Attributes:
+        changes: record by record.
+        files: the paths that nobody here knows, and that would change too.
+        rules: the patterns that it would make a rule of again, which only a person may do.
+    """
+
+    tip: Revision
+    changes: tuple[diff.RecordChange, ...]
+    files: tuple[str, ...]
+    rules: tuple[str, ...]
+
+
+def preview(ws: Workspace, way: WayBack) -> Preview:
+    """What a way back would change now, without going it."""
+    tip = ws.branch.read()
+    proposal = _lawful(tip, way.change(tip))
+    files = sorted(path for path in proposal.files if layout.key_at(path) is None)
+    changes = tuple(diff.diff(tip.state, proposal.state))
+    return Preview(tip, changes, tuple(files), tuple(_find_graduated(tip, proposal)))
+
+
+def go_back(
+    ws: Workspace, now: datetime, way: WayBack, person: str | None = None, *, how: How = "terminal",
+    tip: Oid | None = None,
+) -> WriteResult:  # fmt: skip
+    """Goes a way back, as a new version.
+
+    Args:
+        person: who said so, at a face that asked (`how`); None: nobody did.
+        tip: the commit that was shown; None: whatever stands now.
+
+    Raises:
+        NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
+        Stale: another commit is the newest by now.
+    """
+    shown = ws.branch.revision_at(tip).number if tip is not None else 0
+
+    def change(now_tip: Revision) -> ProposedState:
+        if tip is not None and now_tip.commit != tip:
+            raise Stale(str(ws.branch.namespace), shown, now_tip.number, hint="look at what it would change now")
+        return _apply_gate(now_tip, way.change(now_tip), person, how)
+
+    return ws.update(way.op, now, change)
+
+
+def way_to(ws: Workspace, revision: str) -> WayBack:
+    """The way back to how everything was at `revision`."""
+    old = ws.branch.read(revision)
+    name = _name(ws, old)
+    return WayBack("rollback", lambda tip: _as_it_was(ws, tip, old, f"roll back to {name}"))
+
+
+def _as_it_was(ws: Workspace, tip: Revision, old: Revision, note: str) -> ProposedState:
+    """An older version as the next one. Who worked when is no matter of going back: sessions stay."""
+    store = ws.branch.store
+    if tip.tree is None or old.tree is None:
+        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
+    paths = [
+        path
+        for path in layout.differing_paths(store.folder(tip.tree), store.folder(old.tree))
+        if (key := layout.key_at(path)) is None or key.kind != Session.kind
+    ]
+    there = files_at(ws, old.tree, paths)
+    keys = {key for key in tip.state.differing(old.state) if key.kind != Session.kind}
+    entries = {key: entry for key in keys if not isinstance(entry := old.state.entry(key), Unreadable)}
+    state = State(tip.state.source, {**tip.state.edits, **entries})
+    return ProposedState(state, files={path: there.get(path) for path in paths}, note=note)
+
+
+def way_to_record(ws: Workspace, id_: str, revision: str | None = None) -> WayBack:
+    """The way back to how one record was at `revision`, or before its last change."""
+    key = _key_of(ws, full_id(ws, id_))
+    old = ws.branch.read(revision) if revision is not None else _before_last_change(ws, key)
+    return WayBack("rollback-record", lambda tip: _record_as_it_was(ws, tip, old, key))
+
+
+def _key_of(ws: Workspace, id_: str) -> Key:
+    """The key of the one record that ever had this id, live now or not."""
+    state = ws.branch.read().state
+    kinds = [kind for kind in KINDS if id_ in state.ids(kind)]
+    if not kinds:
+        kinds = [kind for kind in KINDS if id_ in state.ids(kind, archived=True)] or _kinds_in_history(ws, id_)
+    kinds = [kind for kind in kinds if kind != Rule.kind or Pattern.kind not in kinds]
+    if len(kinds) > 1:
+        raise InvalidArgument(f"{id_} is the id of {' and '.join(kinds)}", hint="roll back the whole revision instead")
+    if not kinds:
+        raise NotFound("record", id_, hint="baton log shows what there was")
+    return Key(kinds[0], id_)
+
+
+def _kinds_in_history(ws: Workspace, id_: str) -> list[str]:
+    for entry in ws.branch.history():
+        kinds = [kind for kind in KINDS if files_at(ws, entry.tree, [path_of(Key(kind, id_))])]
+        if kinds:
+            return kinds
+    return []
+
+
+def _before_last_change(ws: Workspace, key: Key) -> Revision:
+    paths = [path_of(key), path_of(Key(key.kind, key.id, archived=True))]
+    for entry in ws.branch.history(first_parent=True):
+        if not entry.parents:
+            break
+        parent = ws.branch.revision_at(entry.parents[0])
+        assert parent.tree is not None
+        if files_at(ws, entry.tree, paths) != files_at(ws, parent.tree, paths):
+            return parent
+    raise NotFound("earlier version of", key.id)
+
+
+def _record_as_it_was(ws: Workspace, tip: Revision, old: Revision, key: Key) -> ProposedState:
+    both = [key, key._replace(archived=True)]
+    if key.kind == Pattern.kind:
+        both.append(Key(Rule.kind, key.id))  # a pattern and the rule that it became go together
+    entries = {key: old.state.entry(key) for key in both}
+    if any(isinstance(entry, Unreadable) for entry in entries.values()):
+        raise NotAllowed(f"{key} cannot be read at {_name(ws, old)} either", hint="choose an older revision")
+    assert tip.tree is not None
+    assert old.tree is not None
+    paths = [path_of(key) for key in both]
+    now, then = files_at(ws, tip.tree, paths), files_at(ws, old.tree, paths)
+    files: dict[str, Edit] = {path: then.get(path) for path in paths if now.get(path) != then.get(path)}
+    edits = {key: entry for key, entry in entries.items() if not isinstance(entry, Unreadable)}
+    state = State(tip.state.source, {**tip.state.edits, **edits})
+    return ProposedState(state, files=files, note=f"{key.id} as at {_name(ws, old)}")
+
+
+def way_without_session(ws: Workspace, session: str) -> WayBack:
+    """The way to what would stand had one session done nothing."""
+    entries = list(ws.branch.history())
+    undone = find_undone(entries)
+    own = [entry for entry in entries if entry.session == session and entry.parents]
+    beside = {
+        info.oid
+        for commit in own
+        for side in commit.parents[1:]
+        for info in ws.branch.store.only_in(side, commit.parents[0])
+    }
+    whole = [
+        commit for commit in own if commit.commit not in beside
+    ]  # what a commit of its own merged goes with that one
+    commits = [commit for commit in whole if commit.commit not in undone and not _takes_back(commit, own)]
+    if not commits:
+        raise NotFound("commit of session", session, hint="baton log shows who did what")
+    trailers = tuple((UNDOES, commit.commit) for commit in commits)
+
+    def change(tip: Revision) -> ProposedState:
+        return ProposedState(
+            revert(ws.branch, tip.state, commits), note=f"without session {session}", trailers=trailers
+        )
+
+    return WayBack("rollback-session", change)
+
+
+def _name(ws: Workspace, version: Revision) -> str:
+    """What an older version is called: `revision 7`, or by the id of its commit."""
+    return f"revision {version.number}" if version.commit is None else ws.branch.name(version.commit)
+
+
+def _takes_back(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
+    """Whether a commit only takes back some of these: then it is gone with them."""
+    undoes = entry.undone_commits()
+    return bool(undoes) and {undone_entry.commit for undone_entry in others}.issuperset(undoes)
+
+
+def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, LogEntry]:
+    """The way to what would stand without one commit, the newest when `revision` is None; and that commit.
+
+    Raises:
+        NotAllowed: it is the first commit, or was taken back already.
+    """
+    tip = ws.branch.read()
+    if tip.commit is None:
+        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
+    entry = ws.branch.shown_entry(ws.branch.resolve(revision) if revision is not None else tip.commit)
+    if not entry.parents:
+        raise NotAllowed("the first commit of a namespace cannot be undone")
+    name = str(entry.revision) if entry.revision is not None else entry.commit[:10]
+    since = takewhile(lambda later: later.commit != entry.commit, ws.branch.history())
+    if entry.commit in find_undone(since):
+        raise NotAllowed(f"revision {name} is undone already", hint="undo the revision that undid it: baton log")
+
+    def change(now_tip: Revision) -> ProposedState:
+        if now_tip.commit == entry.commit:
+            proposal = _as_it_was(ws, now_tip, ws.branch.revision_at(entry.parents[0]), f"undo {name}")
+        else:
+            proposal = ProposedState(revert(ws.branch, now_tip.state, [entry]), note=f"undo {name}")
+        return proposal._replace(trailers=((UNDOES, entry.commit),))
+
+    return WayBack("undo", change), entry
+
+
+def _apply_gate(tip: Revision, proposal: ProposedState, person: str | None, how: How) -> ProposedState:
+    """The proposal, with what is set once as it is, and unless it makes a rule of a pattern that is none now.
+
+    Args:
+        person: who said so, at a face that asked: that takes a person, going back too.
+
+    Raises:
+        NeedsHuman: nobody confirmed it.
+    """
+    proposal = _lawful(tip, proposal)
+    raised = _find_graduated(tip, proposal)
+    if not raised:
+        return proposal
+    if person is None:
+        raise NeedsHuman(
+            f"going back makes a rule of pattern {' and '.join(raised)} again, which only a person may do",
+            hint="run it in a terminal, or graduate the pattern again: baton pattern graduate",
+        )
+    names = (str(Key(Pattern.kind, id_)) for id_ in raised)
+    return proposal._replace(trailers=(*proposal.trailers, *confirmation_trailers(how, person, *names)))
+
+
+def _lawful(tip: Revision, proposal: ProposedState) -> ProposedState:
+    """The proposal, with what is set once as it is."""
+    state, kept = immutable_fields.restore_fixed(tip.state, proposal.state)
+    files = {path: edit for path, edit in proposal.files.items() if layout.key_at(path) not in kept}
+    return proposal._replace(state=state, files=files)
+
+
+def _find_graduated(tip: Revision, proposal: ProposedState) -> list[str]:
+    """The patterns that the proposal makes a rule of, and that are none now."""
+    return [key.id for key in proposal.state.edits if _graduates(tip.state, proposal.state, key)]
+
+
+def _graduates(before: State, after: State, key: Key) -> bool:
+    now, then = before.entry(key), after.entry(key)
+    return isinstance(then, Pattern) and then.status == "graduated" and getattr(now, "status", "") != "graduated"

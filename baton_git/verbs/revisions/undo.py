@@ -1,0 +1,130 @@
+"""The verbs that go back, by a new commit: `rollback`, `undo`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from baton_git.core.verb import REPLACES, Input, Option, verb
+from baton_git.namespace.results import WrittenResult
+from baton_git.namespace.workspace import Vouched, Workspace
+from baton_git.verbs.revisions.log import REVISION
+from baton_git.verbs.revisions.rollback import (
+    How,
+    WayBack,
+    go_back,
+    way_to,
+    way_to_record,
+    way_without,
+    way_without_session,
+)
+
+
+class RollbackTarget(Input):
+    """Where to: a revision, of everything or of one record; or without what one session did."""
+
+    revision: str | None = Field(None, description=REVISION, examples=["12"])
+    record: str | None = Field(
+        None, description="Only this record, as at the revision, or before its last change.", examples=["OL-7k3f9q"]
+    )
+    of_session: str | None = Field(
+        None, description="Instead: take back what this session did, and keep what others did since.",
+        examples=["2026-06-17-003"],
+    )  # fmt: skip
+
+    @model_validator(mode="after")
+    def _check_target(self) -> Self:
+        if self.of_session is not None and (self.revision is not None or self.record is not None):
+            raise ValueError("{of_session} goes alone, without {revision} and {record}")
+        if not (self.of_session or self.record or self.revision):
+            raise ValueError("nothing says where to: give {revision}, {record} or {of_session}")
+        return self
+
+    def way(self, ws: Workspace) -> WayBack:
+        """Return the way back to it."""
+        if self.of_session is not None:
+            return way_without_session(ws, self.of_session)
+        if self.record is not None:
+            return way_to_record(ws, self.record, self.revision)
+        return way_to(ws, self.revision or "~0")
+
+    def __str__(self) -> str:
+        if self.of_session is not None:
+            return f"without session {self.of_session}"
+        what = self.record or "everything"
+        return f"{what} as at {self.revision}" if self.revision else f"{what} as before its last change"
+
+
+class RollbackResult(WrittenResult):
+    """What going back changed."""
+
+    gone_back: str = Field(description="Where to, in words.", examples=["everything as at 12"])
+
+
+@verb(
+    "rollback",
+    "POST /v1/rollback",
+    effect=REPLACES,
+    tag="history",
+    positional=("revision",),
+    options={"revision": Option(metavar="[REV|TIME]"), "record": Option(metavar="ID"),
+             "of_session": Option(metavar="ID")},
+    examples=("baton rollback 12", "baton rollback --record OL-7k3f9q", "baton rollback --of-session 2026-06-17-003"),
+)  # fmt: skip
+def rollback(ws: Workspace, now: datetime, asked: RollbackTarget) -> RollbackResult:
+    """Go back: to a revision or time, for one record, or without what one session did.
+
+    It makes a new revision, so nothing is lost, and an undo takes it back.
+
+    Raises:
+        NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
+        NotFound: there is no such revision, record or session.
+    """
+    person, how = _confirmed_by(ws)
+    written = go_back(ws, now, asked.way(ws), person, how=how)
+    return RollbackResult.of(written, gone_back=str(asked))
+
+
+class UndoneRevision(Input):
+    """Which revision to take back."""
+
+    revision: str | None = Field(None, description=f"{REVISION} The newest unless given.", examples=["12"])
+
+
+class UndoResult(WrittenResult):
+    """What taking a revision back changed."""
+
+    taken_back: str = Field(description="What that revision had done, in words.", examples=["OL-7k3f9q verified"])
+
+
+@verb(
+    "undo",
+    "POST /v1/undo",
+    effect=REPLACES,
+    tag="history",
+    positional=("revision",),
+    options={"revision": Option(metavar="[REV]")},
+    examples=("baton undo", "baton undo 12"),
+)
+def undo(ws: Workspace, now: datetime, asked: UndoneRevision) -> UndoResult:
+    """Take one revision back, the newest unless one is named, and keep what came after it.
+
+    A value that was changed again since stays as it is. Undoing twice is redoing.
+
+    Raises:
+        NotAllowed: it is the first commit, or was taken back already.
+        NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
+    """
+    way, entry = way_without(ws, asked.revision)
+    person, how = _confirmed_by(ws)
+    return UndoResult.of(go_back(ws, now, way, person, how=how), taken_back=entry.subject)
+
+
+def _confirmed_by(ws: Workspace) -> tuple[str | None, How]:
+    """Who confirmed it just now, and where; nobody, unless at a terminal or on the page."""
+    confirmed = ws.confirmed
+    if isinstance(confirmed, Vouched) and confirmed.how in ("terminal", "page"):
+        return confirmed.by, confirmed.how
+    return None, "terminal"

@@ -1,0 +1,48 @@
+"""Automatic syncs at the start and the end of a session. They never fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from baton_git.core.errors import BatonError
+from baton_git.namespace.remote_selection import automatic_remote, unfetched_namespaces
+from baton_git.namespace.workspace import Workspace
+
+AT_START = 3.0
+AT_END = 10.0
+"""Time limits in seconds."""
+
+
+def sync_at_start(ws: Workspace, now: datetime, seconds: float = AT_START) -> Sequence[str]:
+    """Receive changes before a session starts; return lines for a person."""
+    return _sync_quietly(ws, now, seconds, receive_only=True)
+
+
+def sync_at_end(ws: Workspace, now: datetime, seconds: float = AT_END) -> Sequence[str]:
+    """Send changes after a session; return lines for a person."""
+    return _sync_quietly(ws, now, seconds, receive_only=False)
+
+
+def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only: bool) -> Sequence[str]:
+    try:
+        name = automatic_remote(ws)
+        if name is None:
+            return []
+        from baton_git.namespace.ingest.budget import BOOT
+        from baton_git.namespace.sync.synchronise import SyncOptions
+        from baton_git.verbs.sharing.sync import describe_sync, sync  # slow to load, and many have no remote
+
+        options = SyncOptions(seconds, receive_only=receive_only, budget=BOOT, retry=False)
+        done = sync(ws, now, name, options)
+        return [*describe_sync(done, waiting=not receive_only), *_list_other_namespaces(ws)]
+    except (BatonError, OSError) as error:
+        hint = f" ({error.hint})" if isinstance(error, BatonError) and error.hint else ""
+        return [f"not synced: {error}{hint}"]
+
+
+def _list_other_namespaces(ws: Workspace) -> list[str]:
+    """Name the remote's other namespaces if this one does not exist yet."""
+    there = unfetched_namespaces(ws)
+    text = ", ".join(there[:5]) + (", …" if len(there) > 5 else "")
+    return [f"the remote has {text}, but not {ws.branch.namespace}: choose with --namespace"] if there else []

@@ -1,0 +1,164 @@
+"""The verb `wrap`: end a session, and store where the work stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from pydantic import Field
+
+from baton_git.core.errors import InvalidArgument
+from baton_git.core.lifecycle import find_session
+from baton_git.core.records.lineage import Session
+from baton_git.core.state import HEAD, Key, State
+from baton_git.core.times import iso, parse_time_or_none
+from baton_git.core.verb import REPLACES, Input, Option, Tool, verb
+from baton_git.namespace.last_seen import last_seen
+from baton_git.namespace.results import WrittenResult
+from baton_git.namespace.revision import Revision, WriteResult
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.session_hooks import run_end_hooks
+from baton_git.verbs.sessions.auto_sync import sync_at_end
+from baton_git.verbs.sessions.session_start import add_session
+
+
+def end_session(
+    ws: Workspace,
+    now: datetime,
+    *,
+    context: str | None = None,
+    summary: str | None = None,
+    expected_revision: int | None = None,
+) -> WriteResult:
+    """End the acting session: store where the work stands, and what was done.
+
+    Args:
+        context: replaces the text of when the session began. If somebody else wrote another one since, both are kept,
+            theirs first.
+        summary: what the session did, in a sentence.
+        expected_revision: the revision that must still be the newest.
+
+    Raises:
+        Stale: another revision is the newest.
+        InvalidArgument: the context is blank.
+    """
+    if context is not None and not context.strip():
+        raise InvalidArgument("the context is empty", hint="say where the work stands, or leave it out")
+
+    def change(tip: Revision) -> State:
+        state = tip.state
+        if context is not None:
+            state = _put_context(ws, now, tip, context, replace_all=expected_revision is not None)
+        return _mark_ended(ws, now, state, summary)
+
+    return ws.update("wrap", now, change, expected_revision=expected_revision)
+
+
+def end_gone_sessions(ws: Workspace, now: datetime, last_seen: Mapping[str, str]) -> None:
+    """End sessions whose process is gone; those that have ended, or have no record here, stay as they are.
+
+    Args:
+        last_seen: by session, when it was seen last, ISO 8601.
+    """
+
+    def change(tip: Revision) -> State:
+        state = tip.state
+        for id_, seen in last_seen.items():
+            session = state.entry(Key(Session.kind, id_))
+            if isinstance(session, Session) and session.status == "active":
+                ended = iso(parse_time_or_none(seen) or now)
+                summary = session.summary or "its process is gone"
+                state = state.put(session.replace(status="ended", ended=ended, summary=summary))
+        return state
+
+    if last_seen:
+        ws.update("wrap", now, change)
+
+
+def _put_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, replace_all: bool) -> State:
+    head = tip.state.head
+    guards = ws.actor.session is not None and not replace_all  # nobody knows what a nameless writer has seen
+    keeps = guards and head.context not in (_find_context_at_start(ws, tip), context, "")
+    text = f"{head.context.rstrip()}\n\n{context}" if keeps else context
+    session = {"session_id": ws.session, "updated_at": iso(now)} if ws.actor.session else {"updated_at": iso(now)}
+    return tip.state.put(head.replace(context=text, **session), HEAD)
+
+
+def _find_context_at_start(ws: Workspace, tip: Revision) -> str | None:
+    """What the session saw when it began or wrote last; None when it never did."""
+    if find_session(tip.state, ws.session) is None:
+        return None
+    seen = last_seen(ws.branch, tip.commit, ws.session) if tip.commit else None
+    for commit in (*reversed(seen.own), seen.base) if seen is not None else ():
+        if commit is not None and ws.branch.entry(commit).op in ("boot", "wrap", "write"):
+            return ws.branch.revision_at(commit).state.head.context
+    return None
+
+
+def _mark_ended(ws: Workspace, now: datetime, state: State, summary: str | None) -> State:
+    if ws.actor.session is None:
+        return state
+    state = add_session(ws, now, state, None)
+    session = state.get(Session, ws.session)
+    fields = {"summary": summary} if summary else {}
+    return state.put(session.replace(status="ended", ended=iso(now), **fields))
+
+
+class SessionEnd(Input):
+    """Where the work stands at the end of a session."""
+
+    context: str | None = Field(
+        None,
+        description="Where the work stands, for the next session.",
+        examples=["Deployed X; cache expires at 9"],
+    )
+    summary: str | None = Field(
+        None, description="What this session did, in a sentence.", examples=["fixed the deploy script"]
+    )
+    expected_revision: int | None = Field(
+        None, ge=0, description="Refuse unless this is still the newest revision.", examples=[12]
+    )
+    sync: bool = Field(True, description="Whether it is sent to the remote that this namespace is synced with.")
+
+
+class WrapResult(WrittenResult):
+    """How a session ended."""
+
+    session: str | None = Field(description="The session that ended; null where none acted.")
+    news: list[str] = Field(description="What became of sending it, and of a checkpoint.")
+    checkpoint: str | None = Field(None, description="The checkpoint that PAIF's settings asked for.")
+
+
+@verb(
+    "wrap",
+    "POST /v1/wrap",
+    effect=REPLACES,
+    session="ends",
+    tag="sessions",
+    options={"sync": Option(hidden=True)},
+    tool=Tool(
+        "End a session: save where the work stands.",
+        hidden=("sync",),
+        required=("context",),
+        fields={"context": "Where it stands, and the next step"},
+    ),
+    examples=(
+        'baton wrap --context "Deployed X; waiting for the cache to expire" --summary "fixed the deploy script"',
+    ),
+)
+def wrap(ws: Workspace, now: datetime, asked: SessionEnd) -> WrapResult:
+    """End a session: say where the work stands, and send it to the remote that this namespace is synced with.
+
+    The text replaces the one that the session began with. If another session wrote one meanwhile, both are kept.
+
+    Raises:
+        Stale: another revision is the newest.
+        InvalidArgument: the context is blank.
+    """
+    written = end_session(
+        ws, now, context=asked.context, summary=asked.summary, expected_revision=asked.expected_revision
+    )
+    hooks = run_end_hooks(ws, now, summary=asked.summary, context=asked.context)
+    news = [*hooks.news, *(sync_at_end(ws, now) if asked.sync else ())]
+    checkpoint = {"checkpoint": hooks.checkpoint} if hooks.checkpoint is not None else {}
+    return WrapResult.of(written, session=ws.actor.session, news=news, **checkpoint)

@@ -1,0 +1,365 @@
+"""Begin a session: settle what is due, run the checks, and compose the brief."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from baton_git.core.brief import (
+    BUDGET,
+    Brief,
+    Rank,
+    Section,
+    age,
+    compose,
+    judged_line,
+    quote_id,
+    short_session,
+)
+from baton_git.core.brief_sections import SECTIONS
+from baton_git.core.errors import BatonError, InvalidName
+from baton_git.core.kinds import KINDS, SINGLETONS
+from baton_git.core.lifecycle import archive_closed, find_session, record_session, settle_state
+from baton_git.core.names import SessionId, mint_id
+from baton_git.core.output import one_line
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.work_items import LastCheck, OpenLoop
+from baton_git.core.redaction.changes import refuse_secret
+from baton_git.core.state import Key, State, Unreadable
+from baton_git.core.times import iso
+from baton_git.namespace.remote_selection import format_commits, waiting_counts
+from baton_git.namespace.revision import Revision
+from baton_git.namespace.workspace import Workspace, fresh_mark
+from baton_git.systems import SYSTEMS, BriefRequest
+from baton_git.verbs.sessions.auto_sync import AT_START, sync_at_start
+from baton_git.verbs.sessions.verb_hints import describe_verbs
+from baton_git.verbs.verification.check_results import MOST_AT_START, Checks, apply_results, due_checks
+
+CHECK_BUDGET = 5.0
+"""Seconds that the checks at the start of a session may take together."""
+
+
+def make_session_id(now: datetime) -> SessionId:
+    """A session name in session-baton's manner, `2026-06-17-7k3f9q`: a counter would meet others' counters."""
+    return SessionId(mint_id(now.strftime("%Y-%m-%d"), os.urandom(4)))
+
+
+class BegunSession(NamedTuple):
+    """A session that has begun.
+
+    Attributes:
+        heading: the first line of the brief.
+        sections: what the brief was made of, for those who add more sections.
+        closed: the loops that earlier sessions verified, archived now.
+        problems: what is missing or broken; none of it stops the session.
+        news: what came from other machines, what waits for a review, and what could not be fetched.
+        is_new: whether this start made the namespace.
+    """
+
+    session: str
+    parent: str | None
+    version: Revision
+    heading: str
+    sections: tuple[Section, ...]
+    brief: Brief
+    checks: Mapping[str, LastCheck] = MappingProxyType({})
+    closed: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    news: tuple[str, ...] = ()
+    is_new: bool = False
+
+
+class Persona(NamedTuple):
+    """The agent whose last checkpoint is told, and what it got back already."""
+
+    agent: str | None
+    restored: Sequence[str] = ()
+
+
+class StartOptions(NamedTuple):
+    """How a session begins.
+
+    Attributes:
+        budget: bytes of the brief.
+        check_seconds: for all checks together; 0 runs none.
+        sync_seconds: for fetching what other machines sent; 0 does not ask them.
+        agent: whose last checkpoint the brief shows; None: the acting agent's.
+        restored: what the agent gets back from its last checkpoint, in place of the brief's own lines about it.
+        parent: the session that it follows; None: the newest one.
+        handoff: whether the brief shows the facts of the last session in this work tree.
+        problems: what the caller found wrong before.
+        mark: the word in the frame of the brief, see `compose`; None: a random one.
+    """
+
+    budget: int = BUDGET
+    check_seconds: float = CHECK_BUDGET
+    sync_seconds: float = AT_START
+    agent: str | None = None
+    restored: Sequence[str] = ()
+    parent: str | None = None
+    handoff: bool = True
+    problems: Sequence[str] = ()
+    mark: str | None = None
+
+
+DEFAULT_START = StartOptions()
+
+
+def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_START) -> BegunSession:
+    """Begin a session: settle what is due, run the checks, archive what was verified, and compose the brief.
+
+    Raises:
+        InvalidName, InvalidDocument: the session's name cannot be one. Everything else is among the problems.
+    """
+    session = SessionId(ws.actor.session or make_session_id(now).text).text
+    refuse_secret("session", session)
+    ws = replace(ws, actor=replace(ws.actor, session=session))
+    problems = list(options.problems)
+    synced = sync_at_start(ws, now, options.sync_seconds) if options.sync_seconds > 0 else []
+    before = _read_tip(ws, problems)
+    problems += _describe_revert(ws, before)
+    parent = _find_parent(before.state, session, options.parent, problems)
+    checks = _run_due_checks(ws, now, before, options.check_seconds, problems)
+    after = _record_begin(ws, now, before, parent, checks, problems)
+    closed = [loop for loop in _list_records(before.state, OpenLoop, problems) if loop.status == "verified"]
+    problems += _list_damage(after.state, problems)
+    news = (*synced, *_list_waiting_news(ws, problems), *_describe_unapproved(checks))
+    verified = _make_verified_lines(ws, before, closed, problems)
+    parts = [*_make_parts(ws, now, after, problems, _find_persona(ws, options), handoff=options.handoff)]
+    heading, sections = _make_heading(now, session, after), _make_sections(parts, verified, problems, news)
+    return BegunSession(
+        session, parent, after, heading, sections,
+        brief=_compose(ws, heading, sections, options.mark, options.budget),
+        checks=checks.found,
+        closed=tuple(loop.id for loop in closed),
+        problems=tuple(dict.fromkeys(problems)),
+        news=news,
+        is_new=before.commit is None and after.commit is not None,
+    )  # fmt: skip
+
+
+def _find_persona(ws: Workspace, options: StartOptions) -> Persona:
+    return Persona(options.agent or ws.actor.agent, options.restored)
+
+
+def _list_damage(state: State, problems: list[str]) -> list[str]:
+    """A line about each file that cannot be read."""
+    return [f"{record.path}: {record.why}" for record in _list_unreadable(state, problems)]
+
+
+def _list_waiting_news(ws: Workspace, problems: list[str]) -> list[str]:
+    """A line about each remote whose commits wait for a review."""
+    waiting = _list_waiting(ws, problems)
+    return [f"{text} not taken over yet (baton sync says why, baton review shows what)" for text in waiting]
+
+
+def _make_verified_lines(ws: Workspace, version: Revision, loops: Sequence[OpenLoop], problems: list[str]) -> list[str]:
+    """The loops that earlier sessions verified, each with who vouches for it."""
+    judge = ws.judgement(version)
+    try:
+        return [judged_line(loop, loop.action, judge) for loop in loops]
+    except (BatonError, OSError) as error:
+        problems.append(_describe_error(error))
+        return []
+
+
+def compose_brief(ws: Workspace, now: datetime, *, budget: int = BUDGET, mark: str | None = None) -> Brief:
+    """Return the brief of how things stand, without beginning a session: nothing is settled, checked or written."""
+    version, sections = list_sections(ws, now)
+    return _compose(ws, _make_heading(now, ws.actor.session or "none", version), sections, mark, budget)
+
+
+def list_sections(ws: Workspace, now: datetime, *, handoff: bool = True) -> tuple[Revision, tuple[Section, ...]]:
+    """Return the newest revision and the sections of its brief, without beginning a session.
+
+    Args:
+        handoff: whether the facts of earlier sessions are among them.
+    """
+    problems: list[str] = []
+    version = _read_tip(ws, problems)
+    parts = [*_make_parts(ws, now, version, problems, Persona(ws.actor.agent), handoff=handoff)]
+    problems += _list_damage(version.state, problems)
+    return version, _make_sections(parts, (), problems, ())
+
+
+def _compose(ws: Workspace, heading: str, sections: Sequence[Section], mark: str | None, budget: int) -> Brief:
+    return compose(heading, sections, mark or fresh_mark(), budget, footer=describe_verbs(as_tools=ws.calls_tools))
+
+
+def _read_tip(ws: Workspace, problems: list[str]) -> Revision:
+    try:
+        return ws.branch.read()
+    except (BatonError, OSError) as error:
+        problems.append(_describe_error(error))
+        return Revision(ws.branch.namespace, State())
+
+
+def _describe_revert(ws: Workspace, version: Revision) -> list[str]:
+    """Says it when the newest commit looks like one that took others' work back without meaning to."""
+    try:
+        older = ws.branch.suspected_revert(version)
+    except (BatonError, OSError) as error:
+        return [_describe_error(error)]
+    if older is None:
+        return []
+    name = ws.branch.name(older.commit)
+    text = f"the newest commit was made by hand and goes back to {name}, without what came after it"
+    return [f"{text} (baton diff ~1 ~0 shows what; baton undo takes it back)"]
+
+
+def _run_due_checks(ws: Workspace, now: datetime, before: Revision, seconds: float, problems: list[str]) -> Checks:
+    if seconds <= 0:
+        return Checks()
+    try:
+        due = due_checks(before.state)
+        if not due:
+            return Checks()
+        from baton_git.verbs.verification.checks import (
+            run_checks,  # loads the probes, and many starts have nothing to check
+        )
+
+        made = run_checks(ws, now, before, due, seconds, MOST_AT_START)
+    except (BatonError, OSError) as error:
+        problems.append(_describe_error(error))
+        return Checks()
+    if made.left:
+        problems.append(f"{made.left} more checks were not made, only the {MOST_AT_START} most urgent (baton verify)")
+    return made
+
+
+def _describe_unapproved(checks: Checks) -> list[str]:
+    """What a person can do about checks that wait for approval."""
+    if not checks.waiting:
+        return []
+    shown = ", ".join(quote_id(id_) for id_ in checks.waiting[:5]) + (", …" if len(checks.waiting) > 5 else "")
+    verb = "check from elsewhere waits" if len(checks.waiting) == 1 else "checks from elsewhere wait"
+    return [f"{len(checks.waiting)} {verb} for a person's approval: {shown} (baton trust --list)"]
+
+
+def _record_begin(
+    ws: Workspace, now: datetime, before: Revision, parent: str | None, checks: Checks, problems: list[str]
+) -> Revision:
+    """The version after what a session's start brings about; the one before when it could not be written."""
+    loops = [loop for loop in _list_records(before.state, OpenLoop, problems) if loop.id in checks.kept]
+
+    def change(tip: Revision) -> State:
+        state = settle_state(archive_closed(tip.state, now, ws.actor.session, ws.judgement(tip)), now, ws.policy)
+        return add_session(ws, now, apply_results(state, loops, checks.kept), parent)
+
+    try:
+        return ws.update("boot", now, change).revision
+    except InvalidName:
+        raise
+    except (BatonError, OSError) as error:
+        problems.append(f"this start was not recorded: {_describe_error(error)}")
+        return before._replace(state=apply_results(before.state, loops, checks.kept))
+
+
+def add_session(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:
+    """Return the state with the acting session in it, seen just now."""
+    known = find_session(state, ws.session)
+    if known is not None:
+        return record_session(state, known.replace(status="active"), now, ws.policy)
+    optional = {"agent": ws.actor.agent, "machine": ws.actor.machine, "parent": parent}
+    data: dict[str, Any] = {"id": ws.session, "started": iso(now), "status": "active"}
+    session = Session.model_validate(data | {name: value for name, value in optional.items() if value})
+    return record_session(state, session, now, ws.policy)
+
+
+def _find_parent(state: State, session: str, named: str | None, problems: list[str]) -> str | None:
+    own = state.entry(Key(Session.kind, session))
+    if isinstance(own, Session):
+        return own.parent
+    if named is not None:
+        return named
+    others = [known for known in _list_records(state, Session, problems) if known.id != session]
+    return others[-1].id if others else None
+
+
+def _list_records(state: State, model: Any, problems: list[str]) -> list[Any]:
+    """The records of a kind; none, and a problem, when their folder cannot be read."""
+    try:
+        return state.records(model)
+    except (BatonError, OSError) as error:
+        problems.append(_describe_error(error))
+        return []
+
+
+def _list_unreadable(state: State, problems: list[str]) -> list[Unreadable]:
+    try:
+        kinds = (kind for kind, info in KINDS.items() if not info.left_behind)  # of those only what is shown is read
+        return list(state.unreadable((*SINGLETONS, *kinds)))
+    except (BatonError, OSError) as error:
+        problems.append(_describe_error(error))
+        return []
+
+
+def _describe_error(error: BatonError | OSError) -> str:
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the system'}: {error.strerror or error}"
+    return f"{error} ({error.hint})" if error.hint else str(error)
+
+
+def _make_heading(now: datetime, session: str, version: Revision) -> str:
+    time = version.time if version.number else None  # the commit that all namespaces begin with has none
+    when = f" · last change {age(iso(time), now)}" if time else " · nothing recorded yet"
+    name = short_session(session)
+    return one_line(f"baton {version.namespace} · revision {version.number}{when} · session {name}", 300)
+
+
+def _make_sections(
+    parts: Sequence[Section], closed: Sequence[str], problems: Sequence[str], news: Sequence[str]
+) -> tuple[Section, ...]:
+    lines = tuple(f"- {one_line(problem, 400)}" for problem in dict.fromkeys(problems))
+    first = Section("Problems", lines, "problems", rank=Rank.ATTENTION)
+    sync = Section("Other machines", tuple(f"- {one_line(line, 300)}" for line in news), "news", rank=Rank.ATTENTION)
+    last = Section(
+        "Verified by earlier sessions, archived now",
+        tuple(closed),
+        "verified loops",
+    )
+    return (first, sync, *parts, last)
+
+
+def _list_waiting(ws: Workspace, problems: list[str]) -> list[str]:
+    try:
+        return [f"{format_commits(count.commits)} of {count.remote}" for count in waiting_counts(ws)]
+    except (BatonError, OSError) as error:
+        problems.append(_describe_error(error))
+        return []
+
+
+def _make_parts(
+    ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
+) -> Iterator[Section]:
+    """The sections that can be made; one whose records cannot be read takes no other with it."""
+    judge = ws.judgement(version)
+    for make in SECTIONS:
+        try:
+            yield make(version.state, now, ws.policy, judge)
+        except (BatonError, OSError) as error:
+            problems.append(_describe_error(error))
+    yield _make_restored_section(persona)
+    yield from _make_system_sections(ws, now, version, problems, persona, handoff=handoff)
+
+
+def _make_restored_section(persona: Persona) -> Section:
+    lines = tuple(f"- [llm_derived] {line}" for line in persona.restored)
+    title, show = "Restored from the last checkpoint", "baton restore --json"
+    return Section(title, lines, "lines of the checkpoint", all=show, rank=Rank.STANDING)
+
+
+def _make_system_sections(
+    ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
+) -> Iterator[Section]:
+    """What the seed systems have to say; one that cannot takes no other with it."""
+    request = BriefRequest(ws, version.state, now, persona.agent, bool(persona.restored), handoff, problems)
+    for system in SYSTEMS:
+        try:
+            yield from list(system.make_sections(request))
+        except (BatonError, OSError) as error:
+            problems.append(_describe_error(error))

@@ -1,0 +1,1 @@
+"""Sync, review and conflicts."""

@@ -1,0 +1,141 @@
+"""Find in the history who wrote the two sides of a conflict."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, islice
+from typing import NamedTuple, get_args
+
+from baton_git.core.errors import BatonError
+from baton_git.core.kinds import ALL_KINDS, SINGLETONS
+from baton_git.core.layout import path_of
+from baton_git.core.names import Oid
+from baton_git.core.records.base import alike
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.state import Key
+from baton_git.git.store import TreeEntry
+from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.sharing.conflict_resolution import Side, find_standing_value, get_side_value
+
+LOOKED = 500
+"""How many commits back the search goes."""
+MOST = 100
+"""The most conflicts of one search."""
+
+_FOLDERS = 500
+"""How many folders are cached during a search."""
+
+Writers = dict[Side, LogEntry]
+"""By side, the commit that set the contested value; a side that was not found is absent."""
+
+
+class _Trail(NamedTuple):
+    """A search back through the commits: for the merge that found a conflict, then for each side's value.
+
+    `paths` are the paths of the conflict's file (`side` is None), or of the record, live and archived.
+    """
+
+    conflict: Conflict
+    side: Side | None
+    paths: tuple[str, ...]
+
+
+def find_writers(ws: Workspace, conflicts: Sequence[Conflict]) -> dict[str, Writers]:
+    """Find who wrote the sides of conflicts, by conflict id; sides too far back or unreadable are absent.
+
+    All searches share one walk through the history.
+    """
+    by_conflict: dict[str, Writers] = {conflict.id: {} for conflict in conflicts}
+    version = ws.branch.read()
+    state, tip = version.state, version.commit
+    keys = [(conflict, Key(Conflict.kind, conflict.id)) for conflict in conflicts[:MOST]]
+    trails = [_Trail(conflict, None, (path_of(key),)) for conflict, key in keys if state.entry(key) is not None]
+    if tip is None or not trails:
+        return by_conflict
+    look = _TreeReader(ws)
+    waiting: dict[Oid, list[_Trail]] = defaultdict(list, {tip: trails})
+    with suppress(BatonError):  # a list of conflicts is needed most where the history is damaged
+        for entry in islice(ws.branch.history(tip), LOOKED):
+            here = [(trail, _follow_trail(look, entry, trail)) for trail in waiting.pop(entry.commit, ())]
+            for parent, following in chain.from_iterable(onward for _, onward in here):
+                waiting[parent].append(following)
+            for trail, onward in here:
+                if not onward and trail.side is not None and entry.parents:  # where a shallow clone ends nobody can say
+                    by_conflict[trail.conflict.id][trail.side] = entry
+            if not waiting:
+                break
+    return by_conflict
+
+
+class _TreeReader:
+    """Reads tree entries of commits, with a cache of folders that many searches share."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        self._folders: dict[tuple[Oid, str], Mapping[str, TreeEntry]] = {}
+
+    def tree(self, commit: Oid) -> Oid:
+        return self.ws.branch.store.commit(commit).tree
+
+    def file(self, tree: Oid, path: str) -> TreeEntry | None:
+        """Return the tree entry at a path, or None."""
+        folder, _, name = path.rpartition("/")
+        return self._entries(tree, folder).get(name)
+
+    def _entries(self, tree: Oid, path: str) -> Mapping[str, TreeEntry]:
+        entries = self._folders.get((tree, path))
+        if entries is None:
+            folder = self.ws.branch.store.folder(tree)
+            for name in path.split("/") if path else ():
+                folder = folder.folder(name)
+            if len(self._folders) >= _FOLDERS:
+                self._folders.clear()
+            entries = self._folders[tree, path] = folder.entries()
+        return entries
+
+
+def _follow_trail(look: _TreeReader, entry: LogEntry, trail: _Trail) -> list[tuple[Oid, _Trail]]:
+    """Return where a search continues: at the parent with the same value, at both sides of the merge that found the
+    conflict, or nowhere at its origin."""
+    for parent in entry.parents:
+        if _is_same(look, entry.tree, parent, trail):
+            return [(parent, trail)]
+    return _find_sides(look.ws, entry.parents, trail.conflict) if trail.side is None else []
+
+
+def _is_same(look: _TreeReader, tree: Oid, parent: Oid, trail: _Trail) -> bool:
+    before = look.tree(parent)
+    files = [look.file(before, path) for path in trail.paths]
+    if files == [look.file(tree, path) for path in trail.paths]:
+        return True
+    if trail.side is None:
+        return files != [None]
+    return _has_value(look.ws, parent, trail.conflict, trail.side)
+
+
+def _find_sides(ws: Workspace, parents: Sequence[Oid], conflict: Conflict) -> list[tuple[Oid, _Trail]]:
+    """Match the parents of a merge with the sides of its conflict, by their values."""
+    kind, id_ = conflict.record_kind, conflict.record_id
+    if kind not in ALL_KINDS:
+        return []
+    commits: dict[Side, Oid] = {}
+    for parent in parents:
+        for side in get_args(Side):
+            if side not in commits and parent not in commits.values() and _has_value(ws, parent, conflict, side):
+                commits[side] = parent
+    if not commits:  # also where the name of the record is none
+        return []
+    places = (False,) if kind in SINGLETONS else (False, True)
+    paths = tuple(path_of(Key(kind, id_, archived)) for archived in places)
+    return [(parent, _Trail(conflict, side, paths)) for side, parent in commits.items()]
+
+
+def _has_value(ws: Workspace, commit: Oid, conflict: Conflict, side: Side) -> bool:
+    """Return whether the contested field has the side's value at a commit."""
+    with suppress(BatonError):  # a name from elsewhere that is none
+        there = find_standing_value(ws.branch.revision_at(commit).state, conflict)
+        return there is not None and alike(there, get_side_value(conflict, side))
+    return False

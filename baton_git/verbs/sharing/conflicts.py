@@ -1,0 +1,105 @@
+"""Values that two sides changed differently: look at them, and settle them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from baton_git.core.times import iso
+from baton_git.core.verb import READS, REPLACES, Input, Option, Tool, verb
+from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.results import PageInput, PageResult, WrittenResult, full_position, take_page
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.sharing.conflict_blame import find_writers
+from baton_git.verbs.sharing.conflict_resolution import Side, list_open_conflicts, resolve
+
+
+class ConflictPage(PageInput):
+    """Which conflicts to list."""
+
+    limit: int = Field(100, ge=1, le=1000, description="At most this many.")
+
+
+class ConflictList(PageResult):
+    """The values that two sides changed differently."""
+
+    conflicts: list[dict[str, Any]] = Field(
+        description="The fields are those of `/v1/schema/conflict`, and `writers`: by side, who gave it its value, as "
+        "far as the history says. `ours` is what stands, where nobody was preferred.",
+        examples=[[{"id": "C-1f2e3d4c", "record_kind": "open_loop", "record_id": "OL-1", "field": "expected_outcome",
+                    "ours": "200", "theirs": "204", "winner": "ours", "writers": {}}]],
+    )  # fmt: skip
+
+
+class ResolveConflict(Input):
+    """Which value stands from now on: that of a side, or another one."""
+
+    id: str = Field(description="The id of a conflict, or of a record that has only one.", examples=["C-1f2e3d4c"])
+    side: Side | None = Field(None, description="Whose value; `ours` is what stands, where nobody was preferred.")
+    value: Any = Field(None, description="Another value.", examples=["the health check answers 200"])
+
+    @model_validator(mode="after")
+    def _check_choice(self) -> Self:
+        if (self.side is None) == ("value" not in self.model_fields_set):
+            raise ValueError("give {side} or {value}, and not both")
+        return self
+
+
+class SettledConflict(WrittenResult):
+    """The conflict that was settled."""
+
+    id: str = Field(examples=["C-1f2e3d4c"], description="Its id.")
+    record: str = Field(examples=["OL-1"], description="The record that it was about.")
+    field: str = Field(examples=["expected_outcome"], description="The field; empty for the whole record.")
+
+
+@verb(
+    "conflicts",
+    "GET /v1/conflicts",
+    effect=READS,
+    tag="sharing",
+    tool=Tool("Values that two sides changed.", hidden=("limit", "after")),
+    examples=("baton conflicts",),
+)
+def list_conflicts(ws: Workspace, now: datetime, asked: ConflictPage) -> ConflictList:
+    """List the values that two sides changed differently; one of each stands for now, both are kept."""
+    version = ws.branch.read()
+    shown, more = take_page(list_open_conflicts(ws), asked, lambda conflict: conflict.id)
+    by_conflict = find_writers(ws, shown)
+    listed = [
+        {**conflict.as_data(), "writers": _describe_writers(by_conflict.get(conflict.id, {}))} for conflict in shown
+    ]
+    return ConflictList(conflicts=listed, next=more, **full_position(version))
+
+
+def _describe_writers(sides: Mapping[Side, LogEntry]) -> dict[str, Any]:
+    names = ("session", "agent", "machine", "commit", "revision")
+    return {
+        side: {"time": iso(entry.time), "author": entry.author, **{name: getattr(entry, name) for name in names}}
+        for side, entry in sides.items()
+    }
+
+
+@verb(
+    "resolve",
+    "POST /v1/conflicts/{id}/resolve",
+    effect=REPLACES,
+    tag="sharing",
+    positional=("id",),
+    options={
+        "side": Option(flags={"ours": "The first value that baton conflicts shows.", "theirs": "The second one."}),
+        "value": Option(metavar="VALUE"),
+    },
+    tool=Tool("Settle a conflict.", fields={"value": "Instead"}),
+    examples=(
+        "baton resolve C-1f2e3d4c --theirs",
+        'baton resolve OL-7k3f9q --value "the health check answers 200"',
+    ),
+)
+def resolve_conflict(ws: Workspace, now: datetime, asked: ResolveConflict) -> SettledConflict:
+    """Settle a conflict: choose whose value stands, or give another one."""
+    conflict, written = resolve(ws, now, asked.id, asked.side, asked.value)
+    return SettledConflict.of(written, id=conflict.id, record=conflict.record_id, field=conflict.field)

@@ -1,0 +1,1 @@
+"""Namespaces as a whole: status, lists, schemas, validation, packing."""

@@ -1,0 +1,1 @@
+"""Checks: running them, their results, and who allowed them."""

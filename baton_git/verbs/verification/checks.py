@@ -1,0 +1,175 @@
+"""Run the checks of open loops, and keep what they found as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from typing import Any, Self
+
+from pydantic import Field, PrivateAttr
+
+from baton_git.checks.outcome import Failed, NotApproved, Passed
+from baton_git.checks.runner import CheckResult, run_all
+from baton_git.checks.specification import CheckSpec, World
+from baton_git.core.errors import InvalidArgument
+from baton_git.core.records.work_items import LastCheck, OpenLoop, VerifySpec
+from baton_git.core.state import State
+from baton_git.core.times import iso
+from baton_git.core.verb import SETTLES, Input, Option, Tool, verb
+from baton_git.git.source_commits import find_commit, head_commit
+from baton_git.git.store import Store
+from baton_git.namespace.results import WrittenResult
+from baton_git.namespace.revision import Revision, WriteResult
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.verification.check_results import Checks, apply_results, due_checks, select_news
+from baton_git.verbs.verification.consent import Consent
+from baton_git.verbs.verification.trust import find_refusal
+
+BUDGET = 10.0
+"""Seconds that all checks together may take."""
+
+
+class ChecksToRun(Input):
+    """Which loops to check."""
+
+    ids: list[str] = Field(
+        [], max_length=1000, description="The ids of loops; all that have a check unless given.",
+        examples=[["OL-7k3f9q"]],
+    )  # fmt: skip
+    budget_seconds: float = Field(BUDGET, gt=0, le=3600, description="Seconds for all checks together.", examples=[5])
+
+
+class CheckResults(WrittenResult):
+    """What checks found."""
+
+    checks: dict[str, dict[str, Any]] = Field(
+        description="By id the evidence; `unknown` is not passed.",
+        examples=[{"OL-7k3f9q": {"result": "passed", "at": "2026-06-17T12:30:00Z", "http_status": 200}}],
+    )
+    id: str | None = Field(None, description="The loop, where one was settled by hand.")
+
+    _evidence: Mapping[str, LastCheck] = PrivateAttr()
+
+    @property
+    def evidence(self) -> Mapping[str, LastCheck]:
+        """What the checks found, by loop id."""
+        return self._evidence
+
+    @classmethod
+    def of_checks(cls, written: WriteResult, evidence: Mapping[str, LastCheck], **fields: Any) -> Self:
+        """Return the result of checks that found `evidence` and were stored by `written`."""
+        checks = {id_: check.as_data() for id_, check in evidence.items()}
+        return cls.of(written, checks=checks, **fields).keep(evidence)
+
+    def keep(self, evidence: Mapping[str, LastCheck]) -> Self:
+        """Keep the records of what was found, beside their plain data."""
+        self._evidence = evidence
+        return self
+
+
+@verb(
+    "verify",
+    "POST /v1/verify",
+    effect=SETTLES,
+    positional=("ids",),
+    options={"budget_seconds": Option(names=("--budget",), metavar="SECONDS"), "ids": Option(metavar="[ID]...")},
+    tool=Tool("Run the checks of all open loops, or of these.", hidden=("budget_seconds",)),
+    examples=("baton verify", "baton verify OL-7k3f9q"),
+)
+def verify(ws: Workspace, now: datetime, asked: ChecksToRun) -> CheckResults:
+    """Run the checks of open loops side by side, and keep what they find as evidence."""
+    return check_loops(ws, now, asked.ids, budget_seconds=asked.budget_seconds)
+
+
+def check_loops(
+    ws: Workspace, now: datetime, ids: Sequence[str] = (), *, budget_seconds: float = BUDGET
+) -> CheckResults:
+    """Check loops side by side: those named, or all that are not verified yet and have a check.
+
+    A result that says what the record says already is not written again.
+
+    Raises:
+        NotFound, Ambiguous: an id is not that of one live loop.
+        InvalidArgument: a named loop has no check.
+    """
+    version = ws.branch.read()
+    state = version.state
+    loops = [state.find(OpenLoop, id_) for id_ in ids] if ids else due_checks(state)
+    for loop in loops:
+        if loop.verify is None:
+            raise InvalidArgument(f"open loop {loop.id} has no check", hint="say what you found: passed or failed")
+    checks = run_checks(ws, now, version, loops, budget_seconds)
+
+    def change(tip: Revision) -> State:
+        return apply_results(tip.state, loops, select_news(tip.state, checks.kept))
+
+    return CheckResults.of_checks(ws.update("verify", now, change), checks.found)
+
+
+def run_checks(
+    ws: Workspace,
+    now: datetime,
+    version: Revision,
+    loops: Sequence[OpenLoop],
+    budget_seconds: float,
+    most: int | None = None,
+) -> Checks:
+    """Run the checks of `loops` within the budget, without those that wait for the user's approval.
+
+    Args:
+        version: the revision that has the loops.
+        most: how many checks run, and how many waiting ones are reported; None: all.
+    """
+    refusals = _find_refusals(ws, version, loops)
+    allowed = {loop.id: _make_spec(loop.verify) for loop in loops if loop.verify and loop.id not in refusals}
+    waiting = {id_: CheckResult(NotApproved(why), 0) for id_, why in islice(refusals.items(), most)}
+    specs = dict(islice(allowed.items(), most))
+    answers = waiting | (run_all(specs, _make_world(ws), budget_seconds=budget_seconds) if specs else {})
+    code = head_commit(ws.branch.store) if specs and ws.folder else None
+    evidence = {loop.id: _make_evidence(answers[loop.id], now, code) for loop in loops if loop.id in answers}
+    kept = {id_: check for id_, check in evidence.items() if not isinstance(answers[id_].outcome, NotApproved)}
+    return Checks(evidence, kept, tuple(refusals), len(allowed) - len(specs))
+
+
+def _find_refusals(ws: Workspace, version: Revision, loops: Sequence[OpenLoop]) -> dict[str, str]:
+    """Find the checks that wait for approval: by loop id, the reason."""
+    if not loops:
+        return {}
+    consent = Consent(ws, version)
+    reasons = ((loop.id, consent.refusal(loop)) for loop in loops)
+    return {id_: why for id_, why in reasons if why is not None}
+
+
+def _make_world(ws: Workspace) -> World:
+    repository = ws.branch.store.repository
+
+    def find(text: str, branch: str | None) -> str | None:
+        with Store(repository) as own:  # a probe that was left behind may ask when that of `ws` is closed
+            return find_commit(own, text, branch)
+
+    return World(
+        folder=ws.folder,
+        refusal=partial(find_refusal, ws),
+        allow_private_hosts=ws.private_hosts,
+        environment=ws.environment,
+        find_commit=find,
+    )
+
+
+def _make_spec(verify: VerifySpec) -> CheckSpec:
+    known = {name: getattr(verify, name) for name in CheckSpec._fields if hasattr(verify, name)}
+    return CheckSpec(**{**known, "argv": verify.argv or ()})
+
+
+def _make_evidence(answer: CheckResult, now: datetime, code: str | None) -> LastCheck:
+    outcome = answer.outcome
+    result = "passed" if isinstance(outcome, Passed) else "failed" if isinstance(outcome, Failed) else "unknown"
+    optional = {
+        "why": getattr(outcome, "why", None),
+        "http_status": outcome.http_status,
+        "commit": outcome.commit or code,
+    }
+    data = {"result": result, "at": iso(now), "duration_ms": answer.duration_ms, "by": "probe"}
+    return LastCheck.model_validate(data | {name: value for name, value in optional.items() if value is not None})

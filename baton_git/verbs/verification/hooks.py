@@ -1,0 +1,168 @@
+"""The work of git hooks: check the loops that code can settle, and push commits that no remote has.
+
+The hooks must cost nothing, so they only look for marker files: one for each namespace with such loops or commits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from baton_git.core.errors import InvalidName
+from baton_git.core.kinds import KINDS, SINGLETONS
+from baton_git.core.lifecycle import CODE_METHODS
+from baton_git.core.names import Namespace
+from baton_git.core.records.work_items import OpenLoop
+from baton_git.git.files import durable_files
+from baton_git.git.files.ref_locks import hold_flock
+from baton_git.git.store import Repository
+from baton_git.namespace.machine_state import HookMarker, HookMarkers
+from baton_git.namespace.remote_selection import automatic_remote
+from baton_git.namespace.revision import Revision, WriteResult
+from baton_git.namespace.sync.synchronise import SyncOptions
+from baton_git.namespace.sync.tracking_refs import tracking_refs_of
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.sharing.sync import describe_sync, sync
+from baton_git.verbs.verification.check_results import apply_results, due_checks, select_news
+from baton_git.verbs.verification.checks import run_checks
+
+BY_COMMITS: Final = frozenset({"git_commit"})
+"""Check methods that a server runs after a push: they read the repository only."""
+SECONDS: Final = 30.0
+"""Time limit of a hook's background work."""
+_LOG_BYTES: Final = 64 * 1024
+
+
+def verify_due(
+    ws: Workspace, now: datetime, seconds: float, methods: Collection[str] = CODE_METHODS, *, agent: str = "git-hook"
+) -> WriteResult | None:
+    """Check the unverified loops with these methods; return None if there are none.
+
+    Only a first result, or one that differs from the last, is written. The commit names no session, even if one is
+    active: a commit in its name would claim that the session has seen all changes until now.
+
+    Args:
+        seconds: time limit of all checks together.
+    """
+    ws = replace(ws, actor=replace(ws.actor, session=None, agent=agent))
+    version = ws.branch.read()
+    loops = _list_due(version, methods)
+    if not loops:
+        _settle_mark(ws, methods)
+        return None
+    checks = run_checks(ws, now, version, loops, seconds)
+    kept = {id_: check for id_, check in checks.kept.items() if check.result != "unknown"}
+    written = ws.update("verify", now, lambda tip: apply_results(tip.state, loops, select_news(tip.state, kept)))
+    _settle_mark(ws, methods)
+    return written
+
+
+def _list_due(version: Revision, methods: Collection[str]) -> list[OpenLoop]:
+    return [loop for loop in due_checks(version.state) if loop.verify and loop.verify.method in methods]
+
+
+# --- one look at a time
+
+
+@contextmanager
+def wait_for_turn(repository: Repository, wait: float = SECONDS + 10) -> Iterator[bool]:
+    """Wait for other hook processes; yield whether this one still has work to do.
+
+    The hook writes the marker `asked` before it starts this process. A process removes it before it works, so a missing
+    marker means that another process started after our commit.
+    """
+    asked = repository.git_dir / "baton" / "asked"
+    was_asked = asked.exists()
+    with hold_flock(repository.common_dir / "baton" / "locks" / "hooks", wait) as alone:
+        wanted = alone is not False and (asked.exists() or not was_asked)
+        if wanted:
+            durable_files.remove(asked)
+            _shorten_log(repository.common_dir / "baton" / "hooks.log")
+        yield wanted
+
+
+def _shorten_log(log: Path) -> None:
+    """Cut a log that is too long to its newer half."""
+    with suppress(OSError):
+        if log.stat().st_size > _LOG_BYTES:
+            with log.open("r+b") as file:
+                kept = file.read()[-_LOG_BYTES // 2 :].partition(b"\n")[2]
+                file.seek(0)
+                file.truncate()
+                file.write(kept)
+
+
+def count_seconds_left(end: float) -> float:
+    """Return the seconds until the monotonic time `end`, at least half a second."""
+    return max(0.5, end - time.monotonic())
+
+
+# --- marks
+
+
+def list_due_namespaces(repository: Repository) -> list[Namespace]:
+    """List the namespaces with loops that code may settle."""
+    return _list_marked(HookMarkers(repository.common_dir).due)
+
+
+def list_unsent_namespaces(repository: Repository) -> list[Namespace]:
+    """List the namespaces with commits that no remote has acknowledged."""
+    return _list_marked(HookMarkers(repository.common_dir).unsent)
+
+
+def _list_marked(mark: HookMarker) -> list[Namespace]:
+    return [name for component in mark.all() if (name := _parse_component(component)) is not None]
+
+
+def _parse_component(component: str) -> Namespace | None:
+    try:
+        return Namespace.from_component(component)
+    except InvalidName:
+        return None
+
+
+def _settle_mark(ws: Workspace, methods: Collection[str]) -> None:
+    """Clear the marker if nothing is due; then look again, since a loop may have been added meanwhile."""
+    mark = HookMarkers(ws.branch.store.repository.common_dir).due
+    if not _list_due(ws.branch.read(), methods):
+        mark.clear(ws.branch.namespace.component)
+        if _list_due(ws.branch.read(), methods):
+            mark.set(ws.branch.namespace.component)
+
+
+# --- pre-push
+
+
+def parse_pushed_components(lines: str, prefix: str) -> set[str]:
+    """Parse which namespaces the user pushes, from pre-push's input (`ref id remote-ref id`)."""
+    targets = (words[2] for line in lines.splitlines() if len(words := line.split()) == 4)
+    return {ref.removeprefix(prefix) for ref in targets if ref.startswith(prefix)}
+
+
+def push_along(ws: Workspace, now: datetime, remote: str, seconds: float) -> str:
+    """Sync the namespace with `remote` within `seconds`; return one line about it, or an empty text.
+
+    Only remotes that already have the branch receive it. A namespace with an unreadable record is not pushed.
+
+    Raises:
+        BatonError: as for `sync`.
+    """
+    if not _is_synced_with(ws, remote):
+        return ""
+    damaged = next(iter(ws.branch.read().state.unreadable((*SINGLETONS, *KINDS))), None)
+    if damaged is not None:
+        return f"{ws.branch.namespace} is not pushed along: {damaged.path}: {damaged.why}"
+    text = "; ".join(describe_sync(sync(ws, now, remote, SyncOptions(seconds)), waiting=False))
+    return f"{ws.branch.namespace}: {text}" if text else ""
+
+
+def _is_synced_with(ws: Workspace, remote: str) -> bool:
+    if not ws.reach.automatic:
+        return False
+    has_it = ws.branch.store.tip(tracking_refs_of(ws.branch, remote).seen) is not None
+    return has_it or automatic_remote(ws) == remote

@@ -1,0 +1,1 @@
+"""Loops, follow-ups, patterns and decisions, and what they are about."""

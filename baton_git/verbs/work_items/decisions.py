@@ -1,0 +1,190 @@
+"""Decisions: add, monitor, supersede."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from baton_git.core.errors import NeedsHuman
+from baton_git.core.kinds import KINDS
+from baton_git.core.lifecycle import apply_monitoring, apply_supersession
+from baton_git.core.records.base import parse
+from baton_git.core.records.work_items import ActiveDecision
+from baton_git.core.state import State, key_of
+from baton_git.core.times import iso
+from baton_git.core.verb import ADDS, REPLACES, SETTLES, Input, Option, Tool, verb
+from baton_git.namespace.commit_log import confirmation_trailers
+from baton_git.namespace.results import Changed
+from baton_git.namespace.revision import ProposedState, Revision
+from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
+from baton_git.verbs.work_items.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
+from baton_git.verbs.work_items.similar_records import Added, MergeInto, describe_similar, merge_records
+
+DecisionId = Annotated[
+    str, Field(description="The id of a decision, or a unique beginning of it.", examples=["DEC-042"])
+]
+
+
+class NewDecision(Input):
+    """A choice and its reasons."""
+
+    what: str = Field(description="What was decided.", examples=["Always use --update-env-vars"])
+    why: str = Field(description="The reason.", examples=["--set-env-vars clears the others"])
+    evidence: list[str] = Field([], description="What speaks for it.", examples=[["incident of 2026-06-12"]])
+    rejected: list[str] = Field([], description="What was turned down.", examples=[["a wrapper script"]])
+    about: About = Field([])
+    tier: Literal["raw_source", "llm_derived", "human_confirmed"] | None = Field(
+        None, description="Who vouches for it; llm_derived unless given. Only a person can give human_confirmed."
+    )
+    id: str | None = Field(None, min_length=1, description="An id of your own, to continue your numbering.")
+
+
+class AnchorDecision(Input):
+    """What a decision is about."""
+
+    id: DecisionId
+    about: About = Field([])
+
+
+class MonitorDecision(Input):
+    """Which decision to watch."""
+
+    id: DecisionId
+
+
+class SupersedeDecision(Input):
+    """Which decision takes the place of another."""
+
+    id: DecisionId
+    by: str = Field(description="The id of the decision that takes its place.", examples=["DEC-051"])
+
+
+@verb(
+    "decision add",
+    "POST /v1/decisions",
+    effect=ADDS,
+    status=201,
+    positional=("what",),
+    options={"id": Option(metavar="ID"), "about": ABOUT},
+    tool=Tool(
+        "Keep a choice with its reasons.",
+        hidden=("id", "tier"),
+        fields={"about": "PATH:SYMBOL"},
+    ),
+    examples=('baton decision add "Always use --update-env-vars" --why "--set-env-vars clears the others"',),
+)
+def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Added:
+    """Note a decision and its reasons.
+
+    With the tier human_confirmed a person must vouch for it: on the command line at a terminal where no agent acts, or
+    by a signature with a key that needs a touch or a passphrase.
+
+    The brief marks it once a file that it is about has changed. Where none is named it is about those that the session
+    has changed.
+
+    Raises:
+        InvalidArgument: a file is not in the work tree, or does not have the symbol.
+        InvalidDocument: a value does not fit its field.
+        NeedsHuman: the tier is human_confirmed and no person vouched for it.
+        NotAllowed: the id is taken.
+    """
+    check_not_empty(asked.what, "decision")
+    check_not_empty(asked.why, "reason")
+    person = ws.confirmed if asked.tier == "human_confirmed" else None
+    if asked.tier == "human_confirmed" and person is None:
+        raise NeedsHuman(
+            "a decision is human_confirmed only when a person vouches for it",
+            hint="add it in a terminal and type yes when asked, or leave out the tier",
+        )
+    data: dict[str, Any] = {
+        "id": asked.id or fresh_id(KINDS[ActiveDecision.kind].prefix),
+        "what": asked.what,
+        "why": asked.why,
+        "created_at": iso(now),
+        "status": "active",
+        "source_tier": asked.tier or "llm_derived",
+    }
+    data |= as_field(make_anchors(ws, asked.about))
+    lists = {"evidence": asked.evidence, "rejected": asked.rejected}
+    decision = parse(ActiveDecision, data | {name: value for name, value in lists.items() if value})
+    trailers = confirmation_trailers(person.how, person.by, str(key_of(decision))) if person is not None else ()
+    written = ws.update("decision-add", now, lambda tip: ProposedState(tip.state.add(decision), trailers=trailers))
+    similar = describe_similar("decision merge", decision, written.before.state)
+    return Added.of(written, id=decision.id, **similar)
+
+
+@verb(
+    "decision anchor",
+    "POST /v1/decisions/{id}/anchor",
+    effect=REPLACES,
+    positional=("id",),
+    options={"about": ABOUT},
+    examples=("baton decision anchor DEC-042 --about src/export.py:write_row", "baton decision anchor DEC-042"),
+)
+def anchor_decision(ws: Workspace, now: datetime, asked: AnchorDecision) -> Changed:
+    """Anchor a decision to files, in place of those before; without a file, say that it still fits those it has.
+
+    Raises:
+        InvalidArgument: a file is not in the work tree, or does not have the symbol.
+    """
+    return anchor_record(ws, now, "decision-anchor", ActiveDecision, asked.id, asked.about)
+
+
+@verb(
+    "decision monitor",
+    "POST /v1/decisions/{id}/monitor",
+    effect=SETTLES,
+    positional=("id",),
+    tool=Tool("It holds, but is being watched."),
+    examples=("baton decision monitor DEC-042",),
+)
+def monitor_decision(ws: Workspace, now: datetime, asked: MonitorDecision) -> Changed:
+    """Mark a decision as being watched; it still holds."""
+    return ws.edit(
+        "decision-monitor", now, ActiveDecision, asked.id, lambda state, decision: state.put(apply_monitoring(decision))
+    )
+
+
+@verb(
+    "decision supersede",
+    "POST /v1/decisions/{id}/supersede",
+    effect=REPLACES,
+    positional=("id",),
+    options={"by": Option(metavar="ID")},
+    tool=Tool("Another decision takes its place."),
+    examples=("baton decision supersede DEC-042 --by DEC-051",),
+)
+def supersede_decision(ws: Workspace, now: datetime, asked: SupersedeDecision) -> Changed:
+    """Replace a decision by another one.
+
+    A decision that a model derived cannot supersede another one of that kind.
+
+    Raises:
+        NotAllowed: both were derived by a model, or one of them is superseded.
+    """
+    id_ = ws.branch.read().state.find(ActiveDecision, asked.id).id
+
+    def change(tip: Revision) -> State:
+        old, new = tip.state.get(ActiveDecision, id_), tip.state.find(ActiveDecision, asked.by)
+        return tip.state.put(apply_supersession(old, new, ws.judgement(tip)))
+
+    return Changed.of(ws.update("decision-supersede", now, change), id=id_)
+
+
+@verb(
+    "decision merge",
+    "POST /v1/decisions/{id}/merge",
+    effect=REPLACES,
+    positional=("id", "into"),
+    examples=("baton decision merge DEC-051 DEC-042",),
+)
+def merge_decision(ws: Workspace, now: datetime, asked: MergeInto) -> Changed:
+    """Merge a decision into another one that says the same: evidence and files are joined, and it is archived.
+
+    Raises:
+        InvalidArgument: they are the same record.
+        NotAllowed: a person confirmed the one that goes but not the one that stays, or its status forbids it.
+    """
+    return merge_records(ws, now, "decision-merge", ActiveDecision, asked)

@@ -1,0 +1,161 @@
+"""Open loops: work whose outcome must be checked later."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from baton_git.core.kinds import KINDS
+from baton_git.core.lifecycle import apply_check
+from baton_git.core.records.base import parse
+from baton_git.core.records.check_methods import USAGE
+from baton_git.core.records.work_items import LastCheck, OpenLoop, VerifySpec
+from baton_git.core.times import iso
+from baton_git.core.verb import ADDS, REPLACES, SETTLES, Input, Option, Tool, verb
+from baton_git.namespace.results import Changed
+from baton_git.namespace.workspace import Workspace, archive_record, check_not_empty, fresh_id
+from baton_git.verbs.verification.checks import CheckResults, check_loops
+
+LoopId = Annotated[
+    str, Field(description="The id of an open loop, or a unique beginning of it.", examples=["OL-7k3f9q"])
+]
+
+
+class NewLoop(Input):
+    """Something that was done, and what must be true if it worked."""
+
+    action: str = Field(description="What was done.", examples=["Deployed X"])
+    expect: str = Field(description="What must be true if it worked.", examples=["health is 200"])
+    verify: VerifySpec | None = Field(
+        None,
+        description="How to check it. A command runs only after a person approved it on that machine.",
+        examples=[{"method": "http", "url": "http://localhost:8080/health"}],
+    )
+    ttl_days: int | None = Field(
+        None, ge=0, le=36_500, description="Days until it is escalated if nobody could verify it; 7 unless configured.",
+        examples=[7],
+    )  # fmt: skip
+    decision: str | None = Field(None, description="The decision that it follows from.", examples=["DEC-042"])
+    id: str | None = Field(None, min_length=1, description="An id of your own instead of a new one.")
+
+
+class LoopFinding(Input):
+    """What was found out about a loop; without a result its check runs."""
+
+    id: LoopId
+    result: Literal["passed", "failed"] | None = Field(None, description="What you saw yourself.")
+    note: str | None = Field(None, description="With a result: what you saw.", examples=["the page loads"])
+
+    @model_validator(mode="after")
+    def _check_note(self) -> Self:
+        if self.note is not None and self.result is None:
+            raise ValueError("{note} goes with {result}")
+        return self
+
+
+class CloseLoop(Input):
+    """Which loop to close, and why."""
+
+    id: LoopId
+    reason: str = Field("closed", description="Why; kept with the record.", examples=["the service is gone"])
+
+
+_CHECK_SCHEMA = {
+    "type": "object",
+    "description": USAGE,
+}
+
+
+@verb(
+    "loop add",
+    "POST /v1/loops",
+    effect=ADDS,
+    status=201,
+    positional=("action",),
+    options={
+        "expect": Option(metavar="OUTCOME"), "verify": Option(hidden=True), "decision": Option(metavar="ID"),
+        "id": Option(metavar="ID"),
+    },
+    tool=Tool(
+        "Done; its outcome shows later.",
+        hidden=("id",),
+        fields={"expect": "What is true if it worked"},
+        schemas={"verify": _CHECK_SCHEMA},
+    ),
+    examples=(
+        'baton loop add "Deployed X" --expect "health is 200" --verify-http http://localhost:8080/health',
+        'baton loop add "Fixed the parser" --expect "tests pass" --verify-command -- pytest -q tests/parser',
+    ),
+)  # fmt: skip
+def add_loop(ws: Workspace, now: datetime, asked: NewLoop) -> Changed:
+    """Note something done whose outcome must be checked.
+
+    Raises:
+        InvalidDocument: a value does not fit its field.
+        NotAllowed: the id is taken.
+    """
+    check_not_empty(asked.action, "action")
+    check_not_empty(asked.expect, "expected outcome")
+    data = {
+        "id": asked.id or fresh_id(KINDS[OpenLoop.kind].prefix),
+        "action": asked.action,
+        "expected_outcome": asked.expect,
+        "created_at": iso(now),
+        "ttl_days": ws.policy.ttl_days if asked.ttl_days is None else asked.ttl_days,
+        "status": "open",
+        "source_tier": "llm_derived",
+    }
+    check = asked.verify.as_data() if asked.verify is not None else None
+    data |= {name: value for name, value in (("verify", check), ("decision_ref", asked.decision)) if value}
+    loop = parse(OpenLoop, data)
+    return Changed.of(ws.update("loop-add", now, lambda tip: tip.state.add(loop)), id=loop.id)
+
+
+@verb(
+    "loop verify",
+    "POST /v1/loops/{id}/verify",
+    effect=SETTLES,
+    positional=("id",),
+    options={
+        "result": Option(
+            flags={"passed": "You looked, and the outcome is as expected.", "failed": "You looked, and it is not."}
+        )
+    },
+    tool=Tool(
+        "Check one loop, or say what you found. Unknown is not passed.",
+        fields={"result": "Seen by you; else its check runs"},
+    ),
+    examples=("baton loop verify OL-7k3f9q", 'baton loop verify OL-7k3f9q --passed --note "page loads"'),
+)
+def verify_loop(ws: Workspace, now: datetime, asked: LoopFinding) -> CheckResults:
+    """Run the check of one loop, or record what a person or agent found out."""
+    if asked.result is None:
+        return check_loops(ws, now, [asked.id])
+    changed = settle_loop(ws, now, asked.id, asked.result, note=asked.note)
+    evidence = changed.written.revision.state.get(OpenLoop, changed.id).last_check
+    assert evidence is not None
+    return CheckResults.of_checks(changed.written, {changed.id: evidence}, id=changed.id)
+
+
+def settle_loop(
+    ws: Workspace, now: datetime, id_: str, result: Literal["passed", "failed"], *, note: str | None = None
+) -> Changed:
+    """Record what a person or an agent found out about a loop, in place of its check."""
+    why = {"why": note} if note else {}
+    evidence = LastCheck.model_validate({"result": result, "at": iso(now), "by": ws.actor.agent or "hand", **why})
+    return ws.edit("loop-verify", now, OpenLoop, id_, lambda state, loop: state.put(apply_check(loop, evidence)))
+
+
+@verb(
+    "loop close",
+    "POST /v1/loops/{id}/close",
+    effect=REPLACES,
+    positional=("id",),
+    tool=Tool("Archive a loop, whatever its status."),
+    examples=('baton loop close OL-7k3f9q --reason "the service is gone"',),
+)
+def close_loop(ws: Workspace, now: datetime, asked: CloseLoop) -> Changed:
+    """Archive a loop, whatever its status."""
+    return archive_record(ws, now, "loop-close", OpenLoop, asked.id, asked.reason)
