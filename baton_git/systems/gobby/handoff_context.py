@@ -25,7 +25,7 @@ _WHEN = {
     "pre_compact": "before its context was compacted",
     "session_end": "at its end",
     "catch_up": "after it was gone without an end",
-    "mine": "from its transcript, later",
+    "mine": "as mined from its transcript",
 }
 
 

@@ -142,12 +142,12 @@ def test_the_next_session_is_told_the_pivot_and_the_answer_that_only_the_hook_kn
     order = [
         "Stop that, the customer",
         "It writes semicolons.",
-        "- next: the docs",
+        "- the docs",
         "[>] write its tests",
         "Add a greet",
     ]
     assert sorted(order, key=told.index) == order
-    assert "- asked: Shall I push?" in told
+    assert "Shall I push?" in told
     stored = repo / ".git/baton/turns/claude" / f"{OLD}.jsonl"
     header, first, second = map(json.loads, stored.read_text().splitlines())
     assert (header["session"], header["worktree"], header["namespace"]) == (OLD, str(repo), repo.name)
@@ -741,7 +741,7 @@ def test_a_kill_right_after_a_turn_loses_nothing_that_the_next_start_does_not_sa
     told = context(hook("SessionStart", NEW, source="startup"))
     assert_facts(told, commit)
     assert "It greets." in told
-    assert "- asked: Shall I push?" in told
+    assert "Shall I push?" in told
 
 
 def test_an_answer_is_not_taken_for_that_of_a_turn_that_came_later(hook, session, git, repo):

@@ -62,7 +62,7 @@ def test_the_template_that_ships_tells_every_fact_with_its_tier():
     text = rendered(handoff(notes="look at b.py first"))
     for expected in (
         "## What it was asked last, the newest first [raw_source]\n- Stop that, the customer wants the CSV export w",
-        "- Fix bug A", "The export works. Next steps: - docs Shall I push?", "- asked: Shall I push?", "- next: docs",
+        "- Fix bug A", "The export works. Next steps: - docs Shall I push?",
         "write tests · in_progress", "- [>] write tests", "- [x] read", "`make test`: 1 failed exit 2",
         "`abc1234` Add parser (not in this repository now)", "- /r/b.py (changed 3×): parse, Parser",
         "- /r/c.py (read)", "- /r/d.py (changed, by a subagent)", "- /r/e.py (seen by git only)", "- x/f.py",
@@ -74,9 +74,16 @@ def test_the_template_that_ships_tells_every_fact_with_its_tier():
     assert " M a.py" not in text  # the CLI shows it itself
 
 
+def test_what_a_long_answer_leaves_open_is_told_by_itself_and_of_a_short_one_stands_in_it():
+    assert "leaves open" not in rendered(handoff())
+    long = {"last_answer": {**FACTS["last_answer"], "text": "The export works. " * 40}}
+    text = rendered(handoff(facts={**FACTS, **long}))
+    assert "## What that answer leaves open [llm_derived]\n- asked: Shall I push?\n- next: docs\n" in text
+
+
 def test_where_the_work_stands_comes_first_and_the_first_goal_last():
     text = rendered(handoff(facts={**FACTS, "unknown": {}}))
-    order = ["Stop that", "The export works", "- next: docs", "[>] write tests", "Add parser", "/r/b.py", "no regex"]
+    order = ["Stop that", "The export works", "- docs", "[>] write tests", "Add parser", "/r/b.py", "no regex"]
     assert sorted(order, key=text.index) == order
     assert text.rstrip().endswith("Fix the parser and keep it small")
 
