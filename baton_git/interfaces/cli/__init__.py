@@ -26,7 +26,7 @@ COMMANDS = {
     "pattern": ("records.pattern", "Patterns: what keeps going wrong, on its way to a rule."),
     "decision": ("records.decision", "Decisions and their reasons."),
     "handover": ("sessions.handover", "Protocol runs of KAIROS, handed over from one client to the next."),
-    "mine": ("sessions.mine", "Take over the sessions of before, from the transcripts on this machine."),
+    "mine": ("sessions.mine", "Take over earlier sessions from the transcripts on this machine."),
     "handoff": ("records.handoff", "Facts of a session, from its transcript, for the next one."),
     "todo": ("records.todo", "The session's list of what is to be done."),
     "checkpoint": ("sessions.checkpoint", "Save where an agent stands (PAIF)."),

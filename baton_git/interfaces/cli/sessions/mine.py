@@ -44,7 +44,7 @@ def _run(app: App, ws: Workspace, asked: Mine, values: Values) -> MineResult:
 
 
 def offer_mining(app: App) -> None:
-    """Offer to take over the sessions of before, if there are any: ask at a terminal, else name the command."""
+    """Offer to take over earlier sessions, if there are any: ask at a terminal, else name the command."""
     with app.workspace() as ws:
         asked = Mine(**fill_home(app, {}))
         try:
