@@ -14,7 +14,7 @@ from zlib import crc32
 
 from baton_git.core.brief import quote_id
 from baton_git.core.output import one_line
-from baton_git.recall.passages import TURN, Passage, split_sentences, title_of
+from baton_git.recall.passages import AGENT_SAID, TURN, Passage, split_sentences, title_of
 from baton_git.recall.ranking import Ranked, Ranking
 from baton_git.recall.standing import Standing
 from baton_git.recall.terms import Query, extract_terms
@@ -101,15 +101,16 @@ class _Quote(NamedTuple):
     score: float
 
     @property
-    def line(self) -> str:
-        """The sentences in their order, with `…` where some between were left out."""
-        parts: list[str] = []
+    def lines(self) -> tuple[str, ...]:
+        """The sentences in their order, what the agent said on a line of its own; `…` where some were left out."""
+        lines: list[str] = []
         before = self.sentences[0].position - 1
         for sentence in self.sentences:
-            parts += ["…"] * (sentence.position > before + 1)
-            parts.append(sentence.text)
+            if not lines or sentence.text.startswith(AGENT_SAID):
+                lines.append(">")
+            lines[-1] += f"{' …' if sentence.position > before + 1 else ''} {sentence.text}"
             before = sentence.position
-        return f"> {' '.join(parts)}"
+        return tuple(lines)
 
 
 def compose_answer(
@@ -250,17 +251,17 @@ class _Chooser:
             if trimmed is None:
                 self._waiting.append(quote)
                 continue
-            self.left -= heading + _size([trimmed.line])
+            self.left -= heading + _size(trimmed.lines)
             quote.block.quotes[quote.place] = trimmed
             self._seen.update(sentence.words for sentence in trimmed.sentences)
 
     def _trim(self, quote: _Quote, room: int) -> _Quote | None:
         """Return the quote within this many bytes, without what is quoted already; None if nothing useful fits."""
         new = quote._replace(sentences=tuple(item for item in quote.sentences if item.words not in self._seen))
-        if not new.sentences or _size([new.line]) <= room:
+        if not new.sentences or _size(new.lines) <= room:
             return new if new.sentences else None
         chosen: list[_Sentence] = []
-        left = room - len(b"> \n")
+        left = room - len(b"> \n> ")
         for sentence in sorted(new.sentences, key=lambda item: -item.score / (20 + len(item.text)) ** _LENGTH):
             cost = len(sentence.text.encode()) + len(" … ".encode())
             if sentence.score > 0 and cost <= left:
@@ -272,7 +273,7 @@ class _Chooser:
 def _excerpt_of(block: _Block) -> Excerpt:
     quotes = [quote for _, quote in sorted(block.quotes.items())]
     sentences = tuple(sentence.text for quote in quotes for sentence in quote.sentences)
-    return Excerpt(block.passage, block.standing, tuple(quote.line for quote in quotes), sentences)
+    return Excerpt(block.passage, block.standing, tuple(line for quote in quotes for line in quote.lines), sentences)
 
 
 def _choose_also(ranking: Ranking, blocks: Iterable[_Block], room: int) -> list[Passage]:

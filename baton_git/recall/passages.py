@@ -18,6 +18,8 @@ TURN = "turn"
 """The kind of passages that are turns of a session."""
 DIGEST = "handoff"
 """The kind of records that are digests of sessions."""
+AGENT_SAID = "agent: "
+"""What an answer in a turn begins with."""
 SHARED_TURNS = "turns"
 """The kind of records that hold the turns of a session, for other machines."""
 _SKIPPED = frozenset(
@@ -80,7 +82,7 @@ def _split_shared(data: Mapping[str, Any], where: Mapping[str, str]) -> Iterator
 
 
 def _split_turn(number: str, prompt: str, answer: str, where: Mapping[str, str]) -> Iterator[Passage]:
-    texts = [f"user: {prompt}" if prompt else "", f"agent: {answer}" if answer else ""]
+    texts = [f"user: {prompt}" if prompt else "", f"{AGENT_SAID}{answer}" if answer else ""]
     for piece in split_text("\n\n".join(filter(None, texts))):
         yield Passage(piece, TURN, record=number, **where)
 

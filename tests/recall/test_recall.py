@@ -94,7 +94,9 @@ def test_short_passages_are_quoted_whole_and_long_ones_around_what_fits(ws: Work
     padding = " ".join(f"Detail {number} is of no importance here." for number in range(40))
     keep_turns(ws, LATER, ("Tell me all", f"{padding} Invoices are numbered by the tax office's rule. {padding}"))
     answer = ask(ws, "how are invoices numbered?").text
-    assert "> user: How are invoices numbered? agent: By year. The counter starts at one. Gaps are allowed." in answer
+    assert (
+        "> user: How are invoices numbered?\n> agent: By year. The counter starts at one. Gaps are allowed." in answer
+    )
     assert "the tax office's rule" in answer
     assert "Detail 3 " not in answer
 
