@@ -24,7 +24,7 @@ WORKER = """
 import os, sys, time
 from pathlib import Path
 from baton_git.core.errors import Busy
-from baton_git.git.store import Repository, Store
+from baton_git.git.store import ReflogEntry, Repository, Store
 
 top, name, seconds, journal = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]), sys.argv[4]
 REF, WHO = "refs/heads/baton/x", "Agent <agent@machine>"
