@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from baton_git.core.errors import InvalidArgument, LimitExceeded, NotFound, StoreError, WriteFailed
+from baton_git.core.errors import InvalidArgument, LimitExceeded, NotFound, StoreError, WriteFailed, shorten
 from baton_git.git.files import durable_files
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -27,6 +27,11 @@ def check_size(what: str, size: int) -> None:
         raise LimitExceeded(what, size, MAX_BYTES, "bytes")
 
 
+def _explain_missing(path: str) -> str:
+    """Return a hint with the whole path where the message shortens it."""
+    return "check the path" if repr(path) == shorten(path) else f"nothing is at {path}"
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turn an OSError of a read into an error that names the path.
@@ -39,7 +44,7 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise NotFound("file", show_path(path), hint="check the path") from error
+        raise NotFound("file", show_path(path), hint=_explain_missing(show_path(path))) from error
     except IsADirectoryError as error:
         raise InvalidArgument(f"{show_path(path)} is a folder, not a file", path=show_path(path)) from error
     except OSError as error:
