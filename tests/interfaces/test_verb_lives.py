@@ -75,7 +75,7 @@ LIVES: dict[str, list[Step]] = {
                             "recent_occurrences": [{"context": "here"}, {"context": "there"}]}]),
         step("pattern dismiss", {"id": "{pattern}"}, id="{pattern}"),
         document(patterns=[{"status": "dismissed"}]),
-        step("pattern dismiss", error=("not_found", "there is no pattern 'PAT-9'"), id="PAT-9"),
+        step("pattern dismiss", error=("not_found", "there is no pattern 'PAT-none'"), id="PAT-none"),
     ],
     "a decision is watched and superseded, but not by a model's": [
         step("decision add", keep="old", what="Use X", why="fast", tier="raw_source"),

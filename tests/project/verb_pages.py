@@ -65,7 +65,7 @@ def make_stub() -> str:
 
     def named(kind: type[Any]) -> str:
         if kind.__module__ != "builtins":
-            imports.add((kind.__module__, kind.__name__))
+            imports.add((kind.__module__.partition("._")[0], kind.__name__))  # Path is in pathlib._local since 3.13
         return kind.__name__
 
     methods = [
