@@ -816,10 +816,12 @@ def test_a_start_asks_git_twice_at_most_and_loads_little(hook, session, git, rep
         "heavy = {'psutil', 'email', 'urllib3', 'importlib.metadata', 'sqlite3', 'click'};"
         "print(heavy & set(sys.modules), file=sys.stderr)"
     )
+    environment = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"}
+    environment.pop("COVERAGE_PROCESS_CONFIG", None)  # it would load what it needs itself
     event = {"session_id": NEW, "transcript_path": "/nowhere", "cwd": str(repo), "hook_event_name": "SessionStart"}
     done = subprocess.run(
         [sys.executable, "-c", code], input=json.dumps(event), capture_output=True, text=True, timeout=60,
-        env=os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"},
+        env=environment,
     )  # fmt: skip
     assert "Add a greet module" in done.stdout
     assert done.stderr == "set()\n"
