@@ -190,6 +190,7 @@ def _gather(
     ranking: Ranking, query: Query, standing_of: Callable[[Passage], Standing], told: frozenset[str]
 ) -> list[_Quote]:
     """Return what can be quoted of the best passages, best first; the newer value of each stands beside it."""
+    weights = {term: weight * ranking.idf[term] for term, weight in query.weights.items()}
     blocks: dict[tuple[str, str, str, bool], _Block] = {}
     quotes: list[_Quote] = []
     for number, ranked in enumerate(ranking.ranked[:_PASSAGES]):
@@ -202,7 +203,7 @@ def _gather(
             block = blocks.setdefault(_block_key(passage, judged), _Block(member, judged))
             block.score = max(block.score, member.score)
             place = 1000 * (int(passage.record) if passage.kind == TURN else number) + 10 * part + number % 10
-            if sentences := _score_sentences(passage, query, ranking.idf, told):
+            if sentences := _score_sentences(passage, weights, told):
                 quotes.append(_Quote(block, place, sentences, member.score))
     return sorted(quotes, key=lambda quote: -quote.score)
 
@@ -213,14 +214,10 @@ def _block_key(passage: Passage, standing: Standing) -> tuple[str, str, str, boo
     return (passage.kind, passage.record, "" if standing.holds else passage.blob, standing.holds)
 
 
-def _score_sentences(
-    passage: Passage, query: Query, idf: Mapping[str, float], told: frozenset[str]
-) -> tuple[_Sentence, ...]:
+def _score_sentences(passage: Passage, weights: Mapping[str, float], told: frozenset[str]) -> tuple[_Sentence, ...]:
     """Return the sentences of a passage; those beside one that has terms of the question count, too."""
     texts = [one_line(text, _SENTENCE) for text in split_sentences(passage.text)]
-    own = [
-        sum(query.weights[term] * idf[term] for term in query.weights.keys() & extract_terms(text)) for text in texts
-    ]
+    own = [sum(weights[term] for term in weights.keys() & extract_terms(text)) for text in texts]
     beside = [sum(own[max(0, at - 1) : at + 2]) - score for at, score in enumerate(own)]
     return tuple(
         _Sentence(at, text, own[at] + _NEIGHBOUR * beside[at])

@@ -184,7 +184,7 @@ class RecallIndex:
             terms = " ".join(found)
             places = ", ".join("?" * (len(Passage._fields) + 2))
             row = self._database.execute(
-                f"INSERT INTO passages (source, {_COLUMNS}, terms) VALUES ({places})",  # noqa: S608
+                f"INSERT INTO passages (source, {_COLUMNS}, terms) VALUES ({places})",  # noqa: S608  values are bound
                 (cursor.lastrowid, *passage, terms),
             )
             self._database.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (row.lastrowid, terms))
@@ -217,7 +217,7 @@ class RecallIndex:
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """Return in how many passages each term is."""
         asked = list(terms)
-        query = f"SELECT term, count FROM frequencies WHERE term IN ({', '.join('?' * len(asked))})"  # noqa: S608
+        query = f"SELECT term, count FROM frequencies WHERE term IN ({', '.join('?' * len(asked))})"  # noqa: S608  values are bound
         return {**dict.fromkeys(asked, 0), **dict(self._database.execute(query, asked))}
 
     def search(self, terms: Sequence[str], wanted: PassageFilter, limit: int) -> list[Hit]:
@@ -226,7 +226,7 @@ class RecallIndex:
         match = " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
         return (
             self._hits(
-                f"SELECT p.id, p.terms, {_prefixed()} FROM words JOIN passages p ON p.id = words.rowid "  # noqa: S608
+                f"SELECT p.id, p.terms, {_prefixed()} FROM words JOIN passages p ON p.id = words.rowid "  # noqa: S608  values are bound
                 f"WHERE words MATCH ? AND {condition} ORDER BY words.rank LIMIT ?",
                 [match, *values, limit],
             )
@@ -238,7 +238,7 @@ class RecallIndex:
         """Return the newest passages that begin a session's turns."""
         condition, values = wanted.condition()
         return self._hits(
-            f"SELECT p.id, p.terms, {_prefixed()} FROM passages p WHERE {condition} "  # noqa: S608
+            f"SELECT p.id, p.terms, {_prefixed()} FROM passages p WHERE {condition} "  # noqa: S608  values are bound
             "ORDER BY p.time DESC, p.id LIMIT ?",
             [*values, limit],
         )
@@ -247,7 +247,7 @@ class RecallIndex:
         """Return the turns of the session of a passage."""
         condition, values = wanted.condition()
         return self._hits(
-            f"SELECT p.id, p.terms, {_prefixed()} FROM passages p "  # noqa: S608
+            f"SELECT p.id, p.terms, {_prefixed()} FROM passages p "  # noqa: S608  values are bound
             f"WHERE p.session = ? AND p.kind = ? AND {condition} ORDER BY p.id LIMIT ?",
             [passage.session, TURN, *values, limit],
         )
@@ -255,7 +255,7 @@ class RecallIndex:
     def of_blob(self, group: str, path: str, blob: str) -> tuple[Passage, ...]:
         """Return the passages of one value of a record's file."""
         rows = self._database.execute(
-            f"SELECT {_prefixed()} FROM passages p JOIN sources s ON p.source = s.id "  # noqa: S608
+            f"SELECT {_prefixed()} FROM passages p JOIN sources s ON p.source = s.id "  # noqa: S608  values are bound
             "WHERE s.grp = ? AND s.key IN (?, ?) AND p.blob = ? ORDER BY p.id",
             (group, path, f"{path} {blob}", blob),
         )
@@ -263,7 +263,7 @@ class RecallIndex:
 
     def dump(self) -> list[tuple[Any, ...]]:
         """Return all passages in a fixed order, to compare indexes."""
-        return sorted(self._database.execute(f"SELECT {_COLUMNS}, terms FROM passages"))  # noqa: S608
+        return sorted(self._database.execute(f"SELECT {_COLUMNS}, terms FROM passages"))  # noqa: S608  values are bound
 
     def _hits(self, query: str, values: Sequence[Any]) -> list[Hit]:
         rows = self._database.execute(query, values)

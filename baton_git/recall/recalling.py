@@ -64,14 +64,15 @@ def find_answer(ws: Workspace, question: Question) -> Answer:
 
 def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer:
     """Return the answer from an index, after bringing it up to date. Raises as `find_answer` does, and Busy."""
-    for workspace in _workspaces(ws, question):
+    workspaces = _workspaces(ws, question)
+    for workspace in workspaces:
         if not update_index(index, workspace.branch, question.seconds):
             return NOTHING
     query = parse_question(question.text)
     ranking = _rank(index, ws, question, query)
     if ranking is None:
         return NOTHING
-    judges = {one.branch.namespace.text: StandingJudge(one, index) for one in _workspaces(ws, question)}
+    judges = {workspace.branch.namespace.text: StandingJudge(workspace, index) for workspace in workspaces}
     own = judges[ws.branch.namespace.text]
     return compose_answer(
         ranking,
