@@ -9,21 +9,10 @@ from starlette.responses import Response
 from baton_git.core.errors import NotFound
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import Places
-from baton_git.interfaces.web import (
-    board,
-    conflicts,
-    events,
-    graduation,
-    lineage,
-    login,
-    namespaces,
-    recall,
-    records,
-    review,
-    rollback,
-    timeline,
-)
+from baton_git.interfaces.web import events, login
+from baton_git.interfaces.web.actions import conflicts, graduation, review, rollback
 from baton_git.interfaces.web.page_controller import PageController, PageRequest, PageRoute
+from baton_git.interfaces.web.pages import board, lineage, namespaces, recall, records, timeline
 from baton_git.interfaces.web.session_cookie import PageAccess
 from baton_git.interfaces.web.templating import static_files
 

@@ -10,9 +10,9 @@ from baton_git.core.errors import Ambiguous, BatonError, InvalidArgument, NeedsH
 from baton_git.core.names import parse_oid
 from baton_git.core.state import SHAPE
 from baton_git.interfaces.http.problems import status_of
-from baton_git.interfaces.web.form_digest import digest
+from baton_git.interfaces.web.actions.form_digest import digest
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
-from baton_git.interfaces.web.revisions import resolve_revision
+from baton_git.interfaces.web.pages.revisions import resolve_revision
 from baton_git.interfaces.web.texts import command, quote_value, sentence
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.rollback import (

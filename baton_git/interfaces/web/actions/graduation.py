@@ -10,7 +10,7 @@ from starlette.responses import Response
 from baton_git.core.errors import InvalidArgument, NeedsHuman
 from baton_git.core.lifecycle import Confirmed
 from baton_git.core.records.work_items import Pattern
-from baton_git.interfaces.web.form_digest import digest
+from baton_git.interfaces.web.actions.form_digest import digest
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import command
 from baton_git.namespace.workspace import Workspace

@@ -9,9 +9,9 @@ from starlette.responses import RedirectResponse, Response
 
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace
-from baton_git.interfaces.web.health import Health, summarize_health
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
-from baton_git.interfaces.web.paging import Paging
+from baton_git.interfaces.web.pages.health import Health, summarize_health
+from baton_git.interfaces.web.pages.paging import Paging
 from baton_git.interfaces.web.texts import address
 
 SHOWN = 40

@@ -9,8 +9,8 @@ from baton_git.core.errors import Ambiguous, InvalidArgument, NotFound
 from baton_git.core.state import SHAPE
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
-from baton_git.interfaces.web.paging import Paging
-from baton_git.interfaces.web.revisions import resolve_revision, take_readable
+from baton_git.interfaces.web.pages.paging import Paging
+from baton_git.interfaces.web.pages.revisions import resolve_revision, take_readable
 from baton_git.interfaces.web.texts import sentence
 from baton_git.verbs.revisions.history import Filter, Shown, compare, full_id, read_commit, read_log
 

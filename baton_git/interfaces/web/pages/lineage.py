@@ -10,10 +10,10 @@ from starlette.responses import Response
 
 from baton_git.core.records.lineage import Session
 from baton_git.core.times import parse_time_or_none
-from baton_git.interfaces.web.drawing import draw_commits
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
-from baton_git.interfaces.web.paging import Paging
-from baton_git.interfaces.web.revisions import take_readable
+from baton_git.interfaces.web.pages.drawing import draw_commits
+from baton_git.interfaces.web.pages.paging import Paging
+from baton_git.interfaces.web.pages.revisions import take_readable
 from baton_git.verbs.sessions.lineage import find_sessions
 
 DRAWN = 80

@@ -15,8 +15,8 @@ from baton_git.core.records.base import Record
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
 from baton_git.core.state import HEAD, State
-from baton_git.interfaces.web.health import summarize_health
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.pages.health import summarize_health
 from baton_git.verbs.sharing.conflict_resolution import list_open_conflicts
 
 SHOWN = 25

@@ -13,7 +13,7 @@ from baton_git.core.records.base import alike
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import State
 from baton_git.interfaces.http.problems import status_of
-from baton_git.interfaces.web.form_digest import digest
+from baton_git.interfaces.web.actions.form_digest import digest
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import sentence
 from baton_git.namespace.file_merge import KIND as FILE

@@ -14,11 +14,11 @@ from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Entry, Key, State, Unreadable
-from baton_git.interfaces.web.board import contains_text
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
-from baton_git.interfaces.web.paging import Paging
-from baton_git.interfaces.web.revisions import take_readable
-from baton_git.interfaces.web.timeline import drop_bookkeeping
+from baton_git.interfaces.web.pages.board import contains_text
+from baton_git.interfaces.web.pages.paging import Paging
+from baton_git.interfaces.web.pages.revisions import take_readable
+from baton_git.interfaces.web.pages.timeline import drop_bookkeeping
 from baton_git.verbs.revisions.history import Filter, read_log
 
 SHOWN = 50
