@@ -16,6 +16,7 @@ MODULES = {
     "status": "verbs.upkeep.namespace_status",
     "read": "systems.session_baton.documents",
     "write": "systems.session_baton.written_documents",
+    "ready": "verbs.records.ready",
     "list": "verbs.upkeep.records",
     "record": "verbs.upkeep.records",
     "namespace": "verbs.upkeep.namespaces",

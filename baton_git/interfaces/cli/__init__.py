@@ -19,6 +19,7 @@ COMMANDS = {
     "status": ("sessions.lifespan", "Show counts per kind and anything that needs attention."),
     "read": ("records.document", "Read the whole state as JSON."),
     "write": ("records.document", "Write a whole session-baton document."),
+    "ready": ("records.ready", "Show what needs somebody now, the most urgent first."),
     "list": ("", "List the records of a namespace."),
     "record": ("", "Show one record, live or in the archive."),
     "loop": ("records.loop", "Open loops: things done whose outcome must be checked."),

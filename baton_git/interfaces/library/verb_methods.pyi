@@ -41,6 +41,7 @@ from baton_git.systems.session_baton.documents import StateDocument
 from baton_git.systems.session_baton.exchange import ExportedBatons
 from baton_git.systems.session_baton.exchange import ImportedBatons
 from baton_git.systems.session_baton.written_documents import WrittenDocument
+from baton_git.verbs.records.ready import ReadyResult
 from baton_git.verbs.revisions.log import CommitResult
 from baton_git.verbs.revisions.log import DiffResult
 from baton_git.verbs.revisions.log import LogResult
@@ -330,6 +331,11 @@ class VerbMethods:
         limit: int = 100,
         after: str | None = None,
     ) -> NamespaceList: ...
+    def list_ready(
+        self,
+        *,
+        limit: int = 50,
+    ) -> ReadyResult: ...
     def list_records(
         self,
         kind: str | None = None,

@@ -117,7 +117,7 @@ def replace_todos(ws: Workspace, now: datetime, todos: Sequence[Todo]) -> Change
     tag="sessions",
     positional=("text",),
     options={"started": Option(names=("--doing",))},
-    tool=Tool("Put an item at the end of the list."),
+    tool=Tool("Put an item on the list."),
     examples=('baton todo add "Write the parser" --doing',),
 )
 def add_todo(ws: Workspace, now: datetime, asked: NewTodo) -> ChangedTodos:
@@ -188,7 +188,7 @@ def cancel_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
     effect=READS,
     tag="sessions",
     session="acts",
-    tool=Tool("The session's own list of what to do.", hidden=("all",)),
+    tool=Tool("The session's list of what to do.", hidden=("all",)),
     examples=("baton todo list", "baton todo list --all --json"),
 )
 def list_todos(ws: Workspace, now: datetime, asked: ListTodos) -> TodoList:

@@ -131,7 +131,6 @@ class AgentSessions(PageResult):
             "focus", "project", "scratchpad", "open_file", "stack", "memory_id", "last_query", "started_at", "duration",
             "interval_minutes", "source",
         ),
-        fields={"more": "Other fields"},
     ),
     examples=(
         'baton checkpoint --agent zero --summary "Implemented namespace isolation" --pending "test it"',
@@ -162,7 +161,7 @@ def save_agent_checkpoint(ws: Workspace, now: datetime, asked: SaveCheckpoint) -
     "restore",
     effect=ADDS,
     options={"agent": HIDDEN},
-    tool=Tool("Become an agent: its identity, newest checkpoint (PAIF).", hidden=("budget", "look")),
+    tool=Tool("Become an agent: identity, newest checkpoint (PAIF).", hidden=("budget", "look")),
     examples=(
         "baton restore --agent zero",
         "baton restore --agent zero --look",

@@ -109,7 +109,7 @@ class LogResult(Result):
              "until": Option(metavar="TIME")},
     tool=Tool(
         "Changes, newest first.",
-        hidden=("by_agent", "since", "until", "after"),
+        hidden=("by_session", "by_agent", "since", "until", "after"),
         defaults={"limit": 10},
     ),
     examples=(

@@ -138,7 +138,7 @@ class WrapResult(WrittenResult):
     options={"sync": Option(hidden=True)},
     tool=Tool(
         "End a session: save where the work stands.",
-        hidden=("sync",),
+        hidden=("sync", "expected_revision"),
         required=("context",),
         fields={"context": "Where it stands, and the next step"},
     ),

@@ -129,7 +129,7 @@ class StatusResult(AtNamespace):
     "GET /v1/status",
     effect=READS,
     tag="state",
-    tool=Tool("Counts, who is at work, what is wrong."),
+    tool=Tool("Counts, and who is at work."),
     examples=("baton status", "baton status --json"),
 )
 def status(ws: Workspace, now: datetime, asked: NoInput) -> StatusResult:

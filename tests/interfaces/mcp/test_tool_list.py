@@ -17,7 +17,7 @@ BYTES_OF_A_TOKEN = 3.6
 counted with less, and once more by pieces."""
 
 READING = {
-    "status", "read", "log", "diff", "recall", "todo_list", "handoff_show", "conflicts",
+    "status", "ready", "read", "log", "diff", "recall", "todo_list", "handoff_show", "conflicts",
 }  # fmt: skip
 DESTROYING = {
     "wrap", "write", "loop_close", "followup_done", "pattern_propose", "pattern_dismiss", "pattern_graduate",

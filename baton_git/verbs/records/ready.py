@@ -1,0 +1,188 @@
+"""The verb `ready`: what needs somebody now, across kinds, each with the command that settles it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+from typing import Literal, get_args
+
+from pydantic import Field
+
+from baton_git.core.diff import title_of
+from baton_git.core.kinds import KINDS, SINGLETONS
+from baton_git.core.layout import key_at
+from baton_git.core.lifecycle import PRIORITIES, deadline, is_due
+from baton_git.core.output import one_line, shell_line
+from baton_git.core.records.base import Record
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.work_items import FollowUp, OpenLoop, Pattern
+from baton_git.core.state import Unreadable
+from baton_git.core.times import iso
+from baton_git.core.verb import READS, Input, Tool, verb
+from baton_git.namespace.remote_selection import format_commits, waiting_counts
+from baton_git.namespace.results import AtNamespace, ResultPart, full_position
+from baton_git.namespace.revision import Revision
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.verification.consent import list_waiting_checks
+
+Need = Literal["failed", "overdue", "unreadable", "follow_up", "conflict", "review", "rule", "unverified"]
+NEEDS: tuple[Need, ...] = get_args(Need)
+"""Why something needs somebody, the most urgent first."""
+
+
+class ReadyInput(Input):
+    """How much to list."""
+
+    limit: int = Field(50, ge=1, le=1000, description="At most so many.")
+
+
+class ReadyItem(ResultPart):
+    """Something that needs somebody now."""
+
+    need: Need = Field(
+        description="`failed`: a check failed. `overdue`: nobody verified it in time. `unreadable`: a stored file is "
+        "no record. `follow_up`: put off too often. `conflict`: two sides changed a value. `review`: commits of a "
+        "remote wait. `rule`: a pattern is ripe for a rule. `unverified`: nobody verified it yet."
+    )
+    kind: str = Field(description="The kind of the record; `remote` for a review.", examples=["open_loop"])
+    id: str = Field(description="The id of the record; the name of the remote for a review.", examples=["OL-7k3f9q"])
+    title: str = Field(description="What it is about.", examples=["Deployed X"])
+    why: str = Field(description="What is the matter.", examples=["failed: HTTP status 500"])
+    since: str | None = Field(None, description="Since when, where that is known.", examples=["2026-06-17T12:30:00Z"])
+    command: str = Field(description="What settles it, on a command line.", examples=["baton verify OL-7k3f9q"])
+
+
+class ReadyResult(AtNamespace):
+    """What needs somebody now."""
+
+    items: list[ReadyItem] = Field(description="The most urgent first.")
+    total: int = Field(description="How many there are, beyond the limit too.", examples=[3])
+    counts: dict[str, int] = Field(description="By `need`, how many there are.", examples=[{"failed": 1}])
+
+
+@verb(
+    "ready",
+    "GET /v1/ready",
+    effect=READS,
+    tag="state",
+    tool=Tool("What needs somebody now.", hidden=("limit",)),
+    examples=("baton ready", "baton ready --limit 5 --json"),
+)
+def list_ready(ws: Workspace, now: datetime, asked: ReadyInput) -> ReadyResult:
+    """Show what needs somebody now, the most urgent first, each with the command that settles it."""
+    version = ws.branch.read()
+    items = find_ready(ws, now, version)
+    counts = Counter(item.need for item in items)
+    return ReadyResult(
+        **full_position(version), items=items[: asked.limit], total=len(items),
+        counts={need: counts[need] for need in NEEDS if counts[need]},
+    )  # fmt: skip
+
+
+def find_ready(ws: Workspace, now: datetime, version: Revision) -> list[ReadyItem]:
+    """Return all that needs somebody, the most urgent first, and of one need what waits longest."""
+    state = version.state
+    waiting = _find_waiting(ws, version)
+    items = [
+        *(_describe_loop(loop, waiting, now) for loop in state.records(OpenLoop) if loop.status != "verified"),
+        *(_describe_file(file) for file in state.unreadable((*SINGLETONS, *KINDS))),
+        *(_describe_follow_up(item) for item in _list_due(state.records(FollowUp))),
+        *(_describe_conflict(conflict) for conflict in state.records(Conflict)),
+        *_list_reviews(ws),
+        *(_describe_candidate(item) for item in state.records(Pattern) if item.status == "rule_candidate"),
+    ]
+    return sorted(items, key=lambda item: NEEDS.index(item.need))
+
+
+def _find_waiting(ws: Workspace, version: Revision) -> Collection[str]:
+    """Return the ids of the loops whose check waits for a person's approval."""
+    has_check = any(loop.verify is not None and loop.status != "verified" for loop in version.state.records(OpenLoop))
+    return list_waiting_checks(ws).keys() if has_check else ()
+
+
+def _settling_command(loop: OpenLoop, waiting: Collection[str]) -> str:
+    """Return what verifies a loop: its check, once a person approved it, or somebody who looks."""
+    if loop.id in waiting:
+        return _command("trust", loop.id)
+    if loop.verify is not None and loop.verify.method != "manual":
+        return _command("verify", loop.id)
+    return _command("loop", "verify", loop.id, "--passed")
+
+
+def _describe_loop(loop: OpenLoop, waiting: Collection[str], now: datetime) -> ReadyItem:
+    end, check, command = deadline(loop), loop.last_check, _settling_command(loop, waiting)
+    why = f": {one_line(check.why, 120)}" if check is not None and check.why else ""
+    if loop.status == "failed":
+        return _make("failed", loop, f"failed{why}", command, check.at if check else loop.created_at)
+    if loop.status == "escalated" or is_due(loop, now):
+        since = iso(end) if end is not None else loop.created_at
+        return _make("overdue", loop, f"overdue, nobody could verify it{why}", command, since)
+    return _make("unverified", loop, _why_unverified(loop, waiting, why), command, loop.created_at)
+
+
+def _why_unverified(loop: OpenLoop, waiting: Collection[str], why: str) -> str:
+    if loop.id in waiting:
+        return "its check waits for a person's approval"
+    if loop.last_check is not None:
+        return f"its check gave no answer{why}"
+    if loop.verify is None:
+        return "has no check: look yourself"
+    if loop.verify.method == "manual":
+        return f"look yourself{': ' + one_line(loop.verify.note, 120) if loop.verify.note else ''}"
+    return "its check has not run yet"
+
+
+def _describe_file(file: Unreadable) -> ReadyItem:
+    key = key_at(file.path)
+    command = "baton validate"
+    if key is not None and key.id:
+        command = _command("rollback", "--record", key.id) if file.raw is not None else "baton sync"
+    return ReadyItem(
+        need="unreadable", kind=key.kind if key is not None else "file", id=key.id if key is not None else file.path,
+        title=file.path, why=f"cannot be read: {one_line(file.why, 200)}", command=command,
+    )  # fmt: skip
+
+
+def _list_due(items: Sequence[FollowUp]) -> list[FollowUp]:
+    """The follow-ups that were put off too often, those put off most often first."""
+    due = [item for item in items if item.priority != "normal"]
+    return sorted(due, key=lambda item: (-PRIORITIES.index(item.priority), -item.defer_count))
+
+
+def _describe_follow_up(item: FollowUp) -> ReadyItem:
+    count = f", put off {item.defer_count} times" if item.defer_count > 1 else ""
+    command = _command("followup", "done", item.id)
+    return _make("follow_up", item, f"{item.priority}{count}", command, item.last_deferred or item.first_seen)
+
+
+def _describe_conflict(conflict: Conflict) -> ReadyItem:
+    record = " ".join(filter(None, (conflict.record_kind.replace("_", " "), conflict.record_id)))
+    field = f"two sides changed {conflict.field}" if conflict.field else "removed on one side, changed on the other"
+    return ReadyItem(
+        need="conflict", kind=Conflict.kind, id=conflict.id, title=one_line(record, 72), why=one_line(field, 120),
+        command=_command("resolve", conflict.id, f"--{conflict.winner}"),
+    )  # fmt: skip
+
+
+def _list_reviews(ws: Workspace) -> Iterator[ReadyItem]:
+    for name, count in waiting_counts(ws):
+        yield ReadyItem(
+            need="review", kind="remote", id=name, title=f"{format_commits(count)} of {name}",
+            why="sent by a remote, and not taken over by itself", command=_command("review", "--remote", name),
+        )  # fmt: skip
+
+
+def _describe_candidate(pattern: Pattern) -> ReadyItem:
+    rule = f": {one_line(pattern.proposed_rule, 120)}" if pattern.proposed_rule else ""
+    why = f"seen {pattern.count} times; a person decides whether it becomes a rule{rule}"
+    return _make("rule", pattern, why, _command("pattern", "graduate", pattern.id), pattern.last_seen)
+
+
+def _make(need: Need, record: Record, why: str, command: str, since: str) -> ReadyItem:
+    title = title_of(record.kind, record.as_data())
+    return ReadyItem(need=need, kind=record.kind, id=record.id, title=title, why=why, since=since, command=command)
+
+
+def _command(*words: str) -> str:
+    return shell_line(["baton", *words])

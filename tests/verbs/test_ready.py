@@ -1,0 +1,56 @@
+"""What needs somebody now: every need, the most urgent first, with the command that settles it."""
+
+from __future__ import annotations
+
+from world import NOW, by_hand, later
+
+from baton_git.core.records.conflict import Conflict
+from baton_git.verbs.records.ready import NEEDS, list_ready
+from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up
+from baton_git.verbs.work_items.loops import add_loop, settle_loop
+from baton_git.verbs.work_items.patterns import propose_rule, record_pattern
+
+
+def needs(ws, at=NOW):
+    return {(item.need, item.id): item for item in list_ready(ws, at).items}
+
+
+def test_each_need_is_told_with_what_settles_it_the_most_urgent_first(ws):
+    add_loop(ws, NOW, action="Looked", expect="x", id="OL-new", ttl_days=30)
+    add_loop(ws, NOW, action="Sent", expect="x", id="OL-late")
+    add_loop(ws, NOW, action="Deployed", expect="x", id="OL-bad", verify={"method": "file_exists", "path": "nope"})
+    add_loop(ws, NOW, action="Done", expect="x", id="OL-good")
+    settle_loop(ws, NOW, "OL-bad", "failed", note="status\n500")
+    settle_loop(ws, NOW, "OL-good", "passed")
+    for id_ in ("FU-1", "FU-2", "FU-3"):
+        add_follow_up(ws, NOW, item=f"Do {id_}", id=id_, priority="elevated" if id_ == "FU-1" else None)
+    for _ in range(5):
+        defer_follow_up(ws, NOW, "FU-2")
+    record_pattern(ws, NOW, what="Guessed", id="PAT-1")
+    propose_rule(ws, NOW, "PAT-1", "Look first")
+    contested = Conflict(
+        id="C-1", record_kind="open_loop", record_id="OL-new", field="action", ours="a", theirs="b", winner="theirs"
+    )
+    ws.update("test", NOW, lambda tip: tip.state.put(contested))
+    by_hand(ws, {"open_loops/x/OL-1.toml": b"= no TOML", "open_loops/OL-2.toml": b"x"})
+
+    ready = list_ready(ws, later(days=8))
+    assert [(item.need, item.id, item.command) for item in ready.items] == [
+        ("failed", "OL-bad", "baton verify OL-bad"),
+        ("overdue", "OL-late", "baton loop verify OL-late --passed"),
+        ("unreadable", "OL-2", "baton rollback --record OL-2"),
+        ("unreadable", "open_loops/x", "baton validate"),
+        ("follow_up", "FU-2", "baton followup done FU-2"),
+        ("follow_up", "FU-1", "baton followup done FU-1"),
+        ("conflict", "C-1", "baton resolve C-1 --theirs"),
+        ("rule", "PAT-1", "baton pattern graduate PAT-1"),
+        ("unverified", "OL-new", "baton loop verify OL-new --passed"),
+    ]
+    assert ready.items[0].why == "failed: status 500"
+    assert list(ready.counts) == [need for need in NEEDS if need in ready.counts]
+    assert list_ready(ws, later(days=8), limit=2).total == ready.total == 9
+
+
+def test_an_id_is_quoted_in_the_command(ws):
+    add_loop(ws, NOW, action="a", expect="b", id="OL; rm -rf x")
+    assert needs(ws)["unverified", "OL; rm -rf x"].command == "baton loop verify 'OL; rm -rf x' --passed"
