@@ -259,6 +259,14 @@ class Branch:
         """
         return write_queue.write_update(self, UpdateRequest(change, stamp, expected_revision), patience)
 
+    def preview(self, change: Change) -> WriteResult:
+        """Return what `update` would do now, as its result with the present revision. Nothing is written.
+
+        Raises:
+            InvalidDocument, NotAllowed: as in `update`.
+        """
+        return _evaluate(self.read(), change)[1]
+
     def advance(
         self,
         draft: ObjectDraft,
@@ -320,14 +328,9 @@ class Branch:
         """Compute the commit of a change in memory."""
         if expected is not None and expected != tip.number:
             raise Stale(str(self.namespace), expected, tip.number)
-        result = change(tip)
-        proposal = result if isinstance(result, ProposedState) else ProposedState(result)
-        edits, redactions = redact_edits(tip.state, proposal.state)
-        after = State(proposal.state.source, edits)
-        immutable_fields.refuse_changes(tip.state, after)
-        changes = diff.diff(tip.state, after)
-        files = {**layout.encode(edits), **proposal.files}
-        if not changes and not files:
+        proposal, outcome = _evaluate(tip, change)
+        files = {**layout.encode(proposal.state.edits), **proposal.files}
+        if not outcome.changes and not files:
             return Prepared(WriteResult(tip, tip))
         draft = self.store.draft()
         parents, base_revision = self._parents(draft, tip, proposal, stamp)
@@ -335,12 +338,12 @@ class Branch:
         tree = draft.tree(base_tree, files)
         if tree == tip.tree and proposal.side is None:
             return Prepared(WriteResult(tip, tip))
-        subject = f"{proposal.note}: {diff.commit_subject(changes)}" if proposal.note else diff.commit_subject(changes)
+        words = diff.commit_subject(list(outcome.changes))
+        subject = f"{proposal.note}: {words}" if proposal.note else words
         commit = self.seal(draft, tree, parents, base_revision + 1, subject, stamp, proposal.trailers)
         record_draft(self.ledger, draft)
-        version = Revision(self.namespace, after, commit, tree, base_revision + 1, stamp.now, stamp.op)
-        outcome = WriteResult(version, tip, tuple(changes), (*proposal.redactions, *redactions))
-        return Prepared(outcome, draft, plain=not proposal.files)
+        version = Revision(self.namespace, proposal.state, commit, tree, base_revision + 1, stamp.now, stamp.op)
+        return Prepared(outcome._replace(revision=version), draft, plain=not proposal.files)
 
     def _parents(
         self, draft: ObjectDraft, tip: Revision, proposal: ProposedState, stamp: CommitStamp
@@ -382,6 +385,20 @@ class Branch:
             author=stamp.author, time=stamp.seconds, timezone=stamp.timezone, message=f"{subject}\n\n{lines}",
             sign=self.sign,
         )  # fmt: skip
+
+
+def _evaluate(tip: Revision, change: Change) -> tuple[ProposedState, WriteResult]:
+    """Return what a change proposes, redacted, and what it does to the tip; the revision of that is still the tip."""
+    result = change(tip)
+    proposal = result if isinstance(result, ProposedState) else ProposedState(result)
+    edits, redactions = redact_edits(tip.state, proposal.state)
+    after = State(proposal.state.source, edits)
+    immutable_fields.refuse_changes(tip.state, after)
+    changes = tuple(diff.diff(tip.state, after))
+    files = tuple(sorted(path for path in proposal.files if layout.key_at(path) is None))
+    return proposal._replace(state=after), WriteResult(
+        tip, tip, changes, (*proposal.redactions, *redactions), files=files
+    )
 
 
 _BACK = re.compile(r"~(\d{0,9})")

@@ -106,6 +106,10 @@ class FilesResult(Result):
         return [show_path(path) for path in files]
 
 
+DRY_RUN = "Write nothing: only say what it would change."
+"""The description of the field `dry_run` of an input."""
+
+
 class WrittenResult(AtRevision):
     """What a change did; `changes` is empty where nothing differed."""
 
@@ -139,6 +143,18 @@ class WrittenResult(AtRevision):
         )
         result._written = written
         return result
+
+
+class Preview(WrittenResult):
+    """What a change did, or with `dry_run` what it would do; for verbs that can say so before they write."""
+
+    dry_run: bool = Field(False, description="Whether nothing was written: this is what it would change.")
+    files: list[str] = Field([], description="Other files of the branch that change too.", examples=[["notes.txt"]])
+
+    @classmethod
+    def of_preview(cls, planned: WriteResult, **fields: Any) -> Self:
+        """Return what a change would do, as `Workspace.preview` foresees it."""
+        return cls.of(planned, dry_run=True, **({"files": list(planned.files)} if planned.files else {}), **fields)
 
 
 class Changed(WrittenResult):

@@ -82,6 +82,7 @@ class WriteResult(NamedTuple):
     """The result of `update`. `changes` is empty, and `revision` the existing one, when nothing differed.
 
     `checked_out_at` is a work tree that has the branch checked out: the new commit shows there as a revert.
+    `files` are the other files whose stored bytes a rollback restores.
     """
 
     revision: Revision
@@ -89,6 +90,7 @@ class WriteResult(NamedTuple):
     changes: tuple[diff.RecordChange, ...] = ()
     redactions: tuple[tuple[Key, Redaction], ...] = ()
     checked_out_at: Path | None = None
+    files: tuple[str, ...] = ()
 
 
 class UpdateRequest(NamedTuple):

@@ -187,6 +187,10 @@ class Workspace:
     ) -> WriteResult:
         return self.branch.update(change, self.stamp(op, now), expected_revision=expected_revision)
 
+    def preview(self, change: Callable[[Revision], State | ProposedState]) -> WriteResult:
+        """Return what `update` would do now; nothing is written."""
+        return self.branch.preview(change)
+
     def edit(
         self,
         op: str,

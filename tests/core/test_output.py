@@ -15,7 +15,7 @@ from strategies import laws
 
 from baton_git.core import output
 from baton_git.core.diff import FieldChange, RecordChange
-from baton_git.interfaces.cli.revisions.history import change_lines
+from baton_git.interfaces.cli.revisions.change_lines import change_lines
 from baton_git.interfaces.cli.sharing.review import waiting_record_lines
 from baton_git.interfaces.http.logs import SafeFormatter
 from baton_git.namespace.review.queue import WaitingRecord

@@ -13,6 +13,7 @@ from baton_git.core.errors import InvalidArgument, NotAllowed, NotFound
 from baton_git.core.lifecycle import Confirmed
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.revisions.history import Filter, compare, read_commit, read_log
+from baton_git.verbs.revisions.undo import rollback, undo
 from baton_git.verbs.sessions.lineage import find_sessions
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import begin_session
@@ -343,3 +344,28 @@ def test_undo_of_a_revision_that_moved_meanwhile_is_computed_on_the_newest(open_
     undo_revision(ws, NOW, "2")
     assert ids(ws, "follow_ups") == ["FU-1"]
     assert ids(ws, "open_loops") == ["OL-1"]
+
+
+# --- previews
+
+
+def test_a_dry_run_says_what_would_change_and_changes_nothing(ws):
+    add_follow_up(ws, NOW, item="x", id="FU-1")
+    by_hand(ws, {"notes.txt": b"one", "follow_ups/FU-1.toml": None})
+    before = ws.branch.read().commit
+    for dry in (undo(ws, NOW, dry_run=True), rollback(ws, NOW, revision="1", dry_run=True)):
+        assert (dry.dry_run, dry.revision, dry.files) == (True, 2, ["notes.txt"])
+        assert [(change.id, change.action) for change in dry.changes] == [("FU-1", "added")]
+    assert ws.branch.read().commit == before
+    done = undo(ws, NOW)
+    assert (done.as_data()["changes"], done.dry_run) == (dry.as_data()["changes"], False)
+
+
+def test_a_preview_names_the_rules_that_take_a_person(ws):
+    made = record_pattern(ws, NOW, what="w", rule="r")
+    propose_rule(ws, NOW, made.id, "r")
+    graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", made.id, "r")), NOW, made.id)
+    undo(ws, NOW)
+    dry = rollback(ws, NOW, revision="~1", dry_run=True)
+    assert dry.rules == [made.id]
+    assert "takes a person" in dry.notes[0]

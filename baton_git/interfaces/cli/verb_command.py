@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.verb import Input, Option, Result, Verb
 from baton_git.interfaces.cli.app import SESSION_HELP, App, Number, command, command_alone, group
-from baton_git.namespace.results import Changed, WrittenResult
+from baton_git.namespace.results import Changed, Preview, WrittenResult
 from baton_git.namespace.workspace import Workspace
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -70,6 +70,9 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         with _open_workspace(app, verb) as ws:
             result = addition.run(app, ws, asked, fields) if addition.run is not None else verb.run(ws, app.now, asked)
         _remember_session(app, verb, result)
+        if isinstance(result, Preview) and result.dry_run:
+            _render_preview(app, result)
+            return None
         return (addition.render or render)(app, result) if result is not None else None
 
     decorators = [*_parameters(verb), *addition.options]
@@ -109,6 +112,12 @@ def render(app: App, result: Result) -> int | None:
     if isinstance(result, WrittenResult):
         app.tell_change(result)
     return None
+
+
+def _render_preview(app: App, result: Preview) -> None:
+    from baton_git.interfaces.cli.previewing import render_preview  # most calls of a command have nothing to preview
+
+    render_preview(app, result)
 
 
 def _parse(verb: Verb[Any, Any], values: Values) -> Input:

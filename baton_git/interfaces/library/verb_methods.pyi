@@ -472,6 +472,7 @@ class VerbMethods:
         *,
         record: str | None = None,
         of_session: str | None = None,
+        dry_run: bool = False,
     ) -> RollbackResult: ...
     def save_agent_checkpoint(
         self,
@@ -576,6 +577,8 @@ class VerbMethods:
     def undo(
         self,
         revision: str | None = None,
+        *,
+        dry_run: bool = False,
     ) -> UndoResult: ...
     def validate(
         self,

@@ -34,28 +34,43 @@ class WayBack(NamedTuple):
     change: Callable[[Revision], ProposedState]
 
 
-class Preview(NamedTuple):
-    """What a way back would change of `tip`.
+class PlannedReturn(NamedTuple):
+    """What a way back would do. Nothing is written.
 
     Attributes:
-        changes: record by record.
-        files: the paths that nobody here knows, and that would change too.
+        written: the result of going it, with the present revision.
         rules: the patterns that it would make a rule of again, which only a person may do.
     """
 
-    tip: Revision
-    changes: tuple[diff.RecordChange, ...]
-    files: tuple[str, ...]
+    written: WriteResult
     rules: tuple[str, ...]
 
+    @property
+    def tip(self) -> Revision:
+        """The revision that would change."""
+        return self.written.before
 
-def preview(ws: Workspace, way: WayBack) -> Preview:
-    """What a way back would change now, without going it."""
-    tip = ws.branch.read()
-    proposal = _lawful(tip, way.change(tip))
-    files = sorted(path for path in proposal.files if layout.key_at(path) is None)
-    changes = tuple(diff.diff(tip.state, proposal.state))
-    return Preview(tip, changes, tuple(files), tuple(_find_graduated(tip, proposal)))
+    @property
+    def changes(self) -> tuple[diff.RecordChange, ...]:
+        """What would change, record by record."""
+        return self.written.changes
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The other files that would change."""
+        return self.written.files
+
+
+def preview(ws: Workspace, way: WayBack) -> PlannedReturn:
+    """Return what a way back would change now, without going it."""
+    rules: list[str] = []
+
+    def change(tip: Revision) -> ProposedState:
+        proposal = _lawful(tip, way.change(tip))
+        rules.extend(_find_graduated(tip, proposal))
+        return proposal
+
+    return PlannedReturn(ws.preview(change), tuple(rules))
 
 
 def go_back(

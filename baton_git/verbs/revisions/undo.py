@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from pydantic import Field, model_validator
 
 from baton_git.core.verb import REPLACES, Input, Option, verb
-from baton_git.namespace.results import WrittenResult
+from baton_git.namespace.results import DRY_RUN, Preview
 from baton_git.namespace.workspace import Vouched, Workspace
 from baton_git.verbs.revisions.log import REVISION
 from baton_git.verbs.revisions.rollback import (
     How,
     WayBack,
     go_back,
+    preview,
     way_to,
     way_to_record,
     way_without,
     way_without_session,
 )
+
+R = TypeVar("R", bound="ReturnResult")
 
 
 class RollbackTarget(Input):
@@ -33,6 +36,7 @@ class RollbackTarget(Input):
         None, description="Instead: take back what this session did, and keep what others did since.",
         examples=["2026-06-17-003"],
     )  # fmt: skip
+    dry_run: bool = Field(False, description=DRY_RUN)
 
     @model_validator(mode="after")
     def _check_target(self) -> Self:
@@ -57,7 +61,21 @@ class RollbackTarget(Input):
         return f"{what} as at {self.revision}" if self.revision else f"{what} as before its last change"
 
 
-class RollbackResult(WrittenResult):
+class ReturnResult(Preview):
+    """What going back changed."""
+
+    rules: list[str] = Field(
+        [],
+        description="In a preview, the patterns that become rules again, which takes a person.",
+        examples=[["PAT-1"]],
+    )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(f"it makes a rule of pattern {id_} again, which takes a person" for id_ in self.rules)
+
+
+class RollbackResult(ReturnResult):
     """What going back changed."""
 
     gone_back: str = Field(description="Where to, in words.", examples=["everything as at 12"])
@@ -82,18 +100,17 @@ def rollback(ws: Workspace, now: datetime, asked: RollbackTarget) -> RollbackRes
         NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
         NotFound: there is no such revision, record or session.
     """
-    person, how = _confirmed_by(ws)
-    written = go_back(ws, now, asked.way(ws), person, how=how)
-    return RollbackResult.of(written, gone_back=str(asked))
+    return _take(ws, now, asked.way(ws), RollbackResult, dry_run=asked.dry_run, gone_back=str(asked))
 
 
 class UndoneRevision(Input):
     """Which revision to take back."""
 
     revision: str | None = Field(None, description=f"{REVISION} The newest unless given.", examples=["12"])
+    dry_run: bool = Field(False, description=DRY_RUN)
 
 
-class UndoResult(WrittenResult):
+class UndoResult(ReturnResult):
     """What taking a revision back changed."""
 
     taken_back: str = Field(description="What that revision had done, in words.", examples=["OL-7k3f9q verified"])
@@ -118,8 +135,17 @@ def undo(ws: Workspace, now: datetime, asked: UndoneRevision) -> UndoResult:
         NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
     """
     way, entry = way_without(ws, asked.revision)
+    return _take(ws, now, way, UndoResult, dry_run=asked.dry_run, taken_back=entry.subject)
+
+
+def _take(ws: Workspace, now: datetime, way: WayBack, model: type[R], *, dry_run: bool, **fields: Any) -> R:
+    """Go a way back, or say what that would change."""
+    if dry_run:
+        planned = preview(ws, way)
+        rules = {"rules": list(planned.rules)} if planned.rules else {}
+        return model.of_preview(planned.written, **rules, **fields)
     person, how = _confirmed_by(ws)
-    return UndoResult.of(go_back(ws, now, way, person, how=how), taken_back=entry.subject)
+    return model.of(go_back(ws, now, way, person, how=how), **fields)
 
 
 def _confirmed_by(ws: Workspace) -> tuple[str | None, How]:

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import click
 
-from baton_git.core.diff import FieldChange, RecordChange
-from baton_git.core.kinds import NUMBERED
-from baton_git.core.output import BLUE, BOLD, CYAN, GREEN, RED, YELLOW, Styled, one_line, style, terminal_line
+from baton_git.core.output import CYAN, YELLOW, Styled, one_line, style, terminal_line
 from baton_git.core.records.lineage import Session
-from baton_git.core.state import SHAPE
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.printing import write
+from baton_git.interfaces.cli.revisions.change_lines import LINES, change_lines
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.history import Shown, compare, read_log
 from baton_git.verbs.revisions.log import CommitResult, DiffResult, LogFilter, TwoRevisions
 from baton_git.verbs.sessions.lineage import find_sessions
-
-COLOURS = {"added": GREEN, "restored": GREEN, "changed": YELLOW, "archived": BLUE, "removed": RED}
-LINES = Styled("\n")
 
 
 def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> None:
@@ -53,47 +46,6 @@ def heading(shown: Shown) -> Styled:
     when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M")
     about = [revision, entry.commit[:10], when, *([style(who, CYAN)] if who else [""]), terminal_line(entry.subject)]
     return Styled("  " if who else " ").join(about)
-
-
-def change_lines(changes: Sequence[RecordChange]) -> Iterator[Styled]:
-    """A line for each field that changed, `OL-7k3f9q  status: open → verified`, or one for a record as a whole."""
-    for change in changes:
-        if change.kind == SHAPE.kind:
-            continue
-        kind = f"{change.kind.removeprefix('archived_')} " if change.kind not in NUMBERED and change.id else ""
-        name = f"      {kind}" + style(one_line(change.id, 80) or "baton", BOLD) + "  "
-        about = f"  {one_line(change.title, 70)}" if change.title else ""
-        if change.action != "changed":
-            reason = f" ({one_line(change.reason, 60)})" if change.reason else ""
-            yield name + style(f"{change.action}{reason}", COLOURS[change.action]) + about
-        for field in change.fields if change.action in ("changed", "archived") else ():
-            yield name + field_line(field)
-
-
-def field_line(change: FieldChange) -> Styled:
-    """`status: open → verified`; of lists, what came and what went."""
-    before, after = change.before, change.after
-    name = Styled(f"{terminal_line(change.field)}: ")
-    if before and after and isinstance(before[0], list | tuple) and isinstance(after[0], list | tuple):
-        gone = [style(f"- {_value((item,))}", RED) for item in _less(before[0], after[0])]
-        come = [style(f"+ {_value((item,))}", GREEN) for item in _less(after[0], before[0])]
-        return name + (Styled("  ").join([*gone, *come]) or "in another order")
-    return name + style(_value(before), RED) + " → " + style(_value(after), GREEN)
-
-
-def _less(items: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    """`items` without `others`, each of which takes one away."""
-    left = list(items)
-    for item in others:
-        if item in left:
-            left.remove(item)
-    return left
-
-
-def _value(side: tuple[Any, ...]) -> str:
-    if not side:
-        return "(not set)"
-    return one_line(side[0] if isinstance(side[0], str) else json.dumps(side[0], ensure_ascii=False), 120) or "''"
 
 
 def _graph(sessions: Sequence[Session]) -> str:

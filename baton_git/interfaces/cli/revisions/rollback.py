@@ -9,6 +9,7 @@ from typing import Any
 from baton_git.core.errors import NeedsHuman
 from baton_git.core.verb import Result, VerbFunction
 from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.previewing import YES, check_wide
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Vouched, Workspace
@@ -16,9 +17,11 @@ from baton_git.verbs.revisions.undo import RollbackResult, UndoResult, rollback,
 
 
 def _with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, Any, Values], Result]:
-    """Return how a verb runs at a terminal: where it takes a person, one is asked."""
+    """Return how a verb runs at a terminal: a person is asked before a wide change, and where it takes a person."""
 
     def run(app: App, ws: Workspace, asked: Any, values: Values) -> Result:
+        if not values.get("yes"):
+            check_wide(app, ws, verb, asked)
         try:
             return verb(ws, app.now, asked)  # type: ignore[no-any-return]  # a result of whatever verb it is
         except NeedsHuman as error:
@@ -50,6 +53,6 @@ def _render_undo(app: App, result: UndoResult) -> None:
 
 
 ADDITIONS = {
-    "rollback": Addition(run=_with_person(rollback), render=_render_rollback),
-    "undo": Addition(run=_with_person(undo), render=_render_undo),
+    "rollback": Addition((YES,), run=_with_person(rollback), render=_render_rollback),
+    "undo": Addition((YES,), run=_with_person(undo), render=_render_undo),
 }
