@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from world import NOW, by_hand, stored
+from world import NOW, by_hand, later, stored
 
 from baton_git.checks.approvals import Approvals
 from baton_git.checks.approvals.identity import make_identity, read_identity
@@ -50,6 +50,49 @@ def test_all_loops_with_a_check_are_checked_in_one_commit(here):
     assert {id_: one.result for id_, one in found.items()} == dict(zip(names, ("passed", "failed"), strict=True))
     assert here.branch.read().number == before + 1
     assert stored(here, "open_loop", manual).last_check is None
+
+
+@pytest.mark.parametrize(
+    ("check", "hint"),
+    [
+        ({"method": "http", "url": "localhost:8080"}, "http://localhost:8080"),
+        ({"method": "http", "url": "ftp://x"}, "http://"),
+        ({"method": "http", "url": "notaurl"}, "http://"),
+        ({"method": "http", "url": "http://"}, "http://"),
+        ({"method": "http", "url": "http://x:port/"}, "http://"),
+        ({"method": "http", "url": "http://a b"}, "http://"),
+        ({"method": "http"}, ""),
+        ({"method": "command", "argv": ["pytest -q", "x"]}, "--verify-command -- pytest -q x"),
+        ({"method": "command", "argv": []}, ""),
+    ],
+)
+def test_a_check_that_can_never_be_made_is_refused_when_it_is_given(here, check, hint):
+    with pytest.raises(InvalidArgument) as refused:
+        add_loop(here, NOW, action="a", expect="b", verify=check)
+    assert hint in refused.value.hint
+    assert here.branch.read().commit is None
+
+
+def test_a_program_whose_name_has_a_space_can_be_checked(here):
+    (here.folder / "my program").touch()
+    assert add_loop(here, NOW, action="a", expect="b", verify={"method": "command", "argv": ["./my program"]}).id
+
+
+def test_a_result_that_says_what_the_last_one_said_makes_no_commit(here):
+    slow = [sys.executable, "-c", "import time; print(f'1 failed in {time.time():.6f}s'); exit(1)"]
+    made = command(here, *slow)
+    trust(here, NOW, tuple(slow))
+    verify(here, NOW)
+    before, known = here.branch.read().number, stored(here, "open_loop", made)
+    assert verify(here, later(days=1)).evidence[made].at == "2026-11-22T08:00:00Z"
+    assert here.branch.read().number == before
+    begun = session_start.begin_session(here, later(days=1))
+    assert stored(here, "open_loop", made) == known
+    assert "just now" in next(line for line in begun.brief.text.splitlines() if made in line)
+    settle_loop(here, NOW, made, "failed", note="seen")
+    before = here.branch.read().number
+    settle_loop(here, later(days=2), made, "failed", note="seen")
+    assert here.branch.read().number == before
 
 
 def test_the_evidence_says_what_when_how_long_and_by_whom(here):

@@ -107,7 +107,7 @@ def test_a_pattern_is_known_again_by_words_that_hold_a_secret(ws):
 
 
 def test_a_pattern_is_known_again_by_its_words_and_proposed_at_three(ws):
-    ids = [record_pattern(ws, NOW, what=what, context=f"c{n}").id for n, what in enumerate(["It  Broke", "it broke"])]
+    ids = [record_pattern(ws, NOW, what=what, context=f"c{n}").id for n, what in enumerate(["It  Broke", "it broke."])]
     assert len(set(ids)) == 1
     assert stored(ws, "pattern", ids[0]).status == "observing"
     record_pattern(acting(ws, "s2"), NOW, what=ids[0], context="again")

@@ -40,6 +40,17 @@ def test_what_is_like_a_live_record_is_pointed_out_with_the_command_that_merges_
     assert "nearly" not in baton("followup", "add", "And that").err
 
 
+def test_a_follow_up_that_exists_is_not_added_again_unless_it_has_an_id_of_its_own(baton):
+    first = baton("followup", "add", "Refactor the scoring formula").id
+    again = baton("followup", "add", "refactor  the scoring formula.", "--reason", "r", "--json")
+    assert (again.json["id"], again.json["exists"], again.json["changes"]) == (first, True, [])
+    assert f"baton followup defer {first}" in again.err
+    assert baton("followup", "add", "Refactor the scoring formula", "--id", "FU-own").id == "FU-own"
+    baton("followup", "done", first)
+    baton("followup", "done", "FU-own")
+    assert baton("followup", "add", "Refactor the scoring formula").id not in (first, "FU-own")
+
+
 def test_merged_follow_ups_count_together_and_can_be_parted_again(ws):
     add_follow_up(ws, NOW, item="a", id="FU-1", reason="r")
     add_follow_up(ws, later(days=1), item="b", id="FU-2", priority="elevated")

@@ -43,6 +43,9 @@ WANTED = (
 )
 """The keys of git's configuration that matter here."""
 
+MOST = 1_000_000
+"""The largest number that a rule can have."""
+
 CONFIG_LOCK_SECONDS = 1.0
 """Seconds for another process that changes git's configuration; git itself does not wait."""
 
@@ -473,10 +476,10 @@ def _whole(name: str, text: str) -> int:
         number = int(text)
     except ValueError:
         number = -1
-    if number < 1:
+    if not 1 <= number <= MOST:
         key = f"baton.{name.replace('_', '')}"
         raise InvalidArgument(
-            f"git config {key} is {text!r}, not a whole number above 0", hint=f"git config {key} NUMBER"
+            f"git config {key} is {text[:40]!r}, not a whole number from 1 to {MOST}", hint=f"git config {key} NUMBER"
         )
     return number
 

@@ -569,8 +569,8 @@ class VerbMethods:
     ) -> Changed: ...
     def sync_namespace(
         self,
-        *,
         remote: str | None = None,
+        *,
         all: bool = False,
         dry_run: bool = False,
     ) -> SyncResult: ...

@@ -37,7 +37,7 @@ from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
 from baton_git.verbs.sessions.auto_sync import AT_START, sync_at_start
 from baton_git.verbs.sessions.verb_hints import describe_verbs
-from baton_git.verbs.verification.check_results import MOST_AT_START, Checks, apply_results, due_checks
+from baton_git.verbs.verification.check_results import MOST_AT_START, Checks, apply_results, due_checks, select_news
 
 CHECK_BUDGET = 5.0
 """Seconds that the checks at the start of a session may take together."""
@@ -129,7 +129,8 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     problems += _list_damage(after.state, problems)
     news = (*synced, *_list_waiting_news(ws, problems), *_describe_unapproved(checks))
     verified = _make_verified_lines(ws, before, closed, problems)
-    parts = [*_make_parts(ws, now, after, problems, _find_persona(ws, options), handoff=options.handoff)]
+    shown = _with_results(after, before, checks, problems)
+    parts = [*_make_parts(ws, now, shown, problems, _find_persona(ws, options), handoff=options.handoff)]
     heading, sections = _make_heading(now, session, after), _make_sections(parts, verified, problems, news)
     return BegunSession(
         session, parent, after, heading, sections,
@@ -244,11 +245,11 @@ def _record_begin(
     ws: Workspace, now: datetime, before: Revision, parent: str | None, checks: Checks, problems: list[str]
 ) -> Revision:
     """The version after what a session's start brings about; the one before when it could not be written."""
-    loops = [loop for loop in _list_records(before.state, OpenLoop, problems) if loop.id in checks.kept]
+    loops = _list_checked(before.state, checks, problems)
 
     def change(tip: Revision) -> State:
         state = settle_state(archive_closed(tip.state, now, ws.actor.session, ws.judgement(tip)), now, ws.policy)
-        return add_session(ws, now, apply_results(state, loops, checks.kept), parent)
+        return add_session(ws, now, apply_results(state, loops, select_news(state, checks.kept)), parent)
 
     try:
         return ws.update("boot", now, change).revision
@@ -256,7 +257,17 @@ def _record_begin(
         raise
     except (BatonError, OSError) as error:
         problems.append(f"this start was not recorded: {_describe_error(error)}")
-        return before._replace(state=apply_results(before.state, loops, checks.kept))
+        return before
+
+
+def _list_checked(state: State, checks: Checks, problems: list[str]) -> list[OpenLoop]:
+    return [loop for loop in _list_records(state, OpenLoop, problems) if loop.id in checks.kept]
+
+
+def _with_results(version: Revision, before: Revision, checks: Checks, problems: list[str]) -> Revision:
+    """The revision as the checks just found it: a result that repeats the last one is shown, and not stored again."""
+    loops = _list_checked(before.state, checks, problems)
+    return version._replace(state=apply_results(version.state, loops, checks.kept))
 
 
 def add_session(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:

@@ -86,8 +86,9 @@ class SyncResult(Result):
     effect=SETTLES,
     tag="sharing",
     refuses=(502, 504),
+    positional=("remote",),
     tool=Tool("Bring this machine and a remote together.", hidden=("all",)),
-    examples=("baton sync", "baton sync --remote backup --all", "baton sync --dry-run --json"),
+    examples=("baton sync", "baton sync backup --all", "baton sync --dry-run --json"),
 )
 def sync_namespace(ws: Workspace, now: datetime, asked: SyncInput) -> SyncResult:
     """Fetch what other machines sent, merge it, and send what they lack; nothing is ever forced."""
@@ -115,7 +116,7 @@ def sync(
     """
     name = (configured_remote(ws, remote) if named_only else remote) or remote_of(ws)
     if name is None:
-        raise NotFound("remote to sync with", hint="git remote add origin URL, or baton sync --remote URL")
+        raise NotFound("remote to sync with", hint="git remote add origin URL, or baton sync URL")
     branches = _list_branches(ws) if options.everything else [ws.branch]
     terms = _make_terms(ws, name, settle)
     try:

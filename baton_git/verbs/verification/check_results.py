@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -13,6 +14,8 @@ from baton_git.core.state import Key, State
 MOST_AT_START = 50
 """The most checks that a session start runs; the brief says how many are left."""
 URGENT_FIRST = ("failed", "escalated", "open")
+_DURATION = re.compile(r"\d+(?:[.:]\d+)*\s?(?:ms|s|secs?|seconds?|minutes?)\b|\d+:\d\d(?::\d\d)?")
+"""How long something took, or what time it was, in the output of a command: another one at each run."""
 
 
 class Checks(NamedTuple):
@@ -46,9 +49,18 @@ def select_news(state: State, evidence: Mapping[str, LastCheck]) -> dict[str, La
 def _is_news(loop: object, check: LastCheck) -> bool:
     if not isinstance(loop, OpenLoop):
         return False
+    return not repeats_last_check(loop, check)
+
+
+def repeats_last_check(loop: OpenLoop, check: LastCheck) -> bool:
+    """Return whether a result says what the loop says already, apart from when it was and how long it took."""
     last = loop.last_check
-    known = (last.result, last.why) if last is not None else None
-    return known != (check.result, check.why) or apply_check(loop, check).status != loop.status
+    is_known = last is not None and _substance(last) == _substance(check)
+    return is_known and apply_check(loop, check).status == loop.status
+
+
+def _substance(check: LastCheck) -> tuple[str, str, int | None, str | None]:
+    return check.result, _DURATION.sub("", check.why or ""), check.http_status, check.by
 
 
 def apply_results(state: State, loops: Sequence[OpenLoop], evidence: Mapping[str, LastCheck]) -> State:

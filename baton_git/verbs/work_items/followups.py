@@ -11,11 +11,20 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import apply_deferral
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import FollowUp
+from baton_git.core.state import State
 from baton_git.core.times import iso_exact
 from baton_git.core.verb import ADDS, REPLACES, Input, Option, Tool, verb
 from baton_git.namespace.results import Changed
+from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace, archive_record, check_not_empty, fresh_id
-from baton_git.verbs.work_items.similar_records import Added, MergeInto, describe_similar, merge_records
+from baton_git.verbs.work_items.similar_records import (
+    MAX_COMPARED,
+    Added,
+    MergeInto,
+    describe_similar,
+    find_same,
+    merge_records,
+)
 
 FollowUpId = Annotated[
     str, Field(description="The id of a follow-up, or a unique beginning of it.", examples=["FU-2x8m4c"])
@@ -55,13 +64,14 @@ class FinishFollowUp(Input):
     "POST /v1/follow-ups",
     effect=ADDS,
     status=201,
+    other_status={200: "A follow-up says that already."},
     positional=("item",),
     options={"pattern": Option(metavar="ID"), "id": Option(metavar="ID")},
     tool=Tool("Something is put off.", hidden=("id",)),
     examples=('baton followup add "Refactor the scoring formula" --reason "release first"',),
 )
 def add_follow_up(ws: Workspace, now: datetime, asked: NewFollowUp) -> Added:
-    """Note something to do later.
+    """Note something to do later; what a live follow-up says already is not noted again.
 
     Raises:
         InvalidDocument: a value does not fit its field.
@@ -76,9 +86,21 @@ def add_follow_up(ws: Workspace, now: datetime, asked: NewFollowUp) -> Added:
         "source_tier": "llm_derived",
     }
     record = parse(FollowUp, data | {name: value for name, value in optional.items() if value})
-    written = ws.update("followup-add", now, lambda tip: tip.state.add(record))
+
+    def change(tip: Revision) -> State:
+        return tip.state if _find_known(tip.state, asked) is not None else tip.state.add(record)
+
+    written = ws.update("followup-add", now, change)
+    known = _find_known(written.before.state, asked)
+    if known is not None:
+        return Added.of(written, id=known.id, exists=True)
     similar = describe_similar("followup merge", record, written.before.state)
     return Added.of(written, id=record.id, **similar)
+
+
+def _find_known(state: State, asked: NewFollowUp) -> FollowUp | None:
+    """Return the live follow-up that says the same; one with an id of its own is always new."""
+    return find_same(state, FollowUp, asked.item, MAX_COMPARED) if asked.id is None else None
 
 
 @verb(

@@ -12,11 +12,14 @@ from baton_git.core.lifecycle import apply_check
 from baton_git.core.records.base import parse
 from baton_git.core.records.check_methods import USAGE
 from baton_git.core.records.work_items import LastCheck, OpenLoop, VerifySpec
+from baton_git.core.state import State
 from baton_git.core.times import iso
 from baton_git.core.verb import ADDS, REPLACES, SETTLES, Input, Option, Tool, verb
 from baton_git.namespace.results import Changed
 from baton_git.namespace.workspace import Workspace, archive_record, check_not_empty, fresh_id
+from baton_git.verbs.verification.check_results import repeats_last_check
 from baton_git.verbs.verification.checks import CheckResults, check_loops
+from baton_git.verbs.verification.new_checks import refuse_impossible_check
 
 LoopId = Annotated[
     str, Field(description="The id of an open loop, or a unique beginning of it.", examples=["OL-7k3f9q"])
@@ -93,11 +96,14 @@ def add_loop(ws: Workspace, now: datetime, asked: NewLoop) -> Changed:
     """Note something done whose outcome must be checked.
 
     Raises:
+        InvalidArgument: the check can never be made.
         InvalidDocument: a value does not fit its field.
         NotAllowed: the id is taken.
     """
     check_not_empty(asked.action, "action")
     check_not_empty(asked.expect, "expected outcome")
+    if asked.verify is not None:
+        refuse_impossible_check(asked.verify, ws.folder)
     data = {
         "id": asked.id or fresh_id(KINDS[OpenLoop.kind].prefix),
         "action": asked.action,
@@ -145,7 +151,11 @@ def settle_loop(
     """Record what a person or an agent found out about a loop, in place of its check."""
     why = {"why": note} if note else {}
     evidence = LastCheck.model_validate({"result": result, "at": iso(now), "by": ws.actor.agent or "hand", **why})
-    return ws.edit("loop-verify", now, OpenLoop, id_, lambda state, loop: state.put(apply_check(loop, evidence)))
+
+    def change(state: State, loop: OpenLoop) -> State:
+        return state if repeats_last_check(loop, evidence) else state.put(apply_check(loop, evidence))
+
+    return ws.edit("loop-verify", now, OpenLoop, id_, change)
 
 
 @verb(

@@ -19,7 +19,6 @@ from baton_git.core.lifecycle import (
 from baton_git.core.records.base import parse
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
-from baton_git.core.redaction import redact_text
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso, iso_exact
 from baton_git.core.verb import ADDS, REPLACES, Input, Option, Tool, verb
@@ -28,7 +27,7 @@ from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
 from baton_git.verbs.work_items.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
-from baton_git.verbs.work_items.similar_records import Added, MergeInto, describe_similar, merge_records
+from baton_git.verbs.work_items.similar_records import Added, MergeInto, describe_similar, find_same, merge_records
 
 PatternId = Annotated[
     str, Field(description="The id of a pattern, or a unique beginning of it.", examples=["PAT-9d2k1m"])
@@ -90,7 +89,8 @@ class GraduatePattern(Input):
 def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Added:
     """Count something that went wrong, or note it for the first time.
 
-    WHAT is words, or the id of a pattern. A pattern is recognised by its id, or by its words (case and spacing aside).
+    WHAT is words, or the id of a pattern. A pattern is recognised by its id, or by its words (case, spacing and a full
+    stop aside).
 
     The brief marks it, and the rule that it becomes, once a file that it is about has changed. Where none is named it
     is about those that the session has changed.
@@ -133,15 +133,10 @@ def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Added:
 
 
 def _find_pattern(state: State, words_or_id: str, id_: str | None) -> Pattern | None:
-    words = _split_words(redact_text(words_or_id)[0])  # as it was stored
-    for pattern in state.records(Pattern):
-        if pattern.id in (id_, words_or_id) or (id_ is None and _split_words(pattern.what) == words):
-            return pattern
-    return None
-
-
-def _split_words(text: str) -> list[str]:
-    return text.casefold().split()
+    named = [name for name in (id_, words_or_id) if name in state.ids(Pattern.kind)]
+    entries = (state.entry(Key(Pattern.kind, name)) for name in named)
+    known = next((entry for entry in entries if isinstance(entry, Pattern)), None)
+    return known or (find_same(state, Pattern, words_or_id) if id_ is None else None)
 
 
 @verb(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar, TypeVar
@@ -17,6 +18,7 @@ from baton_git.core.records.base import Record, merge_rule
 from baton_git.core.records.confirmable import covered_fields
 from baton_git.core.records.merge_rules import Counter, Earliest, Latest, MergeRule, Recent, Union
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Pattern
+from baton_git.core.redaction import redact_text
 from baton_git.core.state import Key, State, key_of
 from baton_git.core.times import iso
 from baton_git.core.verb import Input
@@ -25,6 +27,7 @@ from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall.terms import extract_terms
 
+Similar = TypeVar("Similar", FollowUp, Pattern)
 Mergeable = TypeVar("Mergeable", ActiveDecision, FollowUp, Pattern)
 
 MAX_SIMILAR = 3
@@ -32,6 +35,7 @@ MAX_COMPARED = 300
 SHARE = 0.7
 """Of all words of two texts, how many both must have; what they are called in other forms counts as the same."""
 _NEGATIONS = re.compile(r"\b(?:not|no|never|without|cannot|stop|avoid|\w+n't)\b", re.IGNORECASE)
+_ENDS = string.whitespace + ".!…。"
 _JOINED: tuple[type[MergeRule], ...] = (Union, Earliest, Latest, Recent)
 
 
@@ -40,10 +44,17 @@ class Added(Changed):
 
     similar: list[str] = Field([], description="Ids of live records that say nearly the same.", examples=[["DEC-041"]])
     merge_command: str = Field("", description="What merges the new one into the first of these, on a command line.")
+    exists: bool = Field(False, description="A live record says that already: nothing was added.")
     verbose: ClassVar[frozenset[str]] = Changed.verbose | {"merge_command"}
 
     @property
+    def http_status(self) -> int | None:
+        return 200 if self.exists else None
+
+    @property
     def notes(self) -> tuple[str, ...]:
+        if self.exists:
+            return (f"{self.id} says that already; to put it off once more: baton followup defer {self.id}",)
         if not self.similar:
             return ()
         return (f"nearly the same as {', '.join(self.similar)}; to make one of them: {self.merge_command}",)
@@ -68,6 +79,23 @@ def describe_similar(command: str, record: Record, state: State) -> dict[str, An
     likes = (entry.id for entry in entries if isinstance(entry, Record) and says_the_same(text, getattr(entry, about)))
     similar = list(islice(likes, MAX_SIMILAR))
     return {"similar": similar, "merge_command": f"baton {command} {record.id} {similar[0]}"} if similar else {}
+
+
+def find_same(state: State, model: type[Similar], text: str, most: int | None = None) -> Similar | None:
+    """Return the live record whose text is `text`, apart from case, spacing and the mark at its end.
+
+    Args:
+        most: how many records are looked at, in the order of their ids; None: all.
+    """
+    about = KINDS[model.kind].about
+    words = _split_words(redact_text(text)[0])  # as it was stored
+    entries = (state.entry(Key(model.kind, id_)) for id_ in islice(sorted(state.ids(model.kind)), most))
+    records = (entry for entry in entries if isinstance(entry, model))
+    return next((record for record in records if _split_words(str(getattr(record, about))) == words), None)
+
+
+def _split_words(text: str) -> list[str]:
+    return text.casefold().rstrip(_ENDS).split()
 
 
 def says_the_same(one: str, other: str) -> bool:

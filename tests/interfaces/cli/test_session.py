@@ -310,15 +310,15 @@ def test_what_two_machines_recorded_is_merged_and_both_are_in_the_history(baton,
     other = tmp_path / "other" / "work"
     git(tmp_path, "clone", "-q", str(top), str(other))
     baton("session", "record", "--file", "-", given=given(a_snapshot(worker(state="step-1"))))
-    baton("sync", "--remote", hub)
-    baton("sync", "--remote", hub, cwd=other)
+    baton("sync", hub)
+    baton("sync", hub, cwd=other)
     time.sleep(1.1)  # times are whole seconds, and the later one is to win
     baton("session", "record", "--file", "-", given=given(a_snapshot(worker(state="step-2"))))
     time.sleep(1.1)
     baton("session", "record", "--file", "-", given=given(a_snapshot(worker(state="step-3"))), cwd=other)
-    baton("sync", "--remote", hub)
-    baton("sync", "--remote", hub, cwd=other)
-    baton("sync", "--remote", hub)
+    baton("sync", hub)
+    baton("sync", hub, cwd=other)
+    baton("sync", hub)
     for where in (top, other):
         found = baton("session", "history", "proof", "--json", cwd=where).json
         assert [one["snapshot"]["workers"][0]["state"] for one in found] == ["step-3", "step-2", "step-1"]

@@ -67,7 +67,9 @@ def _verify_spec(argv: tuple[str, ...], options: dict[str, Any]) -> dict[str, An
     """The check that the options ask for; at most one."""
     if bool(argv) != bool(options["verify_command"]):
         raise click.UsageError(
-            "--verify-command needs the command after --" if not argv else f"unexpected argument {argv[0]!r}"
+            "--verify-command needs the command after --, word by word: --verify-command -- pytest -q"
+            if not argv
+            else f"unexpected argument {argv[0]!r}"
         )
     specs = [
         {"method": "http", "url": options["verify_http"], "expected_status": options["status"]},

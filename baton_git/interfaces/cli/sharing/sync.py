@@ -17,9 +17,8 @@ from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
 
 
 @command("sync")
-@click.option(
-    "--remote", "-r", metavar="R", help="The remote, by name or address; else git config baton.remote, or origin."
-)
+@click.argument("remote", required=False)
+@click.option("--remote", "-r", "named", metavar="REMOTE", help="The same as REMOTE.")
 @click.option("--all", "everything", is_flag=True, help="All namespaces, here and there.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.option("--settle", type=click.Choice(["merge", "theirs"]),
@@ -27,9 +26,17 @@ from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
                    "theirs gives up here what a rewrite gave up there (a backup ref keeps it).")  # fmt: skip
 @click.option("--timeout", type=SECONDS, default=DEFAULT, show_default=True, help="Seconds for everything together.")
 def sync_command(
-    app: App, remote: str | None, everything: bool, dry_run: bool, settle: Settle | None, timeout: float
+    app: App,
+    remote: str | None,
+    named: str | None,
+    everything: bool,
+    dry_run: bool,
+    settle: Settle | None,
+    timeout: float,
 ) -> int | None:
     """Fetch what other machines sent, merge it, and send what they lack.
+
+    REMOTE is the name or the address of a remote; without one it is git config baton.remote, or origin.
 
     Nothing is ever forced. A remote that cannot be reached is no error: what is pending goes with the next sync. Once a
     namespace was synced, baton boot fetches and baton wrap sends by themselves (git config baton.autosync false stops
@@ -37,14 +44,18 @@ def sync_command(
 
     \b
     baton sync
-    baton sync --remote backup --all
+    baton sync backup --all
     baton sync --dry-run --json
     """
+    if remote is not None and named is not None:
+        raise click.UsageError("give REMOTE once, not also with --remote")
+    if "" in (remote, named):
+        raise click.UsageError("REMOTE is empty")
     with app.workspace() as ws:
         progress = tell if sys.stderr.isatty() else None
         ws = replace(ws, reach=ws.reach._replace(progress=progress))
         options = SyncOptions(timeout, everything=everything, dry_run=dry_run)
-        done = sync(ws, app.now, remote, options, settle=settle)
+        done = sync(ws, app.now, remote or named, options, settle=settle)
         is_here = ws.branch.store.tip(ws.branch.ref) is not None
     app.answer(done.as_data(), "")
     told = (
