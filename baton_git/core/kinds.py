@@ -62,6 +62,7 @@ class KindInfo(NamedTuple):
         made_once: whether nobody changes a record: what differs is another one. Of the id only the first part tells.
         replaced: whether a change writes a record anew as a whole.
         has_fixed_fields: whether fields of its model are set once and stay.
+        copied_as: what the users of its system call a copy of the file, wherever it is; the copy itself says its id.
         is_derived: whether baton makes the records of what others gave, so that they may be larger than those.
         comment: what its schema says of its file beyond the fields.
     """
@@ -86,6 +87,7 @@ class KindInfo(NamedTuple):
     made_once: bool = False
     replaced: bool = False
     has_fixed_fields: bool = False
+    copied_as: str = ""
     is_derived: bool = False
     comment: str = ""
 
@@ -211,7 +213,7 @@ KINDS = {
         KindInfo(
             "handover", load_from("systems.kairos.record", "Handover"), "handover", "handover",
             codec=_kairos_codec(), suffix=".txt", about="step.current_challenge", dated="updated_at", began="begun",
-            left_behind=True,
+            left_behind=True, copied_as="kairos-session-handover.txt",
         ),
         KindInfo(
             "snapshot", load_from("systems.ecc.record", "Snapshot"), "snapshots", "snapshot",

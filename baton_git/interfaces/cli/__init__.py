@@ -32,7 +32,7 @@ COMMANDS = {
     "todo": ("records.todo", "The session's list of what is to be done."),
     "checkpoint": ("sessions.checkpoint", "Save where an agent stands (PAIF)."),
     "restore": ("sessions.checkpoint", "Restore an agent: its identity and its newest checkpoint (PAIF)."),
-    "sessions": ("sessions.checkpoint", "List the sessions of which an agent has a checkpoint (PAIF)."),
+    "sessions": ("sessions.checkpoint", "List the sessions of an agent, saved or only restored (PAIF)."),
     "identity": ("sessions.identity", "Who an agent is, and whether it still speaks so (PAIF)."),
     "verify": ("records.checks", "Run the checks of open loops."),
     "trust": ("records.checks", "Approve a check, a command, or what a remote sends."),

@@ -11,14 +11,24 @@ from typing import Any
 import click
 
 from baton_git import __version__
-from baton_git.interfaces.cli.app import App
+from baton_git.core.errors import NotFound
+from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.error_handler import run
 from baton_git.interfaces.cli.sessions.checkpoint import ADDITIONS
 from baton_git.interfaces.cli.sessions.identity import CHECK, exit_unknown_on_errors, fill_checked
 from baton_git.interfaces.cli.verb_command import Values, verb_command
 from baton_git.interfaces.context.paif import asked_agent
 from baton_git.interfaces.context.process import end_in_order, mend_streams, skip_plugin_search
-from baton_git.systems.paif.checkpoint_verbs import list_agent_sessions, restore_agent, save_agent_checkpoint
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.paif.checkpoint_verbs import (
+    RestoreAgent,
+    RestoredAgent,
+    list_agent_sessions,
+    restore_agent,
+    save_agent_checkpoint,
+)
+from baton_git.systems.paif.checkpoints import Restored, check_agent
+from baton_git.systems.paif.identity_updates import make_empty_identity
 from baton_git.systems.paif.identity_verbs import check_agent_identity
 
 
@@ -28,12 +38,27 @@ def _fill_gravity(app: App, values: Values) -> Values:
     return fill_checked(app, values if agent is None else {**values, "agent": agent})
 
 
+def _restore(app: App, ws: Workspace, asked: RestoreAgent, values: Values) -> RestoredAgent:
+    """Restore an agent. One that nobody knows begins with nothing, and that is no error, as in PAIF."""
+    try:
+        return restore_agent(ws, app.now, asked)
+    except NotFound:
+        agent = check_agent(asked.agent)
+        app.say(f"{flat(agent)} is new: nothing to restore yet; claude-paif checkpoint saves something")
+        return RestoredAgent.of(Restored(make_empty_identity(agent), None, ws.branch.read()), app.now, asked)
+
+
 EXAMPLE = 'claude-paif gravity "How can I help you today!" --agent zero'
 GRAVITY = check_agent_identity.verb._replace(name="gravity", examples=(EXAMPLE,))
 gravity_command = exit_unknown_on_errors(verb_command(GRAVITY, CHECK._replace(fill=_fill_gravity)))
+RESTORE = ADDITIONS["restore"]._replace(run=_restore)
 restore_command, checkpoint_command, sessions_command = (
-    verb_command(function.verb, ADDITIONS[function.verb.name])
-    for function in (restore_agent, save_agent_checkpoint, list_agent_sessions)
+    verb_command(function.verb, addition)
+    for function, addition in (
+        (restore_agent, RESTORE),
+        (save_agent_checkpoint, ADDITIONS["checkpoint"]),
+        (list_agent_sessions, ADDITIONS["sessions"]),
+    )
 )
 
 

@@ -21,7 +21,6 @@ from baton_git.interfaces.http.guard import CALLER, Caller
 from baton_git.interfaces.http.reading import tag
 from baton_git.interfaces.http.site import Site
 from baton_git.namespace.revision import Revision
-from baton_git.systems.paif.checkpoint_verbs import describe_session
 from baton_git.systems.paif.checkpoints import (
     INTERVAL_MINUTES,
     Restored,
@@ -74,12 +73,15 @@ def _protocol(routes: APIRouter, site: Site) -> None:
         agent_id: str, body: Annotated[dict[str, Any], Body()], request: Request, response: Response, who: Who,
         periodic: Annotated[bool, Query(description="Only if one is due.")] = False,
     ) -> dict[str, Any]:  # fmt: skip
-        """Saves where an agent stands: PAIF's flat body, or a whole checkpoint; gives the nested one."""
+        """Saves where an agent stands: PAIF's flat body, or a whole checkpoint; gives the nested one. What is missing
+        gets PAIF's defaults, even all of it."""
         strict_json.check(body)
         with who.on(site) as ws:
             interval = INTERVAL_MINUTES if periodic else None
             is_agent = request.scope[CALLER].kind == "agent"
-            saved = save_checkpoint(ws, site.now(), agent_id, body, interval_minutes=interval, own_only=is_agent)
+            saved = save_checkpoint(
+                ws, site.now(), agent_id, body, interval_minutes=interval, own_only=is_agent, may_be_empty=True
+            )
         version = saved.written.revision
         response.headers["ETag"] = tag(version.commit)
         response.status_code = 200 if saved.id is None or saved.known else 201
@@ -107,10 +109,10 @@ def _protocol(routes: APIRouter, site: Site) -> None:
 
     @routes.get("/sessions/{agent_id}", dependencies=its)
     def list_sessions(agent_id: str, who: Who, limit: Annotated[int | None, Query(ge=1)] = None) -> dict[str, Any]:
-        """The sessions of which an agent has a checkpoint, the newest first."""
+        """The sessions of an agent, saved or only restored, the newest first."""
         with who.on(site) as ws:
             sessions = agent_sessions(ws, agent_id)[:limit]
-        return {"agent_id": agent_id, "sessions": [describe_session(session) for session in sessions]}
+        return {"agent_id": agent_id, "sessions": [session.as_data() for session in sessions]}
 
 
 def _agents(routes: APIRouter, site: Site) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
@@ -24,7 +24,7 @@ from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems.paif import restore_text
 from baton_git.systems.paif.checkpoints import (
     INTERVAL_MINUTES,
-    SessionOf,
+    Restored,
     agent_sessions,
     check_agent,
     look,
@@ -100,6 +100,29 @@ class RestoredAgent(AtRevision):
         {"commit", "identity", "checkpoint_id", "restored_at", "recorded", "damaged", "left_out", "unrecorded"}
     )
 
+    @classmethod
+    def of(cls, restored: Restored, now: datetime, asked: RestoreAgent) -> Self:
+        """Return the result for an agent that was restored, or only looked at."""
+        checkpoint, state, error = restored.checkpoint, restored.identity.mutable.state, restored.unrecorded
+        text = restore_text.make_restore_brief(restored.identity, checkpoint, now, fresh_mark(), asked.budget)
+        problems = [f"this restore was not recorded: {error}"] if error is not None else []
+        problems += [str(Corrupt(entry.path, entry.why)) for entry in restored.damaged]
+        return cls(
+            agent=restored.identity.id,
+            identity=restored.identity.model_dump(mode="json", exclude={"id"}),
+            checkpoint=to_whole_document(checkpoint) if checkpoint is not None else None,
+            checkpoint_id=checkpoint.id if checkpoint is not None else None,
+            session=state.session_id,
+            restored_at=state.last_session_at,
+            recorded=error is None and not asked.look and state.session_id is not None,
+            damaged=[UnreadableFile(path=entry.path, why=entry.why) for entry in restored.damaged],
+            left_out=text.left_out,
+            brief=text.text,
+            problems=problems,
+            **({"unrecorded": str(error)} if error is not None else {}),
+            **position(restored.version),
+        )
+
 
 class ListAgentSessions(PageInput):
     """Whose sessions to list."""
@@ -108,11 +131,12 @@ class ListAgentSessions(PageInput):
 
 
 class AgentSessions(PageResult):
-    """The sessions of which an agent has a checkpoint."""
+    """The sessions of an agent."""
 
     agent: str = Field(description="The agent.", examples=["zero"])
     sessions: list[dict[str, Any]] = Field(
-        description="The newest first: PAIF's metadata of its newest checkpoint, its summary, and the ids of all.",
+        description="The newest first: PAIF's metadata of its newest checkpoint, its summary, and the ids of all. One "
+        "that was never saved has no checkpoints.",
         examples=[[{"session_id": "s1", "conversation_summary": "…", "checkpoints": ["zero/2026…"]}]],
     )
 
@@ -178,26 +202,7 @@ def restore_agent(ws: Workspace, now: datetime, asked: RestoreAgent) -> Restored
         NotFound: the agent has no identity and no checkpoint.
     """
     agent = check_agent(asked.agent)
-    restored = look(ws, now, agent) if asked.look else restore(ws, now, agent)
-    checkpoint, state, error = restored.checkpoint, restored.identity.mutable.state, restored.unrecorded
-    text = restore_text.make_restore_brief(restored.identity, checkpoint, now, fresh_mark(), asked.budget)
-    problems = [f"this restore was not recorded: {error}"] if error is not None else []
-    problems += [str(Corrupt(entry.path, entry.why)) for entry in restored.damaged]
-    return RestoredAgent(
-        agent=agent,
-        identity=restored.identity.model_dump(mode="json", exclude={"id"}),
-        checkpoint=to_whole_document(checkpoint) if checkpoint is not None else None,
-        checkpoint_id=checkpoint.id if checkpoint is not None else None,
-        session=state.session_id,
-        restored_at=state.last_session_at,
-        recorded=error is None and not asked.look,
-        damaged=[UnreadableFile(path=entry.path, why=entry.why) for entry in restored.damaged],
-        left_out=text.left_out,
-        brief=text.text,
-        problems=problems,
-        **({"unrecorded": str(error)} if error is not None else {}),
-        **position(restored.version),
-    )
+    return RestoredAgent.of(look(ws, now, agent) if asked.look else restore(ws, now, agent), now, asked)
 
 
 @verb(
@@ -209,24 +214,12 @@ def restore_agent(ws: Workspace, now: datetime, asked: RestoreAgent) -> Restored
     examples=("baton sessions --agent zero", "baton sessions --agent zero --limit 5 --json"),
 )
 def list_agent_sessions(ws: Workspace, now: datetime, asked: ListAgentSessions) -> AgentSessions:
-    """List the sessions of which an agent has a checkpoint (PAIF), the newest first.
+    """List the sessions of an agent, saved or only restored, the newest first (PAIF).
 
     Raises:
         NotFound: the agent has no identity and no checkpoint.
     """
     sessions = agent_sessions(ws, asked.agent)
-    shown, after = take_page(sessions, asked, lambda session: session.newest.metadata.session_id)
-    data = [describe_session(session) for session in shown]
+    shown, after = take_page(sessions, asked, lambda session: session.metadata.session_id)
+    data = [session.as_data() for session in shown]
     return AgentSessions(agent=asked.agent, sessions=data, next=after, **full_position(ws.branch.read()))
-
-
-def describe_session(session: SessionOf) -> dict[str, Any]:
-    """Return a session as its newest checkpoint tells it, with the ids of all."""
-    metadata, context = session.newest.metadata, session.newest.context
-    return {
-        **metadata.model_dump(mode="json"),
-        "conversation_summary": context.conversation_summary,
-        "current_focus": context.current_focus,
-        "pending_items": list(context.pending_items),
-        "checkpoints": list(session.ids),
-    }

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from baton_git.core.brief import LINE
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, InvalidName, NotAllowed, NotFound, WriteFailed
-from baton_git.core.lifecycle import find_session
+from baton_git.core.lifecycle import find_session, record_session
 from baton_git.core.names import SessionId
 from baton_git.core.output import one_line
+from baton_git.core.records.lineage import Session
 from baton_git.core.state import State, Unreadable
-from baton_git.core.times import parse_time_or_none
+from baton_git.core.times import iso, iso_ms, parse_time_or_none
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif import checkpoint_store, restore_text
@@ -35,7 +36,7 @@ from baton_git.systems.paif.identity_updates import (
     make_empty_identity,
     record_restore,
 )
-from baton_git.systems.paif.records.checkpoint import Checkpoint
+from baton_git.systems.paif.records.checkpoint import Checkpoint, Context, Metadata
 from baton_git.systems.paif.records.identity import Identity, MutableState
 from baton_git.systems.paif.settings import PaifConfig
 
@@ -70,10 +71,31 @@ class Restored(NamedTuple):
 
 
 class SessionOf(NamedTuple):
-    """One session of an agent: its newest checkpoint, and the ids of all, the newest first."""
+    """One session of an agent: what its newest checkpoint says, and the ids of all, the newest first.
 
-    newest: Checkpoint
+    Of a session that was restored and never saved, `metadata` says when it began, and there are no ids.
+    """
+
+    metadata: Metadata
+    context: Context
     ids: tuple[str, ...]
+
+    @property
+    def time(self) -> datetime:
+        """When its newest checkpoint was made; else when it began."""
+        at = parse_time_or_none(self.metadata.ended_at if self.ids else self.metadata.started_at)
+        return at or datetime.min.replace(tzinfo=UTC)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the session as plain data, as PAIF's clients get it."""
+        return {
+            **self.metadata.model_dump(mode="json"),
+            "ended_at": self.metadata.ended_at or None,
+            "conversation_summary": self.context.conversation_summary,
+            "current_focus": self.context.current_focus,
+            "pending_items": list(self.context.pending_items),
+            "checkpoints": list(self.ids),
+        }
 
 
 def acting(ws: Workspace, agent: str) -> Workspace:
@@ -124,6 +146,7 @@ def save_checkpoint(
     *,
     interval_minutes: int | None = None,
     own_only: bool = False,
+    may_be_empty: bool = False,
     where: str = "",
 ) -> Saved:
     """A checkpoint, and in the same commit what it means for the agent's identity.
@@ -132,17 +155,18 @@ def save_checkpoint(
         body: PAIF's request body, flat or nested.
         interval_minutes: makes it a periodic one: nothing is written while the newest one is younger.
         own_only: refuse a session that is another agent's, whether the body names it or it acts.
+        may_be_empty: save a body that says nothing too, with PAIF's defaults.
         where: where the body comes from, for messages.
 
     Raises:
         NotAllowed: the session is another agent's, with `own_only`.
         InvalidDocument: a field does not fit, the body is that of another agent, or it begins after its end.
-        InvalidArgument: there is nothing to save.
+        InvalidArgument: there is nothing to save, without `may_be_empty`.
         InvalidName: the agent's name can be none.
     """
     ws = acting(ws, agent)
     document = nest_sections(body, where=where)
-    if not has_content(document):
+    if not may_be_empty and not has_content(document):
         raise InvalidArgument(
             "nothing to save: the checkpoint would be empty", hint="say what was done, for example in a summary"
         )
@@ -271,6 +295,7 @@ def _saved(
             return state
         after = apply_checkpoint(identity or make_empty_identity(agent), record)
         state = state if identity is None and after == make_empty_identity(agent) else state.put(after)
+        state = _record_end(ws, state, record, now)
         return checkpoint_store.trim_checkpoints(state, agent, now, session=ws.actor.session)
 
     written = ws.update("checkpoint", now, change)
@@ -321,12 +346,31 @@ def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
     def change(tip: Revision) -> ProposedState:
         check_known(tip.state, agent)
         identity = find_identity(tip.state, agent) or make_empty_identity(agent)
-        return ProposedState(tip.state.put(record_restore(identity, now, session)), note=f"restore of {agent}")
+        state = tip.state.put(record_restore(identity, now, session))
+        return ProposedState(_record_beginning(ws, state, session, now), note=f"restore of {agent}")
 
     try:
         return _standing(ws.update("restore", now, change).revision, now, agent)
     except (WriteFailed, Busy, OSError) as error:
         return look(ws, now, agent)._replace(unrecorded=error)
+
+
+def _record_beginning(ws: Workspace, state: State, session: str, now: datetime) -> State:
+    """Record the session that a restore begins, so that it is known if it is never saved."""
+    if find_session(state, session) is not None:
+        return state
+    data = {"id": session, "agent": ws.actor.agent, "machine": ws.actor.machine, "started": iso_ms(now)}
+    begun = Session.model_validate({name: value for name, value in data.items() if value} | {"status": "active"})
+    return record_session(state, begun, now, ws.policy)
+
+
+def _record_end(ws: Workspace, state: State, record: Checkpoint, now: datetime) -> State:
+    """Record the end of a session that only a restore began; PAIF's checkpoint is the last thing that it does."""
+    session = find_session(state, record.metadata.session_id)
+    is_final = record.metadata.checkpoint_type == "final"
+    if ws.actor.session is not None or session is None or session.status == "ended" or not is_final:
+        return state
+    return record_session(state, session.replace(status="ended", ended=iso(now)), now, ws.policy)
 
 
 def look(ws: Workspace, now: datetime, agent: str) -> Restored:
@@ -376,7 +420,7 @@ def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig, *, asked:
 
 
 def agent_sessions(ws: Workspace, agent: str) -> list[SessionOf]:
-    """The sessions of which the agent has a checkpoint, also in the archive, the newest first.
+    """The sessions of the agent, saved or only restored, also in the archive, the newest first.
 
     Raises:
         NotFound: the agent has no identity and no checkpoint.
@@ -388,7 +432,18 @@ def agent_sessions(ws: Workspace, agent: str) -> list[SessionOf]:
     by_session: dict[str, list[Checkpoint]] = {}
     for checkpoint in checkpoint_store.list_all(state, agent):
         by_session.setdefault(checkpoint.metadata.session_id, []).append(checkpoint)
-    return [
-        SessionOf(checkpoints[0], tuple(checkpoint.id for checkpoint in checkpoints))
+    saved = [
+        SessionOf(checkpoints[0].metadata, checkpoints[0].context, tuple(checkpoint.id for checkpoint in checkpoints))
         for checkpoints in by_session.values()
     ]
+    sessions = [*saved, *_list_unsaved(state, agent, by_session)]
+    return sorted(sessions, key=lambda session: session.time, reverse=True)
+
+
+def _list_unsaved(state: State, agent: str, saved: Collection[str]) -> Iterator[SessionOf]:
+    """List the sessions that an agent began and has no checkpoint of."""
+    ids = {*state.ids(Session.kind), *state.ids(Session.kind, archived=True)}
+    for session in filter(None, (find_session(state, id_) for id_ in sorted(ids.difference(saved)))):
+        if session.agent == agent:
+            began: Any = {"agent_id": agent, "session_id": session.id, "started_at": session.started}
+            yield SessionOf(Metadata.model_construct(None, **began, ended_at=session.ended or ""), Context(), ())

@@ -100,6 +100,7 @@ class ValidatedBranch(AtNamespace):
         "baton validate baton.json",
         "baton validate open_loops/OL-7k3f9q.toml",
         "baton validate snapshot.json --kind ecc_session",
+        "baton validate kairos-session-handover.txt",
         "baton validate",
     ),
 )
@@ -115,24 +116,37 @@ def validate(ws: Workspace, now: datetime, asked: WhichBranch) -> ValidatedBranc
 
 
 def validate_text(path: str, text: bytes, kind: str | None = None) -> ValidatedFile:
-    """Validate the text of a file: a session-baton document (`.json`), ECC's snapshot, or the stored file of a record.
+    """Validate the text of a file: a session-baton document (`.json`), ECC's snapshot, KAIROS'
+    handover, or the stored file of a record.
 
     Args:
         path: its name; its last parts identify the record, as on a branch, unless `kind` does.
     """
+    copied = _find_copied_kind(path, kind)
+    name = kind or ("baton" if PurePath(path).suffix == ".json" else copied.kind if copied is not None else "?")
     try:
-        document = find_document(kind or ("baton" if PurePath(path).suffix == ".json" else None))
+        document = find_document(name)
         if document is not None:
             document.parse()(strict_json.loads(text))
             return ValidatedFile(path, document.name)
-        key = _find_key(path, kind)
+        key = Key(name, str(copied.codec.decode("", text)["id"])) if copied is not None else _find_key(path, kind)
         decoded = layout.decode(key, path, text)
     except InvalidDocument as error:
-        return ValidatedFile(path, kind or "baton", error.faults)
+        return ValidatedFile(path, name, error.faults)
     except BatonError as error:
-        return ValidatedFile(path, kind or "?", (Fault("", str(error)),))
+        return ValidatedFile(path, name, (Fault("", str(error)),))
     name = f"archived {key.kind}" if key.archived else key.kind
     return ValidatedFile(path, name, (Fault("", decoded.why),) if isinstance(decoded, Unreadable) else ())
+
+
+def _find_copied_kind(path: str, kind: str | None) -> kinds.KindInfo | None:
+    """Find the kind of a file that is a copy of a record's outside of any branch, and says itself which one it is."""
+    *folders, name = PurePath(path).parts or ("",)
+    for row in kinds.KINDS.values():
+        is_meant = kind == row.kind if kind is not None else name == row.copied_as
+        if row.copied_as and is_meant and row.folder not in folders[-1:]:
+            return row
+    return None
 
 
 def _find_key(path: str, kind: str | None) -> Key:

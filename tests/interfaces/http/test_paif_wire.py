@@ -53,6 +53,21 @@ def test_each_checkpoint_without_a_session_gets_a_fresh_one(api):
     assert len(api.get("/sessions/zero").json()["sessions"]) == 2
 
 
+def test_what_a_body_does_not_say_gets_the_defaults(api):
+    """As the original: of its fields only the duration is worked out here, where nobody says it."""
+    for body, seconds in (({}, 0), ({"duration_seconds": 12}, 12)):
+        made = api.post("/checkpoint/zero", body, code=201).json()
+        assert made["metadata"]["duration_seconds"] == seconds
+        assert made["context"] == {
+            "current_focus": None, "active_project_ids": [], "conversation_summary": "", "pending_items": [],
+        }  # fmt: skip
+        assert made["working_memory"] == {"scratchpad": "", "open_files": [], "context_stack": []}
+        assert api.get("/checkpoint/zero/latest").json()["id"] == made["id"]
+    begun = api.post("/restore/zero").json()
+    first = api.get("/sessions/zero").json()["sessions"][0]
+    assert (first["session_id"], first["ended_at"], first["checkpoints"]) == (begun["session_id"], None, [])
+
+
 def test_a_session_is_the_one_that_the_header_or_the_body_names(api):
     asked = api.post("/checkpoint/zero", TEXT, code=201, headers={"Baton-Session": "s1"}).json()
     said = api.post("/checkpoint/zero", {**TEXT, "session_id": "s2"}, code=201).json()
@@ -88,7 +103,6 @@ def test_what_nobody_knows_is_404(api, path):
 
 
 FAULTY: list[tuple[Any, str]] = [
-    ({}, "empty"),
     ({"duration_seconds": -1, **TEXT}, "duration_seconds"),
     ({**TEXT, "open_files": "x"}, "open_files"),
     ({**TEXT, "agent_id": "other"}, "agent_id"),

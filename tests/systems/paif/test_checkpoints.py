@@ -94,7 +94,21 @@ def test_an_identity_without_a_checkpoint_is_restored(ws):
     found = restore(ws, NOW, "zero")
     assert found.checkpoint is None
     assert found.identity.immutable is not None
-    assert agent_sessions(ws, "zero") == []
+
+
+def test_a_session_that_was_restored_and_never_saved_is_listed(ws, nameless):
+    init_identity(ws, NOW, "zero", {"purpose": {"statement": "p"}})
+    restore(ws, NOW, "zero")
+    unnamed = restore(nameless, later(minutes=1), "zero").identity.mutable.state
+    save_checkpoint(acting(ws, "s2"), later(minutes=2), "zero", SUMMARY)
+    listed = [session.as_data() for session in agent_sessions(ws, "zero")]
+    assert [(one["session_id"], len(one["checkpoints"])) for one in listed] == [
+        ("s2", 1), (unnamed.session_id, 0), ("s1", 0),
+    ]  # fmt: skip
+    assert (listed[1]["started_at"], listed[1]["ended_at"]) == (unnamed.last_session_at, None)
+    save_checkpoint(nameless, later(minutes=3), "zero", SUMMARY)
+    assert stored(ws, "session", unnamed.session_id).status == "ended"
+    assert stored(ws, "session", "s1").status == "active"
 
 
 def test_a_checkpoint_takes_what_is_new_into_the_identity_in_the_same_commit(ws):
@@ -228,8 +242,8 @@ def test_sessions_are_listed_newest_first_with_all_their_checkpoints(ws):
     save_checkpoint(acting(ws, "s2"), later(minutes=1), "zero", {"conversation_summary": "b"})
     save_checkpoint(ws, later(minutes=2), "zero", {"conversation_summary": "c"})
     found = agent_sessions(ws, "zero")
-    assert [(one.newest.metadata.session_id, len(one.ids)) for one in found] == [("s1", 2), ("s2", 1)]
-    assert found[0].newest.context.conversation_summary == "c"
+    assert [(one.metadata.session_id, len(one.ids)) for one in found] == [("s1", 2), ("s2", 1)]
+    assert found[0].context.conversation_summary == "c"
 
 
 def test_old_checkpoints_go_to_the_archive_and_are_still_listed(ws, monkeypatch):
@@ -238,7 +252,7 @@ def test_old_checkpoints_go_to_the_archive_and_are_still_listed(ws, monkeypatch)
         save_checkpoint(acting(ws, f"s{number}"), later(minutes=number), "zero", SUMMARY)
     state = ws.branch.read().state
     assert len(state.ids("checkpoint")) == 3
-    assert [one.newest.metadata.session_id for one in agent_sessions(ws, "zero")] == ["s4", "s3", "s2", "s1", "s0"]
+    assert [one.metadata.session_id for one in agent_sessions(ws, "zero")] == ["s4", "s3", "s2", "s1", "s0"]
     assert restore(ws, NOW, "zero").checkpoint.metadata.session_id == "s4"
 
 

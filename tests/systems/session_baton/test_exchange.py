@@ -133,6 +133,15 @@ def test_a_stored_file_is_known_by_its_path_or_by_the_kind_that_is_said():
     assert validate_text("what.toml", text).faults
 
 
+def test_a_handover_is_known_by_the_name_that_kairos_gives_it_and_says_its_run_itself():
+    text = b"SESSION_ID: run 1\ncurrent_challenge: find_slot\nupdated_at: 2025-11-25T14:30:00Z\n"
+    for path, kind in (("/tmp/kairos-session-handover.txt", None), ("copy.txt", "handover")):
+        assert validate_text(path, text, kind)[1:] == ("handover", ())
+    assert validate_text("handover/copy.txt", text, "handover").faults
+    (fault,) = validate_text("kairos-session-handover.txt", b"step_index: 1\n").faults
+    assert fault.path == "SESSION_ID"
+
+
 def test_a_branch_is_checked_with_its_archive_and_foreign_files_pass(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     broken = {"open_loops/OL-9.toml": b"?", "archive/patterns/zz/p.toml": b"?", "patterns/n": b""}

@@ -69,7 +69,7 @@ def _render_restored(app: App, result: RestoredAgent) -> int | None:
 def _render_sessions(app: App, result: AgentSessions) -> None:
     app.answer(result.sessions, "\n".join(_line(session) for session in result.sessions))
     if not result.sessions:
-        app.say(f"{flat(result.agent)} has no checkpoint yet")
+        app.say(f"{flat(result.agent)} has no session yet")
     if result.next is not None:
         app.say(f"there are more: --after {flat(result.next)}")
 
@@ -80,6 +80,8 @@ def _line(session: dict[str, Any]) -> str:
     periodic = " (periodic)" if session["checkpoint_type"] == "periodic" else ""
     pending = f"  [{len(pending_items)} pending]" if pending_items else ""
     about = flat(session["conversation_summary"] or session["current_focus"] or "")[:100]
+    if not session["checkpoints"]:
+        return f"{flat(session['started_at'])}  {flat(session['session_id'])}  (restored, never saved)"
     return f"{flat(session['ended_at'])}  {flat(session['session_id'])}{periodic}{more}{pending}  {about}".rstrip()
 
 
