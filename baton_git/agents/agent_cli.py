@@ -92,6 +92,7 @@ class AgentCLI(NamedTuple):
         managed_files: files of the machine that can do so.
         sent: whether it sent a payload of a hook that does not say so, by the payload and the environment.
         retention: how long it keeps transcripts; None: for ever.
+        permission_arguments: what lets its sessions without a terminal change files.
         empty_reply: what a hook prints that has nothing to say.
         end_seconds: seconds that it leaves to the hook of a session's end, where that is less than what is installed.
         folder_in_transcript: the transcript, and not the payload, names the folder that the session began in.
@@ -118,6 +119,7 @@ class AgentCLI(NamedTuple):
     managed_files: tuple[str, ...] = ()
     sent: Callable[[Mapping[str, Any], Mapping[str, str]], bool] = lambda data, environment: False
     retention: Retention | None = None
+    permission_arguments: str = ""
     empty_reply: str = ""
     end_seconds: float | None = None
     folder_in_transcript: bool = False

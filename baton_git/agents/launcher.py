@@ -23,12 +23,17 @@ class Launch(NamedTuple):
 
 
 class SessionReport(NamedTuple):
-    """What a session printed about itself; None where the CLI does not report it."""
+    """What a session printed about itself; None where the CLI does not report it.
+
+    Attributes:
+        denied: the tools that it was not allowed to use.
+    """
 
     answer: str = ""
     session: str | None = None
     cost_usd: float | None = None
     tokens: int | None = None
+    denied: tuple[str, ...] = ()
 
 
 class Launcher(Protocol):

@@ -29,4 +29,5 @@ CLI = AgentCLI(
     retention=Retention("settings.json", "cleanupPeriodDays", 30),
     sent=lambda data, environment: True,  # its payloads have no mark of their own: the others are asked before
     trusts_projects=True,
+    permission_arguments="--permission-mode acceptEdits",
 )  # fmt: skip

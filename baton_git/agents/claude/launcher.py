@@ -42,5 +42,12 @@ def report(output: str) -> SessionReport:
     counted = [read_token_count(usage.get(name)) for name in _TOKENS] if isinstance(usage, Mapping) else []
     return SessionReport(
         read_text(last.get("result")), read_text(last.get("session_id")) or None, read_cost(last.get("total_cost_usd")),
-        sum(counted) if counted else None,
+        sum(counted) if counted else None, tuple(_read_denials(last.get("permission_denials"))),
     )  # fmt: skip
+
+
+def _read_denials(denials: Any) -> list[str]:
+    """The names of the tools that were refused, each once."""
+    items = denials if isinstance(denials, list) else []
+    names = (read_text(item.get("tool_name")) for item in items if isinstance(item, Mapping))
+    return [name for name in dict.fromkeys(names) if name]

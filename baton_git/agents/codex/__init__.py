@@ -29,4 +29,5 @@ CLI = AgentCLI(
     end_seconds=2.2,  # it ends the hooks of a session's end after 3, and the installed line ends baton after 2.5
     folder_in_transcript=True,
     must_trust_hooks=True,
+    permission_arguments="--sandbox workspace-write",
 )

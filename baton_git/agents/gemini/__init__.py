@@ -23,4 +23,5 @@ CLI = AgentCLI(
     empty_reply="{}",  # it shows the error stream where the standard output is empty
     told_at_prompt=True,  # lost after /clear, and stands before the prompt of -p, of which a resume drops both
     compacts_unannounced=True,
+    permission_arguments="--approval-mode auto_edit",
 )

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -56,6 +56,7 @@ class Spawner:
         parent: the session that asks, and `parent_spawn` its record where it was started itself.
         now: ISO text.
         arguments: by CLI, what the user wants each session to be started with.
+        stop_files: while one of them is there, no session is started.
     """
 
     records: SpawnedSessions
@@ -64,6 +65,7 @@ class Spawner:
     parent: str | None = None
     parent_spawn: str | None = None
     arguments: Mapping[str, tuple[str, ...]] | None = None
+    stop_files: tuple[Path, ...] = ()
 
     def __call__(self, request: LaunchRequest, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The result of the document's `start_new_session`: `session_spawned`, `cli`, `pid`; or `error`."""
@@ -81,7 +83,7 @@ class Spawner:
 
         Raises:
             InvalidArgument: the CLI is unknown or not installed, the folder is not there.
-            NotAllowed: the chain is as long as it may be, or too many sessions run.
+            NotAllowed: the chain is as long as it may be, too many sessions run, or a stop file is there.
             Busy: others are starting sessions.
             StoreError: the record cannot be written, or nothing is heard of the session.
         """
@@ -109,6 +111,9 @@ class Spawner:
     def prepare(self, wish: LaunchRequest, variables: Mapping[str, Any]) -> tuple[SpawnedSession, Job]:
         """The record, kept, and the job, with every limit looked at. Raises as `start` does."""
         launch, cwd = self._launch(wish), wish.cwd or os.curdir
+        stop = find_stop_file(self.stop_files)
+        if stop is not None:
+            raise NotAllowed(f"{stop} is there, so no session is started", hint="remove it to go on")
         if not Path(cwd).is_dir():
             raise InvalidArgument(f"there is no folder {cwd}")
         if wish.in_window and not (wish.tmux_session or self.environment.get("TMUX")):
@@ -202,6 +207,11 @@ class Spawner:
             time.sleep(0.02)
             record = self.records.get(record.id)
         return record
+
+
+def find_stop_file(files: Iterable[Path]) -> Path | None:
+    """Return the first of the files that keeps sessions from being started."""
+    return next((file for file in files if file.exists()), None)
 
 
 def _check_chain_limits(chain: Chain, wish: LaunchRequest, now: str) -> None:

@@ -278,6 +278,11 @@ class Settings:
         return self.config.get("baton.recallatprompt", "false").lower() in ("true", "yes", "on", "1")
 
     @property
+    def records_snapshots(self) -> bool:
+        """Whether `session inspect` records what it shows (`baton.recordSnapshots`)."""
+        return self.config.get("baton.recordsnapshots", "false").lower() in ("true", "yes", "on", "1")
+
+    @property
     def private_hosts(self) -> bool:
         return self.config.get("baton.allowprivatehosts", "false").lower() in ("true", "yes", "on", "1")
 

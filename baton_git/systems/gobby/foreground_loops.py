@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,11 +12,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from baton_git.agents.launcher import SessionReport
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.launch_request import MAX_SECONDS, LaunchRequest, check_prompt
 from baton_git.agents.sessions.launchers import SPAWNED, executable, surroundings
 from baton_git.agents.sessions.records import SpawnedSession
-from baton_git.agents.sessions.starting import Spawner
+from baton_git.agents.sessions.starting import Spawner, find_stop_file
 from baton_git.agents.sessions.supervisor import run_recorded
 from baton_git.core.errors import BatonError, InvalidArgument, StoreError
 from baton_git.core.times import iso
@@ -35,6 +37,8 @@ from baton_git.systems.gobby.workflow.looping import (
 from baton_git.systems.gobby.workflows import open_spawned_sessions
 
 INTERRUPTED = LoopEnding("interrupted", "you ended it; the session that ran is ended too")
+_PERMISSION = re.compile(r"permission|approv|read-only|sandbox|not allowed", re.IGNORECASE)
+"""What a session says that was not allowed to do its work."""
 _MAX_UNTRACKED = 5000
 """Untracked files whose size and age are looked at."""
 
@@ -45,14 +49,14 @@ class Loop:
 
     Attributes:
         cwd: where the sessions work.
-        stop_file: while it is there, no session is started.
+        stop_files: while one of them is there, no session is started.
         arguments: by CLI, additional arguments of each session.
     """
 
     prompt: str
     cli: str
     cwd: str
-    stop_file: Path
+    stop_files: tuple[Path, ...]
     limits: LoopLimits = field(default_factory=LoopLimits)
     arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -126,14 +130,16 @@ class _LoopRunner:
     is_stopped: Callable[[], bool]
     turns: list[LoopTurn] = field(default_factory=list)
     sessions: list[SpawnedSession] = field(default_factory=list)
+    before: str | None = None
+    missing_permission: str = ""
     started: float = field(default_factory=time.monotonic)
 
     def run(self) -> LoopResult:
-        before = compute_work_digest(self.loop.cwd, self.ws.environment)
+        self.before = compute_work_digest(self.loop.cwd, self.ws.environment)
         ending: LoopEnding | None = None
         try:
             while ending is None:
-                ending = self._check_stop() or self._run_session() or self._decide_ending(before)
+                ending = self._check_stop() or self._run_session() or self._decide_ending()
         except KeyboardInterrupt:
             ending = INTERRUPTED
         except (BatonError, OSError) as error:
@@ -144,9 +150,8 @@ class _LoopRunner:
         """Return why no session may start. The stop file stays: it may be meant for other loops too."""
         if self.is_stopped():
             return INTERRUPTED
-        if self.loop.stop_file.exists():
-            return LoopEnding("stop_file", f"{self.loop.stop_file} is there; remove it to go on")
-        return None
+        stop = find_stop_file(self.loop.stop_files)
+        return LoopEnding("stop_file", f"{stop} is there; remove it to go on") if stop is not None else None
 
     def _run_session(self) -> LoopEnding | None:
         """Run one session to its end."""
@@ -167,9 +172,22 @@ class _LoopRunner:
         work = compute_work_digest(self.loop.cwd, environment)
         self.turns.append(LoopTurn(ended.status, report.answer, work, ended.cost_usd, ended.tokens))
         self.say(f"{name}: {_describe_session(ended)}")
+        self._tell_missing_permission(name, report)
         if ended.status != "stopped":
             return None
         return INTERRUPTED if self.is_stopped() else LoopEnding("interrupted", f"the session {ended.id} was stopped")
+
+    def _tell_missing_permission(self, name: str, report: SessionReport) -> None:
+        """Say once what the sessions are not allowed to do, and how to allow it."""
+        last, earlier = self.turns[-1].work, self.turns[-2].work if len(self.turns) > 1 else self.before
+        is_idle = last is not None and last == earlier
+        if self.missing_permission or not (report.denied or (is_idle and _PERMISSION.search(report.answer))):
+            return
+        refused = f"was refused {', '.join(report.denied)}" if report.denied else "changed nothing, and says why"
+        arguments = AGENTS[self.loop.cli].permission_arguments
+        allow = f'git config baton.{self.loop.cli}Arguments "{arguments}"'
+        self.missing_permission = f"it {refused}; to allow more: {allow}"
+        self.say(f"{name}: {self.missing_permission}")
 
     def _make_request(self, seconds: float) -> LaunchRequest:
         loop, limits = self.loop, self.loop.limits
@@ -185,10 +203,13 @@ class _LoopRunner:
             loop="loop-run",
         )
 
-    def _decide_ending(self, before: str | None) -> LoopEnding | None:
+    def _decide_ending(self) -> LoopEnding | None:
         loop, count = self.loop, len(self.turns)
         told = f"{loop.prompt}\n{write_context(count, loop.limits, None)}"
-        return decide_ending(self.turns, loop.limits, told, before, time.monotonic() - self.started)
+        ending = decide_ending(self.turns, loop.limits, told, self.before, time.monotonic() - self.started)
+        if ending is None or ending.by == "completed" or not self.missing_permission:
+            return ending
+        return ending._replace(why=f"{ending.why}; a session lacked permissions: {self.missing_permission}")
 
     def _reload(self, session: SpawnedSession) -> SpawnedSession:
         """Return the record as it is kept: the end of an interrupted session was not seen here."""

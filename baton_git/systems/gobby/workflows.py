@@ -97,7 +97,8 @@ def run_event(
         from baton_git.agents.sessions.starting import Spawner  # few workflows start sessions
 
         parent, arguments = ws.environment.get(SPAWNED) or None, dict(folders.arguments)
-        spawner = Spawner(open_spawned_sessions(ws), ws.environment, iso(now), session.id, parent, arguments)
+        records, stop_files = open_spawned_sessions(ws), list_stop_files(ws)
+        spawner = Spawner(records, ws.environment, iso(now), session.id, parent, arguments, stop_files)
         return spawner(request, variables)
 
     outcome = run_workflows(event, session, wanted, effects, variables, start_session, dry_run=dry_run)
@@ -113,6 +114,13 @@ def open_spawned_sessions(ws: Workspace) -> SpawnedSessions:
     from baton_git.agents.sessions.records import SpawnedSessions  # as above
 
     return SpawnedSessions(_own_path(ws, "spawned"))
+
+
+def list_stop_files(ws: Workspace) -> tuple[Path, ...]:
+    """The files that keep chains and loops from going on: `baton/stop` of this work tree, and of the repository."""
+    repository = ws.branch.store.repository
+    folders = dict.fromkeys((repository.git_dir, repository.common_dir))
+    return tuple(folder / "baton" / "stop" for folder in folders)
 
 
 # --- what surrounds an event

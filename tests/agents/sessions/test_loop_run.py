@@ -184,6 +184,17 @@ def test_no_session_starts_while_the_stop_file_is_there(agents, loop, top):
     assert (top / ".git/baton/stop").exists()
 
 
+def test_a_session_without_permissions_is_told_after_the_first_one(agents, quick):
+    agents.answering("I need permission to edit the file.", "Still.")
+    done = quick("--max-iterations", "2")
+    hint = 'changed nothing, and says why; to allow more: git config baton.claudeArguments "--permission-mode'
+    assert done.err.index("session 1/2: it " + hint) < done.err.index("session 2/2")
+    assert "lacked permissions" in done.data["why"]
+    denied = {"type": "result", "result": "Done. COUNT", "permission_denials": [{"tool_name": "Edit"}] * 2}
+    agents.shell("claude", f"cat <<'END'\n{json.dumps(denied)}\nEND")
+    assert quick("--max-iterations", "1").err.count("it was refused Edit; to allow more") == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_at_the_moment_of_the_start_leaves_nothing_behind(agents, quick, monkeypatch, number):
     agents.shell("claude", "exec sleep 60")

@@ -312,6 +312,13 @@ def test_a_chain_is_all_that_was_started_for_it_and_no_tree_outgrows_it(agents, 
     assert replace(spawner, parent="s1").prepare(wish(agents, most=5), {})[0].iteration == 2
 
 
+def test_no_session_of_a_chain_starts_while_a_stop_file_is_there(agents, records, spawner, tmp_path):
+    agents.shell("claude", "exit 0")
+    stopped = replace(spawner, stop_files=(tmp_path / "none", tmp_path))
+    assert stopped(wish(agents), {}) == {"error": f"{tmp_path} is there, so no session is started"}
+    assert records.all()[0] == []
+
+
 def test_a_chain_ends_after_so_much_time(agents, records, spawner):
     agents.shell("claude", "exit 0")
     first = spawner.prepare(wish(agents), {})[0].id

@@ -44,6 +44,14 @@ def test_inspect_writes_nothing_unless_it_is_asked_to(baton, home, git, top, tmp
     assert "revision 1" in done.err
 
 
+def test_inspect_records_where_the_settings_say_so(baton, home, git, top):
+    git(top, "config", "baton.recordSnapshots", "true")
+    assert "baton:" not in baton("session", "inspect", "claude:beef", "--no-record").err
+    assert "revision 1" in baton("session", "inspect", "claude:beef").err
+    assert baton("session", "inspect", "recorded:claude-history/beef0000").err == ""
+    assert baton("session", "inspect", "claude:beef").err.count("nothing changed") == 1
+
+
 def test_a_relative_file_is_relative_to_where_one_stands(baton, home, top):
     (top / "sub").mkdir()
     printed = baton("session", "inspect", "claude:beef", "--write", "x.json", cwd=top / "sub").out

@@ -26,6 +26,7 @@ from baton_git.systems.gobby.foreground_loops import (
     run_loop,
 )
 from baton_git.systems.gobby.workflow.looping import LoopLimits
+from baton_git.systems.gobby.workflows import list_stop_files
 
 DEFAULT = LoopLimits()
 
@@ -115,10 +116,10 @@ def loop_run(
         raise click.UsageError("give a PROMPT or --file, and not both")
     text = prompt if prompt is not None else read_text(str(file))
     chosen = cli or find_installed_cli(app.settings.environment)
-    stop = stop_file or app.settings.repository.git_dir / "baton" / "stop"
     arguments = dict(workflow_folders(app).arguments)
-    loop = Loop(text, chosen, os.fspath(_here(app)), stop.absolute(), _limits(limits), arguments)
     with app.workspace() as ws, _collect_signals() as signals:
+        stop_files = (stop_file.absolute(),) if stop_file is not None else list_stop_files(ws)
+        loop = Loop(text, chosen, os.fspath(_here(app)), stop_files, _limits(limits), arguments)
         done = run_loop(ws, loop, app.settings.now, lambda line: app.say(flat(line)), lambda: bool(signals))
     _tell_result(app, done)
     if done.ended == INTERRUPTED:

@@ -27,6 +27,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.record import CanonicalSession, Snapshot
 from baton_git.systems.ecc.snapshot_verbs import (
+    RECORDED,
     FormerSnapshot,
     RecordedSnapshot,
     SnapshotHistory,
@@ -76,7 +77,8 @@ def _inspect(app: App, ws: Workspace, asked: InspectTarget, values: Values) -> N
     if "file" in values:
         write_all({values["file"]: f"{text}\n".encode()})
     write(text)
-    if values.get("record"):
+    is_kept_already = asked.target.startswith(RECORDED)
+    if values.get("record", app.settings.records_snapshots and not is_kept_already):
         app.tell_write(record(ws, app.now, parse_snapshot(result.snapshot)).written)
 
 
@@ -184,7 +186,7 @@ LISTS = (
 )
 COPIES = (
     click.option("--write", "file", metavar="FILE", type=click.Path(path_type=Path), help="Into this file as well."),
-    click.option("--record", is_flag=True, help="Record it as well."),
+    click.option("--record/--no-record", default=None, help="Record it as well; else as baton.recordSnapshots says."),
 )
 MARKED = (
     "One that a workflow or a loop started is marked with the id under which baton session stop knows it; "
