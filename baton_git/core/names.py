@@ -199,3 +199,8 @@ def mint_id(prefix: str, random: bytes) -> str:
     """A short fresh id, `OL-7k3f9q`: 30 of the bits of `random` (at least 4 bytes) in Crockford's base 32."""
     number = int.from_bytes(random[:4], "big")
     return f"{prefix}-" + "".join(_BASE32[number >> shift & 31] for shift in range(25, -1, -5))
+
+
+def is_minted_session(name: str) -> bool:
+    """Whether the name of a session is one that nobody chose: a date and a random id."""
+    return re.fullmatch(rf"\d{{4}}-\d\d-\d\d-[{_BASE32}]{{6}}", name) is not None

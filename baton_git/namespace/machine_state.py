@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.core.names import Namespace
+from baton_git.git.store.housekeeping import is_running
 
 
 class CurrentSession(NamedTuple):
@@ -29,19 +30,31 @@ class CurrentSession(NamedTuple):
         return self.path.with_name(f".{self.path.name}.new")
 
     def get(self) -> str | None:
-        try:
-            return self.path.read_text().strip() or None
-        except (OSError, UnicodeDecodeError):
-            return None
+        return next(iter(self._read()), "").strip() or None
 
-    def set(self, session: str | None) -> bool:
-        """Store `session`, or clear it; False when the disk refuses."""
+    def is_held(self) -> bool:
+        """Return whether the process that is in the session, as it was named, may be running."""
+        holder = self._read()[1:2]
+        return bool(holder) and is_running(holder[0].encode())
+
+    def _read(self) -> list[str]:
+        try:
+            return self.path.read_text().splitlines()
+        except (OSError, UnicodeDecodeError):
+            return []
+
+    def set(self, session: str | None, holder: int | None = None) -> bool:
+        """Store `session`, or clear it; False when the disk refuses.
+
+        Args:
+            holder: the process that is in it, where it is one and the same until the end.
+        """
         try:
             if session is None:
                 self.path.unlink(missing_ok=True)
                 return True
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._fresh.write_text(session + "\n")
+            self._fresh.write_text(session + "\n" + (f"{holder}\n" if holder else ""))
             self._fresh.replace(self.path)
         except OSError:
             with contextlib.suppress(OSError):

@@ -43,6 +43,7 @@ class Actor:
     Attributes:
         is_agent_named: whether the call names the agent; one that only the environment names counts less than the
             settings of the work tree.
+        follows: the session whose place in this work tree the one takes that begins now.
     """
 
     author: str
@@ -50,6 +51,7 @@ class Actor:
     agent: str | None = None
     machine: str | None = None
     is_agent_named: bool = False
+    follows: str | None = None
 
     @property
     def named_agent(self) -> str | None:

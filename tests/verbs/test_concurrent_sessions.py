@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -42,6 +43,22 @@ def test_what_a_session_did_by_verbs_is_not_counted_again_in_its_document(ws):
     write_document(ws, later(minutes=4), document("S", "P", follow_ups=[{**ITEM, "defer_count": 3}]))
     assert stored(ws, "follow_up", "FU-1").defer_count == 3
     assert ids(ws, "open_loops") == ["OL-O"]
+
+
+def test_a_start_ends_the_session_that_was_left_in_its_work_tree_and_no_other(baton, top):
+    def active():
+        return [session["id"] for session in baton("status", "--json").json["active_sessions"]]
+
+    named = baton("boot", "--session", "mine", "--json").json["session"]
+    left = baton("boot", "--json").json["session"]
+    follower = baton("boot", "--json").json["session"]
+    assert sorted(active()) == sorted([named, follower])
+    record = baton("record", "session", left, "--json").json["record"]
+    assert (record["status"], record["summary"]) == ("ended", "left without an end")
+    [current_file] = (top / ".git/baton/sessions").iterdir()
+    current_file.write_text(f"{follower}\n{os.getpid()}\n")  # as a server keeps it that still runs
+    assert baton("boot", "--json").json["session"] in active()
+    assert follower in active()
 
 
 def test_a_session_whose_record_was_archived_is_still_known(open_workspace):

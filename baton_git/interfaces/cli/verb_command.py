@@ -15,6 +15,7 @@ import click
 from pydantic.fields import FieldInfo
 
 from baton_git.core.errors import InvalidArgument
+from baton_git.core.names import is_minted_session
 from baton_git.core.verb import Input, Option, Result, Verb
 from baton_git.interfaces.cli.app import SESSION_HELP, App, Number, command, command_alone, group
 from baton_git.namespace.results import Changed, Preview, WrittenResult
@@ -92,7 +93,14 @@ def _open_workspace(app: App, verb: Verb[Any, Any]) -> Iterator[Any]:
         return
     with app.workspace() as ws:
         is_new = verb.session == "begins" and not app.settings.session and not app.settings.hooked_session
-        yield replace(ws, actor=replace(ws.actor, session=None)) if is_new else ws
+        yield replace(ws, actor=replace(ws.actor, session=None, follows=_find_left(app))) if is_new else ws
+
+
+def _find_left(app: App) -> str | None:
+    """The session that began in this work tree, unless its name was given, or a process that began it runs: commands
+    that name no session cannot act in it any more."""
+    session = app.current.get()
+    return session if session is not None and is_minted_session(session) and not app.current.is_held() else None
 
 
 def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> None:

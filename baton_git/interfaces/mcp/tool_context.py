@@ -68,7 +68,7 @@ class ToolContext:
         if client is not None:
             self.begun[client] = session
         if not self.over_http:
-            self.app.current.set(session)
+            self.app.current.set(session, os.getpid())
 
     def forget(self, ctx: Ctx, session: str | None) -> None:
         """A session has ended."""

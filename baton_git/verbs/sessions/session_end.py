@@ -10,8 +10,8 @@ from pydantic import Field
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.lifecycle import find_session
 from baton_git.core.records.lineage import Session
-from baton_git.core.state import HEAD, Key, State
-from baton_git.core.times import iso, parse_time_or_none
+from baton_git.core.state import HEAD, State
+from baton_git.core.times import iso
 from baton_git.core.verb import REPLACES, Input, Option, Tool, verb
 from baton_git.namespace.last_seen import last_seen
 from baton_git.namespace.results import WrittenResult
@@ -19,6 +19,7 @@ from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_hooks import run_end_hooks
 from baton_git.verbs.sessions.auto_sync import sync_at_end
+from baton_git.verbs.sessions.gone_sessions import mark_gone
 from baton_git.verbs.sessions.session_start import add_session
 
 
@@ -61,18 +62,8 @@ def end_gone_sessions(ws: Workspace, now: datetime, last_seen: Mapping[str, str]
         last_seen: by session, when it was seen last, ISO 8601.
     """
 
-    def change(tip: Revision) -> State:
-        state = tip.state
-        for id_, seen in last_seen.items():
-            session = state.entry(Key(Session.kind, id_))
-            if isinstance(session, Session) and session.status == "active":
-                ended = iso(parse_time_or_none(seen) or now)
-                summary = session.summary or "its process is gone"
-                state = state.put(session.replace(status="ended", ended=ended, summary=summary))
-        return state
-
     if last_seen:
-        ws.update("wrap", now, change)
+        ws.update("wrap", now, lambda tip: mark_gone(tip.state, now, last_seen))
 
 
 def _put_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, replace_all: bool) -> State:

@@ -36,11 +36,14 @@ from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
 from baton_git.verbs.sessions.auto_sync import AT_START, sync_at_start
+from baton_git.verbs.sessions.gone_sessions import find_left_sessions, mark_gone
 from baton_git.verbs.sessions.verb_hints import describe_verbs
 from baton_git.verbs.verification.check_results import MOST_AT_START, Checks, apply_results, due_checks, select_news
 
 CHECK_BUDGET = 5.0
 """Seconds that the checks at the start of a session may take together."""
+LEFT = "left without an end"
+"""The summary of a session that another one found at work, with nobody in it."""
 
 
 def make_session_id(now: datetime) -> SessionId:
@@ -92,6 +95,7 @@ class StartOptions(NamedTuple):
         parent: the session that it follows; None: the newest one.
         handoff: whether the brief shows the facts of the last session in this work tree.
         problems: what the caller found wrong before.
+        ends_left: whether sessions end that nobody is in any more.
         mark: the word in the frame of the brief, see `compose`; None: a random one.
     """
 
@@ -103,6 +107,7 @@ class StartOptions(NamedTuple):
     parent: str | None = None
     handoff: bool = True
     problems: Sequence[str] = ()
+    ends_left: bool = False
     mark: str | None = None
 
 
@@ -124,7 +129,8 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     problems += _describe_revert(ws, before)
     parent = _find_parent(before.state, session, options.parent, problems)
     checks = _run_due_checks(ws, now, before, options.check_seconds, problems)
-    after = _record_begin(ws, now, before, parent, checks, problems)
+    left = find_left_sessions(ws, before.state) if options.ends_left else {}
+    after = _record_begin(ws, now, before, parent, checks, left, problems)
     closed = [loop for loop in _list_records(before.state, OpenLoop, problems) if loop.status == "verified"]
     problems += _list_damage(after.state, problems)
     news = (*synced, *_list_waiting_news(ws, problems), *_describe_unapproved(checks))
@@ -242,14 +248,16 @@ def _describe_unapproved(checks: Checks) -> list[str]:
 
 
 def _record_begin(
-    ws: Workspace, now: datetime, before: Revision, parent: str | None, checks: Checks, problems: list[str]
-) -> Revision:
+    ws: Workspace, now: datetime, before: Revision, parent: str | None, checks: Checks, left: Mapping[str, str],
+    problems: list[str],
+) -> Revision:  # fmt: skip
     """The version after what a session's start brings about; the one before when it could not be written."""
     loops = _list_checked(before.state, checks, problems)
 
     def change(tip: Revision) -> State:
         state = settle_state(archive_closed(tip.state, now, ws.actor.session, ws.judgement(tip)), now, ws.policy)
-        return add_session(ws, now, apply_results(state, loops, select_news(state, checks.kept)), parent)
+        state = mark_gone(apply_results(state, loops, select_news(state, checks.kept)), now, left, LEFT)
+        return add_session(ws, now, state, parent)
 
     try:
         return ws.update("boot", now, change).revision

@@ -153,6 +153,6 @@ def boot(ws: Workspace, now: datetime, asked: SessionStart) -> BootResult:
     hooks = run_start_hooks(ws, now)
     options = StartOptions(
         asked.budget, asked.check_seconds, asked.sync_seconds, hooks.agent, hooks.restored,
-        problems=[*ws.problems, *hooks.problems],
+        problems=[*ws.problems, *hooks.problems], ends_left=True,
     )  # fmt: skip
     return BootResult.of(begin_session(ws, now, options))

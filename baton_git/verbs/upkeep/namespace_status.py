@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self, cast
 
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.core.kinds import BY_FOLDER, KINDS, LIVE, SINGLETONS, KindInfo, value_at
 from baton_git.core.records.base import Record
 from baton_git.core.records.lineage import Session
@@ -22,6 +20,7 @@ from baton_git.namespace.remote_selection import WaitingCount, pending_counts, w
 from baton_git.namespace.results import AtNamespace, UnreadableFile, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.sessions.gone_sessions import find_gone_sessions
 
 
 class NamespaceStatus(NamedTuple):
@@ -47,7 +46,7 @@ def read_status(ws: Workspace) -> NamespaceStatus:
         if info.counted is not None
     }
     begun = [session for session in state.records(Session) if session.status == "active"]
-    gone_ids = _list_gone(ws) if begun else ()
+    gone_ids = find_gone_sessions(ws) if begun else {}
     active = tuple(session for session in begun if session.id not in gone_ids)
     gone = tuple(session for session in begun if session.id in gone_ids)
     place = ws.branch.store.checked_out_at(ws.branch.ref)
@@ -56,16 +55,6 @@ def read_status(ws: Workspace) -> NamespaceStatus:
     return NamespaceStatus(
         version, counts, active, damaged, str(place) if place else None, waiting, pending_counts(ws), gone
     )
-
-
-def _list_gone(ws: Workspace) -> Collection[str]:
-    """Return the sessions that hooks saw on this machine and whose process is gone."""
-    memory = HookSessionStore(str(ws.branch.store.repository.common_dir))
-    if not Path(memory.folder).is_dir():
-        return ()
-    from baton_git.agents.hook_events.live_sessions import gone  # loads psutil, only where hooks ran
-
-    return gone(memory)
 
 
 def _count_records(state: State, info: KindInfo) -> dict[str, int]:
