@@ -23,6 +23,7 @@ MODULES = {
     "validate": "verbs.upkeep.validation",
     "schema": "verbs.upkeep.schemas",
     "gc": "verbs.upkeep.packing",
+    "doctor": "verbs.doctor.doctor",
     "log": "verbs.revisions.log",
     "show": "verbs.revisions.log",
     "diff": "verbs.revisions.log",

@@ -63,6 +63,7 @@ COMMANDS = {
         "Serve the state over HTTP, with session-baton's and PAIF's APIs, and a page to look at it.",
     ),
     "mcp": ("machine.mcp", "Serve the verbs to an agent as tools, over MCP on standard input and output."),
+    "doctor": ("machine.doctor", "Check the installation, and repair it."),
     "gc": ("machine.upkeep", "Pack what baton has stored."),
     "completion": ("machine.upkeep", "Print the shell code that completes commands."),
     "demo": ("machine.demo", "See three sessions hand over, in a temporary repository."),

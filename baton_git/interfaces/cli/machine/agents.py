@@ -71,15 +71,15 @@ def install_command(
     scope: Scope = "project" if project else "user"
     files = {agent: _open_settings(app, agent, scope) for agent in _agents(name)}
     extras = extras if extras is not None else ask_for_extras()
-    wanted = {agent: _build_wanted_hooks(agent, scope, todo_tools=todo_tools) for agent in files}
-    tools = {agent: _find_tools(app, agent, scope) for agent in files}
+    wanted = {agent: build_wanted_hooks(agent, scope, todo_tools=todo_tools) for agent in files}
+    tools = {agent: find_tools(app, agent, scope) for agent in files}
 
     def install(agent: str, file: SettingsFile) -> bool:
-        servers = servers_for_hooks(app, tools[agent], file, extras, _program(scope))
+        servers = servers_for_hooks(app, tools[agent], file, extras, find_program(scope))
         return file.install(replace(wanted[agent], servers=servers))
 
     done, failed = _change_each(app, files, install)
-    added = install_tools(app, {agent: tools[agent] for agent in done}, extras, _program(scope))
+    added = install_tools(app, {agent: tools[agent] for agent in done}, extras, find_program(scope))
     failed = failed if added is not None else FAILED
     trusted = _trust_hooks(app, codex, files["codex"]) if codex and "codex" in done else []
     for agent, changed in done.items():
@@ -106,7 +106,7 @@ def uninstall_command(app: App, name: str, project: bool) -> int | None:
     scope: Scope = "project" if project else "user"
     files = {agent: _open_settings(app, agent, scope) for agent in _agents(name)}
     for_trust = _find_trusted(app, files.get("codex"))
-    taken = uninstall_tools(app, {agent: _find_tools(app, agent, scope) for agent in files})
+    taken = uninstall_tools(app, {agent: find_tools(app, agent, scope) for agent in files})
     done, failed = _change_each(app, files, lambda _, file: file.uninstall())
     failed = failed if taken is not None else FAILED
     for agent, changed in done.items():
@@ -132,8 +132,8 @@ def status_command(app: App, name: str) -> int | None:
     baton agents status
     baton agents status codex
     """
-    health = ProgramHealth(outside_git(), _program("user"))
-    reports = [_build_inspection(app, agent, health).report() for agent in _agents(name)]
+    health = ProgramHealth(outside_git(), find_program("user"))
+    reports = [build_inspection(app, agent, health).report() for agent in _agents(name)]
     app.answer(
         [_describe_report(report) for report in reports],
         "\n".join(line for report in reports for line in _format_report(report)),
@@ -178,20 +178,20 @@ def _open_settings(app: App, agent: str, scope: Scope) -> SettingsFile:
     return SettingsFile(folder / settings.file, _memory(), settings.comments, top)
 
 
-def _find_tools(app: App, agent: str, scope: Scope) -> AgentTools:
+def find_tools(app: App, agent: str, scope: Scope) -> AgentTools:
     root = Path.home() if scope == "user" else _work_tree(app)
     return AgentTools.of(agent, scope, root, os.environ, _memory())
 
 
 def _work_tree(app: App) -> Path:
-    repository = _repository(app)
+    repository = find_repository(app)
     top = repository.work_tree if repository else None
     if top is None:
         raise InvalidArgument("there is no work tree here", hint="stand in one, or use --user")
     return top
 
 
-def _repository(app: App) -> Repository | None:
+def find_repository(app: App) -> Repository | None:
     """The one that was named or is around us; the user's own store has no settings, and is not made for asking."""
     named = app.settings.options.repo or os.environ.get("BATON_REPO")
     if not named and Repository.discover(Path.cwd()) is None:
@@ -205,13 +205,13 @@ def _memory() -> Path:
     return home / "baton" / "agents"
 
 
-def _build_wanted_hooks(agent: str, scope: Scope, *, todo_tools: bool) -> WantedHooks:
+def build_wanted_hooks(agent: str, scope: Scope, *, todo_tools: bool) -> WantedHooks:
     settings = AGENTS[agent].hooks
     env = AGENTS[agent].todo_variables if todo_tools else {}
-    return WantedHooks(settings.groups(hook_line(agent, _program(scope))), env, settings.comments)
+    return WantedHooks(settings.groups(hook_line(agent, find_program(scope))), env, settings.comments)
 
 
-def _program(scope: Scope) -> list[str]:
+def find_program(scope: Scope) -> list[str]:
     """How a hook starts baton: in committed settings by its name, in one's own as the one that runs here."""
     if scope == "project":
         return ["baton"]
@@ -305,15 +305,15 @@ def _describe_changes(files: dict[str, SettingsFile], done: dict[str, bool]) -> 
     return {"agents": {agent: {"file": str(files[agent].path), "changed": done.get(agent)} for agent in files}}
 
 
-def _build_inspection(app: App, agent: str, health: ProgramHealth) -> HookInspection:
+def build_inspection(app: App, agent: str, health: ProgramHealth) -> HookInspection:
     settings = AGENTS[agent].hooks
     files: dict[Scope, SettingsFile] = {"user": _open_settings(app, agent, "user")}
-    repository = _repository(app)
+    repository = find_repository(app)
     top = repository.work_tree if repository else None
     remembered = repository.common_dir / "baton" / "agents" if repository else None
     if top is not None:
         files["project"] = _open_settings(app, agent, "project")
-    programs = {scope: tuple(_program(scope)) for scope in files}
+    programs = {scope: tuple(find_program(scope)) for scope in files}
     own = user_folder(settings, Path.home(), os.environ)
     return HookInspection(agent, settings, files, programs, own, top or Path.cwd(), outside_git(), health, remembered)
 

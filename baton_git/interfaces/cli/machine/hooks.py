@@ -32,7 +32,7 @@ def install_command(app: App, server: bool) -> None:
     """
     place = _find_location(app)
     events = events_for(app.settings.repository, server=server)
-    report = install(place, scripts(events, app.settings.prefix, _own_command()))
+    report = install(place, scripts(events, app.settings.prefix, own_command()))
     _tell_report(app, place, report, f"installed: {', '.join(events)}")
 
 
@@ -46,8 +46,8 @@ def status_command(app: App) -> None:
     place = _find_location(app)
     installed = [event for event in EVENTS if (place.scripts / event).exists()]
     events = [event for event in EVENTS if event in installed or event in events_for(app.settings.repository)]
-    ours = scripts(events, app.settings.prefix, _own_command())
-    states = status(place, list(ours.values()), ProgramHealth(outside_git(), _own_command()))
+    ours = scripts(events, app.settings.prefix, own_command())
+    states = status(place, list(ours.values()), ProgramHealth(outside_git(), own_command()))
     data = {
         "mode": place.mode, "git": ".".join(map(str, place.git.version)), "folder": str(place.folder),
         "hooks_path": place.hooks_path, "events": [state._asdict() for state in states],
@@ -77,7 +77,7 @@ def _find_location(app: App) -> HookLocation:
     return HookLocation.of(repository, LocalGit(repository.work_tree or repository.git_dir, outside_git()))
 
 
-def _own_command() -> list[str]:
+def own_command() -> list[str]:
     """How to start this very baton. `-P`: a folder of the user's project must not be taken for one of its modules."""
     return [sys.executable, "-P", "-m", "baton_git"]
 

@@ -1,0 +1,243 @@
+"""`baton doctor`: what the checks find, repairs one by one, their undo, and a report to paste."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import click
+
+from baton_git import __version__
+from baton_git.agents.registry import AGENTS
+from baton_git.core.errors import BatonError
+from baton_git.core.output import GREEN, RED, YELLOW, Styled, style, terminal_line
+from baton_git.git.hooks.program_health import ProgramHealth
+from baton_git.git.store import Repository, Store
+from baton_git.interfaces.cli.app import App, at_terminal, command
+from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
+from baton_git.interfaces.cli.machine.agents import (
+    build_inspection,
+    build_wanted_hooks,
+    find_program,
+    find_repository,
+    find_tools,
+)
+from baton_git.interfaces.cli.machine.hooks import own_command
+from baton_git.interfaces.cli.printing import agrees, write
+from baton_git.interfaces.context.settings import PREFIX, data_home, outside_git
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.doctor.doctor import Diagnosis, DoctorFinding
+from baton_git.verbs.doctor.examination import AgentSetup, Examination, Machine
+from baton_git.verbs.doctor.finding import Repair, Severity
+from baton_git.verbs.doctor.journal import JournalEntry, RepairJournal
+from baton_git.verbs.doctor.registry import CHECKS, Check, examine, select_checks
+from baton_git.verbs.doctor.report import write_report
+
+STATUS: Mapping[Severity, int | None] = {"error": FAILED, "unknown": UNKNOWN, "warning": None, "ok": None}
+COLOURS: Mapping[Severity, str] = {"error": RED, "unknown": YELLOW, "warning": YELLOW, "ok": GREEN}
+
+
+def _complete_check(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    return [check.name for check in CHECKS if check.name.startswith(incomplete)]
+
+
+@command("doctor", short_help="Check the installation, and repair it.")
+@click.argument("checks", nargs=-1, metavar="[CHECK]...", shell_complete=_complete_check)
+@click.option("--fix", is_flag=True, help="Repair what can be repaired, one by one; asks at a terminal.")
+@click.option("--yes", "-y", is_flag=True, help="With --fix or --undo: do not ask.")
+@click.option("--undo", "undoes", is_flag=True, help="Take the last repair back.")
+@click.option("--report", is_flag=True, help="Print a report to paste, without names, paths and addresses.")
+@click.option("--all", "-a", "shows_all", is_flag=True, help="Also show what is in order.")
+@click.option("--list", "lists", is_flag=True, help="List the checks.")
+def doctor_command(
+    app: App, checks: tuple[str, ...], fix: bool, yes: bool, undoes: bool, report: bool, shows_all: bool, lists: bool
+) -> int | None:
+    """Check that the installation is sound: store, records, hooks, agents' CLIs, remotes, clock, permissions.
+
+    Nothing is changed without --fix. Each repair is kept in a journal before it is made, and --undo takes the last one
+    back. Exit status: 0 nothing is wrong, 1 something is, 5 nothing is known to be wrong but a check could not be made.
+
+    \b
+    baton doctor
+    baton doctor hooks agents --all
+    baton doctor --fix
+    baton doctor --undo
+    baton doctor --report
+    """
+    _check_options(fix=fix, yes=yes, undoes=undoes, report=report)
+    chosen = select_checks(checks)
+    if lists:
+        app.answer([{"check": check.name, "about": check.about} for check in chosen], _format_checks(chosen))
+        return None
+    with open_examination(app) as examination:
+        if undoes:
+            return _undo(app, examination, yes=yes)
+        if report:
+            found = Diagnosis.of(examine(examination, chosen))
+            write(write_report(examination, found, _name_surroundings(app, examination)))
+            return STATUS[found.verdict]
+        if fix:
+            _fix_each(app, examination, chosen, yes=yes)
+    with open_examination(app) as examination:  # anew: what was repaired is read again
+        result = Diagnosis.of(examine(examination, chosen))
+    app.answer(result.as_data(), _format_diagnosis(result, shows_all=shows_all or bool(checks)))
+    return STATUS[result.verdict]
+
+
+def _check_options(*, fix: bool, yes: bool, undoes: bool, report: bool) -> None:
+    if fix + undoes + report > 1:
+        raise click.UsageError("give one of --fix, --undo and --report")
+    if yes and not (fix or undoes):
+        raise click.UsageError("--yes goes with --fix or --undo")
+    if (fix or undoes) and not yes and not at_terminal():
+        raise click.UsageError("there is no terminal to ask at: add --yes")
+
+
+# --- what is looked at
+
+
+@contextmanager
+def open_examination(app: App) -> Iterator[Examination]:
+    """Look at the repository and the machine as far as they can be opened: what is broken is for the checks to say."""
+    app = app.lenient
+    with ExitStack() as stack:
+        opened: Workspace | BatonError | None
+        repository, opened = _find_repository(app)
+        store = stack.enter_context(Store(repository)) if repository is not None else None
+        prefix = PREFIX
+        if store is not None:
+            try:
+                prefix = app.settings.prefix
+                opened = stack.enter_context(app.workspace())
+            except BatonError as error:
+                opened = error
+        is_broken = repository is None and opened is not None
+        yield Examination(app.now, store, prefix, opened, _look_at_machine(app, repository, is_broken=is_broken))
+
+
+def _find_repository(app: App) -> tuple[Repository | None, BatonError | None]:
+    """Return the repository, or why it cannot be used; neither outside of any."""
+    try:
+        return find_repository(app), None
+    except BatonError as error:
+        return None, error
+
+
+def _look_at_machine(app: App, repository: Repository | None, *, is_broken: bool) -> Machine:
+    health = ProgramHealth(outside_git(), find_program("user"))
+    top = repository.work_tree if repository is not None else None
+    agents = {} if is_broken else {name: _look_at_agent(app, name, health) for name in AGENTS}
+    return Machine(
+        __version__, tuple(own_command()), outside_git(), Path.home(), data_home() / "baton", top, agents, health
+    )
+
+
+def _look_at_agent(app: App, name: str, health: ProgramHealth) -> AgentSetup:
+    inspection = build_inspection(app, name, health)
+    wanted = {scope: build_wanted_hooks(name, scope, todo_tools=False) for scope in inspection.files}
+    return AgentSetup(inspection, wanted, {scope: find_tools(app, name, scope) for scope in inspection.files})
+
+
+# --- repairs
+
+
+def _journal(examination: Examination) -> RepairJournal:
+    if examination.store is not None:
+        return RepairJournal(examination.common_dir / "baton" / "doctor")
+    return RepairJournal(examination.local.data / "doctor")
+
+
+def _fix_each(app: App, examination: Examination, checks: list[Check], *, yes: bool) -> None:
+    """Carry out the repairs, each once, in the order of the checks."""
+    found = examine(examination, checks)
+    repairs = {item.finding.repair.about: (item, item.finding.repair) for item in found if item.finding.repair}
+    if not repairs:
+        app.say("there is nothing that can be repaired by itself")
+    for item, repair in repairs.values():
+        if not yes:
+            app.say(f"{item.check}: {item.finding.summary}")
+        if yes or agrees(f"{repair.about}?"):
+            _carry_out(app, examination, item.check, repair)
+
+
+def _carry_out(app: App, examination: Examination, check: str, repair: Repair) -> None:
+    try:
+        entry = _journal(examination).carry_out(check, repair, examination.now, _workspace(examination))
+    except BatonError as error:
+        app.say(f"{check}: not repaired: {error}", *([error.hint] if error.hint else []))
+        return
+    app.say(f"{check}: done: {repair.about}", *_describe_entry(entry))
+
+
+def _describe_entry(entry: JournalEntry) -> Iterator[str]:
+    if entry.backup:
+        yield f"  the revision before is kept at {entry.backup}"
+    if not entry.only_adds:
+        yield "  baton doctor --undo takes it back"
+
+
+def _workspace(examination: Examination) -> Workspace | None:
+    return examination.opened if isinstance(examination.opened, Workspace) else None
+
+
+def _undo(app: App, examination: Examination, *, yes: bool) -> int | None:
+    journal = _journal(examination)
+    entry = journal.newest()
+    if not yes and not agrees(f"Undo the repair of {entry.at}: {entry.about}?"):
+        return FAILED
+    done = journal.undo(entry, examination.now, _workspace(examination))
+    app.answer({"undone": done.id, "check": done.check, "repair": done.about}, "")
+    app.say(f"undone: {done.about}")
+    return None
+
+
+# --- telling
+
+
+def _format_checks(checks: list[Check]) -> str:
+    return "\n".join(f"{check.name:<12}  {check.about}" for check in checks)
+
+
+def _format_diagnosis(result: Diagnosis, *, shows_all: bool) -> str:
+    shown = [part for part in result.findings if shows_all or part.severity != "ok"]
+    lines = [line for part in shown for line in _format_finding(part)]
+    good = len(
+        {part.check for part in result.findings} - {part.check for part in result.findings if part.severity != "ok"}
+    )
+    summary = f"{good} of {len({part.check for part in result.findings})} checks are in order"
+    if any(part.repair for part in result.findings):
+        summary += "; baton doctor --fix repairs what can be repaired"
+    return Styled("\n").join([*lines, *([""] if lines else []), summary])
+
+
+def _format_finding(part: DoctorFinding) -> Iterator[str]:
+    indent = " " * 9
+    yield style(f"{part.severity:<9}", COLOURS[part.severity]) + f"{part.check}: {terminal_line(part.summary)}"
+    for name, text in (
+        ("cause", part.cause),
+        ("repair", part.repair or ""),
+        ("do", "" if part.repair else part.advice),
+    ):
+        if text:
+            yield f"{indent}{name}: {terminal_line(text)}"
+
+
+def _name_surroundings(app: App, examination: Examination) -> Mapping[str, str]:
+    """Return what a report must not tell: texts, and what stands for them."""
+    names = {str(Path.home()): "~", os.uname().nodename: "<host>", app.settings.machine: "<host>"}
+    for variable in ("USER", "LOGNAME"):
+        if os.environ.get(variable, "") not in ("", "root"):
+            names[os.environ[variable]] = "<user>"
+    if examination.store is not None:
+        names[str(examination.common_dir)] = "<repository>"
+        if examination.local.work_tree is not None:
+            names[str(examination.local.work_tree)] = "<work tree>"
+    workspace = _workspace(examination)
+    if workspace is not None:
+        names |= {workspace.branch.namespace.text: "<namespace>", workspace.branch.namespace.component: "<namespace>"}
+    return names
+
+
+COMMANDS = {"doctor": doctor_command}

@@ -1,0 +1,82 @@
+"""The verb `doctor`: is everything in order here, and what is to be done?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Self
+
+from pydantic import Field
+
+from baton_git.core.verb import READS, Input, Option, Result, verb
+from baton_git.namespace.results import ResultPart
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.finding import Severity
+from baton_git.verbs.doctor.registry import CheckedFinding, examine, select_checks
+
+SECONDS = 3.0
+"""Time limit of the check of all objects where a program waits for the answer."""
+ORDER: tuple[Severity, ...] = ("error", "unknown", "warning", "ok")
+"""The most urgent first."""
+
+
+class ChecksToRun(Input):
+    """Which checks to run."""
+
+    checks: list[str] = Field(
+        [], description="The checks to run, by name; all of them unless given.", examples=[["refs"]]
+    )
+
+
+class DoctorFinding(ResultPart):
+    """One thing that a check found."""
+
+    check: str = Field(description="Which check.", examples=["refs"])
+    severity: Severity = Field(description="`ok`, `warning`, `error`, or `unknown`: it could not be checked.")
+    summary: str = Field(description="What is so.", examples=["3 namespaces, 2 private refs"])
+    cause: str = Field(description="Why it may be so.")
+    advice: str = Field(description="What a person can do about it.", examples=["baton hooks install"])
+    repair: str | None = Field(description="What `baton doctor --fix` does about it.")
+
+
+class Diagnosis(Result):
+    """What the checks found."""
+
+    verdict: Severity = Field(description="`error` if anything is wrong, else `unknown`, `warning` or `ok`.")
+    findings: list[DoctorFinding] = Field(description="What was found, in the order of the checks.")
+
+    @classmethod
+    def of(cls, found: Iterable[CheckedFinding]) -> Self:
+        """Return the result for what the checks found."""
+        parts = [
+            DoctorFinding(
+                check=name, severity=finding.severity, summary=finding.summary, cause=finding.cause,
+                advice=finding.advice, repair=finding.repair.about if finding.repair else None,
+            )
+            for name, finding in found
+        ]  # fmt: skip
+        severities = {part.severity for part in parts}
+        return cls(verdict=next((severity for severity in ORDER if severity in severities), "ok"), findings=parts)
+
+
+@verb(
+    "doctor",
+    "GET /v1/doctor",
+    effect=READS,
+    tag="state",
+    positional=("checks",),
+    options={"checks": Option(metavar="[CHECK]...")},
+    examples=("baton doctor", "baton doctor refs objects", "baton doctor --fix", "baton doctor --report"),
+)
+def doctor(ws: Workspace, now: datetime, asked: ChecksToRun) -> Diagnosis:
+    """Check that the repository and the namespace are sound. Nothing is changed.
+
+    In a terminal, `baton doctor` also looks at the machine (hooks of git and of the agents' CLIs, remotes, clock,
+    permissions), and repairs what it can.
+
+    Raises:
+        NotFound: there is no such check.
+    """
+    examination = Examination(now, ws.branch.store, ws.branch.prefix, ws, seconds=SECONDS)
+    return Diagnosis.of(examine(examination, select_checks(asked.checks)))

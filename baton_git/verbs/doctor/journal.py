@@ -1,0 +1,277 @@
+"""The journal of repairs: what each of them changed, kept before it runs, so that it can be undone.
+
+`<folder>/<time>-<random>/` holds `entry.json` and copies of the files as they were. The newest entries are kept.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from baton_git.core import layout
+from baton_git.core.errors import Corrupt, NotAllowed, NotFound
+from baton_git.core.names import Oid
+from baton_git.core.state import State
+from baton_git.core.times import iso
+from baton_git.git.files import durable_files
+from baton_git.namespace.revision import ProposedState, Revision
+from baton_git.namespace.sync.tracking_refs import create_backup
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.doctor.finding import Repair
+from baton_git.verbs.revisions.history import files_at
+
+KEPT = 20
+"""Entries that are kept; older ones are removed, and can not be undone any more."""
+OP = "doctor"
+ENTRY = "entry.json"
+ABSENT = ""
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A file before and after a repair.
+
+    Attributes:
+        before: the digest of what was there; empty where nothing was.
+        mode: its permissions before.
+        copy: the name of its copy in the entry's folder.
+        after: the digest and the permissions afterwards; None while the repair runs, or where it was killed.
+    """
+
+    path: str
+    before: str
+    mode: int = 0
+    copy: str = ""
+    after: str | None = None
+
+
+@dataclass(frozen=True)
+class JournalEntry:
+    """One repair that was carried out.
+
+    Attributes:
+        files: the files that it changed.
+        namespace: whose branch got a new revision.
+        records: by path on that branch, the bytes before and after, in base64; null where there was no file.
+        backup: the ref that holds the tip before.
+    """
+
+    id: str
+    check: str
+    about: str
+    at: str
+    files: tuple[FileChange, ...] = ()
+    namespace: str = ""
+    records: Mapping[str, tuple[str | None, str]] | None = None
+    backup: str = ""
+    only_adds: bool = False
+    undone: bool = False
+
+
+class RepairJournal:
+    """The journal in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    # --- carrying out
+
+    def carry_out(self, check: str, repair: Repair, now: datetime, ws: Workspace | None) -> JournalEntry:
+        """Keep what a repair changes, make it, and return its entry.
+
+        Args:
+            ws: whose branch `repair.files` belong to.
+
+        Raises:
+            BatonError: what the repair raises; what it had changed by then can be undone.
+        """
+        id_ = f"{iso(now).replace(':', '').replace('-', '')}-{durable_files.random_name(6)}"
+        entry = JournalEntry(id_, check, repair.about, iso(now), only_adds=repair.only_adds)
+        with durable_files.writing(str(self.folder)):
+            (self.folder / id_).mkdir(mode=0o700, parents=True)
+        before = {path: self._keep(id_, number, path) for number, path in enumerate(dict.fromkeys(repair.paths()))}
+        if repair.files and ws is not None:
+            entry = self._restore_records(entry, repair, now, ws)
+        entry = replace(entry, files=tuple(before.values()))
+        self._save(entry)
+        repair.run()
+        changes = [*before.values(), *(FileChange(str(path), ABSENT) for path in repair.paths() if path not in before)]
+        done = [replace(change, after=_describe(Path(change.path))) for change in changes]
+        changed = tuple(change for change in done if change.after != _join(change.before, change.mode))
+        entry = replace(entry, files=changed)
+        self._save(entry)
+        self._forget_old()
+        return entry
+
+    def _keep(self, id_: str, number: int, path: Path) -> FileChange:
+        """Copy a file as it is now."""
+        with durable_files.writing(f"a copy of {path}"):
+            try:
+                status = path.lstat()
+            except (FileNotFoundError, NotADirectoryError):
+                return FileChange(str(path), ABSENT)
+            if not stat.S_ISREG(status.st_mode):
+                return FileChange(str(path), _digest(path), stat.S_IMODE(status.st_mode))
+            copy = str(number)
+            shutil.copyfile(path, self.folder / id_ / copy)
+            return FileChange(str(path), _digest(path), stat.S_IMODE(status.st_mode), copy)
+
+    def _restore_records(self, entry: JournalEntry, repair: Repair, now: datetime, ws: Workspace) -> JournalEntry:
+        """Commit the files of a repair; the tip before gets a backup ref."""
+        tip = ws.branch.read()
+        assert tip.commit is not None
+        assert tip.tree is not None
+        old = read_files(ws, tip.tree, repair.files)
+        backup = create_backup(ws.branch, tip.commit, ws.stamp(OP, now))
+        write_files(ws, now, repair.files, repair.about)
+        records = {path: (_encode(old.get(path)), _encode(data) or "") for path, data in repair.files.items()}
+        return replace(entry, namespace=str(ws.branch.namespace), records=records, backup=backup)
+
+    # --- undoing
+
+    def newest(self) -> JournalEntry:
+        """Return the newest repair that was not undone.
+
+        Raises:
+            NotFound: there is none.
+        """
+        for entry in self._entries():
+            if not entry.undone and not entry.only_adds:
+                return entry
+        raise NotFound("repair to undo", hint="baton doctor --fix makes some")
+
+    def undo(self, entry: JournalEntry, now: datetime, ws: Workspace | None) -> JournalEntry:
+        """Put back what a repair changed.
+
+        Raises:
+            NotAllowed: a file was changed since; nothing was put back.
+            Corrupt: a copy is gone.
+            WriteFailed: the disk said no.
+        """
+        for change in entry.files:
+            if change.after is not None and _describe(Path(change.path)) != change.after:
+                raise NotAllowed(
+                    f"{change.path} was changed since the repair, so it is not undone",
+                    hint=f"what was there before it is in {self.folder / entry.id}",
+                )
+        if entry.records:
+            self._take_records_back(entry, now, ws)
+        for change in entry.files:
+            self._put_back(entry.id, change)
+        entry = replace(entry, undone=True)
+        self._save(entry)
+        return entry
+
+    def _take_records_back(self, entry: JournalEntry, now: datetime, ws: Workspace | None) -> None:
+        if ws is None or str(ws.branch.namespace) != entry.namespace:
+            raise NotAllowed(f"that repair changed the namespace {entry.namespace}", hint="name it with --namespace")
+        tip = ws.branch.read()
+        assert tip.tree is not None
+        records = entry.records or {}
+        present = read_files(ws, tip.tree, records)
+        for path, (_, after) in records.items():
+            if _encode(present.get(path)) != after:
+                raise NotAllowed(
+                    f"{path} was changed since the repair, so it is not undone",
+                    hint=f"what was there before it is in {entry.backup}",
+                )
+        old = {path: base64.b64decode(before) for path, (before, _) in records.items() if before is not None}
+        write_files(ws, now, old, f"undo: {entry.about}")
+
+    def _put_back(self, id_: str, change: FileChange) -> None:
+        path = Path(change.path)
+        with durable_files.writing(change.path):
+            if change.before == ABSENT:
+                path.unlink(missing_ok=True)
+            elif change.copy:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                durable_files.replace_file(path, self._copy(id_, change), mode=change.mode)
+                path.chmod(change.mode)
+            elif not path.is_symlink():
+                path.chmod(change.mode)
+
+    def _copy(self, id_: str, change: FileChange) -> bytes:
+        data = (self.folder / id_ / change.copy).read_bytes()
+        if sha256(data).hexdigest() != change.before:
+            raise Corrupt(f"the copy of {change.path}", "is damaged")
+        return data
+
+    # --- files
+
+    def _save(self, entry: JournalEntry) -> None:
+        path = self.folder / entry.id / ENTRY
+        with durable_files.writing(str(path)):
+            durable_files.replace_file(path, json.dumps(asdict(entry), indent=2).encode() + b"\n", mode=0o600)
+
+    def _entries(self) -> Iterator[JournalEntry]:
+        """Yield the readable entries, the newest first."""
+        for folder in self._folders():
+            try:
+                yield _parse(json.loads((folder / ENTRY).read_bytes()))
+            except (OSError, ValueError, TypeError):
+                continue
+
+    def _folders(self) -> list[Path]:
+        return sorted(self.folder.glob("*-*"), key=lambda folder: folder.name, reverse=True)
+
+    def _forget_old(self) -> None:
+        for folder in self._folders()[KEPT:]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def read_files(ws: Workspace, tree: Oid, paths: Iterable[str]) -> dict[str, bytes]:
+    """Return the bytes at those of the paths at which a tree has a file."""
+    entries = files_at(ws, tree, list(paths))
+    return {path: ws.branch.store.read(entry.oid) for path, entry in entries.items()}
+
+
+def write_files(ws: Workspace, now: datetime, files: Mapping[str, bytes], note: str) -> None:
+    """Commit bytes at paths of the branch, records that cannot be read as well."""
+
+    def change(tip: Revision) -> ProposedState:
+        keys = {path: key for path in files if (key := layout.key_at(path)) is not None}
+        entries = {key: layout.decode(key, path, files[path]) for path, key in keys.items()}
+        return ProposedState(State(tip.state.source, {**tip.state.edits, **entries}), files=files, note=note)
+
+    ws.update(OP, now, change)
+
+
+def _parse(data: Any) -> JournalEntry:
+    files = tuple(FileChange(**change) for change in data.pop("files"))
+    return JournalEntry(**data, files=files)
+
+
+def _encode(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()
+
+
+def _digest(path: Path) -> str:
+    """A digest of a file, of where a link leads, or the word `folder`."""
+    if path.is_symlink():
+        return f"link {path.readlink()}"
+    return "folder" if path.is_dir() else sha256(path.read_bytes()).hexdigest()
+
+
+def _join(digest: str, mode: int) -> str:
+    return f"{digest} {mode:o}" if digest else ABSENT
+
+
+def _describe(path: Path) -> str:
+    """What is at a path now: its digest and permissions; empty where nothing is."""
+    try:
+        return _join(_digest(path), stat.S_IMODE(path.lstat().st_mode))
+    except (FileNotFoundError, NotADirectoryError):
+        return ABSENT
+
+
+def list_files(*folders: Path) -> Iterable[Path]:
+    """The files right in these folders."""
+    return [path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir()) if not path.is_dir()]

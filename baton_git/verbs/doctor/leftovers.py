@@ -1,0 +1,107 @@
+"""The check for what killed processes left: locks, half-written packs, temporary files."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from baton_git.git.files import durable_files
+from baton_git.git.files.ref_locks import identity_of, is_ownerless
+from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK
+from baton_git.git.store.housekeeping import is_running
+from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES
+from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.finding import Finding, Repair
+
+LOCK_SECONDS = 60.0
+"""Age at which a lock that no living process holds is left over."""
+FILE_SECONDS = 3600.0
+"""Age at which a temporary file is left over."""
+VIEW_SECONDS = 86_400.0
+"""Age at which the folder of a fetch is left over."""
+GITS_LOCKS = ("HEAD.lock", "config.lock", "index.lock", "packed-refs.lock", "shallow.lock")
+NAMED = 5
+
+
+def check_leftovers(examination: Examination) -> Iterator[Finding]:
+    """Find what killed processes left: baton's own files can be removed, git's locks are only named."""
+    left = sorted(_list_left(examination))
+    if left:
+        shown = ", ".join(_name(examination, path) for path in left[:NAMED])
+        more = f", and {len(left) - NAMED} more" if len(left) > NAMED else ""
+        yield Finding(
+            "warning", f"{_count(left)} left over: {shown}{more}", "a process was killed, or the machine went down",
+            "baton doctor --fix", _remove(left),
+        )  # fmt: skip
+    for name in GITS_LOCKS:
+        path = examination.common_dir / name
+        if path.exists() and examination.age(path) > LOCK_SECONDS * 10:
+            yield Finding(
+                "warning", f"{path} is {examination.age(path) / 60:,.0f} minutes old",
+                "a git process was killed, or still runs", f"if no git is running here: rm {path}",
+            )  # fmt: skip
+
+
+def _count(paths: list[Path]) -> str:
+    return f"{len(paths)} file{'' if len(paths) == 1 else 's'}"
+
+
+def _name(examination: Examination, path: Path) -> str:
+    return path.relative_to(examination.common_dir).as_posix()
+
+
+def _list_left(examination: Examination) -> Iterator[Path]:
+    yield from _dead_locks(examination)
+    yield from _dead_packs(examination)
+    yield from _old_files(examination)
+
+
+def _dead_locks(examination: Examination) -> Iterator[Path]:
+    """Locks of baton's refs, and tickets, that no living process holds."""
+    common_dir, tickets = examination.common_dir, examination.stored.locks.folder
+    held = {identity_of(path) for path in tickets.glob("ticket-*") if is_ownerless(path) is False}
+    locks = [path for place in (examination.prefix, INCOMING, REMOTES, BACKUP) for path in _files(common_dir / place)]
+    for path in (*(path for path in locks if path.suffix == ".lock"), *tickets.glob("ticket-*")):
+        if examination.age(path) > LOCK_SECONDS and identity_of(path) not in held:
+            yield path
+
+
+def _dead_packs(examination: Examination) -> Iterator[Path]:
+    """Packs that were never finished, and marks that keep a pack of a process that is gone."""
+    packs = examination.stored.housekeeping.packs
+    for prefix in (TEMPORARY_PACK, TEMPORARY_INDEX):
+        yield from (path for path in packs.glob(f"{prefix}*") if examination.age(path) > FILE_SECONDS)
+    for keep in packs.glob("pack-*.keep"):
+        with suppress(OSError):
+            text = keep.read_bytes()
+            is_ours = text.startswith(KEEP_MARK) and examination.age(keep) > LOCK_SECONDS
+            if is_ours and not is_running(text[len(KEEP_MARK) :].strip()):
+                yield keep
+
+
+def _old_files(examination: Examination) -> Iterator[Path]:
+    """Temporary files below `baton/`, and what fetches that were killed had received."""
+    folder = examination.common_dir / "baton"
+    for path in _files(folder):
+        if path.suffix == ".tmp" and examination.age(path) > FILE_SECONDS:
+            yield path
+    for view in folder.glob("view-*"):
+        if examination.age(view) > VIEW_SECONDS:
+            yield from _files(view)
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    return (path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
+
+
+def _remove(paths: list[Path]) -> Repair:
+    def run() -> None:
+        with durable_files.writing("the folder of what is left over"):
+            for path in paths:
+                path.unlink(missing_ok=True)
+        for view in {parent for path in paths for parent in path.parents if parent.name.startswith("view-")}:
+            shutil.rmtree(view, ignore_errors=True)
+
+    return Repair(f"Remove {_count(paths)} that killed processes left", run, lambda: paths)

@@ -1,0 +1,106 @@
+"""The registry of the checks: a new one is a function, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from baton_git.core.errors import BatonError, NotFound
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.finding import Finding, ok
+from baton_git.verbs.doctor.installation import check_index, check_repository, check_settings, check_versions
+from baton_git.verbs.doctor.leftovers import check_leftovers
+from baton_git.verbs.doctor.stored import check_objects, check_packs, check_refs
+
+Needs = Literal["repository", "namespace", "machine", "hooks", "network"]
+
+
+class Check(NamedTuple):
+    """One independent check.
+
+    Attributes:
+        about: what it looks at, for the list of checks.
+        needs: what must be there, else the check is left out: a repository, a namespace in it, the machine, the machine
+            and a repository (`hooks`), or the machine and a namespace that may have remotes (`network`).
+        run: gives what it finds; nothing where all is well.
+        fine: what to say then.
+    """
+
+    name: str
+    about: str
+    needs: Needs
+    run: Callable[[Examination], Iterator[Finding]]
+    fine: str
+
+
+CHECKS = (
+    Check("repository", "The repository and the namespace can be opened.", "machine", check_repository, "it is open"),
+    Check("settings", "Settings and variables make sense.", "namespace", check_settings, "all settings make sense"),
+    Check("versions", "Git, and batons of one version.", "machine", check_versions, "one version"),
+    Check("refs", "The branches and private refs can be read.", "repository", check_refs, "all refs can be read"),
+    Check("objects", "Every object behind them is there.", "repository", check_objects, "all objects are there"),
+    Check("packs", "Few packs, and how large.", "repository", check_packs, "few packs"),
+    Check("leftovers", "Nothing is left of killed processes.", "repository", check_leftovers, "nothing is left over"),
+    Check("index", "The index of recall is whole.", "repository", check_index, "it is whole"),
+)
+
+
+class CheckedFinding(NamedTuple):
+    """A finding, and the check that made it."""
+
+    check: str
+    finding: Finding
+
+
+def select_checks(names: Sequence[str]) -> list[Check]:
+    """Return the checks of these names, all of them for no name.
+
+    Raises:
+        NotFound: there is no such check.
+    """
+    known = {check.name: check for check in CHECKS}
+    for name in names:
+        if name not in known:
+            raise NotFound("check", name, hint=f"there are: {', '.join(known)}")
+    return [known[name] for name in names] if names else list(CHECKS)
+
+
+def examine(examination: Examination, checks: Sequence[Check]) -> list[CheckedFinding]:
+    """Run the checks, and return what they find. One that fails is unknown, and the others go on."""
+    return [
+        CheckedFinding(check.name, finding)
+        for check in checks
+        if _applies(check, examination)
+        for finding in _run(check, examination)
+    ]
+
+
+def _applies(check: Check, examination: Examination) -> bool:
+    """Whether there is what a check looks at; a workspace that could not be opened is there."""
+    if check.needs == "machine":
+        return examination.machine is not None
+    if examination.store is None:
+        return False
+    if check.needs in ("hooks", "network") and examination.machine is None:
+        return False
+    if check.needs in ("namespace", "network") and isinstance(examination.opened, Workspace):
+        return _exists(examination.opened)
+    return True
+
+
+def _exists(ws: Workspace) -> bool:
+    try:
+        return ws.branch.store.tip(ws.branch.ref) is not None
+    except BatonError:  # it cannot be read: then it is there
+        return True
+
+
+def _run(check: Check, examination: Examination) -> list[Finding]:
+    findings: list[Finding] = []
+    try:
+        findings.extend(check.run(examination))
+    except (BatonError, OSError) as error:
+        hint = error.hint if isinstance(error, BatonError) else ""
+        findings.append(Finding("unknown", f"could not be checked: {error}", advice=hint))
+    return findings or [ok(check.fine)]

@@ -1,0 +1,234 @@
+"""Checks of the store: refs, the objects behind them, and packs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from baton_git.core.errors import BatonError, Corrupt, InvalidName, StoreError
+from baton_git.core.names import Namespace, Oid
+from baton_git.git.files import durable_files
+from baton_git.git.refs.packed_refs import packed_below
+from baton_git.git.store import Folder, Store
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.ingest.fetch import fetch_and_check
+from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES, known_remotes, tracking_refs_of
+from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.finding import Finding, Repair, ok
+
+NAMED = 5
+"""Things of one kind that are named; of more there is only the number."""
+MANY_PACKS = 200
+REFETCH_SECONDS = 120.0
+
+
+# --- refs
+
+
+def check_refs(examination: Examination) -> Iterator[Finding]:
+    """Find refs whose value cannot be read, and branches that a work tree has checked out."""
+    store = examination.stored
+    names = _list_refs(store, examination.prefix)
+    broken = [finding for ref in names if (finding := _check_ref(store, ref)) is not None]
+    yield from broken
+    heads = [ref for ref in names if ref.startswith(examination.prefix)]
+    for ref in heads:
+        place = store.checked_out_at(ref)
+        if place is not None:
+            yield Finding(
+                "warning", f"{ref} is checked out in {place}",
+                "new revisions show there as a revert, and a commit made there would take them back",
+                "switch that work tree to another branch",
+            )  # fmt: skip
+    if not broken:
+        yield ok(f"{len(heads)} namespaces, {len(names) - len(heads)} private refs")
+
+
+def _list_refs(store: Store, prefix: str) -> list[str]:
+    """All refs of baton's, also those that cannot be read."""
+    common_dir = store.repository.common_dir
+    names = {
+        ref for place in (prefix, INCOMING, REMOTES, BACKUP) for ref, _ in packed_below(store.ref_files.packed, place)
+    }
+    for place in (prefix, INCOMING, REMOTES, BACKUP):
+        files = (path for path in (common_dir / place).rglob("*") if path.is_file() and path.suffix != ".lock")
+        names.update(path.relative_to(common_dir).as_posix() for path in files)
+    return sorted(names)
+
+
+def _check_ref(store: Store, ref: str) -> Finding | None:
+    """Return what is wrong with a ref; whether its objects are there is another check."""
+    try:
+        tip = store.tip(ref)
+        if tip is None or not store.is_stored(tip) or store.raw_commit(tip):
+            return None
+    except StoreError as error:
+        return Finding(
+            "error", str(error), "a crash or a full disk cut the file off, or another program wrote to it", error.hint,
+            _put_back(store, ref),
+        )  # fmt: skip
+    return None
+
+
+def _put_back(store: Store, ref: str) -> Repair | None:
+    """Return how the ref comes to its last good value again; None where nobody knows that, or its commit is gone."""
+    known = store.ref_files.last_known(ref)
+    if known is None or not store.has(known):
+        return None
+    path = store.repository.common_dir / ref
+
+    def run() -> None:
+        with durable_files.writing(str(path)):
+            durable_files.replace_file(path, f"{known}\n".encode(), mode=0o644)
+
+    return Repair(f"Put {ref} back to {known[:10]}, its last good value", run, lambda: [path])
+
+
+# --- objects
+
+
+class Missing(NamedTuple):
+    """An object that is not there, or damaged: what it is, and where it belongs."""
+
+    oid: Oid
+    where: str
+
+
+def check_objects(examination: Examination) -> Iterator[Finding]:
+    """Find objects behind the namespaces that are missing or damaged. The files of the newest revision are read."""
+    store = examination.stored
+    end = time.monotonic() + examination.seconds
+    for ref in _list_refs(store, examination.prefix):
+        if not ref.startswith(examination.prefix):
+            continue
+        walk = _Walk(store, end)
+        missing = walk.find_missing(ref)
+        if missing:
+            yield _describe_missing(examination, ref, missing)
+        elif walk.is_cut:
+            yield ok(
+                f"{ref}: the newest {walk.commits} revisions are whole; the check ends after {examination.seconds:g} s"
+            )
+        else:
+            yield ok(f"{ref}: {walk.commits} revisions are whole")
+
+
+class _Walk:
+    """One look at everything behind a branch, newest first, until a time is reached."""
+
+    def __init__(self, store: Store, end: float) -> None:
+        self._store, self._end = store, end
+        self._trees: set[Oid] = set()
+        self.commits = 0
+        self.is_cut = False
+
+    def find_missing(self, ref: str) -> list[Missing]:
+        try:
+            tip = self._store.tip(ref)
+        except StoreError:  # the check of the refs says so
+            return []
+        waiting, seen, missing = [tip] if tip else [], set[Oid](), list[Missing]()
+        while waiting:
+            if time.monotonic() > self._end:
+                self.is_cut = True
+                break
+            oid = waiting.pop(0)
+            if oid in seen:
+                continue
+            seen.add(oid)
+            try:
+                info = self._store.commit(oid)
+            except Corrupt:
+                missing.append(Missing(oid, f"commit {oid[:10]}"))
+                continue
+            missing += self._below(self._store.folder(info.tree), "", info.tree, thorough=oid == tip)
+            waiting += info.parents
+            self.commits += 1
+        return missing
+
+    def _below(self, folder: Folder, path: str, tree: Oid, *, thorough: bool) -> Iterator[Missing]:
+        if tree in self._trees:
+            return
+        self._trees.add(tree)
+        try:
+            entries = folder.entries()
+        except Corrupt:
+            yield Missing(tree, path or "the top folder")
+            return
+        for name, entry in entries.items():
+            if entry.is_folder:
+                yield from self._below(folder.folder(name), f"{path}{name}/", entry.oid, thorough=thorough)
+            elif not (self._store.has(entry.oid) if thorough else self._store.is_stored(entry.oid)):
+                yield Missing(entry.oid, f"{path}{name}")
+
+
+def _describe_missing(examination: Examination, ref: str, missing: list[Missing]) -> Finding:
+    store = examination.stored
+    shown = ", ".join(f"{item.where} ({item.oid[:10]})" for item in missing[:NAMED])
+    more = f", and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+    branch = branch_of(store, ref, examination.prefix)
+    remotes = known_remotes(branch) if branch is not None else []
+    advice = (
+        f"fetch them again from {remotes[0]}" if remotes else "copy .git/objects of a clone or a backup into this one"
+    )
+    return Finding(
+        "error", f"{ref}: {len(missing)} objects are missing or damaged: {shown}{more}",
+        "git prune removed them while no ref led to them, or the disk is damaged", advice,
+        _refetch(examination, branch, remotes) if branch is not None and remotes and examination.machine else None,
+    )  # fmt: skip
+
+
+def branch_of(store: Store, ref: str, prefix: str) -> Branch | None:
+    """Return the branch of a ref; None when its last part is no name of a namespace."""
+    try:
+        return Branch(store, Namespace.from_component(ref.removeprefix(prefix)), prefix)
+    except InvalidName:
+        return None
+
+
+def _refetch(examination: Examination, branch: Branch, remotes: list[str]) -> Repair:
+    return Repair(
+        f"Fetch the objects of {branch.namespace} again from {' and '.join(remotes)}",
+        partial(_fetch_again, examination, branch, remotes),
+        only_adds=True,
+    )
+
+
+def _fetch_again(examination: Examination, branch: Branch, remotes: list[str]) -> None:
+    from baton_git.git.remotes import open_remote  # slow to load, and rarely needed
+
+    problems = []
+    for name in remotes:
+        try:
+            remote = open_remote(branch.store.repository, name, examination.local.environment)
+            wants = {branch.ref: tracking_refs_of(branch, name).incoming}
+            fetch_and_check(branch.store, remote, wants, seconds=REFETCH_SECONDS, everything=True)
+        except BatonError as error:
+            problems.append(f"{name}: {error}")
+    if len(problems) == len(remotes):
+        raise StoreError("; ".join(problems))
+
+
+# --- packs
+
+
+def check_packs(examination: Examination) -> Iterator[Finding]:
+    """Say how many packs baton has, and how large they are."""
+    housekeeping = examination.stored.housekeeping
+    files = [housekeeping.packs / f"pack-{noted.name}.pack" for noted in housekeeping.list_noted()]
+    sizes = [_size(path) for path in files if path.exists()]
+    text = f"{len(sizes)} packs, {sum(sizes) / 1e6:,.1f} MB"
+    if len(sizes) > MANY_PACKS:
+        yield Finding("warning", text, "nothing has merged them: is the repository read-only for you?", "baton gc")
+    else:
+        yield ok(text)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,156 @@
+"""`baton doctor` on a repository that is really broken: refs, objects, leftovers; repairs and their undo."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HOURS = 3600.0
+
+
+@pytest.fixture
+def findings(baton: Any) -> Callable[..., list[dict[str, Any]]]:
+    """Give what the checks of these names find, with the exit status that goes with it."""
+
+    def run(*names: str, code: int = 0, **more: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = baton("doctor", *names, "--json", code=code, **more).json["findings"]
+        return found
+
+    return run
+
+
+@pytest.fixture
+def made(baton: Any, top: Path) -> Path:
+    """The git directory of a repository with a namespace and a follow-up."""
+    baton("init")
+    baton("followup", "add", "Later")
+    return top / ".git"
+
+
+def find_newest_pack(made: Path) -> Path:
+    """Return the pack of the last revision."""
+    return max((made / "objects/pack").glob("pack-*.pack"), key=lambda file: file.stat().st_mtime_ns)
+
+
+def age(path: Path, hours: float) -> None:
+    """Make a file older."""
+    seconds = path.lstat().st_mtime - hours * HOURS
+    os.utime(path, (seconds, seconds))
+
+
+def test_a_sound_repository_is_in_order_and_nothing_is_written(made: Path, findings: Any) -> None:
+    before = {path: path.stat().st_mtime_ns for path in made.rglob("*")}
+    found = findings("refs", "objects", "packs", "leftovers")
+    assert {finding["severity"] for finding in found} == {"ok"}
+    assert {path: path.stat().st_mtime_ns for path in made.rglob("*")} == before
+
+
+def test_a_ref_that_cannot_be_read_is_put_back_and_broken_again_by_the_undo(
+    made: Path, baton: Any, findings: Any
+) -> None:
+    ref = made / "refs/heads/baton/work"
+    good = ref.read_bytes()
+    ref.write_bytes(b"")
+    (broken,) = [finding for finding in findings("refs", code=1) if finding["severity"] == "error"]
+    assert "is empty" in broken["summary"]
+    assert broken["repair"].startswith("Put refs/heads/baton/work back to")
+    assert "namespace" not in {finding["check"] for finding in findings("objects", "leftovers", "packs")}
+
+    baton("doctor", "--fix", code=2)  # there is no terminal to ask at
+    baton("doctor", "refs", "--fix", "--yes")
+    assert ref.read_bytes() == good
+    baton("doctor", "--undo", "--yes")
+    assert ref.read_bytes() == b""
+    baton("doctor", "refs", "--fix", "--yes")
+    ref.write_bytes(good + b" ")
+    refused = baton("doctor", "--undo", "--yes", code=1)
+    assert "was changed since the repair" in refused.err
+
+
+def test_a_missing_object_is_fetched_again_from_the_remote(
+    made: Path, baton: Any, git: Any, tmp_path: Path, findings: Any
+) -> None:
+    git(tmp_path, "init", "-q", "--bare", "there.git")
+    git(made.parent, "remote", "add", "origin", str(tmp_path / "there.git"))
+    baton("sync", "--remote", "origin")
+    newest = find_newest_pack(made)
+    newest.with_suffix(".idx").unlink()
+    newest.unlink()
+    (missing,) = findings("objects", code=1)
+    assert "1 objects are missing or damaged: commit" in missing["summary"]
+    assert missing["repair"] == "Fetch the objects of work again from origin"
+    baton("doctor", "objects", "--fix", "--yes")
+    assert baton("status", "--json").json["follow_ups"]
+
+
+def test_an_object_that_no_remote_has_is_only_reported(made: Path, findings: Any) -> None:
+    newest = find_newest_pack(made)
+    newest.chmod(0o600)
+    newest.write_bytes(newest.read_bytes()[:-40])
+    (missing,) = findings("objects", code=1)
+    assert missing["repair"] is None
+    assert "backup" in missing["advice"]
+
+
+def test_what_killed_processes_left_is_removed_and_comes_back_with_the_undo(
+    made: Path, baton: Any, findings: Any
+) -> None:
+    left = [
+        made / "refs/heads/baton/work.lock", made / "objects/pack/tmp_pack_baton_999999_1",
+        made / "objects/pack/pack-aaaa.keep", made / "baton/agents/claude-x.json.99.tmp",
+        made / "baton/view-abc/objects/pack/tmp_pack_1", made / "baton/locks/ticket-1",
+    ]  # fmt: skip
+    for path in left:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"baton 999999\n")
+        age(path, 30)
+    age(made / "baton/view-abc", 30)
+    fresh = made / "refs/heads/baton/other.lock"
+    fresh.write_bytes(b"")
+    (finding,) = findings("leftovers")
+    assert finding["severity"] == "warning"
+    assert finding["summary"].startswith("6 files left over")
+    baton("doctor", "leftovers", "--fix", "--yes")
+    assert [path for path in left if path.exists()] == []
+    assert not (made / "baton/view-abc").exists()
+    assert fresh.exists()
+    assert findings("leftovers") == [{**finding, "severity": "ok", "summary": "nothing is left over", "cause": "",
+                                     "advice": "", "repair": None}]  # fmt: skip
+    baton("doctor", "--undo", "--yes")
+    assert [path.read_bytes() for path in left] == [b"baton 999999\n"] * 6
+
+
+def test_a_lock_of_git_is_only_named(made: Path, findings: Any) -> None:
+    lock = made / "config.lock"
+    lock.write_bytes(b"")
+    age(lock, 1)
+    (finding,) = findings("leftovers")
+    assert str(lock) in finding["advice"]
+    assert finding["repair"] is None
+
+
+def test_outside_of_a_repository_and_in_one_that_cannot_be_used_it_says_so(
+    tmp_path: Path, baton: Any, made: Path
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    baton("doctor", cwd=empty)
+    assert not list(empty.iterdir())
+    shutil.copytree(made.parent, tmp_path / "copy")
+    with (tmp_path / "copy/.git/config").open("a") as config:
+        config.write("[extensions]\n\trefStorage = reftable\n[core]\n\trepositoryFormatVersion = 1\n")
+    unusable = baton("doctor", "repository", cwd=tmp_path / "copy", code=1)
+    assert "reftable" in unusable.out
+
+
+def test_what_is_wrong_with_the_call_is_said(baton: Any, made: Path) -> None:
+    assert "there is no check 'nope'" in baton("doctor", "nope", code=1).err
+    assert "--yes goes with" in baton("doctor", "--yes", code=2).err
+    assert "one of" in baton("doctor", "--fix", "--undo", "--yes", code=2).err
+    assert "no repair to undo" in baton("doctor", "--undo", "--yes", code=1).err
+    assert "refs" in baton("doctor", "--list").out
