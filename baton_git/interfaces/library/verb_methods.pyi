@@ -41,6 +41,7 @@ from baton_git.systems.session_baton.documents import StateDocument
 from baton_git.systems.session_baton.exchange import ExportedBatons
 from baton_git.systems.session_baton.exchange import ImportedBatons
 from baton_git.systems.session_baton.written_documents import WrittenDocument
+from baton_git.verbs.doctor.doctor import Diagnosis
 from baton_git.verbs.records.ready import ReadyResult
 from baton_git.verbs.revisions.log import CommitResult
 from baton_git.verbs.revisions.log import DiffResult
@@ -177,6 +178,10 @@ class VerbMethods:
         self,
         id: str,
     ) -> Changed: ...
+    def doctor(
+        self,
+        checks: list[str] = ...,
+    ) -> Diagnosis: ...
     def export_ecc(
         self,
         folder: Path,

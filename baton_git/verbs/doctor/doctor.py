@@ -11,9 +11,9 @@ from pydantic import Field
 from baton_git.core.verb import READS, Input, Option, Result, verb
 from baton_git.namespace.results import ResultPart
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.doctor.diagnostic import Severity
 from baton_git.verbs.doctor.examination import Examination
-from baton_git.verbs.doctor.finding import Severity
-from baton_git.verbs.doctor.registry import CheckedFinding, examine, select_checks
+from baton_git.verbs.doctor.registry import CheckedDiagnostic, examine, select_checks
 
 SECONDS = 3.0
 """Time limit of the check of all objects where a program waits for the answer."""
@@ -21,7 +21,7 @@ ORDER: tuple[Severity, ...] = ("error", "unknown", "warning", "ok")
 """The most urgent first."""
 
 
-class ChecksToRun(Input):
+class ExaminedChecks(Input):
     """Which checks to run."""
 
     checks: list[str] = Field(
@@ -47,7 +47,7 @@ class Diagnosis(Result):
     findings: list[DoctorFinding] = Field(description="What was found, in the order of the checks.")
 
     @classmethod
-    def of(cls, found: Iterable[CheckedFinding]) -> Self:
+    def of(cls, found: Iterable[CheckedDiagnostic]) -> Self:
         """Return the result for what the checks found."""
         parts = [
             DoctorFinding(
@@ -69,7 +69,7 @@ class Diagnosis(Result):
     options={"checks": Option(metavar="[CHECK]...")},
     examples=("baton doctor", "baton doctor refs objects", "baton doctor --fix", "baton doctor --report"),
 )
-def doctor(ws: Workspace, now: datetime, asked: ChecksToRun) -> Diagnosis:
+def doctor(ws: Workspace, now: datetime, asked: ExaminedChecks) -> Diagnosis:
     """Check that the repository and the namespace are sound. Nothing is changed.
 
     In a terminal, `baton doctor` also looks at the machine (hooks of git and of the agents' CLIs, remotes, clock,

@@ -18,8 +18,8 @@ from baton_git.git.hooks.script import VERSION, read_marker
 from baton_git.git.remotes import child_process
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall import index
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
-from baton_git.verbs.doctor.finding import Finding, Repair, ok
 from baton_git.verbs.doctor.journal import list_files
 
 GIT_SINCE = (2, 30)
@@ -28,29 +28,31 @@ PROGRAM_SECONDS = 10.0
 _VERSION = re.compile(r"\d+\.\d+[\w.]*")
 
 
-def check_repository(examination: Examination) -> Iterator[Finding]:
+def check_repository(examination: Examination) -> Iterator[Diagnostic]:
     """Find out whether the repository and the namespace can be opened."""
     problem = examination.opened
     if isinstance(problem, BatonError):
-        yield Finding("error", str(problem), advice=problem.hint)
+        yield Diagnostic("error", str(problem), advice=problem.hint)
     elif problem is None:
         yield ok("there is no repository here, so only the machine is looked at")
     elif problem.branch.store.tip(problem.branch.ref) is None:
-        yield Finding("warning", f"there is no namespace {problem.branch.namespace} here", advice="baton init makes it")
+        yield Diagnostic(
+            "warning", f"there is no namespace {problem.branch.namespace} here", advice="baton init makes it"
+        )
     else:
         yield ok(f"{problem.branch.namespace} in {examination.common_dir}")
 
 
-def check_settings(examination: Examination) -> Iterator[Finding]:
+def check_settings(examination: Examination) -> Iterator[Diagnostic]:
     """Find settings and variables that make no sense, in whose place the defaults are used."""
     for problem in examination.ws.problems:
-        yield Finding("warning", problem, "git config or the environment says so", "git config --show-origin --list")
+        yield Diagnostic("warning", problem, "git config or the environment says so", "git config --show-origin --list")
 
 
 # --- versions
 
 
-def check_versions(examination: Examination) -> Iterator[Finding]:
+def check_versions(examination: Examination) -> Iterator[Diagnostic]:
     """Find a git that is too old, another baton on the PATH, and what a newer baton has written."""
     yield from _check_git(examination)
     yield from _check_program(examination)
@@ -61,15 +63,17 @@ def check_versions(examination: Examination) -> Iterator[Finding]:
     yield ok(f"baton {examination.local.version}")
 
 
-def _check_git(examination: Examination) -> Iterator[Finding]:
+def _check_git(examination: Examination) -> Iterator[Diagnostic]:
     if shutil.which("git", path=examination.local.environment.get("PATH")) is None:
-        yield Finding("error", "there is no git program on the PATH", "remotes and hooks need it", "install git")
+        yield Diagnostic("error", "there is no git program on the PATH", "remotes and hooks need it", "install git")
     elif examination.store is not None and examination.git.version < GIT_SINCE:
         found, wanted = (".".join(map(str, version)) for version in (examination.git.version, GIT_SINCE))
-        yield Finding("warning", f"git {found} is older than {wanted}, the oldest that is tested", advice="update git")
+        yield Diagnostic(
+            "warning", f"git {found} is older than {wanted}, the oldest that is tested", advice="update git"
+        )
 
 
-def _check_program(examination: Examination) -> Iterator[Finding]:
+def _check_program(examination: Examination) -> Iterator[Diagnostic]:
     """The `baton` on the PATH, which hooks of a project and people start, where it is not the one that runs."""
     machine = examination.local
     program = shutil.which("baton", path=machine.environment.get("PATH"))
@@ -79,25 +83,25 @@ def _check_program(examination: Examination) -> Iterator[Finding]:
     done = child_process.run([program, "--version"], machine.environment, Path(), PROGRAM_SECONDS)
     version = _VERSION.search(done.out) if done is not None and done.code == 0 else None
     if version is None:
-        yield Finding(
+        yield Diagnostic(
             "warning", f"{program} does not work", "hooks of projects start it", "install baton-git there again"
         )
     elif version[0] != machine.version:
-        yield Finding(
+        yield Diagnostic(
             "warning", f"{program} is baton {version[0]}, and {machine.version} runs now",
             "there are two installations", "update the older one, or take it off the PATH",
         )  # fmt: skip
 
 
-def _check_hook_scripts(examination: Examination) -> Iterator[Finding]:
+def _check_hook_scripts(examination: Examination) -> Iterator[Diagnostic]:
     common_dir = examination.common_dir
     for path in list_files(common_dir / "baton" / "hooks", common_dir / "hooks"):
         mark = read_marker(path.read_bytes())
         if mark is not None and mark.version > VERSION:
-            yield Finding("warning", f"{path} was installed by a newer baton", advice="update this baton")
+            yield Diagnostic("warning", f"{path} was installed by a newer baton", advice="update this baton")
 
 
-def _check_branch(ws: Workspace) -> Iterator[Finding]:
+def _check_branch(ws: Workspace) -> Iterator[Diagnostic]:
     """What a newer baton on another machine wrote: a newer layout, or kinds of records that are not known here."""
     tip = ws.branch.read()
     if tip.tree is None:
@@ -107,13 +111,13 @@ def _check_branch(ws: Workspace) -> Iterator[Finding]:
     entry = ws.branch.entry(tip.commit) if tip.commit is not None else None
     by = f"the last to write was {entry.machine}" if entry is not None and entry.machine else ""
     if isinstance(written, int) and written > layout.FORMAT:
-        yield Finding(
+        yield Diagnostic(
             "error", f"{ws.branch.namespace} has layout {written}, and this baton knows {layout.FORMAT}", by,
             "update baton on this machine",
         )  # fmt: skip
     unknown = [name for name, item in root.entries().items() if item.is_folder and not _is_known(name)]
     if unknown:
-        yield Finding(
+        yield Diagnostic(
             "warning",
             f"{ws.branch.namespace} has folders of no kind that this baton knows: {', '.join(sorted(unknown))}",
             f"a newer baton, or another program, wrote them; {by}".rstrip("; "), "update baton on this machine",
@@ -127,7 +131,7 @@ def _is_known(folder: str) -> bool:
 # --- the index of recall
 
 
-def check_index(examination: Examination) -> Iterator[Finding]:
+def check_index(examination: Examination) -> Iterator[Diagnostic]:
     """Find an index of recall that is damaged or of another version, and a sqlite that cannot search."""
     folder = examination.common_dir / "baton" / "recall"
     path = folder / index.FILE
@@ -135,7 +139,7 @@ def check_index(examination: Examination) -> Iterator[Finding]:
         try:
             memory.execute("CREATE VIRTUAL TABLE words USING fts5(terms)")
         except sqlite3.OperationalError:
-            yield Finding(
+            yield Diagnostic(
                 "error", "this Python's sqlite cannot search texts, so recall finds nothing", "it lacks FTS5",
                 "use a Python whose sqlite3 module was built with FTS5",
             )  # fmt: skip
@@ -147,7 +151,7 @@ def check_index(examination: Examination) -> Iterator[Finding]:
     if problem is None:
         yield ok(f"{path.stat().st_size / 1e6:,.1f} MB")
         return
-    yield Finding(
+    yield Diagnostic(
         "warning", f"the index of recall {problem}", "a crash, or another version of baton",
         "baton doctor --fix; the next question builds it anew", _remove_index(folder),
     )  # fmt: skip

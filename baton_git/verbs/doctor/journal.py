@@ -25,7 +25,7 @@ from baton_git.git.files import durable_files
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.sync.tracking_refs import create_backup
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.doctor.finding import Repair
+from baton_git.verbs.doctor.diagnostic import Repair
 from baton_git.verbs.revisions.history import files_at
 
 KEPT = 20
@@ -36,7 +36,7 @@ ABSENT = ""
 
 
 @dataclass(frozen=True)
-class FileChange:
+class RepairedFile:
     """A file before and after a repair.
 
     Attributes:
@@ -68,7 +68,7 @@ class JournalEntry:
     check: str
     about: str
     at: str
-    files: tuple[FileChange, ...] = ()
+    files: tuple[RepairedFile, ...] = ()
     namespace: str = ""
     records: Mapping[str, tuple[str | None, str]] | None = None
     backup: str = ""
@@ -103,7 +103,10 @@ class RepairJournal:
         entry = replace(entry, files=tuple(before.values()))
         self._save(entry)
         repair.run()
-        changes = [*before.values(), *(FileChange(str(path), ABSENT) for path in repair.paths() if path not in before)]
+        changes = [
+            *before.values(),
+            *(RepairedFile(str(path), ABSENT) for path in repair.paths() if path not in before),
+        ]
         done = [replace(change, after=_describe(Path(change.path))) for change in changes]
         changed = tuple(change for change in done if change.after != _join(change.before, change.mode))
         entry = replace(entry, files=changed)
@@ -111,18 +114,18 @@ class RepairJournal:
         self._forget_old()
         return entry
 
-    def _keep(self, id_: str, number: int, path: Path) -> FileChange:
+    def _keep(self, id_: str, number: int, path: Path) -> RepairedFile:
         """Copy a file as it is now."""
         with durable_files.writing(f"a copy of {path}"):
             try:
                 status = path.lstat()
             except (FileNotFoundError, NotADirectoryError):
-                return FileChange(str(path), ABSENT)
+                return RepairedFile(str(path), ABSENT)
             if not stat.S_ISREG(status.st_mode):
-                return FileChange(str(path), _digest(path), stat.S_IMODE(status.st_mode))
+                return RepairedFile(str(path), _digest(path), stat.S_IMODE(status.st_mode))
             copy = str(number)
             shutil.copyfile(path, self.folder / id_ / copy)
-            return FileChange(str(path), _digest(path), stat.S_IMODE(status.st_mode), copy)
+            return RepairedFile(str(path), _digest(path), stat.S_IMODE(status.st_mode), copy)
 
     def _restore_records(self, entry: JournalEntry, repair: Repair, now: datetime, ws: Workspace) -> JournalEntry:
         """Commit the files of a repair; the tip before gets a backup ref."""
@@ -186,7 +189,7 @@ class RepairJournal:
         old = {path: base64.b64decode(before) for path, (before, _) in records.items() if before is not None}
         write_files(ws, now, old, f"undo: {entry.about}")
 
-    def _put_back(self, id_: str, change: FileChange) -> None:
+    def _put_back(self, id_: str, change: RepairedFile) -> None:
         path = Path(change.path)
         with durable_files.writing(change.path):
             if change.before == ABSENT:
@@ -198,7 +201,7 @@ class RepairJournal:
             elif not path.is_symlink():
                 path.chmod(change.mode)
 
-    def _copy(self, id_: str, change: FileChange) -> bytes:
+    def _copy(self, id_: str, change: RepairedFile) -> bytes:
         data = (self.folder / id_ / change.copy).read_bytes()
         if sha256(data).hexdigest() != change.before:
             raise Corrupt(f"the copy of {change.path}", "is damaged")
@@ -245,7 +248,7 @@ def write_files(ws: Workspace, now: datetime, files: Mapping[str, bytes], note: 
 
 
 def _parse(data: Any) -> JournalEntry:
-    files = tuple(FileChange(**change) for change in data.pop("files"))
+    files = tuple(RepairedFile(**change) for change in data.pop("files"))
     return JournalEntry(**data, files=files)
 
 

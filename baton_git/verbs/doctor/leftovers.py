@@ -12,8 +12,8 @@ from baton_git.git.files.ref_locks import identity_of, is_ownerless
 from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK
 from baton_git.git.store.housekeeping import is_running
 from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair
 from baton_git.verbs.doctor.examination import Examination
-from baton_git.verbs.doctor.finding import Finding, Repair
 
 LOCK_SECONDS = 60.0
 """Age at which a lock that no living process holds is left over."""
@@ -25,20 +25,20 @@ GITS_LOCKS = ("HEAD.lock", "config.lock", "index.lock", "packed-refs.lock", "sha
 NAMED = 5
 
 
-def check_leftovers(examination: Examination) -> Iterator[Finding]:
+def check_leftovers(examination: Examination) -> Iterator[Diagnostic]:
     """Find what killed processes left: baton's own files can be removed, git's locks are only named."""
     left = sorted(_list_left(examination))
     if left:
         shown = ", ".join(_name(examination, path) for path in left[:NAMED])
         more = f", and {len(left) - NAMED} more" if len(left) > NAMED else ""
-        yield Finding(
+        yield Diagnostic(
             "warning", f"{_count(left)} left over: {shown}{more}", "a process was killed, or the machine went down",
             "baton doctor --fix", _remove(left),
         )  # fmt: skip
     for name in GITS_LOCKS:
         path = examination.common_dir / name
         if path.exists() and examination.age(path) > LOCK_SECONDS * 10:
-            yield Finding(
+            yield Diagnostic(
                 "warning", f"{path} is {examination.age(path) / 60:,.0f} minutes old",
                 "a git process was killed, or still runs", f"if no git is running here: rm {path}",
             )  # fmt: skip

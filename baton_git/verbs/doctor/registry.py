@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.doctor.diagnostic import Diagnostic, ok
 from baton_git.verbs.doctor.examination import Examination
-from baton_git.verbs.doctor.finding import Finding, ok
 from baton_git.verbs.doctor.installation import check_index, check_repository, check_settings, check_versions
 from baton_git.verbs.doctor.leftovers import check_leftovers
 from baton_git.verbs.doctor.stored import check_objects, check_packs, check_refs
@@ -30,7 +30,7 @@ class Check(NamedTuple):
     name: str
     about: str
     needs: Needs
-    run: Callable[[Examination], Iterator[Finding]]
+    run: Callable[[Examination], Iterator[Diagnostic]]
     fine: str
 
 
@@ -46,11 +46,11 @@ CHECKS = (
 )
 
 
-class CheckedFinding(NamedTuple):
+class CheckedDiagnostic(NamedTuple):
     """A finding, and the check that made it."""
 
     check: str
-    finding: Finding
+    finding: Diagnostic
 
 
 def select_checks(names: Sequence[str]) -> list[Check]:
@@ -66,10 +66,10 @@ def select_checks(names: Sequence[str]) -> list[Check]:
     return [known[name] for name in names] if names else list(CHECKS)
 
 
-def examine(examination: Examination, checks: Sequence[Check]) -> list[CheckedFinding]:
+def examine(examination: Examination, checks: Sequence[Check]) -> list[CheckedDiagnostic]:
     """Run the checks, and return what they find. One that fails is unknown, and the others go on."""
     return [
-        CheckedFinding(check.name, finding)
+        CheckedDiagnostic(check.name, finding)
         for check in checks
         if _applies(check, examination)
         for finding in _run(check, examination)
@@ -96,11 +96,11 @@ def _exists(ws: Workspace) -> bool:
         return True
 
 
-def _run(check: Check, examination: Examination) -> list[Finding]:
-    findings: list[Finding] = []
+def _run(check: Check, examination: Examination) -> list[Diagnostic]:
+    findings: list[Diagnostic] = []
     try:
         findings.extend(check.run(examination))
     except (BatonError, OSError) as error:
         hint = error.hint if isinstance(error, BatonError) else ""
-        findings.append(Finding("unknown", f"could not be checked: {error}", advice=hint))
+        findings.append(Diagnostic("unknown", f"could not be checked: {error}", advice=hint))
     return findings or [ok(check.fine)]

@@ -16,8 +16,8 @@ from baton_git.git.store import Folder, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.ingest.fetch import fetch_and_check
 from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES, known_remotes, tracking_refs_of
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
-from baton_git.verbs.doctor.finding import Finding, Repair, ok
 
 NAMED = 5
 """Things of one kind that are named; of more there is only the number."""
@@ -28,7 +28,7 @@ REFETCH_SECONDS = 120.0
 # --- refs
 
 
-def check_refs(examination: Examination) -> Iterator[Finding]:
+def check_refs(examination: Examination) -> Iterator[Diagnostic]:
     """Find refs whose value cannot be read, and branches that a work tree has checked out."""
     store = examination.stored
     names = _list_refs(store, examination.prefix)
@@ -38,7 +38,7 @@ def check_refs(examination: Examination) -> Iterator[Finding]:
     for ref in heads:
         place = store.checked_out_at(ref)
         if place is not None:
-            yield Finding(
+            yield Diagnostic(
                 "warning", f"{ref} is checked out in {place}",
                 "new revisions show there as a revert, and a commit made there would take them back",
                 "switch that work tree to another branch",
@@ -59,14 +59,14 @@ def _list_refs(store: Store, prefix: str) -> list[str]:
     return sorted(names)
 
 
-def _check_ref(store: Store, ref: str) -> Finding | None:
+def _check_ref(store: Store, ref: str) -> Diagnostic | None:
     """Return what is wrong with a ref; whether its objects are there is another check."""
     try:
         tip = store.tip(ref)
         if tip is None or not store.is_stored(tip) or store.raw_commit(tip):
             return None
     except StoreError as error:
-        return Finding(
+        return Diagnostic(
             "error", str(error), "a crash or a full disk cut the file off, or another program wrote to it", error.hint,
             _put_back(store, ref),
         )  # fmt: skip
@@ -97,7 +97,7 @@ class Missing(NamedTuple):
     where: str
 
 
-def check_objects(examination: Examination) -> Iterator[Finding]:
+def check_objects(examination: Examination) -> Iterator[Diagnostic]:
     """Find objects behind the namespaces that are missing or damaged. The files of the newest revision are read."""
     store = examination.stored
     end = time.monotonic() + examination.seconds
@@ -165,7 +165,7 @@ class _Walk:
                 yield Missing(entry.oid, f"{path}{name}")
 
 
-def _describe_missing(examination: Examination, ref: str, missing: list[Missing]) -> Finding:
+def _describe_missing(examination: Examination, ref: str, missing: list[Missing]) -> Diagnostic:
     store = examination.stored
     shown = ", ".join(f"{item.where} ({item.oid[:10]})" for item in missing[:NAMED])
     more = f", and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
@@ -174,7 +174,7 @@ def _describe_missing(examination: Examination, ref: str, missing: list[Missing]
     advice = (
         f"fetch them again from {remotes[0]}" if remotes else "copy .git/objects of a clone or a backup into this one"
     )
-    return Finding(
+    return Diagnostic(
         "error", f"{ref}: {len(missing)} objects are missing or damaged: {shown}{more}",
         "git prune removed them while no ref led to them, or the disk is damaged", advice,
         _refetch(examination, branch, remotes) if branch is not None and remotes and examination.machine else None,
@@ -215,14 +215,14 @@ def _fetch_again(examination: Examination, branch: Branch, remotes: list[str]) -
 # --- packs
 
 
-def check_packs(examination: Examination) -> Iterator[Finding]:
+def check_packs(examination: Examination) -> Iterator[Diagnostic]:
     """Say how many packs baton has, and how large they are."""
     housekeeping = examination.stored.housekeeping
     files = [housekeeping.packs / f"pack-{noted.name}.pack" for noted in housekeeping.list_noted()]
     sizes = [_size(path) for path in files if path.exists()]
     text = f"{len(sizes)} packs, {sum(sizes) / 1e6:,.1f} MB"
     if len(sizes) > MANY_PACKS:
-        yield Finding("warning", text, "nothing has merged them: is the repository read-only for you?", "baton gc")
+        yield Diagnostic("warning", text, "nothing has merged them: is the repository read-only for you?", "baton gc")
     else:
         yield ok(text)
 

@@ -28,9 +28,9 @@ from baton_git.interfaces.cli.machine.hooks import own_command
 from baton_git.interfaces.cli.printing import agrees, write
 from baton_git.interfaces.context.settings import PREFIX, data_home, outside_git
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.doctor.diagnostic import Repair, Severity
 from baton_git.verbs.doctor.doctor import Diagnosis, DoctorFinding
 from baton_git.verbs.doctor.examination import AgentSetup, Examination, Machine
-from baton_git.verbs.doctor.finding import Repair, Severity
 from baton_git.verbs.doctor.journal import JournalEntry, RepairJournal
 from baton_git.verbs.doctor.registry import CHECKS, Check, examine, select_checks
 from baton_git.verbs.doctor.report import write_report

@@ -36,7 +36,7 @@ class Repair(NamedTuple):
     only_adds: bool = False
 
 
-class Finding(NamedTuple):
+class Diagnostic(NamedTuple):
     """One thing that a check found.
 
     Attributes:
@@ -53,6 +53,6 @@ class Finding(NamedTuple):
     repair: Repair | None = None
 
 
-def ok(summary: str) -> Finding:
+def ok(summary: str) -> Diagnostic:
     """Return a finding that all is well."""
-    return Finding("ok", summary)
+    return Diagnostic("ok", summary)
