@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import itertools
 import json
@@ -199,6 +200,12 @@ DEFAULT = "not slow and not servers and not tmux and not agents and not browser"
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """One worker more than there are cores for the default run: its tests wait for processes much of their time."""
     return (os.cpu_count() or 1) + 1 if config.option.markexpr == DEFAULT else None
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected out of every later garbage collection: it lives until the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure() -> None:

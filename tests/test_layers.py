@@ -44,8 +44,13 @@ def folder_of(path: str) -> str:
     return path.split("/")[0].removesuffix(".py")
 
 
-def imports(source: str, module: str) -> Iterator[str]:
+@cache
+def imports(source: str, module: str) -> tuple[str, ...]:
     """The full names of everything of baton_git that a module imports, anywhere in it."""
+    return tuple(find_imports(source, module))
+
+
+def find_imports(source: str, module: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -53,8 +58,16 @@ def imports(source: str, module: str) -> Iterator[str]:
             parent = module.split(".")[: -node.level] if node.level else []
             base = ".".join([*parent, *([node.module] if node.module else [])])
             yield from (f"{base}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("importlib.import_module", "__import__"):
+        elif isinstance(node, ast.Call) and dotted_name(node.func) in ("importlib.import_module", "__import__"):
             yield from (arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str))
+
+
+def dotted_name(node: ast.expr) -> str:
+    """The text of a name or of attributes of one, `os.path.join`; empty for any other expression."""
+    if isinstance(node, ast.Name):
+        return node.id
+    base = dotted_name(node.value) if isinstance(node, ast.Attribute) else ""
+    return f"{base}.{node.attr}" if base and isinstance(node, ast.Attribute) else ""
 
 
 def folders_imported(source: str, module: str) -> set[str]:
@@ -79,17 +92,17 @@ def is_below(folder: str, other: str) -> bool:
 
 def worldly(source: str, forbidden: set[str] = FORBIDDEN) -> set[str]:
     """What a module uses of the terminal, the environment, the home directory and the clock."""
-    tree = ast.parse(source)
-    known = _names(tree)
-    used = {_full(node, known) for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute)}
-    called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    nodes = list(ast.walk(ast.parse(source)))
+    known = _names(nodes)
+    used = {_full(node, known) for node in nodes if isinstance(node, ast.Name | ast.Attribute)}
+    called = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     return {name for name in used if name in forbidden} | (called & METHODS)
 
 
-def _names(tree: ast.AST) -> dict[str, str]:
+def _names(nodes: list[ast.AST]) -> dict[str, str]:
     """What the names that a module imports stand for."""
     known = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             known |= {alias.asname or alias.name.split(".")[0]: alias.asname and alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -99,7 +112,7 @@ def _names(tree: ast.AST) -> dict[str, str]:
 
 def _full(node: ast.expr, known: dict[str, str]) -> str:
     """The dotted name of an expression, with the first part as it was imported."""
-    first, _, rest = ast.unparse(node).partition(".")
+    first, _, rest = dotted_name(node).partition(".")
     return known.get(first, first) + (f".{rest}" if rest else "")
 
 

@@ -25,14 +25,19 @@ def is_own(node: ast.expr) -> bool:
     return ast.unparse(node) in ("self", "cls", "super()")
 
 
+def name_of(node: ast.expr) -> str | None:
+    """The last part of a dotted name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
+
+
 def find_private_names(source: str) -> Iterator[str]:
     """Yields the private names that a module uses of others, with their lines."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Attribute) and not is_own(node.value):
-            names = [node.attr]
+        if isinstance(node, ast.Attribute):
+            names = [node.attr] if is_private(node.attr) and not is_own(node.value) else []
         elif isinstance(node, ast.ImportFrom):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in BY_NAME:
+        elif isinstance(node, ast.Call) and name_of(node.func) in BY_NAME:
             texts = [arg.value for arg in node.args[:2] if isinstance(arg, ast.Constant)]
             names = [text.rpartition(".")[2] for text in texts if isinstance(text, str)]
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import cache
 
 import psutil
 
@@ -21,7 +22,7 @@ def find_at_work(common_dir: str, environment: Mapping[str, str]) -> Callable[[C
     """
     memory = HookSessionStore(common_dir)
     around = {(cli, environment[variable]) for variable, cli in session_variables().items() if variable in environment}
-    running = _list_running()
+    list_running = cache(_list_running)
 
     def is_at_work(candidate: Candidate) -> bool:
         if (candidate.agent, candidate.session) in around:
@@ -29,7 +30,7 @@ def find_at_work(common_dir: str, environment: Mapping[str, str]) -> Callable[[C
         seen = memory.get(candidate.agent, candidate.session)
         if seen is not None and seen.pid > 1:
             return not seen.ended and lives(seen)
-        since = running.get((candidate.agent, os.path.realpath(candidate.cwd or "/")))
+        since = list_running().get((candidate.agent, os.path.realpath(candidate.cwd or "/")))
         return since is not None and candidate.mtime_ns / 1e9 >= since
 
     return is_at_work

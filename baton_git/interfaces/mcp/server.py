@@ -101,16 +101,29 @@ def _safe_text(content: str | bytes) -> str | bytes:
 def server(app: Call, *, over_http: bool = False) -> MCPServer[Any]:
     """The server of one call of `baton mcp`; over HTTP it has many clients, else one."""
     tool_context = ToolContext(app, over_http)
-    tools = graduation.tools(tool_context) | verb_tools(tool_context, all_verbs().values())
-    made = Served(tool_context, [_tool(function, nature) for function, nature in tools.items()])
+    own = [_make_tool(function, nature) for function, nature in graduation.tools(tool_context).items()]
+    of_verbs = verb_tools(tool_context, all_verbs().values())
+    made = Served(tool_context, [*own, *(_make_verb_tool(function, nature) for function, nature in of_verbs.items())])
     add_templates(made, tool_context)
     for prompt in PROMPTS:
         made.add_prompt(prompt)
     return made
 
 
-def _tool(function: Callable[..., Any], nature: ToolAnnotations) -> Tool:
-    """A tool that refuses arguments that it does not have, and is told in few words."""
+_VERB_TOOLS: dict[str, Tool] = {}
+"""By name, the tool of a verb as the first server has it: its schemas, most of the cost, are the same in each."""
+
+
+def _make_verb_tool(function: Callable[..., Any], nature: ToolAnnotations) -> Tool:
+    """Return the tool of a verb that calls `function`."""
+    name = function.__name__
+    if name not in _VERB_TOOLS:
+        _VERB_TOOLS[name] = _make_tool(function, nature)
+    return _VERB_TOOLS[name].model_copy(update={"fn": function})
+
+
+def _make_tool(function: Callable[..., Any], nature: ToolAnnotations) -> Tool:
+    """Return a tool that refuses arguments that it does not have, with a short schema."""
     tool = Tool.from_function(function, annotations=nature)
     tool.parameters = untold(shorten_schema(tool.parameters))
     takes = tool.fn_metadata.arg_model

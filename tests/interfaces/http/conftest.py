@@ -41,7 +41,9 @@ class Client:
     _client: httpx2.Client = field(init=False)
 
     def __post_init__(self) -> None:
-        self._client = httpx2.Client(base_url=self.url, headers=self.headers, params=self.params, timeout=30)
+        self._client = httpx2.Client(
+            base_url=self.url, headers=self.headers, params=self.params, verify=False, timeout=30
+        )
 
     @property
     def folder(self) -> Path:

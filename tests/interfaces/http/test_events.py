@@ -34,7 +34,7 @@ class Listener:
     def __init__(self, url: str, headers: dict[str, str]) -> None:
         self.events: Queue[Event | None] = Queue()
         self.comments = 0
-        self._stream = httpx2.Client(timeout=30)
+        self._stream = httpx2.Client(verify=False, timeout=30)
         self._opened = self._stream.stream("GET", url, headers=headers)
         self.answer = self._opened.__enter__()
         self._thread = threading.Thread(target=self._read, daemon=True)

@@ -36,7 +36,7 @@ class Served:
     seal: str | None = None
 
     def __post_init__(self) -> None:
-        self.client = httpx2.Client(base_url=self.url, timeout=30, headers={"Origin": self.url})
+        self.client = httpx2.Client(base_url=self.url, verify=False, timeout=30, headers={"Origin": self.url})
 
     def path(self, page: str, namespace: str | None = None) -> str:
         return f"/n/{quote(Namespace(namespace or self.namespace).component, safe='')}/{page}"
