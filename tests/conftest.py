@@ -7,7 +7,6 @@ import io
 import itertools
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folder_copies import FolderCopy
 from hypothesis import settings
 from world import workspace
 
@@ -99,27 +99,29 @@ def git() -> Git:
 
 
 @pytest.fixture(scope="session")
-def _first_commit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the repository of `top` is kept for the next test, once one was made: three git processes take longer."""
-    return tmp_path_factory.mktemp("first") / "work"
+def _first_commit(tmp_path_factory: pytest.TempPathFactory) -> FolderCopy:
+    """The repository of `top`, made once: three git processes take longer than a copy."""
+    folder = tmp_path_factory.mktemp("first") / "work"
+    fixed = {"HOME": str(folder), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "TZ": "UTC", **AUTHOR}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(SURROUNDINGS)}
 
+    def run_git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=folder, check=True, env={**clean, **fixed})
 
-@pytest.fixture
-def top(tmp_path: Path, git: Git, _first_commit: Path) -> Path:
-    """A work tree called `work` with one commit on main."""
-    folder = tmp_path / "work"
-    if _first_commit.exists():
-        shutil.copytree(_first_commit, folder)
-        return folder
     folder.mkdir()
-    git(folder, "init", "-q", "-b", "main")
+    run_git("init", "-q", "-b", "main")
     for sample in (folder / ".git" / "hooks").glob("*.sample"):
         sample.unlink()
     (folder / "readme").write_text("hello\n")
-    git(folder, "add", "readme")
-    git(folder, "commit", "-q", "-m", "first")
-    shutil.copytree(folder, _first_commit)
-    return folder
+    run_git("add", "readme")
+    run_git("commit", "-q", "-m", "first")
+    return FolderCopy.of(folder)
+
+
+@pytest.fixture
+def top(tmp_path: Path, _first_commit: FolderCopy) -> Path:
+    """A work tree called `work` with one commit on main."""
+    return _first_commit.write(tmp_path / "work")
 
 
 @pytest.fixture

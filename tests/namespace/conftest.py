@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from folder_copies import FolderCopy
 from machines import NOW, Clock, Machine, machine
 
 
@@ -52,18 +52,25 @@ def bob(make: Callable[..., Machine]) -> Machine:
 
 
 @pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the first pair is kept for the next test."""
-    return tmp_path_factory.mktemp("template")
+def template() -> dict[str, FolderCopy]:
+    """The first pair and its remote, once they were made."""
+    return {}
 
 
 @pytest.fixture
-def pair(tmp_path: Path, template: Path, make: Callable[..., Machine]) -> tuple[Machine, Machine]:
+def pair(
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    template: dict[str, FolderCopy],
+    make: Callable[..., Machine],
+) -> tuple[Machine, Machine]:
     """Two machines that have the same: a loop `OL-1` and a follow-up `FU-1`."""
-    if not (template / "done").exists():
-        _fill(template)
-    for name in ("origin.git", "ada", "bob"):
-        shutil.copytree(template / name, tmp_path / name, symlinks=True)
+    if not template:
+        folder = tmp_path_factory.mktemp("template")
+        _fill(folder)
+        template |= {name: FolderCopy.of(folder / name) for name in ("origin.git", "ada", "bob")}
+    for name, copy in template.items():
+        copy.write(tmp_path / name)
     return make("ada"), make("bob")
 
 
@@ -77,4 +84,3 @@ def _fill(template: Path) -> None:
     assert ada.tip == bob.tip
     for one in (ada, bob):
         one.store.close()
-    (template / "done").touch()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folder_copies import FolderCopy
 from session_snapshots import a_recording, a_snapshot
 from transcript_sessions import SESSIONS
 
@@ -23,36 +24,35 @@ Baton = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the filled repository and what lies beside it are kept for the next test, once they were made."""
-    return tmp_path_factory.mktemp("filled") / "made"
+def template() -> dict[str, FolderCopy]:
+    """The filled repository and what lies beside it, once they were made."""
+    return {}
 
 
 @pytest.fixture
-def filled(baton: Baton, top: Path, template: Path) -> Path:
+def filled(baton: Baton, top: Path, template: dict[str, FolderCopy]) -> Path:
     """The repository `top` with a namespace that has one record of each kind; gives a folder with `baton.json`."""
     folder = top.parent / "in"
-    if template.exists():
+    if template:
         shutil.rmtree(top)
-        shutil.copytree(template / "work", top, symlinks=True)
-        shutil.copytree(template / "in", folder)
+        template["work"].write(top)
+        template["in"].write(folder)
     else:
         fill(baton, top)
         folder.mkdir()
         lay_out(folder, top)
-        shutil.copytree(top, template / "work", symlinks=True)
-        shutil.copytree(folder, template / "in")
+        template |= {"work": FolderCopy.of(top), "in": FolderCopy.of(folder)}
     return folder
 
 
 @pytest.fixture
-def refill(top: Path, filled: Path, template: Path) -> Callable[[], None]:
+def refill(top: Path, filled: Path, template: dict[str, FolderCopy]) -> Callable[[], None]:
     """Puts all of `filled` back as it was."""
 
     def copy_again() -> None:
-        for kept, folder in ((template / "work", top), (template / "in", filled)):
+        for kept, folder in ((template["work"], top), (template["in"], filled)):
             shutil.rmtree(folder)
-            shutil.copytree(kept, folder, symlinks=True)
+            kept.write(folder)
 
     return copy_again
 

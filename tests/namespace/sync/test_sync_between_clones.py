@@ -260,7 +260,7 @@ def test_who_loses_every_race_gives_up_as_busy(pair: Pair) -> None:
     _, bob = pair
     bob.loop("OL-2")
     remote = open_remote(bob.store.repository, "origin", bob.ws.environment)
-    done = run(bob, AlwaysFaster(remote, []), seconds=0.3)
+    done = run(bob, AlwaysFaster(remote, []), seconds=1)
     assert isinstance(done.error, Busy)
     assert done.pending == 1
     assert bob.sync().sent == 1
