@@ -53,6 +53,7 @@ class WriteAnswer(BaseModel):
     revision: int
     commit: str
     held: list[dict[str, Any]] | None = Field(None, description="What only a person may claim, and was not written.")
+    filled: list[dict[str, Any]] | None = Field(None, description="What its records lacked, and were given.")
 
 
 READ, WRITE = "/v1/baton/read", "/v1/baton/write"
@@ -83,7 +84,8 @@ class SessionBaton:
         return Response(reading.body, 200, {"ETag": tag(reading.commit)}, "application/json")
 
     async def write(self, request: Request) -> Response:
-        """Writes a document, merged with what others wrote since its session last read; `held` was held back."""
+        """Writes a document, merged with what others wrote since its session last read; `held` was held back,
+        and `filled` is what its records lacked."""
         body = await parse_body(WriteRequest, request)
         if_match = request.headers.get("if-match")
         return await run_sync(_write, self._site, body, if_match, limiter=self._threads)

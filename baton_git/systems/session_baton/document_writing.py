@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document import BatonDocument, apply_document, hold_back_claims, parse_document
 from baton_git.systems.session_baton.documents import format_update_time
+from baton_git.systems.session_baton.missing_fields import FilledField, fill_document
 
 IMPORT = "import"
 """The verb that imports a document; it starts from the last import, or from nothing."""
@@ -37,11 +39,12 @@ MAX_RECORDS = 5_000
 
 
 class DocumentResult(NamedTuple):
-    """The result of a document write: the revision, the claims held back, and the merge decisions."""
+    """The result of a document write: the revision, the claims held back, the merge decisions, what was filled in."""
 
     written: WriteResult
     held: tuple[HeldClaim, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    filled: tuple[FilledField, ...] = ()
 
     @property
     def conflicts(self) -> list[str]:
@@ -66,6 +69,7 @@ class DocumentResult(NamedTuple):
         }
         extras = {
             "held": [claim._asdict() for claim in self.held],
+            "filled": [field._asdict() for field in self.filled],
             "archived": [change.id for change in self.written.changes if change.action == "archived"],
             "conflicts": self.conflicts,
             "renamed": self.rekeyed,
@@ -92,11 +96,14 @@ def write_document(
     it is what its session saw last (its last boot or document) and did since, else what its parent session left,
     else the tip, which the document then replaces. Records of the base that the document leaves out go to the archive.
 
+    What records lack is filled in (`fill_document`).
+
     Raises:
         InvalidDocument: with the path of each fault; nothing is written.
         Stale: the tip is not `expected_revision`.
         LimitExceeded: more records than `MAX_RECORDS`, or a record that is too large.
     """
+    data, filled = fill_document(data, now, cache(lambda: ws.branch.read().state))
     document = parse_document(data, where=where)
     if len(document.records) > MAX_RECORDS:
         raise LimitExceeded("records in the document", len(document.records), MAX_RECORDS)
@@ -116,7 +123,7 @@ def write_document(
         return proposal
 
     written = ws.branch.update(change, ws.stamp(op, now), expected_revision=expected_revision)
-    return outcome[-1]._replace(written=written)
+    return outcome[-1]._replace(written=written, filled=filled)
 
 
 class WriteStart(NamedTuple):

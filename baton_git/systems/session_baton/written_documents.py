@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, PrivateAttr
 
 from baton_git.core.verb import REPLACES, Input, Option, Result, Tool, verb
-from baton_git.namespace.results import COMMIT, RedactedValue
+from baton_git.namespace.results import COMMIT, RedactedValue, ResultPart
 from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import DocumentResult, write_document
@@ -24,6 +24,13 @@ class NewDocument(Input):
     source: str = Field("", description="Where the document comes from, for messages.")
 
 
+class FilledValue(ResultPart):
+    """A field that a record lacked."""
+
+    path: str = Field(description="Where.", examples=["open_loops[0].created_at"])
+    value: Any = Field(description="What it was given.", examples=["2026-06-17"])
+
+
 class WrittenDocument(Result):
     """What became of a document; what is empty is left out."""
 
@@ -33,6 +40,7 @@ class WrittenDocument(Result):
     revision: int = Field(description="The number of its revision.", examples=[12])
     commit: str | None = Field(description="Its commit.", examples=[COMMIT])
     held: list[dict[str, Any]] = Field([], description="What only a person may claim, and was not written.")
+    filled: list[FilledValue] = Field([], description="What its records lacked, and were given.")
     archived: list[str] = Field([], description="Ids of the records that it left out.")
     conflicts: list[str] = Field([], description="Ids of the records that others changed differently.")
     renamed: dict[str, str] = Field({}, description="Ids that others had given meanwhile, and the new ones.")
@@ -74,7 +82,7 @@ class WrittenDocument(Result):
 def write(ws: Workspace, now: datetime, asked: NewDocument) -> WrittenDocument:
     """Write a whole session-baton document, merged with what others wrote since its session last read.
 
-    Records that it leaves out go to the archive.
+    Records that it leaves out go to the archive. Dates and outcomes that its records lack are filled in.
 
     Raises:
         InvalidDocument: with the path of each fault; nothing is written.

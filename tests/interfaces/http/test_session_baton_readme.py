@@ -66,6 +66,59 @@ curl -s -X POST http://localhost:9101/v1/baton/write \
 DOCUMENTED = json.loads(WRITE.partition("-d '")[2].rpartition("'")[0])["baton"]
 
 
+SCHEMA = {
+    "schema_version": 1,
+    "session_id": "2026-06-17-001",
+    "parent_session": None,
+    "open_loops": [
+        {
+            "id": "OL-001", "action": "Deployed X", "status": "open", "source_tier": "llm_derived",
+            "verify": {"method": "http", "url": "https://...", "expected_status": 200},
+        }
+    ],
+    "follow_ups": [
+        {
+            "id": "FU-001", "item": "Refactor scoring formula", "defer_count": 5, "priority": "escalated",
+            "source_tier": "llm_derived",
+        }
+    ],
+    "patterns": [
+        {
+            "id": "PAT-001", "what": "Assumed Docker architecture without reading compose", "count": 3,
+            "recent_occurrences": ["..."], "status": "rule_candidate", "source_tier": "llm_derived",
+        }
+    ],
+    "active_decisions": [
+        {
+            "id": "DEC-001", "what": "Always use --update-env-vars", "why": "--set-env-vars clears existing variables",
+            "evidence": ["2026-06-12 incident"], "status": "active", "source_tier": "human_confirmed",
+        }
+    ],
+    "context": "Free-form session narrative.",
+}  # fmt: skip
+"""The README's block "Baton Schema", which lacks what its own models require."""
+
+
+def test_the_document_of_the_readmes_schema_is_accepted_and_what_it_lacks_is_filled_in(api):
+    def write(document: dict[str, Any]) -> Any:
+        return api.post("/v1/baton/write", {"namespace": api.namespace, "baton": document}).json()
+
+    done = write(SCHEMA)
+    day, context = "2026-06-17", [{"session": "2026-06-17-001", "context": "..."}]
+    filled = {
+        "open_loops[0].created_at": day, "open_loops[0].expected_outcome": "https://... answers 200",
+        "follow_ups[0].first_seen": day, "patterns[0].first_seen": day, "patterns[0].last_seen": day,
+        "patterns[0].recent_occurrences": context, "active_decisions[0].created_at": day,
+    }  # fmt: skip
+    assert {field["path"]: field["value"] for field in done["filled"]} == filled
+    found = api.post("/v1/baton/read", {"namespace": api.namespace}).json()["baton"]
+    assert {**found["patterns"][0], "recent_occurrences": ["..."]}.items() >= SCHEMA["patterns"][0].items()
+    assert found["open_loops"][0].items() >= SCHEMA["open_loops"][0].items()
+    later = write({**SCHEMA, "session_id": "2026-06-20-001"})
+    assert later["filled"][0]["value"] == day, "what is known stands"
+    assert "filled" not in write(found)
+
+
 @pytest.fixture
 def shell(api):
     """Runs a snippet of the README in a shell; our server has another port and namespace."""

@@ -92,7 +92,7 @@ def test_a_document_with_faults_is_refused_with_their_paths(ws):
     with pytest.raises(InvalidDocument) as caught:
         write_document(ws, NOW, bad)
     paths = [fault.path for fault in caught.value.faults]
-    assert paths == ["open_loops[1].verify.method", "follow_ups[0].item", "follow_ups[0].first_seen"]
+    assert paths == ["open_loops[1].verify.method", "follow_ups[0].item"]
     assert ws.branch.read().commit is None
 
 

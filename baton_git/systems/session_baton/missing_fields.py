@@ -1,0 +1,123 @@
+"""Fill in what a document of session-baton leaves out though its records need it: its own server asks for nothing.
+
+The example in session-baton's README ("Baton Schema") has no dates and no expected outcome, for instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from baton_git.core.kinds import DOCUMENT_LISTS
+from baton_git.core.records.base import Record, format_path
+from baton_git.core.records.work_items import OCCURRENCES
+from baton_git.core.state import Key, State
+from baton_git.core.times import iso, parse_time_or_none
+
+Table = Mapping[str, Any]
+
+NOT_STATED = "not stated"
+"""The outcome that an action should have, where nothing says it."""
+IMPORTED = "imported"
+"""The session of an imported document that names none."""
+_NEEDED = {
+    "open_loops": ("created_at", "expected_outcome"),
+    "follow_ups": ("first_seen",),
+    "patterns": ("first_seen", "last_seen"),
+    "active_decisions": ("created_at",),
+}
+_DAY = len("2026-06-17")
+
+
+class FilledField(NamedTuple):
+    """A field that a document left out, and what it was filled with."""
+
+    path: str
+    value: Any
+
+
+class FilledDocument(NamedTuple):
+    """A document as it is written, and what was filled in."""
+
+    data: Any
+    filled: tuple[FilledField, ...] = ()
+
+
+def fill_document(data: Any, now: datetime, known: Callable[[], State]) -> FilledDocument:
+    """Fill in what records lack, from the record of the same id that is `known`, else with a default.
+
+    Dates become the day of the document's session, as its id says it, else that of its `updated_at`, else today. Of
+    more recent occurrences than a pattern keeps, the newest ones stay. Anything else is left as it is: what does not
+    fit is found when the document is parsed.
+    """
+    if not isinstance(data, Mapping):
+        return FilledDocument(data)
+    filler = _Filler(_find_day(data, now), str(data.get("session_id") or IMPORTED), known)
+    lists = {
+        name: [filler.fill(name, number, row) for number, row in enumerate(data[name])]
+        for name in DOCUMENT_LISTS
+        if isinstance(data.get(name), Sequence) and not isinstance(data[name], str)
+    }
+    return FilledDocument({**data, **lists}, tuple(filler.filled)) if filler.filled else FilledDocument(data)
+
+
+def _find_day(data: Table, now: datetime) -> str:
+    texts = (str(data.get(name) or "")[:_DAY] for name in ("session_id", "updated_at"))
+    days = (text for text in texts if len(text) == _DAY and parse_time_or_none(text) is not None)
+    return next(days, iso(now)[:_DAY])
+
+
+class _Filler:
+    """Fills in rows, and notes what was filled in."""
+
+    def __init__(self, day: str, session: str, known: Callable[[], State]) -> None:
+        self._day, self._session, self._known = day, session, known
+        self.filled: list[FilledField] = []
+
+    def fill(self, section: str, number: int, row: Any) -> Any:
+        if not isinstance(row, Mapping):
+            return row
+        added = self._find_defaults(section, row)
+        if section == "patterns" and isinstance(row.get("recent_occurrences"), list):
+            added |= self._mend_occurrences(row["recent_occurrences"])
+        self.filled += [FilledField(format_path((section, number, name)), value) for name, value in added.items()]
+        return {**row, **added} if added else row
+
+    def _find_defaults(self, section: str, row: Table) -> dict[str, Any]:
+        """Return the values of the fields that a row must have and that somebody may leave out."""
+        missing = [name for name in _NEEDED[section] if row.get(name) is None]
+        if not missing:
+            return {}
+        defaults: dict[str, Any] = dict.fromkeys(missing, self._day)
+        if "last_seen" in defaults and isinstance(row.get("first_seen"), str):
+            defaults["last_seen"] = row["first_seen"]
+        if "expected_outcome" in defaults:
+            defaults["expected_outcome"] = _describe_outcome(row.get("verify"))
+        record = self._find_known(section, row.get("id"))
+        return {name: getattr(record, name, default) for name, default in defaults.items()}
+
+    def _find_known(self, section: str, id_: Any) -> Record | None:
+        if not isinstance(id_, str):
+            return None
+        entry = self._known().entry(Key(DOCUMENT_LISTS[section].kind, id_))
+        return entry if isinstance(entry, Record) else None
+
+    def _mend_occurrences(self, occurrences: list[Any]) -> dict[str, Any]:
+        """Keep the newest occurrences, and take one that is only a text for its context."""
+        mended = [
+            {"session": self._session, "context": occurrence} if isinstance(occurrence, str) else occurrence
+            for occurrence in occurrences[-OCCURRENCES:]
+        ]
+        return {"recent_occurrences": mended} if mended != occurrences else {}
+
+
+def _describe_outcome(check: Any) -> str:
+    """Describe the outcome that a check looks for."""
+    wanted = check if isinstance(check, Mapping) else {}
+    url, path, process = (wanted.get(name) for name in ("url", "path", "process_name"))
+    if url:
+        return f"{url} answers {wanted.get('expected_status') or 200}"
+    if path:
+        return f"{path} exists"
+    return f"{process} runs" if process else NOT_STATED
