@@ -61,8 +61,8 @@ from baton_git.verbs.sharing.sync import SyncResult
 from baton_git.verbs.upkeep.namespace_status import StatusResult
 from baton_git.verbs.upkeep.namespaces import NamespaceList
 from baton_git.verbs.upkeep.packing import PackedStore
-from baton_git.verbs.upkeep.records import ListedRecords
-from baton_git.verbs.upkeep.records import ShownRecord
+from baton_git.verbs.records.listing import ListedRecords
+from baton_git.verbs.records.listing import ShownRecord
 from baton_git.verbs.upkeep.schemas import KindSchema
 from baton_git.verbs.upkeep.validation import ValidatedBranch
 from baton_git.verbs.verification.checks import CheckResults

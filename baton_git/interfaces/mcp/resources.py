@@ -21,7 +21,7 @@ from baton_git.systems.session_baton.documents import read
 from baton_git.verbs.revisions.history import read_log
 from baton_git.verbs.revisions.log import CommitResult
 from baton_git.verbs.sessions.session_start import compose_brief
-from baton_git.verbs.upkeep.records import check_kind, describe_provenance
+from baton_git.verbs.records.listing import check_kind, describe_provenance
 
 JSON, TEXT, MARKDOWN = "application/json", "text/plain", "text/markdown"
 NEWEST = 50
