@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 from baton_git.core.codecs import json, toml
@@ -260,6 +261,24 @@ KIND_OF_FOLDER = {info.folder: info.kind for info in KINDS.values()}
 
 NUMBERED = tuple(kind for kind, info in KINDS.items() if info.prefix)
 """The kinds whose ids begin with letters that tell the kind, and that clients count up."""
+
+
+@cache
+def _kinds_by_name() -> dict[str, str]:
+    names = {kind: (kind, info.folder, info.title, info.plural, info.title.split()[-1]) for kind, info in KINDS.items()}
+    return {
+        _fold_name(name + end): kind for kind, forms in names.items() for name in forms if name for end in ("", "s")
+    }
+
+
+def _fold_name(name: str) -> str:
+    return re.sub(r"[-_\s]", "", name).casefold()
+
+
+def find_kind(name: str) -> str | None:
+    """Return the kind that people call so: `loop`, `loops`, `open_loop`, `Open loops`; None where there is none."""
+    return _kinds_by_name().get(_fold_name(name))
+
 
 LABELLED = tuple(kind for kind, info in KINDS.items() if info.labelled)
 """The kinds whose records have a provenance."""

@@ -18,7 +18,7 @@ MODULES = {
     "write": "systems.session_baton.written_documents",
     "ready": "verbs.records.ready",
     "list": "verbs.records.listing",
-    "record": "verbs.records.listing",
+    "record": "verbs.records.details",
     "namespace": "verbs.upkeep.namespaces",
     "validate": "verbs.upkeep.validation",
     "schema": "verbs.upkeep.schemas",

@@ -42,6 +42,8 @@ from baton_git.systems.session_baton.exchange import ExportedBatons
 from baton_git.systems.session_baton.exchange import ImportedBatons
 from baton_git.systems.session_baton.written_documents import WrittenDocument
 from baton_git.verbs.doctor.doctor import Diagnosis
+from baton_git.verbs.records.details import ShownRecord
+from baton_git.verbs.records.listing import ListedRecords
 from baton_git.verbs.records.ready import ReadyResult
 from baton_git.verbs.revisions.log import CommitResult
 from baton_git.verbs.revisions.log import DiffResult
@@ -61,8 +63,6 @@ from baton_git.verbs.sharing.sync import SyncResult
 from baton_git.verbs.upkeep.namespace_status import StatusResult
 from baton_git.verbs.upkeep.namespaces import NamespaceList
 from baton_git.verbs.upkeep.packing import PackedStore
-from baton_git.verbs.records.listing import ListedRecords
-from baton_git.verbs.records.listing import ShownRecord
 from baton_git.verbs.upkeep.schemas import KindSchema
 from baton_git.verbs.upkeep.validation import ValidatedBranch
 from baton_git.verbs.verification.checks import CheckResults
@@ -346,6 +346,11 @@ class VerbMethods:
         kind: str | None = None,
         *,
         status: str | None = None,
+        by_agent: str | None = None,
+        by_session: str | None = None,
+        since: str | None = None,
+        about: str | None = None,
+        sort: Literal['id', 'newest', 'oldest', 'urgent'] = "id",
         archived: bool = False,
         limit: int = 100,
         after: str | None = None,
@@ -530,8 +535,8 @@ class VerbMethods:
     ) -> HandoverRun: ...
     def show_record(
         self,
-        kind: str,
         id: str,
+        kind: str | None = None,
         *,
         at: str | None = None,
     ) -> ShownRecord: ...

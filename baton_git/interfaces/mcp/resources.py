@@ -18,10 +18,10 @@ from baton_git.core.state import Key, key_of
 from baton_git.interfaces.mcp.tool_context import ToolContext
 from baton_git.systems.gobby.previous_sessions import find_last_handoff
 from baton_git.systems.session_baton.documents import read
+from baton_git.verbs.records.stored import check_kind, describe_provenance
 from baton_git.verbs.revisions.history import read_log
 from baton_git.verbs.revisions.log import CommitResult
 from baton_git.verbs.sessions.session_start import compose_brief
-from baton_git.verbs.records.listing import check_kind, describe_provenance
 
 JSON, TEXT, MARKDOWN = "application/json", "text/plain", "text/markdown"
 NEWEST = 50

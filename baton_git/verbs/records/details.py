@@ -1,0 +1,175 @@
+"""The verb `record`: one record of any kind, live or archived, with its history in short and where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from baton_git.core import diff
+from baton_git.core.errors import Ambiguous, NotFound
+from baton_git.core.kinds import KINDS, find_kind
+from baton_git.core.layout import path_of
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import Pattern
+from baton_git.core.state import Key, State
+from baton_git.core.times import iso
+from baton_git.core.verb import READS, Input, Option, verb
+from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.results import AtNamespace, PastRevision, ResultPart, full_position
+from baton_git.namespace.revision import Revision
+from baton_git.namespace.workspace import RecordAging, Workspace
+from baton_git.verbs.records.stored import TIME, StoredRecord, check_kind, describe_stored
+from baton_git.verbs.revisions.history import changes_of, files_at
+
+SHOWN = 10
+"""How many of the newest changes of a record are shown."""
+
+
+class OneRecord(Input):
+    """Which record to show."""
+
+    id: str = Field(
+        min_length=1, description="Its id, or a unique beginning of it; KIND/ID names the kind too.",
+        examples=["OL-7k3f9q"],
+    )  # fmt: skip
+    kind: str | None = Field(
+        None, description=f"Of which kind it is, where several have the id: {', '.join(KINDS)}.", examples=["open_loop"]
+    )
+    at: PastRevision = None
+
+
+class RecordEvent(ResultPart):
+    """One commit that made or changed a record."""
+
+    revision: int | None = Field(description="Its number.", examples=[12])
+    commit: str = Field(description="Its id.")
+    time: str = Field(description="When.", examples=[TIME])
+    op: str = Field(description="The verb; empty for a commit made by hand.", examples=["loop-verify"])
+    session: str | None = Field(description="The session that acted.", examples=["2026-06-17-003"])
+    agent: str | None = Field(description="The agent that acted.", examples=["claude"])
+    machine: str | None = Field(description="The machine.", examples=["mac2"])
+    author: str = Field(description="Name and mail.", examples=["Ada <ada@example.org>"])
+    text: str = Field(description="What it did with the record, in words.", examples=["OL-7k3f9q verified"])
+
+
+class ShownRecord(AtNamespace, StoredRecord):
+    """A record, the revision that has it, and where it came from."""
+
+    began: RecordEvent | None = Field(None, description="The commit that made it.")
+    history: list[RecordEvent] = Field([], description=f"The newest {SHOWN} commits that changed it, newest first.")
+    earlier: int = Field(0, description="How many more commits changed it before these.")
+    conflicts: list[str] = Field([], description="The conflicts about it that nobody settled.", examples=[["C-1"]])
+
+
+@verb(
+    "record",
+    "GET /v1/records/{kind}/{id}",
+    effect=READS,
+    tag="state",
+    more_paths=("/v1/records/{id}",),
+    positional=("kind", "id"),
+    options={"at": Option(metavar="REV|TIME")},
+    examples=("baton record open_loop OL-7k3f9q", "baton record pattern PAT-9d2k1m --at ~3"),
+)
+def show_record(ws: Workspace, now: datetime, asked: OneRecord) -> ShownRecord:
+    """Show one record, live or in the archive, and its history in short; for one that cannot be read, the reason.
+
+    Raises:
+        NotFound: there is no such kind, record or revision.
+        Ambiguous: several ids begin so, or records of several kinds have the id.
+    """
+    version = ws.branch.read(asked.at)
+    key = find_record(version.state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
+    entry = version.state.entry(key)
+    assert entry is not None
+    commits = list(_list_commits(ws, version, key))
+    events = [_describe_event(ws, entry, key) for entry in commits[:SHOWN]]
+    conflicts = [
+        conflict.id for conflict in version.state.records(Conflict)
+        if (conflict.record_kind, conflict.record_id) == (key.kind, key.id)
+    ]  # fmt: skip
+    return ShownRecord(
+        **full_position(version), **describe_stored(ws, version, RecordAging(ws, version), key, entry),
+        began=_describe_event(ws, commits[-1], key) if commits else None, history=events,
+        earlier=len(commits) - len(events),
+        conflicts=conflicts,
+    )  # fmt: skip
+
+
+def find_record(state: State, text: str, kind: str | None = None) -> Key:
+    """Return the record that `text` names: its id, its kind and id (`loop/OL-1`), or a unique beginning of the id.
+
+    Live records come before archived ones, whole ids before beginnings, and a pattern before the rule that it became.
+
+    Raises:
+        NotFound: no record of these kinds is called so.
+        Ambiguous: several are.
+    """
+    kinds = tuple(KINDS) if kind is None else (kind,)
+    candidates = find_exact(state, text, kinds) or _find_beginning(state, text, kinds)
+    head, _, rest = text.partition("/")
+    if not candidates and kind is None and rest and (named := find_kind(head)) is not None:
+        return find_record(state, rest, named)
+    if not candidates:
+        what = KINDS[kind].title if kind is not None else "record"
+        raise NotFound(what, text, hint=f"baton list{f' {kind}' if kind is not None else ''} shows what there is")
+    if len(candidates) > 1:
+        raise _ambiguous(text, candidates, kind)
+    return candidates[0]
+
+
+def find_exact(state: State, id_: str, kinds: tuple[str, ...] = tuple(KINDS)) -> list[Key]:
+    """Return the records with exactly this id: the live ones, else those in the archive; of a rule its pattern."""
+    for archived in (False, True):
+        keys = [key for kind in kinds if state.entry(key := Key(kind, id_, archived)) is not None]
+        if keys:
+            return _drop_rules(keys)
+    return []
+
+
+def _find_beginning(state: State, text: str, kinds: tuple[str, ...]) -> list[Key]:
+    folded = text.lower()
+    for archived in (False, True):
+        ids = ((kind, id_) for kind in kinds for id_ in sorted(state.ids(kind, archived=archived)))
+        keys = [Key(kind, id_, archived) for kind, id_ in ids if id_.lower().startswith(folded)]
+        if keys:
+            return _drop_rules(keys)
+    return []
+
+
+def _drop_rules(keys: list[Key]) -> list[Key]:
+    """Return the keys without the rules whose pattern is among them."""
+    patterns = {key.id for key in keys if key.kind == Pattern.kind}
+    return [key for key in keys if key.kind != Rule.kind or key.id not in patterns]
+
+
+def _ambiguous(text: str, candidates: list[Key], kind: str | None) -> Ambiguous:
+    if kind is not None:
+        return Ambiguous(KINDS[kind].title, text, [key.id for key in candidates])
+    is_same_id = len({key.id for key in candidates}) == 1
+    hint = "name the kind, too: KIND/ID" if is_same_id else "give more of the id"
+    return Ambiguous("record", text, [f"{key.kind}/{key.id}" for key in candidates], hint=hint)
+
+
+def _list_commits(ws: Workspace, version: Revision, key: Key) -> Iterator[LogEntry]:
+    """Give the commits that made or changed a record, newest first."""
+    if version.commit is None:
+        return
+    paths = [path_of(Key(key.kind, key.id, archived)) for archived in (False, True)]
+    for entry in ws.branch.log(version.commit):
+        before = files_at(ws, ws.branch.store.commit(entry.parents[0]).tree, paths) if entry.parents else {}
+        if files_at(ws, entry.tree, paths) != before:
+            yield entry
+
+
+def _describe_event(ws: Workspace, entry: LogEntry, key: Key) -> RecordEvent:
+    changes = [change for change in changes_of(ws, entry) if change.id == key.id and change.kind.endswith(key.kind)]
+    fields: dict[str, Any] = {
+        name: getattr(entry, name) for name in RecordEvent.model_fields if name not in ("time", "text")
+    }
+    text = "; ".join(filter(None, map(diff.describe_change, changes))) or entry.subject
+    return RecordEvent(**fields, time=iso(entry.time), text=text)

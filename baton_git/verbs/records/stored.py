@@ -1,0 +1,168 @@
+"""Stored records as data, with what is known beside their fields: a title, a status, who vouches for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field
+from pydantic.fields import FieldInfo
+
+from baton_git.core.errors import NotFound
+from baton_git.core.kinds import KINDS, LABELLED, find_kind, value_at
+from baton_git.core.output import one_line
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part, Record
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.lineage import Session
+from baton_git.core.records.rule import Rule
+from baton_git.core.state import Entry, Key, Unreadable
+from baton_git.core.times import iso, parse_time_or_none
+from baton_git.namespace.provenance.judgement import as_data
+from baton_git.namespace.results import ResultPart, UnreadableFile
+from baton_git.namespace.revision import Revision
+from baton_git.namespace.workspace import RecordAging, Workspace
+
+TIME = "2026-06-17T12:30:00Z"
+STATUSES = ("status", "priority")
+"""The fields that say how a record stands; a kind has at most one of them."""
+WITH_STATUS = (*(kind for kind, info in KINDS.items() if info.in_document), Session.kind)
+"""The kinds that have one."""
+DATES = ("created_at", "first_seen", "last_seen", "last_deferred", "last_check.at", "started", "ended")
+TITLE = 200
+
+
+class ClosedRecord(ResultPart):
+    """When, why and by whom a record was archived."""
+
+    at: str = Field(description="When.", examples=[TIME])
+    reason: str = Field(description="Why.", examples=["verified"])
+    session: str | None = Field(None, description="The session that archived it.")
+
+
+class RecordProvenance(ResultPart):
+    """Who vouches for what a record says, computed from the commits that made it."""
+
+    kind: Literal["confirmed", "agent", "received", "hand"] = Field(
+        description="`confirmed` by a person, written by an `agent` on this machine, `received` from a remote, or "
+        "edited by `hand`.",
+        examples=["agent"],
+    )
+    text: str = Field(description="The same in words.", examples=["written by an agent on this machine"])
+    remote: str | None = Field(None, description="The remote that it came from.", examples=["origin"])
+    claims: str | None = Field(None, description="What its commit claims, and nobody here vouches for.")
+
+
+class AnchorNow(ResultPart):
+    """A file or symbol that a record is about, compared with how it was when the record was written."""
+
+    path: str = Field(description="The file, where it is now.", examples=["src/export.py"])
+    symbol: str | None = Field(None, description="A name in it.", examples=["write_row"])
+    state: Literal["same", "changed", "gone", "unknown"] = Field(description="How it is now.")
+    since: str | None = Field(None, description="The first commit with another content; absent where none has it.")
+    by_default: bool = Field(False, description="Whether nobody named it: a file that the session had changed.")
+
+
+class StoredRecord(ResultPart):
+    """A record as it is stored; in place of one that cannot be read, why."""
+
+    kind: str = Field(description="Its kind.", examples=["open_loop"])
+    id: str = Field(description="Its id.", examples=["OL-7k3f9q"])
+    archived: bool = Field(description="Whether it is in the archive.")
+    title: str = Field("", description="What it is about, in a line.", examples=["Deployed X"])
+    status: str | None = Field(None, description="Its status or priority, of kinds that have one.", examples=["open"])
+    updated: str | None = Field(None, description="The newest date that it names.", examples=[TIME])
+    record: dict[str, Any] | None = Field(
+        description="Its fields (`/v1/schema/{kind}`); null where it cannot be read.",
+        examples=[{"id": "OL-7k3f9q", "action": "Deployed X", "expected_outcome": "health is 200", "status": "open"}],
+    )
+    provenance: RecordProvenance | None = Field(None, description="Who vouches for it; of kinds that have one.")
+    anchors: list[AnchorNow] | None = Field(None, description="How the code that it is about is now.")
+    closed: ClosedRecord | None = Field(None, description="For a record in the archive.")
+    unreadable: UnreadableFile | None = Field(None, description="Why it cannot be read; the file is kept as it is.")
+
+
+def check_kind(name: str) -> str:
+    """Return the kind that people call so.
+
+    Raises:
+        NotFound: there is no such kind.
+    """
+    kind = find_kind(name)
+    if kind is None:
+        raise NotFound("kind of record", name, hint=f"there are {', '.join(KINDS)}")
+    return kind
+
+
+def describe_stored(ws: Workspace, version: Revision, aging: RecordAging, key: Key, entry: Entry) -> dict[str, Any]:
+    """Return the fields of `StoredRecord` for one entry of a version."""
+    beside = {**describe_provenance(ws, version, key), **_describe_anchors(aging, entry)}
+    return {**_describe_entry(key, entry), **beside}
+
+
+def describe_provenance(ws: Workspace, version: Revision, key: Key) -> dict[str, Any]:
+    """Return who vouches for one record, as a value beside it; nothing for kinds that have no provenance."""
+    return {"provenance": as_data(ws.judgement(version).label(key))} if key.kind in LABELLED else {}
+
+
+def _describe_anchors(aging: RecordAging, entry: Entry) -> dict[str, Any]:
+    """Return how the code that a record is about is now, as a value beside it; nothing for one without anchors."""
+    states = aging.judge(entry) if isinstance(entry, Record) else []
+    return {"anchors": [state.as_data() for state in states]} if states else {}
+
+
+def _describe_entry(key: Key, entry: Entry) -> dict[str, Any]:
+    data: dict[str, Any] = {"kind": key.kind, "id": key.id, "archived": key.archived}
+    if isinstance(entry, Unreadable):
+        return {**data, "record": None, "unreadable": {"path": entry.path, "why": entry.why}}
+    fields = read_fields(entry)
+    data |= {"title": describe_title(key.kind, fields), "status": read_status(key.kind, fields)}
+    data["updated"] = read_time(key.kind, entry)
+    if isinstance(entry, Archived):
+        closed = {"at": entry.at, "reason": entry.reason, "session": entry.session}
+        return {**data, "record": fields, "closed": closed}
+    return {**data, "record": fields}
+
+
+def read_fields(entry: Entry | None) -> dict[str, Any]:
+    """Return the fields of a record, live or archived; none of one that cannot be read."""
+    if isinstance(entry, Archived):
+        return dict(entry.record)
+    return entry.as_data() if isinstance(entry, Part) else {}
+
+
+def describe_title(kind: str, fields: Mapping[str, Any]) -> str:
+    """Return what a record is about, in a line."""
+    match kind:
+        case Conflict.kind:
+            names = (str(fields.get(name, "")) for name in ("record_kind", "record_id", "field"))
+            return one_line(" ".join(names).replace("_", " "), TITLE)
+        case Rule.kind:
+            lines = (line.strip("# ") for line in str(fields.get("text", "")).splitlines())
+            return one_line(next(filter(None, lines), ""), TITLE)
+        case Session.kind:
+            return one_line(str(fields.get("summary") or fields.get("agent") or ""), TITLE)
+    return one_line(str(value_at(fields, KINDS[kind].about) or ""), TITLE)
+
+
+def read_status(kind: str, fields: Mapping[str, Any]) -> str | None:
+    """Return the status or priority of a record, whether it was written or is the default; None where it has none."""
+    if kind not in WITH_STATUS or not fields:
+        return None
+    name, field = status_field(kind)
+    return str(fields.get(name, field.default))
+
+
+def status_field(kind: str) -> tuple[str, FieldInfo]:
+    """Return the field that says how records of a kind stand."""
+    known = KINDS[kind].model.model_fields
+    return next((name, known[name]) for name in STATUSES if name in known)
+
+
+def read_time(kind: str, entry: Entry | None) -> str | None:
+    """Return the newest date that a record names: of an archived one, when it was closed; None if it names none."""
+    if isinstance(entry, Archived):
+        return entry.at
+    names = (*DATES, KINDS[kind].dated)
+    times = [time for name in names if name and (time := parse_time_or_none(str(value_at(entry, name) or "")))]
+    return iso(max(times)) if times else None
