@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from baton_git.core import diff, immutable_fields, layout
 from baton_git.core.kinds import ALL_KINDS, SINGLETONS
-from baton_git.core.merge import Decision, apply, decide, with_conflicts
+from baton_git.core.merge import NEWEST_RULES, RULES, Decision, apply, decide, with_conflicts
 from baton_git.core.merge.decisions import entry_values
 from baton_git.core.names import Oid
 from baton_git.core.output import one_line
@@ -51,17 +51,22 @@ class MergedTree(NamedTuple):
     conflicts: tuple[Conflict, ...]
 
 
-def create_merge_commit(store: Store, first_commit: Oid, second_commit: Oid) -> MergeCommit:
+def create_merge_commit(
+    store: Store, first_commit: Oid, second_commit: Oid, *, rules: int = NEWEST_RULES
+) -> MergeCommit:
     """Merge two commits of a namespace, neither of which is an ancestor of the other.
+
+    Args:
+        rules: the version of the merge rules.
 
     Raises:
         Corrupt: something of them cannot be read.
     """
     first, second = parents_in_order(store, (first_commit, second_commit))
     below = store.draft()
-    base = base_tree(store, below, first_commit, second_commit)
+    base = base_tree(store, below, first_commit, second_commit, rules=rules)
     draft = below.on_top()
-    merged = merge_trees(draft, base, first.tree, second.tree)
+    merged = merge_trees(draft, base, first.tree, second.tree, rules=rules)
     time = clamp_time(max(first.time, second.time))
     message = _message(store, draft, (first, second), merged)
     commit = draft.commit(merged.tree, (first.oid, second.oid), author=AUTHOR, time=time, timezone=0, message=message)
@@ -78,7 +83,9 @@ def parents_in_order(store: Store, commits: Iterable[Oid]) -> list[CommitInfo]:
     return sorted(infos, key=lambda info: (-revision_of(store, info), info.oid))
 
 
-def base_tree(store: Store, draft: ObjectDraft, first_commit: Oid, second_commit: Oid) -> Oid | None:
+def base_tree(
+    store: Store, draft: ObjectDraft, first_commit: Oid, second_commit: Oid, *, rules: int = NEWEST_RULES
+) -> Oid | None:
     """Return the tree of the merge base; several bases are merged in `draft`. None: unrelated histories.
 
     Raises:
@@ -89,12 +96,14 @@ def base_tree(store: Store, draft: ObjectDraft, first_commit: Oid, second_commit
         return None
     first, tree = bases[0], bases[0].tree
     for info in bases[1:]:
-        below = base_tree(store, draft, first.oid, info.oid)
-        tree = merge_trees(draft, below, tree, info.tree).tree
+        below = base_tree(store, draft, first.oid, info.oid, rules=rules)
+        tree = merge_trees(draft, below, tree, info.tree, rules=rules).tree
     return tree
 
 
-def merge_trees(draft: ObjectDraft, base: Oid | None, ours: Oid, theirs: Oid) -> MergedTree:
+def merge_trees(
+    draft: ObjectDraft, base: Oid | None, ours: Oid, theirs: Oid, *, rules: int = NEWEST_RULES
+) -> MergedTree:
     """Merge the tree `theirs` into `ours`; new objects go into the draft.
 
     Raises:
@@ -102,7 +111,7 @@ def merge_trees(draft: ObjectDraft, base: Oid | None, ours: Oid, theirs: Oid) ->
     """
     roots = [draft.folder(tree) for tree in (base, ours, theirs)]
     states = [State(layout.TreeSource(root)) for root in roots]
-    decisions = decide(*states)
+    decisions = decide(*states, rules=rules)
     files = merge_files(*roots)
     merged = with_conflicts(_restore_immutable(states[0], states[1], apply(states[1], decisions)), files.conflicts)
     conflicts = tuple(_new_conflicts(states[1], merged))
@@ -180,7 +189,7 @@ def is_root(store: Store, info: CommitInfo) -> bool:
 
 
 def is_pure(store: Store, info: CommitInfo) -> bool:
-    """Whether a commit is exactly the merge that baton creates of its parents."""
+    """Whether a commit is exactly the merge that baton creates of its parents, by any version of the rules."""
     if len(info.parents) != 2 or parse_entry(info).op != "merge":
         return False
-    return create_merge_commit(store, *info.parents).commit == info.oid
+    return any(create_merge_commit(store, *info.parents, rules=rules).commit == info.oid for rules in RULES)

@@ -13,7 +13,7 @@ from memory_folder import MemoryFolder
 from regenerate import FORMATS
 
 from baton_git.core import kinds, layout
-from baton_git.core.merge import Decision, apply, decide, merge_fields
+from baton_git.core.merge import RULES, Decision, apply, decide, merge_fields
 from baton_git.core.records.base import Part, alike, parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.verbs.upkeep.schemas import DECISIONS, make_schema
@@ -41,10 +41,23 @@ def test_there_are_golden_merges_of_whole_trees_with_every_action() -> None:
     assert actions == {"take", "merge", "rekey", "keep"}
 
 
-@for_each(("kind", "case"), CASES)
+def versions_of(case: dict[str, Any]) -> tuple[int, ...]:
+    """The versions of the rules for which a case holds: all, unless it names one."""
+    return (case["rules"],) if "rules" in case else RULES
+
+
+RULED_CASES = [
+    pytest.param(*case.values, rules, id=f"{case.id}-{rules}") for case in CASES for rules in versions_of(case.values[1])  # type: ignore[arg-type]
+]
+
+
+@for_each(("kind", "case", "rules"), RULED_CASES)
 @for_each("sides", [("ours", "theirs"), ("theirs", "ours")])
-def test_fields_merge_as_the_golden_file_says(kind: str, case: dict[str, Any], sides: tuple[str, str]) -> None:
-    result, contested = merge_fields(ROWS[kind].model, case["base"], *(case[side] for side in sides))
+def test_fields_merge_as_the_golden_file_says(
+    kind: str, case: dict[str, Any], rules: int, sides: tuple[str, str]
+) -> None:
+    ours, theirs = (case[side] for side in sides)
+    result, contested = merge_fields(ROWS[kind].model, case["base"], ours, theirs, rules=rules)
     assert alike(result, case["result"])
     assert [one.field for one in contested] == case["contested"]
     for one in contested:
@@ -59,13 +72,15 @@ def value_at(data: dict[str, Any], field: str) -> tuple[Any, ...]:
     return value_at(data[name], rest) if rest and field not in data else (data.get(field, data[name]),)
 
 
-@for_each(("kind", "case"), CASES)
+@for_each(("kind", "case", "rules"), RULED_CASES)
 @for_each("sides", [("ours", "theirs"), ("theirs", "ours")])
-def test_states_merge_as_the_golden_file_says(kind: str, case: dict[str, Any], sides: tuple[str, str]) -> None:
+def test_states_merge_as_the_golden_file_says(
+    kind: str, case: dict[str, Any], rules: int, sides: tuple[str, str]
+) -> None:
     key = Key(kind, case["ours"].get("id", ""))
     cases = [case[side] for side in ("base", *sides)]
     states = [State() if one is None else State().put(parse(ROWS[kind].model, one), key) for one in cases]
-    result = apply(states[1], decide(*states))
+    result = apply(states[1], decide(*states, rules=rules))
     entry = result.entry(key)
     assert isinstance(entry, Part)
     if not alike(case["ours"], case["theirs"]):

@@ -10,8 +10,10 @@ from machines import REF, Machine, loop, settled
 from baton_git.core.layout import OLDER_ROOTS
 from baton_git.core.names import Oid
 from baton_git.core.records.work_items import OpenLoop
+from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry, Repository, Store, TreeEntry
 from baton_git.namespace.merge_commit import AUTHOR, LATEST, create_merge_commit, is_pure, is_root
+from baton_git.namespace.provenance.labels import Labels, Vouching
 from baton_git.verbs.sharing.conflict_resolution import resolve
 
 Pair = tuple[Machine, Machine]
@@ -73,6 +75,23 @@ def test_the_merge_says_who_made_it_and_when_nothing_else_could(pair: Pair) -> N
     assert info.time == max(times)
     assert "Baton-Op: merge" in info.message
     assert is_pure(ada.store, info)
+
+
+def test_two_rules_proposed_apart_are_a_conflict_and_a_merge_by_older_rules_is_known_for_what_it_is(pair: Pair) -> None:
+    ada, bob = pair
+    for one, rule in ((ada, "look first"), (bob, "ask first")):
+        one.pattern("PAT-9", rule)
+    files = merged(ada, bob)
+    assert ada.get("pattern", "PAT-9").proposed_rule == "look first"
+    assert [conflict.field for conflict in ada.conflicts()] == ["proposed_rule"]
+    assert len(conflicts_in(files)) == 1
+    parents = ada.store.commit(ada.tip).parents
+    older = create_merge_commit(ada.store, *parents, rules=1)
+    ada.store.publish(older.draft, "refs/older", None, older.commit, ReflogEntry(AUTHOR, 0, 0, "x"))
+    assert older.commit != ada.tip
+    assert is_pure(ada.store, ada.store.commit(older.commit))
+    now, then = (Labels(ada.ws.branch, tip, Vouching()).of(Key("pattern", "PAT-9")) for tip in (ada.tip, older.commit))
+    assert (now.kind, then) == ("hand", now)  # git fetched what bob said, which is as good as by hand
 
 
 def test_a_merge_that_somebody_added_to_is_not_pure(pair: Pair) -> None:

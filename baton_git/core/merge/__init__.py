@@ -8,13 +8,15 @@ side is called ours.
 
 from baton_git.core.merge.applying import apply, conflict, conflicts_of, with_conflicts
 from baton_git.core.merge.deciding import decide
-from baton_git.core.merge.decisions import ContestedValue, Decision, Prefer
+from baton_git.core.merge.decisions import NEWEST_RULES, RULES, ContestedValue, Decision, Prefer
 from baton_git.core.merge.fields import merge_fields
 from baton_git.core.merge.lineages import are_two, same
 from baton_git.core.merge.lines import merge_lines
 from baton_git.core.merge.recordings import take_off_entries, without_counts
 
 __all__ = [
+    "NEWEST_RULES",
+    "RULES",
     "ContestedValue",
     "Decision",
     "Prefer",

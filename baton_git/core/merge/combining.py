@@ -14,6 +14,7 @@ from baton_git.core.records.merge_rules import (
     Counter,
     Earliest,
     Either,
+    Extend,
     Keyed,
     Ladder,
     Latest,
@@ -41,6 +42,8 @@ def combine_values(rule: MergeRule, base: Value, ours: Value, theirs: Value) -> 
             return (_merge_sets(b or (), o, t),)
         case Recent(limit):
             return (_merge_recent(b or (), o, t, limit),)
+        case Extend() if not b:
+            return None
         case Append():
             return _merge_appended(b or "", o, t)
         case Keyed(by) if all(isinstance(side, list | tuple) for side in (b or (), o, t)):

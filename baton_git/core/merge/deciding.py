@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from baton_git.core.kinds import KINDS
 from baton_git.core.layout import fits
 from baton_git.core.merge.decisions import (
+    NEWEST_RULES,
     ContestedValue,
     Decision,
     Prefer,
@@ -27,16 +28,19 @@ from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Entry, Key, State, Unreadable
 
 
-def decide(base: State, ours: State, theirs: State, *, prefer: Prefer | None = None) -> list[Decision]:
+def decide(
+    base: State, ours: State, theirs: State, *, prefer: Prefer | None = None, rules: int = NEWEST_RULES
+) -> list[Decision]:
     """Return the decisions that merge `theirs` into `ours`, both grown from `base`; changes of ours alone need none.
 
     Args:
         prefer: whose value stands where one is contested; our records keep their ids then. None: by value.
+        rules: the version of the rules.
     """
     their_side = compare_side(base, theirs)
     if not their_side.changed:
         return []
-    merger = _Merger(base, compare_side(base, ours), their_side, prefer)
+    merger = _Merger(base, compare_side(base, ours), their_side, prefer, rules)
     return list(assign_ids(ours, theirs, merger.with_rules(list(merger.placements())), prefer))
 
 
@@ -46,6 +50,7 @@ class _Merger:
     ours: MergeSide
     theirs: MergeSide
     prefer: Prefer | None
+    rules: int
 
     def placements(self) -> Iterator[Placement]:
         """Yield a placement for every record that theirs changed, or that may be in the way of one."""
@@ -97,7 +102,7 @@ class _Merger:
     def _merge_both(self, key: Key, was: Entry | None, ours: Entry | None, theirs: Entry | None) -> Placement:
         """Place a record that both sides changed in different ways."""
         if isinstance(ours, Part) and isinstance(theirs, Part):
-            placement = _merge_records(key, was, ours, theirs, self.prefer)
+            placement = _merge_records(key, (was, ours, theirs), self.prefer, self.rules)
             assert placement.entry is not None
             if fits(key._replace(archived=isinstance(placement.entry, Archived)), placement.entry):
                 return placement
@@ -194,14 +199,15 @@ def _choose_readable(ours: Entry | None, theirs: Entry | None, prefer: Prefer | 
     return ours if isinstance(ours, Part) else theirs
 
 
-def _merge_records(key: Key, was: Entry | None, ours: Part, theirs: Part, prefer: Prefer | None) -> Placement:
+def _merge_records(key: Key, entries: tuple[Entry | None, Part, Part], prefer: Prefer | None, rules: int) -> Placement:
     """Merge two records by field; archived on one side and edited on the other means archived with the edit."""
+    was, ours, theirs = entries
     model = type(ours) if not isinstance(ours, Archived) else type(theirs)
     if model is Archived:
         model = KINDS[key.kind].model
     base = record_data(was) if isinstance(was, Part) else None
     sides = base, record_data(ours), record_data(theirs)
-    data, contested = merge_fields(model, *sides, prefer)
+    data, contested = merge_fields(model, *sides, prefer, rules)
     frames = [entry for entry in (ours, theirs) if isinstance(entry, Archived)]
     frame = _merge_frames(was, frames) if frames else None
     entry: Part = frame.replace(record=data) if frame is not None else parse(model, data)

@@ -6,11 +6,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from baton_git.core.merge.combining import Value, combine_values
-from baton_git.core.merge.decisions import ContestedValue, Prefer, canonical_json, ordered_json
+from baton_git.core.merge.decisions import NEWEST_RULES, ContestedValue, Prefer, canonical_json, ordered_json
 from baton_git.core.merge.graduation import gate_graduation
 from baton_git.core.merge.recordings import Own, counted_before, own_counts
 from baton_git.core.records.base import Part, alike, merge_rule
-from baton_git.core.records.merge_rules import CHANGED_SIDE, Append, Beside, Counter, Fields, Fixed, MergeRule
+from baton_git.core.records.merge_rules import (
+    CHANGED_SIDE,
+    Append,
+    Beside,
+    Counter,
+    Extend,
+    Fields,
+    Fixed,
+    MergeRule,
+)
 from baton_git.core.records.work_items import Pattern
 from baton_git.core.times import parse_time_or_none
 
@@ -18,16 +27,22 @@ Table = Mapping[str, Any]
 
 
 def merge_fields(
-    model: type[Part], base: Table | None, ours: Table, theirs: Table, prefer: Prefer | None = None
+    model: type[Part],
+    base: Table | None,
+    ours: Table,
+    theirs: Table,
+    prefer: Prefer | None = None,
+    rules: int = NEWEST_RULES,
 ) -> tuple[dict[str, Any], list[ContestedValue]]:
     """The fields of one record merged, and those for which no rule had an answer.
 
     Args:
         base: None where the record was made on both sides.
         prefer: whose value stands where it is contested; None: by value, so that both sides come to the same.
+        rules: the version of the rules.
     """
     own = own_counts(model, ours, theirs) if base is None else None
-    return _merge_table(_Terms(prefer, base is None, own), model, base or {}, ours, theirs)
+    return _merge_table(_Terms(prefer, base is None, own, rules), model, base or {}, ours, theirs)
 
 
 class _Terms(NamedTuple):
@@ -36,6 +51,7 @@ class _Terms(NamedTuple):
     prefer: Prefer | None
     is_made: bool
     own: Own | None
+    rules: int
 
 
 def _merge_table(
@@ -45,7 +61,7 @@ def _merge_table(
     contested: list[ContestedValue] = []
     for name in _names(model, base, ours, theirs):
         sides = _values(name, base, ours, theirs)
-        rule = _rule_of(model, name, is_made=terms.is_made)
+        rule = _rule_of(model, name, terms)
         tables = _tables(*sides) if isinstance(rule, Fields) else None
         if isinstance(rule, Fields) and tables is not None:
             inner, inner_contested = _merge_table(terms, rule.model, *tables)
@@ -90,11 +106,13 @@ def _values(name: str, base: Table, ours: Table, theirs: Table) -> Sides:
     return b, o, t
 
 
-def _rule_of(model: type[Part], name: str, *, is_made: bool) -> MergeRule:
+def _rule_of(model: type[Part], name: str, terms: _Terms) -> MergeRule:
     """The rule of a field. Texts of which two records are made have not grown from one beginning."""
     rule = merge_rule(model, name)
+    if isinstance(rule, Extend) and terms.rules == 1:
+        return Append()
     is_title = isinstance(rule, Append) and model.model_fields[name].is_required()
-    return CHANGED_SIDE if is_made and is_title else rule
+    return CHANGED_SIDE if terms.is_made and is_title else rule
 
 
 def _names(model: type[Part], base: Table, ours: Table, theirs: Table) -> Iterator[str]:

@@ -65,6 +65,10 @@ class Append(MergeRule):
     """Text that grew on both sides keeps both growths."""
 
 
+class Extend(Append):
+    """As `Append`, where both texts have grown from one; two texts that were entered apart contradict each other."""
+
+
 class Latest(MergeRule):
     """The later of two points in time."""
 

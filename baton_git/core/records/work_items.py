@@ -18,6 +18,7 @@ from baton_git.core.records.merge_rules import (
     Counter,
     Earliest,
     Either,
+    Extend,
     Ladder,
     Latest,
     Recent,
@@ -146,7 +147,7 @@ class Pattern(Record):
     ] = Field(
         "observing", description="observing → rule_candidate → graduated, the last only by a person; or dismissed."
     )
-    proposed_rule: Annotated[Text | None, Append(), Covered()] = Field(None, description="The rule it would become.")
+    proposed_rule: Annotated[Text | None, Extend(), Covered()] = Field(None, description="The rule it would become.")
     graduated_to: Annotated[Text | None, Covered()] = Field(None, description="The file of the rule it became.")
     source_tier: SourceTier = Field("llm_derived", description="Who vouches for it.")
     anchors: Annotated[tuple[Anchor, ...], Union()] = Field((), description="The files or symbols that it is about.")

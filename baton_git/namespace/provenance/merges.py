@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from baton_git.core.merge import NEWEST_RULES, RULES
 from baton_git.core.state import Key, State
 from baton_git.git.store import Folder
 from baton_git.namespace.merge_commit import MergedTree, base_tree, merge_trees, parents_in_order
@@ -78,10 +79,18 @@ class _Merge:
     @cached_property
     def expected_merge(self) -> tuple[MergedTree, Folder]:
         """The merge that this program makes of the parents."""
+        return self._merge_by(NEWEST_RULES)
+
+    @cached_property
+    def _older_roots(self) -> list[Folder]:
+        """The merges that older versions of this program made of the parents."""
+        return [self._merge_by(rules)[1] for rules in RULES if rules != NEWEST_RULES]
+
+    def _merge_by(self, rules: int) -> tuple[MergedTree, Folder]:
         first, second = parents_in_order(self.look.store, self.look.info.parents)
-        tree = base_tree(self.look.store, self._draft, first.oid, second.oid)
+        tree = base_tree(self.look.store, self._draft, first.oid, second.oid, rules=rules)
         draft = self._draft.on_top()
-        merged = merge_trees(draft, tree, first.tree, second.tree)
+        merged = merge_trees(draft, tree, first.tree, second.tree, rules=rules)
         return merged, draft.folder(merged.tree)
 
     def marks(self) -> ProvenanceMarks:
@@ -136,7 +145,13 @@ class _Merge:
         base = blob_at(self.base.root, slot.key)
         if (blob == first and second == base) or (blob == second and first == base):
             return True
-        _, root = self.expected_merge
+        return self._holds(self.expected_merge[1], slot, values) or any(
+            self._holds(root, slot, values) for root in self._older_roots
+        )
+
+    def _holds(self, root: Folder, slot: Slot, values: CoveredValues) -> bool:
+        """Whether a merge of the parents says this of a record."""
+        blob = blob_at(self.look.root, slot.key)
         return blob == blob_at(root, slot.key) or values == values_at(self.look.state(root), slot.key, slot.facet)
 
     def _kept_here(self, slot: Slot, values: CoveredValues) -> Mark | None:
