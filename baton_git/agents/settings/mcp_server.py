@@ -30,9 +30,19 @@ def find_server_file(agent: str, scope: Scope, root: Path, environment: Mapping[
 
 def has_server(agent: str, home: Path, top: Path | None, environment: Mapping[str, str]) -> bool:
     """Return whether the settings name our MCP server, whoever put it there; not if they cannot be read."""
-    own = find_server_file(agent, "user", home, environment) or home / AGENTS[agent].hooks.own_servers
-    project = find_server_file(agent, "project", top, environment) if top is not None else None
-    return any(SERVER in _read_servers(path) for path in (own, project) if path is not None)
+    roots: tuple[tuple[Scope, Path | None], ...] = (("user", home), ("project", top))
+    return any(root is not None and find_server(agent, scope, root, environment) is not None for scope, root in roots)
+
+
+def find_server(agent: str, scope: Scope, root: Path, environment: Mapping[str, str]) -> Any:
+    """Return what the settings say of our MCP server, whoever put it there; None if nothing, or they cannot be read.
+
+    Args:
+        root: the home, or the top of the work tree.
+    """
+    path = find_server_file(agent, scope, root, environment) or root / AGENTS[agent].hooks.own_servers
+    servers = _read_servers(path)
+    return servers.get(SERVER) if isinstance(servers, dict) else None
 
 
 def _read_servers(path: Path) -> Any:

@@ -35,12 +35,28 @@ def check_repository(examination: Examination) -> Iterator[Diagnostic]:
         yield Diagnostic("error", str(problem), advice=problem.hint)
     elif problem is None:
         yield ok("there is no repository here, so only the machine is looked at")
-    elif problem.branch.store.tip(problem.branch.ref) is None:
+    elif not namespace_exists(problem):
         yield Diagnostic(
             "warning", f"there is no namespace {problem.branch.namespace} here", advice="baton init makes it"
         )
     else:
-        yield ok(f"{problem.branch.namespace} in {examination.common_dir}")
+        yield _open_namespace(problem)
+
+
+def _open_namespace(ws: Workspace) -> Diagnostic:
+    try:
+        ws.branch.read()
+    except BatonError as error:
+        return Diagnostic("error", f"{ws.branch.namespace} cannot be opened: {error}", advice=error.hint)
+    return ok(f"{ws.branch.namespace} in {ws.branch.store.repository.common_dir}")
+
+
+def namespace_exists(ws: Workspace) -> bool:
+    """Return whether the namespace exists; one whose ref cannot be read does."""
+    try:
+        return ws.branch.store.tip(ws.branch.ref) is not None
+    except BatonError:
+        return True
 
 
 def check_settings(examination: Examination) -> Iterator[Diagnostic]:
@@ -103,13 +119,13 @@ def _check_hook_scripts(examination: Examination) -> Iterator[Diagnostic]:
 
 def _check_branch(ws: Workspace) -> Iterator[Diagnostic]:
     """What a newer baton on another machine wrote: a newer layout, or kinds of records that are not known here."""
-    tip = ws.branch.read()
-    if tip.tree is None:
+    tip = ws.branch.store.tip(ws.branch.ref)
+    if tip is None:
         return
-    root = ws.branch.store.folder(tip.tree)
+    root = ws.branch.store.folder(ws.branch.store.commit(tip).tree)
     written = tomllib.loads((root.read(layout.FORMAT_FILE) or b"").decode()).get("version")
-    entry = ws.branch.entry(tip.commit) if tip.commit is not None else None
-    by = f"the last to write was {entry.machine}" if entry is not None and entry.machine else ""
+    machine = ws.branch.entry(tip).machine
+    by = f"the last to write was {machine}" if machine else ""
     if isinstance(written, int) and written > layout.FORMAT:
         yield Diagnostic(
             "error", f"{ws.branch.namespace} has layout {written}, and this baton knows {layout.FORMAT}", by,

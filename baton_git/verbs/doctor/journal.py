@@ -96,7 +96,8 @@ class RepairJournal:
         id_ = f"{iso(now).replace(':', '').replace('-', '')}-{durable_files.random_name(6)}"
         entry = JournalEntry(id_, check, repair.about, iso(now), only_adds=repair.only_adds)
         with durable_files.writing(str(self.folder)):
-            (self.folder / id_).mkdir(mode=0o700, parents=True)
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.folder / id_).mkdir(mode=0o700)
         before = {path: self._keep(id_, number, path) for number, path in enumerate(dict.fromkeys(repair.paths()))}
         if repair.files and ws is not None:
             entry = self._restore_records(entry, repair, now, ws)

@@ -12,7 +12,7 @@ from baton_git.git.files.ref_locks import identity_of, is_ownerless
 from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK
 from baton_git.git.store.housekeeping import is_running
 from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES
-from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, count
 from baton_git.verbs.doctor.examination import Examination
 
 LOCK_SECONDS = 60.0
@@ -32,8 +32,8 @@ def check_leftovers(examination: Examination) -> Iterator[Diagnostic]:
         shown = ", ".join(_name(examination, path) for path in left[:NAMED])
         more = f", and {len(left) - NAMED} more" if len(left) > NAMED else ""
         yield Diagnostic(
-            "warning", f"{_count(left)} left over: {shown}{more}", "a process was killed, or the machine went down",
-            "baton doctor --fix", _remove(left),
+            "warning", f"{count(len(left), 'file')} left over: {shown}{more}",
+            "a process was killed, or the machine went down", "baton doctor --fix", _remove(left),
         )  # fmt: skip
     for name in GITS_LOCKS:
         path = examination.common_dir / name
@@ -42,10 +42,6 @@ def check_leftovers(examination: Examination) -> Iterator[Diagnostic]:
                 "warning", f"{path} is {examination.age(path) / 60:,.0f} minutes old",
                 "a git process was killed, or still runs", f"if no git is running here: rm {path}",
             )  # fmt: skip
-
-
-def _count(paths: list[Path]) -> str:
-    return f"{len(paths)} file{'' if len(paths) == 1 else 's'}"
 
 
 def _name(examination: Examination, path: Path) -> str:
@@ -104,4 +100,4 @@ def _remove(paths: list[Path]) -> Repair:
         for view in {parent for path in paths for parent in path.parents if parent.name.startswith("view-")}:
             shutil.rmtree(view, ignore_errors=True)
 
-    return Repair(f"Remove {_count(paths)} that killed processes left", run, lambda: paths)
+    return Repair(f"Remove {count(len(paths), 'file')} that killed processes left", run, lambda: paths)

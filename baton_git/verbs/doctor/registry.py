@@ -9,8 +9,17 @@ from baton_git.core.errors import BatonError, NotFound
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Diagnostic, ok
 from baton_git.verbs.doctor.examination import Examination
-from baton_git.verbs.doctor.installation import check_index, check_repository, check_settings, check_versions
+from baton_git.verbs.doctor.hooked import check_agent_hooks, check_git_hooks, check_hook_cost, check_mcp
+from baton_git.verbs.doctor.installation import (
+    check_index,
+    check_repository,
+    check_settings,
+    check_versions,
+    namespace_exists,
+)
 from baton_git.verbs.doctor.leftovers import check_leftovers
+from baton_git.verbs.doctor.recorded import check_clock, check_provenance, check_records
+from baton_git.verbs.doctor.shared import check_permissions, check_privacy, check_remotes
 from baton_git.verbs.doctor.stored import check_objects, check_packs, check_refs
 
 Needs = Literal["repository", "namespace", "machine", "hooks", "network"]
@@ -42,6 +51,30 @@ CHECKS = (
     Check("objects", "Every object behind them is there.", "repository", check_objects, "all objects are there"),
     Check("packs", "Few packs, and how large.", "repository", check_packs, "few packs"),
     Check("leftovers", "Nothing is left of killed processes.", "repository", check_leftovers, "nothing is left over"),
+    Check("records", "Every record can be read.", "namespace", check_records, "all records can be read"),
+    Check(
+        "provenance",
+        "Somebody here vouches for what records claim.",
+        "namespace",
+        check_provenance,
+        "no claims are open",
+    ),
+    Check("clock", "The times of commits can be.", "namespace", check_clock, "all times can be"),
+    Check(
+        "permissions",
+        "Private files are private, and baton can write.",
+        "repository",
+        check_permissions,
+        "all is private",
+    ),
+    Check("hooks", "The hooks of git run.", "hooks", check_git_hooks, "they run"),
+    Check(
+        "agents", "The hooks of the agents' CLIs run, and sessions are saved.", "machine", check_agent_hooks, "they run"
+    ),
+    Check("cost", "What a hook costs.", "machine", check_hook_cost, "no hooks are installed"),
+    Check("mcp", "The MCP server of the agents' CLIs starts.", "machine", check_mcp, "not configured anywhere"),
+    Check("remotes", "Remotes answer, and are in step.", "network", check_remotes, "all are in step"),
+    Check("privacy", "Nobody can read the remotes without a login.", "network", check_privacy, "there is no remote"),
     Check("index", "The index of recall is whole.", "repository", check_index, "it is whole"),
 )
 
@@ -85,15 +118,8 @@ def _applies(check: Check, examination: Examination) -> bool:
     if check.needs in ("hooks", "network") and examination.machine is None:
         return False
     if check.needs in ("namespace", "network") and isinstance(examination.opened, Workspace):
-        return _exists(examination.opened)
+        return namespace_exists(examination.opened)
     return True
-
-
-def _exists(ws: Workspace) -> bool:
-    try:
-        return ws.branch.store.tip(ws.branch.ref) is not None
-    except BatonError:  # it cannot be read: then it is there
-        return True
 
 
 def _run(check: Check, examination: Examination) -> list[Diagnostic]:

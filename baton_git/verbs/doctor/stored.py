@@ -16,7 +16,7 @@ from baton_git.git.store import Folder, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.ingest.fetch import fetch_and_check
 from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES, known_remotes, tracking_refs_of
-from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, count, ok
 from baton_git.verbs.doctor.examination import Examination
 
 NAMED = 5
@@ -44,7 +44,7 @@ def check_refs(examination: Examination) -> Iterator[Diagnostic]:
                 "switch that work tree to another branch",
             )  # fmt: skip
     if not broken:
-        yield ok(f"{len(heads)} namespaces, {len(names) - len(heads)} private refs")
+        yield ok(f"{count(len(heads), 'namespace')}, {count(len(names) - len(heads), 'private ref')}")
 
 
 def _list_refs(store: Store, prefix: str) -> list[str]:
@@ -113,7 +113,7 @@ def check_objects(examination: Examination) -> Iterator[Diagnostic]:
                 f"{ref}: the newest {walk.commits} revisions are whole; the check ends after {examination.seconds:g} s"
             )
         else:
-            yield ok(f"{ref}: {walk.commits} revisions are whole")
+            yield ok(f"{ref}: {count(walk.commits, 'revision')}, all whole")
 
 
 class _Walk:
@@ -175,7 +175,7 @@ def _describe_missing(examination: Examination, ref: str, missing: list[Missing]
         f"fetch them again from {remotes[0]}" if remotes else "copy .git/objects of a clone or a backup into this one"
     )
     return Diagnostic(
-        "error", f"{ref}: {len(missing)} objects are missing or damaged: {shown}{more}",
+        "error", f"{ref}: {count(len(missing), 'object')} missing or damaged: {shown}{more}",
         "git prune removed them while no ref led to them, or the disk is damaged", advice,
         _refetch(examination, branch, remotes) if branch is not None and remotes and examination.machine else None,
     )  # fmt: skip
@@ -220,7 +220,7 @@ def check_packs(examination: Examination) -> Iterator[Diagnostic]:
     housekeeping = examination.stored.housekeeping
     files = [housekeeping.packs / f"pack-{noted.name}.pack" for noted in housekeeping.list_noted()]
     sizes = [_size(path) for path in files if path.exists()]
-    text = f"{len(sizes)} packs, {sum(sizes) / 1e6:,.1f} MB"
+    text = f"{count(len(sizes), 'pack')}, {sum(sizes) / 1e6:,.1f} MB"
     if len(sizes) > MANY_PACKS:
         yield Diagnostic("warning", text, "nothing has merged them: is the repository read-only for you?", "baton gc")
     else:

@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
-
-HOURS = 3600.0
-
-
-@pytest.fixture
-def findings(baton: Any) -> Callable[..., list[dict[str, Any]]]:
-    """Give what the checks of these names find, with the exit status that goes with it."""
-
-    def run(*names: str, code: int = 0, **more: Any) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = baton("doctor", *names, "--json", code=code, **more).json["findings"]
-        return found
-
-    return run
-
-
-@pytest.fixture
-def made(baton: Any, top: Path) -> Path:
-    """The git directory of a repository with a namespace and a follow-up."""
-    baton("init")
-    baton("followup", "add", "Later")
-    return top / ".git"
 
 
 def find_newest_pack(made: Path) -> Path:
     """Return the pack of the last revision."""
     return max((made / "objects/pack").glob("pack-*.pack"), key=lambda file: file.stat().st_mtime_ns)
-
-
-def age(path: Path, hours: float) -> None:
-    """Make a file older."""
-    seconds = path.lstat().st_mtime - hours * HOURS
-    os.utime(path, (seconds, seconds))
 
 
 def test_a_sound_repository_is_in_order_and_nothing_is_written(made: Path, findings: Any) -> None:
@@ -82,7 +51,7 @@ def test_a_missing_object_is_fetched_again_from_the_remote(
     newest.with_suffix(".idx").unlink()
     newest.unlink()
     (missing,) = findings("objects", code=1)
-    assert "1 objects are missing or damaged: commit" in missing["summary"]
+    assert "1 object missing or damaged: commit" in missing["summary"]
     assert missing["repair"] == "Fetch the objects of work again from origin"
     baton("doctor", "objects", "--fix", "--yes")
     assert baton("status", "--json").json["follow_ups"]
@@ -98,7 +67,7 @@ def test_an_object_that_no_remote_has_is_only_reported(made: Path, findings: Any
 
 
 def test_what_killed_processes_left_is_removed_and_comes_back_with_the_undo(
-    made: Path, baton: Any, findings: Any
+    made: Path, baton: Any, findings: Any, make_older: Any
 ) -> None:
     left = [
         made / "refs/heads/baton/work.lock", made / "objects/pack/tmp_pack_baton_999999_1",
@@ -108,8 +77,8 @@ def test_what_killed_processes_left_is_removed_and_comes_back_with_the_undo(
     for path in left:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"baton 999999\n")
-        age(path, 30)
-    age(made / "baton/view-abc", 30)
+        make_older(path, 30)
+    make_older(made / "baton/view-abc", 30)
     fresh = made / "refs/heads/baton/other.lock"
     fresh.write_bytes(b"")
     (finding,) = findings("leftovers")
@@ -125,10 +94,10 @@ def test_what_killed_processes_left_is_removed_and_comes_back_with_the_undo(
     assert [path.read_bytes() for path in left] == [b"baton 999999\n"] * 6
 
 
-def test_a_lock_of_git_is_only_named(made: Path, findings: Any) -> None:
+def test_a_lock_of_git_is_only_named(made: Path, findings: Any, make_older: Any) -> None:
     lock = made / "config.lock"
     lock.write_bytes(b"")
-    age(lock, 1)
+    make_older(lock, 1)
     (finding,) = findings("leftovers")
     assert str(lock) in finding["advice"]
     assert finding["repair"] is None

@@ -1,0 +1,149 @@
+"""Checks of the records: files that cannot be read, claims that nobody here vouches for, and times that cannot be."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import islice
+
+from baton_git.core import layout
+from baton_git.core.names import Oid
+from baton_git.core.state import Unreadable
+from baton_git.core.times import iso
+from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.remote_selection import format_commits
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, count, ok
+from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.revisions.history import files_at
+from baton_git.verbs.upkeep.validation import ValidatedFile, validate_branch
+
+NAMED = 5
+"""Files or claims that are named; of more there is only the number."""
+LOOKED_BACK = 500
+"""Revisions in which a readable version of a file is looked for, and whose times are compared."""
+SKEW = timedelta(minutes=5)
+"""A difference of clocks that does no harm."""
+
+
+# --- records that cannot be read
+
+
+def check_records(examination: Examination) -> Iterator[Diagnostic]:
+    """Find files of the branch that are no records. A repair brings back the last version that was one."""
+    ws = examination.ws
+    files = list(validate_branch(ws))
+    faulty = [file for file in files if file.faults]
+    readable = _find_readable(ws, [file.path for file in faulty])
+    for file in faulty[:NAMED]:
+        yield _describe_file(ws, file, readable.get(file.path))
+    if len(faulty) > NAMED:
+        rest = {file.path: readable[file.path] for file in faulty[NAMED:] if file.path in readable}
+        text = f"{len(faulty) - NAMED} more files cannot be read"
+        yield Diagnostic("error", text, advice="baton validate", repair=_restore(rest) if rest else None)
+    if not faulty:
+        yield ok(f"{count(len(files), 'file')}, all can be read")
+
+
+def _describe_file(ws: Workspace, file: ValidatedFile, readable: tuple[Oid, bytes] | None) -> Diagnostic:
+    fault = str(file.faults[0])
+    if readable is not None:
+        advice, repair = f"git show {readable[0][:10]}:{file.path}", _restore({file.path: readable})
+    else:
+        advice, repair = (
+            f"git log -p {ws.branch.ref.removeprefix('refs/heads/')} -- {file.path}, and mend it by hand",
+            None,
+        )
+    return Diagnostic(
+        "error", f"{file.path}: {fault}", "it was edited by hand, or written by another program or a newer baton",
+        advice, repair,
+    )  # fmt: skip
+
+
+def _find_readable(ws: Workspace, paths: list[str]) -> dict[str, tuple[Oid, bytes]]:
+    """Return, by path, the newest earlier version that is a record, and its commit."""
+    wanted = {path: key for path in paths if (key := layout.key_at(path)) is not None}
+    seen: set[tuple[str, Oid]] = set()
+    readable: dict[str, tuple[Oid, bytes]] = {}
+    for entry in islice(ws.branch.history(first_parent=True), LOOKED_BACK):
+        left = [path for path in wanted if path not in readable]
+        if not left:
+            break
+        for path, item in files_at(ws, entry.tree, left).items():
+            if (path, item.oid) not in seen:
+                seen.add((path, item.oid))
+                text = ws.branch.store.read(item.oid)
+                if not isinstance(layout.decode(wanted[path], path, text), Unreadable):
+                    readable[path] = (entry.commit, text)
+    return readable
+
+
+def _restore(versions: dict[str, tuple[Oid, bytes]]) -> Repair:
+    if len(versions) == 1:
+        ((path, (commit, _)),) = versions.items()
+        about = f"Bring {path} back as it was at {commit[:10]}"
+    else:
+        about = f"Bring {len(versions)} files back in their last readable version"
+    return Repair(about, files={path: text for path, (_, text) in versions.items()})
+
+
+# --- provenance
+
+
+def check_provenance(examination: Examination) -> Iterator[Diagnostic]:
+    """Find records that claim more than anybody on this machine vouches for, and a branch that goes back silently."""
+    ws = examination.ws
+    version = ws.branch.read()
+    claims = list(ws.judgement(version).find_unvouched(version.state))
+    for claim in claims[:NAMED]:
+        yield Diagnostic(
+            "warning", f"{claim.key}: {claim.text}", "it came from elsewhere, or was edited by hand",
+            "check it, then confirm it (baton pattern graduate, baton decision add --tier human_confirmed), or "
+            "baton rollback",
+        )  # fmt: skip
+    if len(claims) > NAMED:
+        yield Diagnostic("warning", f"{len(claims) - NAMED} more records claim so", advice="baton validate")
+    older = ws.branch.suspected_revert(version)
+    if older is not None:
+        yield Diagnostic(
+            "error", f"the newest commit was made by hand and goes back to {older.commit[:10]}: {older.subject}",
+            "git commit -a does that in a work tree that has the branch checked out", "baton undo, if nobody wanted it",
+        )  # fmt: skip
+
+
+# --- clock
+
+
+def check_clock(examination: Examination) -> Iterator[Diagnostic]:
+    """Find commits from the future, and commits that are older than those that they were built on, by machine."""
+    entries = list(islice(examination.ws.branch.history(), LOOKED_BACK))
+    by_id = {entry.commit: entry for entry in entries}
+    ahead: dict[str, list[LogEntry]] = defaultdict(list)
+    behind: dict[str, list[LogEntry]] = defaultdict(list)
+    for entry in entries:
+        parents = [by_id[parent] for parent in entry.parents if parent in by_id]
+        if entry.time > examination.now + SKEW:
+            ahead[_machine(entry)].append(entry)
+        elif any(entry.time + SKEW < parent.time <= examination.now + SKEW for parent in parents):
+            behind[_machine(entry)].append(entry)
+    for machine, late in ahead.items():
+        newest = max(late, key=lambda entry: entry.time)
+        yield Diagnostic(
+            "warning", f"{_count(late)} of {machine} are from the future, the newest from {iso(newest.time)}",
+            f"the clock of {machine} was fast, or the clock here is slow",
+            "set the clocks; what is due by date is wrong until then",
+        )  # fmt: skip
+    for machine, early in behind.items():
+        yield Diagnostic(
+            "warning", f"{_count(early)} of {machine} are older than those that they were built on",
+            f"the clock of {machine} was slow when it wrote {early[0].commit[:10]}", f"set the clock of {machine}",
+        )  # fmt: skip
+
+
+def _machine(entry: LogEntry) -> str:
+    return entry.machine or "an unnamed machine"
+
+
+def _count(entries: list[LogEntry]) -> str:
+    return format_commits(len(entries))

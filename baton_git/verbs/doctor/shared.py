@@ -1,0 +1,227 @@
+"""Checks of what is shared: whether remotes answer and are in step, whether anybody can read them, and permissions."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+from baton_git.core.errors import AccessDenied, RemoteError, Unreachable
+from baton_git.core.names import Oid
+from baton_git.git.files import durable_files
+from baton_git.git.remotes import child_process
+from baton_git.namespace.remote_selection import address_of, format_commits, remote_of, waiting_counts
+from baton_git.namespace.sync.ahead_behind import count_commits
+from baton_git.namespace.sync.tracking_refs import known_remotes, tracking_refs_of
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, count, ok
+from baton_git.verbs.doctor.examination import Examination
+
+ANSWER_SECONDS = 5.0
+"""Seconds in which a remote must answer."""
+NAMED = 5
+FORGES = {"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "git.sr.ht"}
+"""Hosts that show a public repository over https, whatever address it was cloned from."""
+_SCP = re.compile(r"(?:[^@/:]+@)?([\w.-]+):(?!//)(.+)")
+NOBODY = {
+    "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS": "true", "GCM_INTERACTIVE": "never",
+    "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
+    "HOME": "/nonexistent", "XDG_CONFIG_HOME": "/nonexistent",
+}  # fmt: skip
+"""Variables with which git knows no login."""
+
+
+# --- in step
+
+
+def check_remotes(examination: Examination) -> Iterator[Diagnostic]:
+    """Find remotes that do not answer, and branches that are ahead of ours or behind."""
+    ws = examination.ws
+    names = list_remotes(ws)
+    if not names:
+        yield ok("there is no remote: the state is on this machine only")
+    for name in names:
+        yield from _check_remote(ws, name)
+    for waiting in waiting_counts(ws):
+        text = f"{format_commits(waiting.commits)} of {waiting.remote} wait for a review"
+        yield Diagnostic("warning", text, advice=f"baton review --remote {waiting.remote}")
+
+
+def list_remotes(ws: Workspace) -> list[str]:
+    """List the configured remotes that this namespace is, or would be, synced with."""
+    chosen = remote_of(ws)
+    known = [name for name in known_remotes(ws.branch) if ws.reach.remotes is None or name in ws.reach.remotes]
+    return list(dict.fromkeys([*known, *([chosen] if chosen else [])]))
+
+
+def _check_remote(ws: Workspace, name: str) -> Iterator[Diagnostic]:
+    from baton_git.git.remotes import open_remote  # slow to load, and rarely needed
+
+    refs = tracking_refs_of(ws.branch, name)
+    try:
+        remote = open_remote(ws.branch.store.repository, name, ws.environment)
+        theirs = remote.tips({ws.branch.ref: refs.incoming}, seconds=ANSWER_SECONDS).get(ws.branch.ref)
+    except Unreachable as error:
+        yield Diagnostic("unknown", f"{name} does not answer: {error}", "the network, or the server", error.hint)
+        return
+    except AccessDenied as error:
+        yield Diagnostic("error", f"{name} lets us not in: {error}", "the login, or the address", error.hint)
+        return
+    except RemoteError as error:
+        yield Diagnostic("error", f"{name}: {error}", advice=error.hint)
+        return
+    yield _compare(ws, name, theirs, ws.branch.store.tip(refs.seen))
+
+
+def _compare(ws: Workspace, name: str, theirs: Oid | None, seen: Oid | None) -> Diagnostic:
+    """Say how our branch and that of a remote stand to each other."""
+    store, advice = ws.branch.store, f"baton sync --remote {name}"
+    ours = store.tip(ws.branch.ref)
+    if theirs is None and seen is not None:
+        settle = f"{advice} --settle merge pushes it again"
+        return Diagnostic("error", f"{name} has the branch no more", "somebody deleted it there", settle)
+    if theirs is None:
+        return ok(f"{name} answers; it does not have this namespace")
+    if theirs == ours:
+        return ok(f"{name} answers, and is in step")
+    if not store.is_stored(theirs):
+        return Diagnostic("warning", f"{name} has commits that were not fetched yet", advice=advice)
+    if seen is not None and not store.is_ancestor(seen, theirs):
+        return Diagnostic("error", f"the branch was rewritten on {name}", "somebody pushed with force", advice)
+    ahead, behind = count_commits(store, ours, theirs), count_commits(store, theirs, ours)
+    counts = [
+        f"lacks {format_commits(ahead)} of ours" if ahead else "",
+        f"is ahead by {format_commits(behind)}" if behind else "",
+    ]
+    return Diagnostic("warning", f"{name} {' and '.join(filter(None, counts))}", advice=advice)
+
+
+# --- privacy
+
+
+def check_privacy(examination: Examination) -> Iterator[Diagnostic]:
+    """Find remotes that anybody can read without a login."""
+    ws = examination.ws
+    for name in list_remotes(ws):
+        address = public_address(address_of(ws, name))
+        if address is None:
+            yield ok(f"{name} is a folder, or needs a login")
+            continue
+        is_open = _is_readable_by_all(ws, address)
+        if is_open is None:
+            yield Diagnostic(
+                "unknown", f"{name}: whether anybody can read it: {urlsplit(address).hostname} does not answer"
+            )
+        elif is_open:
+            yield _describe_public(ws, name)
+        else:
+            yield ok(f"{name} needs a login")
+
+
+def public_address(address: str) -> str | None:
+    """Return the address, without a login, at which everybody would read a public repository; None for a folder, and
+    for a host where nobody reads without a login."""
+    parts = urlsplit(address)
+    if parts.scheme in ("http", "https", "git"):
+        host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
+        return urlunsplit((parts.scheme, host, parts.path, "", ""))
+    scp = _SCP.fullmatch(address)
+    forge, path = (parts.hostname, parts.path) if parts.scheme == "ssh" else (scp[1], scp[2]) if scp else (None, "")
+    return f"https://{forge}/{path.lstrip('/')}" if forge in FORGES else None
+
+
+def _is_readable_by_all(ws: Workspace, address: str) -> bool | None:
+    """Return whether git reads the repository without any login; None if it does not answer."""
+    words = ["git", "-c", "credential.helper=", "-c", "core.askPass=", "ls-remote", "--heads", "--", address]
+    done = child_process.run(words, {**ws.environment, **NOBODY}, Path("/"), ANSWER_SECONDS)
+    if done is None or re.search(r"[Cc]ould not resolve|[Ff]ailed to connect|unable to connect|timed out", done.err):
+        return None
+    return done.code == 0
+
+
+def _describe_public(ws: Workspace, name: str) -> Diagnostic:
+    is_there = ws.branch.store.tip(tracking_refs_of(ws.branch, name).seen) is not None
+    what = f"{ws.branch.namespace} is there" if is_there else f"baton sync would put {ws.branch.namespace} there"
+    return Diagnostic(
+        "warning", f"anybody can read {name}, and {what}", "the repository is public",
+        "if that is not meant: add a private remote, and git config baton.remote NAME; git push "
+        f"{name} --delete {ws.branch.ref.removeprefix('refs/heads/')} takes it away there"
+        if is_there
+        else "if that is not meant: add a private remote, and git config baton.remote NAME",
+    )  # fmt: skip
+
+
+# --- permissions
+
+
+def check_permissions(examination: Examination) -> Iterator[Diagnostic]:
+    """Find private files that others can read, and files of the repository that belong to somebody else."""
+    open_to_others = sorted(_list_exposed(examination))
+    if open_to_others:
+        shown = ", ".join(map(str, open_to_others[:NAMED])) + (", …" if len(open_to_others) > NAMED else "")
+        yield Diagnostic(
+            "error", f"other users can read {shown}", "they were copied, or made with another umask",
+            "baton doctor --fix", _close(open_to_others),
+        )  # fmt: skip
+    if examination.store is not None:
+        yield from _find_foreign(examination)
+        yield from _find_unwritable(examination)
+
+
+def _list_exposed(examination: Examination) -> Iterator[Path]:
+    """What has texts of sessions, approvals, logins or the ledger, and is readable for others."""
+    places = []
+    if examination.machine is not None:
+        data = examination.machine.data
+        places += [path for path in (data / "approved.json", *data.glob("*.key")) if path.is_file()]
+    if examination.store is not None:
+        folder = examination.common_dir / "baton"
+        places += [folder / name for name in ("agents", "turns", "recall", "http", "doctor", "repository-id")]
+        places += (folder / "provenance").glob("ledger/*")
+    for path in places:
+        if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            yield path
+
+
+def _close(paths: list[Path]) -> Repair:
+    def run() -> None:
+        for path in paths:
+            with durable_files.writing(str(path)):
+                path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
+
+    return Repair(f"Make {count(len(paths), 'place')} private to you", run, lambda: paths)
+
+
+def _places_written(examination: Examination) -> Iterator[Path]:
+    """The folders that a write needs, with what is in them."""
+    common_dir = examination.common_dir
+    for folder in (common_dir / "objects" / "pack", common_dir / examination.prefix, common_dir / "baton"):
+        if folder.is_dir():
+            yield folder
+            yield from folder.iterdir()
+
+
+def _find_foreign(examination: Examination) -> Iterator[Diagnostic]:
+    """Files of another user than the folder's, unless the repository is shared: those of a `sudo baton`, mostly."""
+    owner = examination.common_dir.stat().st_uid
+    foreign = [path for path in _places_written(examination) if path.lstat().st_uid != owner]
+    shared = examination.common_dir.stat().st_mode & 0o020
+    if foreign and not shared:
+        yield Diagnostic(
+            "error", f"{count(len(foreign), 'file')} of another user, such as {foreign[0]}",
+            "baton or git ran with sudo", f"sudo chown -R {owner} {examination.common_dir}",
+        )  # fmt: skip
+
+
+def _find_unwritable(examination: Examination) -> Iterator[Diagnostic]:
+    folders = [
+        path for path in _places_written(examination) if path.is_dir() and not os.access(path, os.W_OK | os.X_OK)
+    ]
+    if folders:
+        yield Diagnostic(
+            "error", f"{folders[0]} cannot be written to, so nothing can be saved", "its owner or its permissions",
+            f"chmod u+rwx {folders[0]}, or have its owner do that",
+        )  # fmt: skip
