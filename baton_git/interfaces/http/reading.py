@@ -44,7 +44,7 @@ class Readings:
 
     def _reload(self, namespace: str) -> Reading:
         with self._site.work(namespace) as ws:
-            state = read_document(ws)
+            state = read_document(ws, foreign=True)
         body = compact(state.as_data())
         reading = Reading(body, state.version.commit)
         if state.version.commit is not None and len(body) <= KEPT_BYTES // 4:

@@ -121,7 +121,7 @@ def _write(site: Site, body: WriteRequest, if_match: str | None) -> Response:
     try:
         with site.work(body.namespace) as ws:
             if if_match is not None:
-                current = read_document(ws)
+                current = read_document(ws, foreign=True)
                 if not _is_current(if_match, current):
                     return _answer_conflict(body.namespace, expected, current, 412)
                 if expected is None and if_match.strip() != "*":
@@ -129,7 +129,7 @@ def _write(site: Site, body: WriteRequest, if_match: str | None) -> Response:
             try:
                 done = write_document(ws, site.now(), body.baton, expected_revision=expected)
             except Stale:
-                return _answer_conflict(body.namespace, expected, read_document(ws), 409)
+                return _answer_conflict(body.namespace, expected, read_document(ws, foreign=True), 409)
     except InvalidName as error:
         return _refuse_name(error)
     except InvalidDocument as error:

@@ -95,15 +95,19 @@ def _is_sorted(records: Sequence[Record]) -> bool:
     return keys == sorted(keys)
 
 
-def to_document(state: State) -> dict[str, Any]:
+def to_document(state: State, updated_at: str | None = None) -> dict[str, Any]:
     """Convert a state to a document, as `parse_document` takes it: the fields that were set, in their order.
 
-    Unreadable records are left out; `EXPORTED` lists the kinds of records.
+    Unreadable records are left out; `EXPORTED` lists the kinds of records. A state that no client wrote as a document
+    gets a head as session-baton's models want it.
+
+    Args:
+        updated_at: when the state was written, for such a head.
     """
     head, shape = state.readable_head, state.readable_shape
     data = head.as_data()
     if "session_id" not in data:
-        data = {"session_id": _find_newest_session(state), **data}
+        data = {**_make_head(state, updated_at), **data}
     wanted = shape.sections if isinstance(state.entry(SHAPE), Shape) else tuple(DOCUMENT_LISTS)
     for name, model in DOCUMENT_LISTS.items():
         records = _sort_records(state.records(model), shape.order.get(name, ()))
@@ -112,9 +116,12 @@ def to_document(state: State) -> dict[str, Any]:
     return data
 
 
-def _find_newest_session(state: State) -> str:
+def _make_head(state: State, updated_at: str | None) -> dict[str, Any]:
+    """Make the head of a document that began in a command or a hook: the newest session is its writer."""
     sessions = state.records(Session)
-    return sessions[-1].id if sessions else "none"
+    writer, parent = (sessions[-1].id, sessions[-1].parent) if sessions else ("none", None)
+    head = {"schema_version": 1, "session_id": writer, "parent_session": parent, "context": ""}
+    return head | ({"updated_at": updated_at} if updated_at is not None else {})
 
 
 def _sort_records(records: Sequence[Record], order: Sequence[str]) -> list[Record]:

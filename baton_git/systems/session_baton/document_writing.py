@@ -26,6 +26,7 @@ from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document import BatonDocument, apply_document, hold_back_claims, parse_document
 from baton_git.systems.session_baton.documents import format_update_time
+from baton_git.systems.session_baton.foreign_checks import from_foreign_checks
 from baton_git.systems.session_baton.missing_fields import FilledField, fill_document
 
 IMPORT = "import"
@@ -103,7 +104,7 @@ def write_document(
         Stale: the tip is not `expected_revision`.
         LimitExceeded: more records than `MAX_RECORDS`, or a record that is too large.
     """
-    data, filled = fill_document(data, now, cache(lambda: ws.branch.read().state))
+    data, filled = fill_document(from_foreign_checks(data), now, cache(lambda: ws.branch.read().state))
     document = parse_document(data, where=where)
     if len(document.records) > MAX_RECORDS:
         raise LimitExceeded("records in the document", len(document.records), MAX_RECORDS)

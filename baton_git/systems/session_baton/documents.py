@@ -13,6 +13,7 @@ from baton_git.namespace.results import COMMIT, PastRevision, UnreadableFile
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document import EXPORTED, to_document
+from baton_git.systems.session_baton.foreign_checks import to_foreign_checks
 
 
 class DocumentRead(NamedTuple):
@@ -37,12 +38,18 @@ class DocumentRead(NamedTuple):
         return data
 
 
-def read_document(ws: Workspace, at: str | None = None) -> DocumentRead:
+def read_document(ws: Workspace, at: str | None = None, *, foreign: bool = False) -> DocumentRead:
+    """Read the document of a namespace.
+
+    Args:
+        foreign: for session-baton's own clients: checks that they do not know are `manual`.
+    """
     version = ws.branch.read(at)
     if version.commit is None:
         return DocumentRead(version, None)
     damaged = tuple(version.state.unreadable(EXPORTED))
-    return DocumentRead(version, to_document(version.state), damaged)
+    document = to_document(version.state, format_update_time(version))
+    return DocumentRead(version, to_foreign_checks(document) if foreign else document, damaged)
 
 
 def format_update_time(version: Revision) -> str | None:

@@ -206,7 +206,7 @@ def _guess_storage(path: Path) -> Storage:
 
 
 def _read_baton(ws: Workspace, at: str | None) -> ImportedBaton:
-    there = read_document(ws, at)
+    there = read_document(ws, at, foreign=True)
     if there.baton is None or there.version.time is None:
         raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
     moment = there.version.time.astimezone(UTC).isoformat(timespec="microseconds")

@@ -119,6 +119,29 @@ def test_the_document_of_the_readmes_schema_is_accepted_and_what_it_lacks_is_fil
     assert "filled" not in write(found)
 
 
+METHODS = ("http", "file_exists", "process_running", "manual")
+
+
+def test_what_began_in_a_command_fits_the_originals_models_and_comes_back_whole(api, baton):
+    """Its models want a head with all of its fields, and know four methods; other keys they pass over."""
+    for words in (("--verify-port", "80"), ("--verify-file", "a"), ("--verify-command", "--", "pytest")):
+        where = ("-n", api.namespace)
+        baton("loop", "add", f"for {words[-1]}", "--expect", "b", *where, *words, cwd=api.folder)
+    found = api.post("/v1/baton/read", {"namespace": api.namespace}).json()
+    baton_read = found["baton"]
+    assert (baton_read["schema_version"], baton_read["updated_at"]) == (1, found["updated_at"])
+    assert isinstance(baton_read["session_id"], str)
+    assert baton_read["parent_session"] is None
+    checks = [loop["verify"] for loop in baton_read["open_loops"]]
+    assert {check["method"] for check in checks} <= set(METHODS)
+    assert "command: pytest" in [check.get("note") for check in checks]
+    assert api.post("/v1/baton/write", {"namespace": api.namespace, "baton": baton_read}).json()["ok"]
+    own = baton("read", "-n", api.namespace, cwd=api.folder).json["baton"]
+    checks = [loop["verify"] for loop in own["open_loops"]]
+    assert {check["method"] for check in checks} == {"command", "port_open", "file_exists"}
+    assert [check for check in checks if "note" in check] == []
+
+
 @pytest.fixture
 def shell(api):
     """Runs a snippet of the README in a shell; our server has another port and namespace."""

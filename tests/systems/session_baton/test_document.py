@@ -105,7 +105,10 @@ def test_the_order_of_records_comes_back_and_later_ones_follow_by_date() -> None
 def test_records_without_a_document_are_given_in_all_lists_with_the_newest_session() -> None:
     state = State().put(loop()).put(Session(id="s1", started="1")).put(Session(id="s2", started="2"))
     data = to_document(state)
-    assert data == {"session_id": "s2", "open_loops": [LOOP], "follow_ups": [], "patterns": [], "active_decisions": []}
+    assert data == {
+        "schema_version": 1, "session_id": "s2", "parent_session": None, "context": "", "open_loops": [LOOP],
+        "follow_ups": [], "patterns": [], "active_decisions": [],
+    }  # fmt: skip
     assert to_document(State())["session_id"] == "none"
     parse_document(to_document(State()))
 
