@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from starlette.responses import RedirectResponse, Response
 
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute, set_cookie
 from baton_git.interfaces.web.session_cookie import PERSON
-from baton_git.interfaces.web.texts import count_words
+from baton_git.interfaces.web.texts import count_words, next_page
 
 
 def log_in(request: PageRequest) -> Response:
@@ -55,13 +54,6 @@ def log_out(request: PageRequest) -> Response:
     response = RedirectResponse("/login" if request.access.has_lock else "/", 303)
     set_cookie(response, request, None)
     return response
-
-
-def next_page(text: str) -> str:
-    """Return the address to continue at; `/` unless it is a page of this server."""
-    parts = urlsplit(text) if text.isascii() and text.isprintable() and "\\" not in text else None
-    is_ours = parts is not None and not parts.scheme and not parts.netloc and text.startswith(("/n/", "/?"))
-    return text if is_ours else "/"
 
 
 PAGES = {

@@ -23,6 +23,7 @@ from baton_git.core.state import State
 from baton_git.interfaces.http.guard import is_own_page
 from baton_git.interfaces.http.problems import RETRY_AFTER, status_of
 from baton_git.interfaces.http.site import Site
+from baton_git.interfaces.web.notices import NOTICE_FIELDS, read_notice
 from baton_git.interfaces.web.session_cookie import LOGIN_SECONDS, PERSON, PageAccess, Visitor
 from baton_git.interfaces.web.templating import render_template
 from baton_git.interfaces.web.texts import address, quote_value, sentence
@@ -125,10 +126,18 @@ class PageRequest:
             "login": self.access.login(self.visitor),
             "has_lock": self.access.has_lock, "is_apart": self.access.is_apart,
             "no_person": self.no_person, "now": self.site.now(), "path": self.path,
-            "here": template.removesuffix(".html"), "done": self.query.get("done", ""),
-            "is_in": self.access.allows(self.visitor),
+            "here": template.removesuffix(".html"), "notice": read_notice(self.query),
+            "address_here": self.address_here, "is_in": self.access.allows(self.visitor),
+            "namespaces": self.site.namespaces() if self.access.allows(self.visitor) else (),
         }  # fmt: skip
         return HTMLResponse(render_template(template, {**shared, **data}), status)
+
+    @property
+    def address_here(self) -> str:
+        """The address of this page without what the last action said."""
+        path, _, query = self.address.partition("?")
+        kept = [part for part in query.split("&") if part and part.partition("=")[0] not in NOTICE_FIELDS]
+        return path + (f"?{'&'.join(kept)}" if kept else "")
 
     def redirect_to(self, page: str, **query: object) -> Response:
         """Redirect to another page of the namespace after a form was handled."""
@@ -164,12 +173,15 @@ Handler = Callable[[PageRequest], Response]
 
 
 class PageRoute(NamedTuple):
-    """The handlers of an address. `is_open`: visible without a login; `is_sealed`: its form must carry the mark."""
+    """The handlers of an address. `is_open`: visible without a login; `is_sealed`: its form must carry the mark;
+    `ask_again`: renders the form for a click on this page that brought neither mark nor token.
+    """
 
     get: Handler
     post: Handler | None = None
     is_open: bool = False
     is_sealed: bool = True
+    ask_again: Handler | None = None
 
 
 def build_frame(ws: Workspace, revision: Revision | None = None) -> Frame:
@@ -233,6 +245,8 @@ class PageController:
         wait = self._find_fault(page, request, form) if is_ours else 0.0
         if wait is None:
             return page.post(replace(request, form=form))
+        if is_ours and page.ask_again is not None and "key" not in form:
+            return page.ask_again(replace(request, form=form))
         if wait > 0:
             return request.render_error(429, "too many wrong tokens came from this address", "wait a moment")
         return request.render_error(

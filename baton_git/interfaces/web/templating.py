@@ -12,6 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from baton_git.core.output import html
 from baton_git.interfaces.web import texts
+from baton_git.interfaces.web.actions.form_fields import METHODS
+from baton_git.interfaces.web.actions.table import ACTIONS, ADDING, list_actions
 
 TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
@@ -50,7 +52,10 @@ def environment() -> Environment:
         "count": texts.count_words,
     }  # fmt: skip
     jinja.tests |= {"link": texts.is_link, "moment": texts.is_moment}
-    jinja.globals |= {"address": texts.address, "command": texts.command, "static": _file_address}
+    jinja.globals |= {
+        "address": texts.address, "command": texts.command, "static": _file_address, "methods": METHODS,
+        "list_actions": list_actions, "adding": {kind: (name, ACTIONS[name]) for kind, name in ADDING.items()},
+    }  # fmt: skip
     return jinja
 
 

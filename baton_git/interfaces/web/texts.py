@@ -7,7 +7,7 @@ import re
 import shlex
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from baton_git.core.brief import age
 from baton_git.core.kinds import ALL_KINDS, value_at
@@ -39,6 +39,15 @@ def address(component: str, page: str = "", **query: object) -> str:
     parameters = {name: str(value) for name, value in query.items() if value not in (None, "", False)}
     text = urlencode(parameters, quote_via=quote, safe="", errors="surrogatepass")
     return f"/n/{quote_value(component)}/{page}{f'?{text}' if text else ''}"
+
+
+def next_page(text: str, fallback: str = "/") -> str:
+    """Return the address to continue at; `fallback` unless it is a page of this server."""
+    parts = urlsplit(text) if text.isascii() and text.isprintable() and "\\" not in text else None
+    is_ours = (
+        parts is not None and not parts.scheme and not parts.netloc and (text == "/" or text.startswith(("/n/", "/?")))
+    )
+    return text if is_ours else fallback
 
 
 def sentence(text: object) -> str:

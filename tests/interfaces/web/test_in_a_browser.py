@@ -17,7 +17,9 @@ from web_world import CLAUDE, World, rich, two_machines
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not is_installed(), reason=MISSING)]
 
 PAGES = {
-    "namespaces": "/", "board": "board", "timeline": "timeline", "commit": "commit/5", "compare": "compare?a=3&b=9",
+    "inbox": "/", "board": "board", "add": "do/add-loop", "supersede": "do/supersede?id=DEC-001",
+    "trust": "trust?id=OL-stage", "search": "recall?q=rounding",
+    "timeline": "timeline", "commit": "commit/5", "compare": "compare?a=3&b=9",
     "lineage": "lineage", "handed": "handed", "records": "records?kind=open_loop",
     "record": "record?kind=open_loop&id=OL-stage", "review": "review", "conflicts": "conflicts",
     "graduate": "graduate?id=PAT-schema", "back": "back", "preview": "back?way=revision&revision=4",
@@ -72,7 +74,7 @@ def _settle_the_conflict(page: Browser, served: Served) -> None:
     page.press("Settle")
     assert page.reads("The conflict is settled")
     assert page.reads("There are no conflicts")
-    page.open(served.path("board"))
+    page.open(served.path("record?kind=open_loop&id=OL-secret"))
     assert page.reads("the secret is set")
 
 
@@ -91,7 +93,7 @@ def _decide_the_review(page: Browser, served: Served) -> None:
 
 def _make_the_rule(page: Browser, served: Served) -> None:
     page.open(served.path("board"))
-    page.click("main .rows .button")
+    page.click("main .items a[href*=graduate]")
     page.one("#typed").send_keys("PAT-schema")
     page.press("Make it a rule")
     assert page.reads("The pattern is a rule now")
@@ -110,6 +112,57 @@ def _go_back_and_forth(page: Browser, served: Served) -> None:
     assert page.reads("Done, by a new revision")
     page.open(served.path("board"))
     assert page.reads("Rules 1")
+
+
+def test_one_click_on_the_board_acts_in_place_and_can_be_undone(world: World, serve: Any, opened: Opened) -> None:
+    served = serve(page_token=TOKEN)
+    page = opened(served, token=TOKEN)
+    page.size(1440, 500)
+    page.open(served.path("board"))
+    page.run("scrollTo(0, 100)")
+    page.click("[formaction*='defer?id=FU-receipt']")
+    page.until(lambda: "FU-receipt is put off once more" in page.text("#live"))
+    assert page.run("return location.pathname") == served.path("board")
+    assert page.run("return scrollY") >= 100
+    assert "Defer" in page.run("return document.activeElement.textContent")
+    assert "put off 4×" in page.text()
+    page.click("#live a")
+    assert page.reads("Nothing is written yet")
+    page.press("Go back")
+    assert page.reads("Done, by a new revision")
+
+
+def test_a_record_is_added_from_the_menu_by_keys_alone(world: World, serve: Any, opened: Opened) -> None:
+    served = serve()
+    page = opened(served)
+    page.open(served.path("timeline"))
+    page.one(".add summary").send_keys(Keys.ENTER)
+    page.one(".add summary").send_keys(Keys.ESCAPE)
+    assert page.run("return document.querySelector('.add').open") is False
+    page.one(".add summary").send_keys(Keys.ENTER)
+    page.one(".add a[href*=add-decision]").send_keys(Keys.ENTER)
+    page.one("#field-what").send_keys("Prices are rounded")
+    page.one("#field-why").send_keys("the books do it" + Keys.CONTROL + Keys.ENTER)
+    assert page.reads("is added")
+    assert page.run("return location.pathname") == served.path("timeline")
+
+
+def test_fifteen_records_fit_a_laptop_and_a_phone_begins_with_the_first(
+    world: World, serve: Any, opened: Opened
+) -> None:
+    for number in range(12):
+        world.here("loop", "add", f"Deployed part {number}", "--expect", "it answers", *CLAUDE)
+    served = serve(page_token=TOKEN)
+    page = opened(served, token=TOKEN)
+    page.size(1440, 900)
+    page.open(served.path("board"))
+    visible = "[...document.querySelectorAll('.item')].filter((one) => one.getBoundingClientRect().bottom <= 900)"
+    assert page.run(f"return {visible}.length") >= 15
+    page.size(390, 844)
+    for path in ("/", served.path("board")):
+        page.open(path)
+        top = page.run("return document.querySelector('.item').getBoundingClientRect().top")
+        assert top < 844 / 3, path
 
 
 def test_no_page_is_wider_than_a_phone_and_each_is_readable_in_both_schemes(
@@ -155,11 +208,11 @@ def test_a_change_elsewhere_comes_up_on_the_open_board(baton: Any, serve: Any, o
     baton("followup", "add", "Something new", "--namespace", "shop", *CLAUDE)
     page.until(lambda: "Something new" in page.text())
     assert "Updated: 1 new change" in page.text("#live")
-    page.one("#q").send_keys("half a word")
+    page.one(".find input").send_keys("half a word")
     baton("followup", "add", "Something newer", "--namespace", "shop", *CLAUDE)
     page.until(lambda: "1 new change" in page.text("#live") and "reload" in page.text("#live"))
     assert "Something newer" not in page.text()
-    assert page.one("#q").get_attribute("value") == "half a word"
+    assert page.one(".find input").get_attribute("value") == "half a word"
     page.click("#live a")
     page.until(lambda: "Something newer" in page.text())
 

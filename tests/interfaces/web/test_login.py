@@ -12,8 +12,8 @@ from web_server import TOKEN, hidden
 
 from baton_git.core.errors import StoreError
 from baton_git.interfaces.http.attempts import ADDRESSES, FREE, LONGEST, Attempts
-from baton_git.interfaces.web.login import next_page
 from baton_git.interfaces.web.session_cookie import PERSON, PageAccess, load_key
+from baton_git.interfaces.web.texts import next_page
 
 PATHS = ("/", "/n/shop/board", "/n/shop/review", "/n/shop/nothing", "/n/nowhere/board")
 

@@ -10,7 +10,8 @@ PAGES = ("board", "timeline", "lineage", "handed", "review", "conflicts", "back"
          "commit/1", "back?way=undo", "records?kind=open_loop", "records?kind=follow_up&archived=1",
          "record?kind=open_loop&id=OL-1", "record?kind=follow_up&archived=1&id=FU-1",
          "graduate?id=PAT-1", "back?way=revision&revision=2", "back?way=session&session=s1",
-         "back?way=record&record=OL-1")  # fmt: skip
+         "back?way=record&record=OL-1", "recall", "recall?q=shop",
+         "do/add-loop", "do/merge-patterns?id=PAT-1", "do/sync")  # fmt: skip
 """Of a namespace as `some_work` leaves it."""
 
 
@@ -47,7 +48,7 @@ def _is_in_our_look(answer: Any) -> None:
     assert text.count("<h1") == text.count("<main") == 1
 
 
-def test_the_board_tells_what_there_is_and_finds_it(baton: Any, serve: Any) -> None:
+def test_the_board_tells_what_there_is_and_the_search_finds_it(baton: Any, serve: Any) -> None:
     some_work(baton)
     served = serve()
     board = served.get("board").text
@@ -57,13 +58,13 @@ def test_the_board_tells_what_there_is_and_finds_it(baton: Any, serve: Any) -> N
         "Half to even",
         "3 of 3",
         "1 rule to decide on",
-        "1 closed record",
+        "1 follow-up</a>",
     ):
         assert words in board
-    found = served.get("board?q=DEPLOYED").text
+    found = served.get("recall?q=DEPLOYED").text
     assert "Deployed the shop" in found
     assert "Half to even" not in found
-    assert "No record here has" in found
+    assert "Nothing that is known here fits" in served.get("recall?q=zzzz").text
 
 
 def test_a_namespace_of_any_name_is_reached_by_the_links_of_the_page(baton: Any, serve: Any) -> None:
@@ -71,7 +72,7 @@ def test_a_namespace_of_any_name_is_reached_by_the_links_of_the_page(baton: Any,
     for name in names:
         baton("init", f"--namespace={name}")
     served = serve()
-    links = re.findall(r'<h2><a href="([^"]+)"><bdi>([^<]+)</bdi>', served.get("/").text)
+    links = re.findall(r'<h3><a href="([^"]+)"><bdi>([^<]+)</bdi>', served.get("/").text)
     assert sorted(name for _, name in links) == sorted(names)
     for link, name in links:
         assert f'<bdi class="name">{name}</bdi>' in served.get(link).text

@@ -16,6 +16,7 @@ TAGS = {
     "input", "button", "nav", "ul", "ol", "li", "main", "h1", "h2", "h3", "footer", "code", "pre", "section", "label",
     "details", "summary", "dl", "dt", "dd", "time", "meter", "fieldset", "legend", "textarea", "table", "caption",
     "thead", "tbody", "tr", "th", "td", "svg", "path", "circle", "blockquote", "b",
+    "select", "option", "article",
 }  # fmt: skip
 """Every element that our templates have."""
 
@@ -32,7 +33,7 @@ class Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.names |= {name for name, _ in attrs}
-        self.addresses += [value or "" for name, value in attrs if name in ("href", "src", "action")]
+        self.addresses += [value or "" for name, value in attrs if name in ("href", "src", "action", "formaction")]
 
 
 def plant(served: Any) -> list[str]:
@@ -54,7 +55,10 @@ def pages(keys: list[Key]) -> list[str]:
     shown = ["board", "timeline", "commit/~0", "commit/~1", "compare?a=0", "lineage", "handed", "review", "conflicts",
              f"graduate?id={quote(ID)}", "back", "back?way=undo", "back?way=revision&revision=1",
              f"back?way=session&session={quote(SESSION)}", f"graduate?id={quote(ID)}&rule={quote(PLANTED)}",
-             f"timeline?session={quote(PLANTED)}", f"board?q={quote(PLANTED[:60])}"]  # fmt: skip
+             f"timeline?session={quote(PLANTED)}", f"recall?q={quote(PLANTED[:60])}",
+             f"do/merge-patterns?id={quote(ID)}&into={quote(PLANTED)}&next={quote(PLANTED)}", f"trust?id={quote(ID)}",
+             f"do/add-loop?action={quote(PLANTED)}",
+             f"board?done=check-failed&about={quote(PLANTED)}&in={quote(PLANTED)}"]  # fmt: skip
     shown += [f"records?kind={kind}&archived={old}&q=" for kind in KINDS for old in ("", "1")]
     return shown + [f"record?kind={one.kind}&id={quote(one.id)}&archived={'1' if one.archived else ''}" for one in keys]
 

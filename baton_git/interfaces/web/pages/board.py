@@ -40,29 +40,26 @@ class Due(NamedTuple):
 
 
 def show(request: PageRequest) -> Response:
-    now, wanted = request.site.now(), request.query.get("q", "").strip()
+    now = request.site.now()
     with request.work() as ws:
         health = summarize_health(ws, now)
         state = health.status.version.state
         loops, head = _sort_loops(state), state.entry(HEAD)
         parts: dict[str, Any] = {
-            "loops": filter_records(loops, wanted), "items": filter_records(_sort_items(state), wanted),
-            "patterns": filter_records(_sort_patterns(state), wanted),
-            "decisions": filter_records(_sort_decisions(state), wanted),
-            "rules": filter_records(state.records(Rule), wanted),
-            "contested": filter_records(list_open_conflicts(ws), wanted),
+            "loops": _limit(loops), "items": _limit(_sort_items(state)), "patterns": _limit(_sort_patterns(state)),
+            "decisions": _limit(_sort_decisions(state)), "rules": _limit(state.records(Rule)),
+            "contested": _limit(list_open_conflicts(ws)),
         }  # fmt: skip
         due = {loop.id: _find_due(loop, now) for loop in loops}
         return request.render(
-            "board.html", ws, health=health, q=wanted, due=due, archive=_count_archived(state),
+            "board.html", ws, health=health, due=due, archive=_count_archived(state),
             context=head.context if isinstance(head, Head) else "", version=health.status.version, **parts,
         )  # fmt: skip
 
 
-def filter_records(records: Sequence[Model], wanted: str, first: int = 0, size: int = SHOWN) -> RecordList:
-    """Return one page of the records that contain `wanted`, ignoring case."""
-    matches = [record for record in records if contains_text(record, wanted)]
-    return RecordList(matches[first : first + size], len(matches))
+def _limit(records: Sequence[Model]) -> RecordList:
+    """Return the first records of a list, and how many there are."""
+    return RecordList(records[:SHOWN], len(records))
 
 
 def contains_text(record: Any, wanted: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
+from baton_git.interfaces.web.notices import NOTICE_FIELDS
 from baton_git.interfaces.web.page_controller import PageRequest
 
 
@@ -32,6 +33,8 @@ class Paging(NamedTuple):
 
 
 def _page_address(request: PageRequest, number: int) -> str:
-    other_parameters = {name: value for name, value in request.query.items() if name not in ("page", "done") and value}
+    other_parameters = {
+        name: value for name, value in request.query.items() if name not in ("page", *NOTICE_FIELDS) and value
+    }
     parameters = {**other_parameters, **({"page": str(number)} if number > 1 else {})}
     return "?" + urlencode(parameters, quote_via=quote, safe="", errors="surrogatepass")

@@ -11,8 +11,8 @@ from baton_git.core.diff import title_of
 from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS, KindInfo, value_at
 from baton_git.core.records.archive import Archived
-from baton_git.core.records.base import Part
-from baton_git.core.records.work_items import Pattern
+from baton_git.core.records.base import Part, Record
+from baton_git.core.records.work_items import OpenLoop, Pattern
 from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.pages.board import contains_text
@@ -20,6 +20,7 @@ from baton_git.interfaces.web.pages.paging import Paging
 from baton_git.interfaces.web.pages.revisions import take_readable
 from baton_git.interfaces.web.pages.timeline import drop_bookkeeping
 from baton_git.verbs.revisions.history import Filter, read_log
+from baton_git.verbs.verification.consent import list_waiting_checks
 
 SHOWN = 50
 GLANCED = 12
@@ -101,6 +102,8 @@ def show_record(request: PageRequest) -> Response:
         return request.render(
             "record.html", ws, key=key, entry=entry, data=data, title=title_of(kind, data), live_id=live_id,
             commits=commits, damaged=isinstance(entry, Unreadable), closed=isinstance(entry, Archived),
+            record=entry if isinstance(entry, Record) else None,
+            waits=isinstance(entry, OpenLoop) and entry.verify is not None and entry.id in list_waiting_checks(ws),
             can_graduate=isinstance(entry, Pattern) and entry.status == "rule_candidate",
         )  # fmt: skip
 

@@ -33,12 +33,74 @@
   }
   sealForms(document);
 
+  const live = document.getElementById("live");
+  let ownChange = () => {};
+
   for (const one of document.querySelectorAll(".other textarea, .other [type=checkbox]")) {
     one.addEventListener("input", () => { one.closest(".other").querySelector("input[type=radio]").checked = true; });
   }
 
+  /* A drop-down closes on Escape and when something else is clicked or focused. */
+  function closeDrops(target) {
+    for (const one of document.querySelectorAll(".drop[open]")) if (!target || !one.contains(target)) one.open = false;
+  }
+  document.addEventListener("click", (event) => closeDrops(event.target));
+  document.addEventListener("focusin", (event) => closeDrops(event.target));
+  document.addEventListener("keydown", (event) => {
+    const drop = event.key === "Escape" && document.querySelector(".drop[open]");
+    if (drop) { drop.open = false; drop.querySelector("summary").focus(); }
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.closest?.("form.asking")?.requestSubmit();
+  });
+  document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
+  /* One click in a list: the page stays where it is, and says what was done. Whatever else comes back is shown. */
+  document.addEventListener("submit", (event) => {
+    const button = event.submitter;
+    if (event.target.id !== "acts" || !button) return;
+    event.preventDefault();
+    button.disabled = true;
+    send(button.formAction, new URLSearchParams(new FormData(event.target))).catch(() => { location.href = button.formAction; });
+  });
+
+  async function send(url, body) {
+    const answer = await fetch(url, { method: "POST", body, credentials: "same-origin", cache: "no-store" });
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const main = fresh.querySelector("main");
+    if (!main || (answer.redirected && new URL(answer.url).pathname !== location.pathname)) {
+      location.href = answer.redirected ? answer.url : url;
+      return;
+    }
+    if (!answer.redirected) history.pushState(null, "", url);
+    const [x, y] = [scrollX, scrollY];
+    const at = [...document.querySelectorAll(".act")].findIndex((one) => one.disabled);
+    replace(main, fresh);
+    const acts = document.querySelectorAll(".act");
+    acts[Math.min(at, acts.length - 1)]?.focus({ preventScroll: true });
+    scrollTo(answer.redirected ? x : 0, answer.redirected ? y : 0);
+    const notice = document.getElementById("notice");
+    if (answer.redirected && notice) tell(notice);
+    if (!answer.redirected) main.focus();
+  }
+
+  /* What was done, where it is seen however far down the page is. */
+  function tell(notice) {
+    live.replaceChildren(...notice.childNodes);
+    notice.remove();
+  }
+
+  function replace(main, fresh) {
+    sealForms(main);
+    document.querySelector("main").replaceWith(document.adoptNode(main));
+    for (const part of [".tabs", ".foot"]) {
+      const [old, young] = [document.querySelector(part), fresh.querySelector(part)];
+      if (old && young && !old.contains(document.activeElement)) old.replaceWith(document.adoptNode(young));
+    }
+    if (fresh.body.dataset.events) ownChange(fresh.body.dataset);
+  }
+
+  addEventListener("popstate", () => location.reload());
+
   const address = document.body.dataset.events;
-  const live = document.getElementById("live");
   if (!address || !("EventSource" in window)) return;
 
   let count = 0;
@@ -91,17 +153,11 @@
     if (!main || isBusy()) return say();
     const kept = marks();
     const [x, y] = [scrollX, scrollY];
-    sealForms(main);
-    document.querySelector("main").replaceWith(document.adoptNode(main));
-    for (const part of [".tabs", ".foot"]) {
-      const [old, young] = [document.querySelector(part), fresh.querySelector(part)];
-      if (old && young && !old.contains(document.activeElement)) old.replaceWith(document.adoptNode(young));
-    }
+    live.textContent = `Updated: ${count} new ${count === 1 ? "change" : "changes"}.`;
+    count = 0;
+    replace(main, fresh);
     restore(kept);
     scrollTo(x, y);
-    const words = `Updated: ${count} new ${count === 1 ? "change" : "changes"}.`;
-    live.textContent = words;
-    count = 0;
   }
 
   function changed(number = 1) {
@@ -118,6 +174,11 @@
   const STREAMS = 3;
   const ASK_EVERY = 5000;
   let known = { commit: new URL(address, location.href).searchParams.get("since"), revision: Number(document.body.dataset.revision) };
+  ownChange = (data) => {
+    known = { commit: new URL(data.events, location.href).searchParams.get("since"), revision: Number(data.revision) };
+    clearTimeout(later);
+    count = 0;
+  };
   let source = null;
   let leave = null;
   let asking = 0;
@@ -126,6 +187,7 @@
   function listen() {
     source = new EventSource(`${address.split("?")[0]}?since=${encodeURIComponent(known.commit)}`);
     source.addEventListener("change", (event) => {
+      if (event.lastEventId && event.lastEventId === known.commit) return;  // what we did ourselves is shown already
       if (event.lastEventId) known = { commit: event.lastEventId, revision: JSON.parse(event.data).revision };
       changed();
     });

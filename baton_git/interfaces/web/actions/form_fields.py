@@ -1,0 +1,179 @@
+"""The fields of a form, derived from the input model of a verb, and what was entered as the data of that input."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from types import NoneType
+from typing import Any, Literal, NamedTuple, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from baton_git.core.diff import title_of
+from baton_git.core.errors import InvalidArgument
+from baton_git.core.records.base import Part
+from baton_git.core.records.check_methods import CHECK_METHODS
+from baton_git.core.records.work_items import ActiveDecision, Pattern, VerifySpec
+from baton_git.core.state import Key, State
+from baton_git.interfaces.web.texts import cut, words
+
+FieldKind = Literal["text", "lines", "number", "choice", "flag", "check"]
+
+REFERENCES = {"pattern": Pattern.kind, "decision": ActiveDecision.kind, "by": ActiveDecision.kind}
+"""Fields that name a record, with its kind."""
+SAME_KIND = "into"
+"""The field that names another record of the kind that the form is about."""
+MOST_CHOICES = 300
+METHODS = {
+    "http": "an address answers", "file_exists": "a file exists", "process_running": "a process runs",
+    "port_open": "a port is open", "git_commit": "a commit is there", "command": "a command succeeds",
+    "manual": "a person looks",
+}  # fmt: skip
+"""What a form calls the methods of a check; others by their names."""
+
+
+class FormField(NamedTuple):
+    """One field of a form.
+
+    Attributes:
+        label: what it asks for, as the input describes it.
+        hint: more about it.
+        choices: of a field with few values, each with its words.
+        value: what stands in it.
+        limits: the least and the most of a number.
+    """
+
+    name: str
+    kind: FieldKind
+    label: str
+    hint: str = ""
+    is_required: bool = False
+    choices: Sequence[tuple[str, str]] = ()
+    value: str = ""
+    placeholder: str = ""
+    limits: tuple[Any, Any] = (None, None)
+
+
+def build_fields(
+    model: type[BaseModel], without: set[str], entered: Mapping[str, str], state: State, kind: str = ""
+) -> list[FormField]:
+    """Return the fields of the form of an input.
+
+    Args:
+        without: fields that the form does not have.
+        entered: what stands in the fields already.
+        state: has the records that fields may name.
+        kind: of the record that the form is about.
+    """
+    fields = [
+        _build_field(name, info, _list_choices(name, info, state, kind))
+        for name, info in model.model_fields.items()
+        if name not in without
+    ]
+    return [field._replace(value=entered.get(field.name, "")) for field in fields]
+
+
+def _build_field(name: str, info: FieldInfo, choices: Sequence[tuple[str, str]]) -> FormField:
+    label, _, hint = (info.description or words(name)).partition(". ")
+    example = info.examples[0] if info.examples else ""
+    placeholder = "\n".join(map(str, example)) if isinstance(example, list) else str(example)
+    return FormField(
+        name, find_field_kind(info, choices), label.rstrip("."), hint, info.is_required(), choices, "",
+        "" if isinstance(example, dict) else placeholder, _find_limits(info),
+    )  # fmt: skip
+
+
+def find_field_kind(info: FieldInfo, choices: Sequence[tuple[str, str]] = ()) -> FieldKind:
+    """Return how a form asks for a field: by its type."""
+    kind = _strip_optional(info.annotation)
+    if choices:
+        return "choice"
+    if get_origin(kind) is list:
+        return "lines"
+    by_type: dict[Any, FieldKind] = {VerifySpec: "check", bool: "flag", int: "number", float: "number"}
+    return by_type.get(kind, "text")
+
+
+def _strip_optional(annotation: Any) -> Any:
+    """`X | None` → `X`, without the metadata of an annotated type."""
+    inner = [part for part in get_args(annotation) if part is not NoneType]
+    is_union = NoneType in get_args(annotation)
+    return inner[0] if is_union and len(inner) == 1 else annotation
+
+
+def _list_choices(name: str, info: FieldInfo, state: State, kind: str) -> list[tuple[str, str]]:
+    annotation = _strip_optional(info.annotation)
+    if get_origin(annotation) is Literal:
+        return [(str(value), words(value)) for value in get_args(annotation)]
+    named = kind if name == SAME_KIND else REFERENCES.get(name, "")
+    if not named:
+        return []
+    return [(id_, f"{cut(title, 70)} ({id_})") for id_, title in _list_titles(state, named)]
+
+
+def _list_titles(state: State, kind: str) -> Iterator[tuple[str, str]]:
+    for id_ in sorted(state.ids(kind))[:MOST_CHOICES]:
+        record = state.entry(Key(kind, id_))
+        if isinstance(record, Part):
+            yield id_, title_of(kind, record.as_data())
+
+
+def _find_limits(info: FieldInfo) -> tuple[Any, Any]:
+    bounds = {name: getattr(part, name) for part in info.metadata for name in ("ge", "gt", "le", "lt")
+              if getattr(part, name, None) is not None}  # fmt: skip
+    return bounds.get("ge", bounds.get("gt")), bounds.get("le", bounds.get("lt"))
+
+
+def read_entered(fields: Sequence[FormField], entered: Mapping[str, str]) -> dict[str, Any]:
+    """Return the data of an input that was entered in a form; what was left empty is not in it.
+
+    Raises:
+        InvalidArgument: a value is none of its field, or a required one is missing.
+    """
+    data: dict[str, Any] = {}
+    for field in fields:
+        value = _read_value(field, entered)
+        if value is None and field.is_required:
+            raise InvalidArgument(f"this is missing: {field.label}")
+        if value is not None:
+            data[field.name] = value
+    return data
+
+
+def _read_value(field: FormField, entered: Mapping[str, str]) -> Any:
+    text = entered.get(field.name, "").strip()
+    if field.kind == "check":
+        return _read_check(entered.get(f"{field.name}.method", ""), entered.get(f"{field.name}.target", "").strip())
+    if not text:
+        return None
+    if field.kind == "lines":
+        return [line.strip() for line in text.splitlines() if line.strip()]
+    return text == "on" if field.kind == "flag" else text
+
+
+def _read_check(method: str, target: str) -> dict[str, Any] | None:
+    """Return the check that a form describes; None where it asks for none."""
+    if not method:
+        if target:
+            raise InvalidArgument("it is not said how to check it; choose a method")
+        return None
+    if method not in CHECK_METHODS:
+        raise InvalidArgument(f"there is no method {method}")
+    if not target:
+        raise InvalidArgument("it is not said what to check")
+    return {"method": method, **_read_target(method, target)}
+
+
+def _read_target(method: str, target: str) -> dict[str, Any]:
+    if method == "command":
+        try:
+            return {"argv": shlex.split(target)}
+        except ValueError:
+            raise InvalidArgument("the command has a quotation mark that does not end") from None
+    if method == "port_open":
+        host, _, port = target.rpartition(":")
+        if not port.isdecimal() or len(port) > 5:
+            raise InvalidArgument(f"{target!r} is no port; give HOST:PORT, for example localhost:5432")
+        return {"host": host.strip("[]") or "127.0.0.1", "port": int(port)}
+    return {CHECK_METHODS[method]: target}

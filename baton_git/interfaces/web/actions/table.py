@@ -1,0 +1,102 @@
+"""The actions of the page: which verbs it offers, on which records, and what it calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from baton_git.core.records.base import Record
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
+from baton_git.core.verb import NONE, Verb
+from baton_git.verbs.table import verbs_of
+
+
+class Action(NamedTuple):
+    """One thing that a person does on the page: a verb with the words of its button.
+
+    Attributes:
+        verb: the name of the verb.
+        words: on the button.
+        done: what the page says afterwards; `{id}` stands for the record. Empty where the result says it.
+        kind: of the record that it is about, which the field `id` names; empty where it is about none.
+        values: fields of the input that are always so.
+        hidden: fields of the input that the form does not have.
+        is_offered: whether a record offers it; None: always.
+        is_quick: whether one click in a list does it, without its form.
+        subject: the field that names the record.
+    """
+
+    verb: str
+    words: str
+    done: str = ""
+    kind: str = ""
+    values: Mapping[str, Any] = NONE
+    hidden: tuple[str, ...] = ()
+    is_offered: Callable[[Any], bool] | None = None
+    is_quick: bool = False
+    subject: str = "id"
+
+    @property
+    def declaration(self) -> Verb[Any, Any]:
+        return verbs_of(self.verb.partition(" ")[0])[self.verb]
+
+    def takes(self, record: Record) -> bool:
+        """Whether the action is offered for a live record."""
+        return self.kind == record.kind and (self.is_offered is None or self.is_offered(record))
+
+
+def _is_checkable(loop: OpenLoop) -> bool:
+    return loop.verify is not None and loop.verify.method != "manual"
+
+
+def _is_watchable(decision: ActiveDecision) -> bool:
+    return decision.status == "active"
+
+
+def _is_in_force(decision: ActiveDecision) -> bool:
+    return decision.status != "superseded"
+
+
+def _may_become_a_rule(pattern: Pattern) -> bool:
+    return pattern.status in ("observing", "rule_candidate")
+
+
+_LOOP, _ITEM, _PATTERN, _DECISION = OpenLoop.kind, FollowUp.kind, Pattern.kind, ActiveDecision.kind
+
+ACTIONS = {
+    "check": Action("loop verify", "Check", kind=_LOOP, hidden=("result", "note"), is_offered=_is_checkable,
+                    is_quick=True),
+    "passed": Action("loop verify", "Passed", "{id} passed.", _LOOP, {"result": "passed"}, is_quick=True),
+    "failed": Action("loop verify", "Failed", "{id} failed.", _LOOP, {"result": "failed"}),
+    "close-loop": Action("loop close", "Close", "{id} is closed.", _LOOP),
+    "done": Action("followup done", "Done", "{id} is done.", _ITEM, is_quick=True),
+    "defer": Action("followup defer", "Defer", "{id} is put off once more.", _ITEM, is_quick=True),
+    "merge-follow-ups": Action("followup merge", "Merge", "{id} is merged.", _ITEM),
+    "seen-again": Action("pattern record", "Seen again", "{id} is counted once more.", _PATTERN,
+                         hidden=("id", "rule", "about"), subject="what"),
+    "propose": Action("pattern propose", "Propose a rule", "The rule of {id} is proposed.", _PATTERN,
+                      is_offered=_may_become_a_rule),
+    "dismiss": Action("pattern dismiss", "Dismiss", "{id} is dismissed.", _PATTERN, is_offered=_may_become_a_rule),
+    "merge-patterns": Action("pattern merge", "Merge", "{id} is merged.", _PATTERN),
+    "monitor": Action("decision monitor", "Watch", "{id} is being watched.", _DECISION, is_offered=_is_watchable),
+    "supersede": Action("decision supersede", "Supersede", "{id} is superseded.", _DECISION,
+                        is_offered=_is_in_force),
+    "merge-decisions": Action("decision merge", "Merge", "{id} is merged.", _DECISION),
+    "add-loop": Action("loop add", "Add an open loop", "{id} is added.", hidden=("id",)),
+    "add-follow-up": Action("followup add", "Add a follow-up", "{id} is added.", hidden=("id",)),
+    "add-pattern": Action("pattern record", "Add a pattern", "{id} is counted.", hidden=("id",)),
+    "add-decision": Action("decision add", "Add a decision", "{id} is added.", hidden=("id", "tier")),
+    "verify": Action("verify", "Run all checks", hidden=("ids", "budget_seconds")),
+    "sync": Action("sync", "Sync", hidden=("dry_run",)),
+}  # fmt: skip
+"""By the name in its address, each action."""
+
+ADDING = {_LOOP: "add-loop", _ITEM: "add-follow-up", _PATTERN: "add-pattern", _DECISION: "add-decision"}
+"""By kind, the action that adds a record."""
+
+
+def list_actions(record: Record, *, is_quick: bool = False) -> Iterator[tuple[str, Action]]:
+    """Yield the names and actions that a live record offers; with `is_quick` those that one click does."""
+    for name, action in ACTIONS.items():
+        if action.takes(record) and (action.is_quick or not is_quick):
+            yield name, action

@@ -1,0 +1,58 @@
+"""What a page says about the action that led to it: a text of ours, chosen by the query, and the way to undo it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from baton_git.interfaces.web.actions.table import ACTIONS
+from baton_git.interfaces.web.texts import address
+
+NOTICE_FIELDS = ("done", "about", "commit", "in")
+"""The fields of a query that describe the last action; `in` is the component of its namespace."""
+DONE = {
+    "decided": "Your decision is kept. Sync sends it.",
+    "settled": "The conflict is settled.",
+    "graduated": "The pattern is a rule now. Sessions are told it at their start.",
+    "back": "Done, by a new revision. Undo takes it back.",
+    "nothing": "Nothing of that remote waits any more.",
+    "unchanged": "Nothing changed.",
+    "check-passed": "The check of {id} passed.",
+    "check-failed": "The check of {id} failed.",
+    "check-unknown": "The check of {id} gave no answer.",
+    "trusted": "The check of {id} is approved on this machine.",
+} | {name: action.done for name, action in ACTIONS.items() if action.done}
+
+
+class Notice(NamedTuple):
+    """What was done, the record that it was about, and the address of the page that would undo it.
+
+    Attributes:
+        before, after: the text around the id; all of the text is `before` where it names no record.
+        is_good: whether it went as a person hopes.
+    """
+
+    before: str
+    id: str
+    after: str
+    undo: str
+    is_good: bool
+
+
+def read_notice(query: Mapping[str, str]) -> Notice | None:
+    """Return what the query says was done; None if it says nothing that we know."""
+    text = DONE.get(query.get("done", ""))
+    if text is None:
+        return None
+    before, mark, after = text.partition("{id}")
+    id_ = query.get("about", "") if mark else ""
+    is_good = query["done"] not in ("check-failed", "check-unknown", "nothing", "unchanged")
+    return Notice(before, id_, after, _find_undo(query), is_good)
+
+
+def _find_undo(query: Mapping[str, str]) -> str:
+    commit, component = query.get("commit", ""), query.get("in", "")
+    if not component or not re.fullmatch("[0-9a-f]{40}", commit):
+        return ""
+    return address(component, "back", way="undo", revision=commit)

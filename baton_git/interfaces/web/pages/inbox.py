@@ -1,0 +1,114 @@
+"""`/`: what needs a person in all namespaces, the most urgent first, and the namespaces with their health."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from starlette.responses import RedirectResponse, Response
+
+from baton_git.core.errors import BatonError
+from baton_git.core.kinds import KINDS
+from baton_git.core.names import Namespace
+from baton_git.core.records.base import Record
+from baton_git.core.state import Key, State
+from baton_git.interfaces.web.actions.table import Action, list_actions
+from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.pages.health import Health, summarize_health
+from baton_git.interfaces.web.pages.paging import Paging
+from baton_git.interfaces.web.texts import address
+from baton_git.verbs.records.ready import NEEDS, ReadyItem, find_ready
+
+SHOWN = 40
+"""Namespaces of one page."""
+MOST_ITEMS = 100
+MOST_UNVERIFIED = 20
+WORDS = {
+    "failed": "failed", "overdue": "overdue", "unreadable": "unreadable", "follow_up": "follow-up",
+    "conflict": "conflict", "review": "review", "rule": "rule", "unverified": "to verify",
+}  # fmt: skip
+BAD = ("failed", "overdue", "unreadable", "conflict")
+
+
+class InboxRow(NamedTuple):
+    """Something that needs a person: where, the page that settles it, and what one click does."""
+
+    namespace: Namespace
+    item: ReadyItem
+    link: str
+    actions: Sequence[tuple[str, Action]]
+
+    @property
+    def words(self) -> str:
+        return WORDS[self.item.need]
+
+    @property
+    def level(self) -> str:
+        return "bad" if self.item.need in BAD else "note" if self.item.need == "unverified" else "warn"
+
+
+class Glance(NamedTuple):
+    """One namespace: its health, or why it cannot be read, and what needs a person in it."""
+
+    namespace: Namespace
+    health: Health | None
+    rows: Sequence[InboxRow] = ()
+    why: str = ""
+
+
+def show(request: PageRequest) -> Response:
+    wanted = request.query.get("q", "").strip().casefold()
+    every = [namespace for namespace in request.site.namespaces() if wanted in str(namespace).casefold()]
+    paging = Paging.of(request, SHOWN, len(every))
+    glances = [_read_glance(request, name) for name in every[paging.first : paging.first + SHOWN]]
+    rows = sorted((row for glance in glances for row in glance.rows), key=lambda row: NEEDS.index(row.item.need))
+    urgent, unverified = (
+        [row for row in rows if (row.item.need == "unverified") is is_late] for is_late in (False, True)
+    )
+    return request.render(
+        "inbox.html", urgent=urgent[:MOST_ITEMS], unverified=unverified[:MOST_UNVERIFIED],
+        totals=(len(urgent), len(unverified)), glances=sorted(glances, key=_rank_urgency), paging=paging,
+        total=len(every), q=request.query.get("q", ""),
+    )  # fmt: skip
+
+
+def _rank_urgency(glance: Glance) -> int:
+    return ("bad", "warn", "fine").index(glance.health.level if glance.health is not None else "bad")
+
+
+def _read_glance(request: PageRequest, name: Namespace) -> Glance:
+    """Read the health of one namespace; a damaged one gives its error instead of failing the page."""
+    now = request.site.now()
+    try:
+        with request.site.work(name.text) as ws:
+            version = ws.branch.read()
+            rows = [
+                InboxRow(name, item, _find_link(name, item), _offer(version.state, item))
+                for item in find_ready(ws, now, version)
+            ]
+            return Glance(name, summarize_health(ws, now), rows)
+    except BatonError as error:
+        return Glance(name, None, (), str(error))
+
+
+def _offer(state: State, item: ReadyItem) -> Sequence[tuple[str, Action]]:
+    entry = state.entry(Key(item.kind, item.id)) if item.kind in KINDS else None
+    return list(list_actions(entry, is_quick=True)) if isinstance(entry, Record) else ()
+
+
+def _find_link(name: Namespace, item: ReadyItem) -> str:
+    """Return the address of the page where something is settled."""
+    if item.need in ("conflict", "review"):
+        return address(name.component, {"conflict": "conflicts", "review": "review"}[item.need])
+    if item.need == "unreadable":
+        return address(name.component, "back", way="record", record=item.id)
+    if item.need == "rule":
+        return address(name.component, "graduate", id=item.id)
+    return address(name.component, "record", kind=item.kind, id=item.id)
+
+
+def to_board(request: PageRequest) -> Response:
+    return RedirectResponse(address(request.namespace.component, "board"), 303)
+
+
+PAGES = {"/": PageRoute(show), "/n/{component}": PageRoute(to_board), "/n/{component}/": PageRoute(to_board)}

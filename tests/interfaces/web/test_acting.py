@@ -1,0 +1,166 @@
+"""The verbs as forms and buttons: what a click does, what is refused, and that nothing else gets through."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_pages import some_work
+from web_server import TOKEN, Served
+from web_world import World, two_machines
+
+from baton_git.interfaces.web.actions.table import ACTIONS
+
+
+@pytest.fixture
+def work(baton: Any) -> None:
+    some_work(baton)
+
+
+def click(served: Served, page: str, words: str, **more: Any) -> Any:
+    """Press the button in a list that is called so; gives the answer, after following where it leads."""
+    text = served.get(page).text
+    buttons = re.findall(r'<button[^>]*form="acts" formaction="([^"]+)">([^<]+)', text)
+    address = next(unescape(url) for url, name in buttons if name == words)
+    mark = re.findall(r'<form id="acts"[^>]*><input type="hidden" name="mark" value="([^"]*)">', text)[0]
+    return served.post(address, {"mark": mark}, **more)
+
+
+def follow(served: Served, answer: Any) -> str:
+    return served.get(answer.headers["location"]).text
+
+
+def test_every_action_has_a_form_with_a_name_for_each_field(work: None, baton: Any, serve: Any) -> None:
+    baton("followup", "add", "Later", "--id", "FU-2", "--namespace", "shop")
+    served = serve()
+    ids = {"open_loop": "OL-1", "follow_up": "FU-2", "pattern": "PAT-1", "active_decision": "DEC-1"}
+    for name, action in ACTIONS.items():
+        text = served.get(f"do/{name}" + (f"?id={ids[action.kind]}" if action.kind else "")).text
+        fields = set(re.findall(r'<(?:input|textarea|select) id="([^"]+)"', text))
+        assert fields == {one for one in re.findall(r'<label[^>]* for="([^"]+)"', text) if one.startswith("field-")}
+        assert text.count('type="submit"') == 1, name
+    served.get("do/loop-add", code=404)
+    served.get("do/passed?id=OL-none", code=404)
+
+
+def test_a_loop_is_added_checked_and_closed_and_the_last_step_undone(work: None, baton: Any, serve: Any) -> None:
+    served = serve()
+    fields = {"action": "Wrote the readme", "expect": "it is there", "decision": "DEC-1", "ttl_days": "3",
+              "verify.method": "file_exists", "verify.target": "readme"}  # fmt: skip
+    page = follow(served, served.send("do/add-loop", fields))
+    (id_,) = re.findall(r'class="id">(OL-\w+)</bdi> is added', page)
+    loops = json.loads(baton("read", "--json", "--namespace", "shop").out)["baton"]["open_loops"]
+    stored = next(loop for loop in loops if loop["id"] == id_)
+    assert (stored["ttl_days"], stored["verify"]["path"], stored["decision_ref"]) == (3, "readme", "DEC-1")
+    assert f'The check of <bdi class="id">{id_}</bdi> passed' in follow(served, click(served, "board", "Check"))
+    closed = follow(served, served.send(f"do/close-loop?id={id_}", {"reason": "as planned"}))
+    (undo,) = re.findall(r'<a href="([^"]+)">Undo…', closed)
+    assert "as planned" in served.get(unescape(undo)).text
+    served.send(unescape(undo), {"tip": str(served.site.tip("shop"))})
+    assert id_ in served.get("board").text
+
+
+def test_one_click_on_the_board_defers_and_another_one_is_done(work: None, baton: Any, serve: Any) -> None:
+    baton("followup", "add", "Later", "--id", "FU-2", "--namespace", "shop")
+    served = serve()
+    assert "is put off once more" in follow(served, click(served, "board", "Defer"))
+    assert "put off 1×" in served.get("board").text
+    page = follow(served, click(served, "/", "Passed"))
+    assert "<h1>Inbox</h1>" in page
+    assert "OL-1</bdi> passed" in page
+    assert "is done" in follow(served, click(served, "board", "Done"))
+    assert "Later" not in served.get("board").text
+
+
+def test_patterns_and_decisions_are_counted_merged_and_superseded(work: None, serve: Any) -> None:
+    served = serve()
+    served.send("do/add-decision", {"what": "Half up", "why": "law", "evidence": "a mail\n\na law"})
+    assert "counted once more" in follow(served, served.send("do/seen-again?id=PAT-1", {"context": "again"}))
+    assert "4 of 3" in served.get("board").text
+    assert "being watched" in follow(served, served.send("do/monitor?id=DEC-1", {"mark": mark_of(served)}))
+    page = served.get("do/merge-decisions?id=DEC-1").text
+    (other,) = re.findall(r'<option value="(DEC-(?!1)[^"]*)">Half up', page)
+    assert "is merged" in follow(served, served.send("do/merge-decisions?id=DEC-1", {"into": other}))
+    record = served.get(f"record?kind=active_decision&id={other}").text
+    assert "a law" in record
+
+
+def mark_of(served: Served) -> str:
+    return str(re.findall(r'name="mark" value="([^"]*)"', served.get("do/verify").text)[0])
+
+
+REFUSED = (
+    ("do/add-loop", {"action": "Did it", "expect": " "}, "What must be true if it worked"),
+    ("do/add-loop", {"action": "Did it", "expect": "yes", "verify.method": "http"}, "what to check"),
+    ("do/add-loop", {"action": "Did it", "expect": "yes", "verify.method": "port_open", "verify.target": "x:y"},
+     "HOST:PORT"),
+    ("do/add-loop", {"action": "Did it", "expect": "yes", "verify.method": "command", "verify.target": "'a"},
+     "quotation mark"),
+    ("do/add-loop", {"action": "Did it", "expect": "yes", "ttl_days": "soon"}, "Days until it is escalated"),
+    ("do/add-follow-up", {"item": "Did it", "priority": "huge"}, "How urgent it is"),
+    ("do/supersede?id=DEC-1", {"by": ""}, "The id of the decision that takes its place"),
+)  # fmt: skip
+
+
+def test_what_does_not_fit_is_said_and_what_was_entered_is_kept(work: None, serve: Any) -> None:
+    served = serve()
+    tip = served.site.tip("shop")
+    for path, fields, words in REFUSED:
+        text = served.send(path, fields, code=422).text
+        assert re.search(rf'role="alert"[^>]*>[^/]*{words}', text), (path, fields)
+        assert ("Did it</textarea>" in text) == ("Did it" in fields.values())
+    assert served.site.tip("shop") == tip
+
+
+def test_a_click_without_the_mark_asks_for_the_token_and_acts_only_with_it(work: None, serve: Any) -> None:
+    served = serve(page_token=TOKEN)
+    served.log_in()
+    seal, served.seal = served.seal, None
+    tip = served.site.tip("shop")
+    form = click(served, "board", "Passed", code=403).text
+    assert 'name="key"' in form
+    assert served.site.tip("shop") == tip
+    served.post("do/passed?id=OL-1", {"mark": "", "key": "guess"}, code=403)
+    served.post("do/passed?id=OL-1", {"mark": seal or ""}, code=403, headers={"Origin": "http://elsewhere.example"})
+    assert served.site.tip("shop") == tip
+    served.post("do/passed?id=OL-1&next=//elsewhere.example", {"mark": "", "key": TOKEN})
+    assert served.site.tip("shop") != tip
+
+
+def test_sync_tells_what_it_did(baton: Any, git: Any, top: Path, serve: Any) -> None:
+    two_machines(baton, git, top)
+    served = serve()
+    assert "Nothing was to be done" in served.send("do/sync", {"remote": "origin"}, code=200).text
+    served.send("do/add-follow-up", {"item": "Later"})
+    answer = served.send("do/sync", {"remote": "origin"}, code=200).text
+    assert "1 commit sent to origin" in answer
+    assert "There is no remote" in served.send("do/sync", {"remote": "nobody"}, code=404).text
+
+
+def test_a_check_from_elsewhere_waits_for_a_person(baton: Any, git: Any, top: Path, serve: Any) -> None:
+    world: World = two_machines(baton, git, top)
+    world.there("loop", "add", "Deployed", "--id", "OL-far", "--expect", "it is there", "--verify-file", "readme")
+    world.there("sync")
+    world.here("sync")
+    served = serve(page_token=TOKEN)
+    served.log_in()
+    assert "Approve its check" in served.get("record?kind=open_loop&id=OL-far").text
+    page = served.get("trust?id=OL-far").text
+    assert "came from origin" in page
+    shown = re.findall(r'name="shown" value="([^"]+)"', page)[0]
+    served.post("trust?id=OL-far", {"mark": "", "shown": "x" + shown[1:]}, code=409)
+    assert "is approved on this machine" in follow(served, served.send("trust?id=OL-far", {"shown": shown}))
+    assert "passed" in follow(served, click(served, "record?kind=open_loop&id=OL-far", "Check"))
+
+
+def test_without_a_token_of_its_own_the_page_approves_no_check(baton: Any, git: Any, top: Path, serve: Any) -> None:
+    baton("init", "--namespace", "shop")
+    baton("loop", "add", "Ran", "--id", "OL-run", "--expect", "0", "--namespace", "shop", "--verify-command", "--",
+          "true")  # fmt: skip
+    served = serve()
+    assert "baton trust OL-run" in served.get("trust?id=OL-run").text
+    served.post("trust?id=OL-run", {"mark": mark_of(served), "shown": "x"}, code=403)
