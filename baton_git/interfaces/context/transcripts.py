@@ -9,11 +9,16 @@ from typing import Any
 
 from baton_git.agents.registry import AGENTS, session_variables
 from baton_git.agents.transcripts import Transcript
-from baton_git.core.errors import NotFound
+from baton_git.core.errors import BatonError, NotFound
 from baton_git.interfaces.context.handoff import handoff_options
 from baton_git.interfaces.context.invocation import Call
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.extraction_verb import ExtractedHandoff, ExtractHandoff, extract_handoff
+from baton_git.systems.gobby.mining import Mine, keep_local_turns
+from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, recall
+
+READING_SECONDS = 3.0
+"""For how long a question reads transcripts that nothing has read yet."""
 
 
 def newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
@@ -72,5 +77,21 @@ def _extract_for_client(call: Call, ws: Workspace, asked: ExtractHandoff) -> Ext
     return extract_as_set_up(call, ws, asked, ws.actor.agent if ws.actor.agent in AGENTS else None)
 
 
-RUNS: Mapping[str, Callable[[Call, Workspace, Any], Any]] = {"handoff extract": _extract_for_client}
+def read_new_transcripts(call: Call, ws: Workspace) -> str:
+    """Have recall find what is in transcripts at home that nothing has read yet; returns what is still missing."""
+    if ws.branch.read().commit is None:
+        return ""
+    try:
+        unread = keep_local_turns(ws, call.now, Mine(**fill_home(call, {})), READING_SECONDS)
+    except BatonError as error:
+        return f"transcripts of earlier sessions: {error}"
+    return f"{unread} transcripts of earlier sessions are not read yet: ask again, or run baton mine" if unread else ""
+
+
+def _recall(call: Call, ws: Workspace, asked: RecallQuestion) -> RecallResult:
+    read_new_transcripts(call, ws)
+    return recall(ws, call.now, asked)
+
+
+RUNS: Mapping[str, Callable[[Call, Workspace, Any], Any]] = {"handoff extract": _extract_for_client, "recall": _recall}
 """By verb, how it runs with the settings and transcripts of this machine."""

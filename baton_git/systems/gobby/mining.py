@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -20,11 +21,11 @@ from baton_git.agents.mining.evidence import Evidence, NamedCommit, find_evidenc
 from baton_git.agents.mining.expiry import find_expiring
 from baton_git.agents.mining.progress import MiningProgress
 from baton_git.agents.registry import AGENTS
-from baton_git.core.errors import BatonError, Busy, InvalidArgument
+from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotFound
 from baton_git.core.state import State
-from baton_git.core.times import iso, parse_local_time
+from baton_git.core.times import iso, parse_local_time, parse_time_or_none
 from baton_git.core.verb import SETTLES, Input, Option, verb
-from baton_git.git.files.atomic_files import show_path
+from baton_git.git.files.atomic_files import read_head, show_path, write_all
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.store import Repository
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
@@ -38,6 +39,9 @@ from baton_git.systems.gobby.mined_sessions import (
     store_sessions,
 )
 from baton_git.systems.gobby.record import Handoff
+
+LOOK_AGAIN = timedelta(minutes=1)
+"""How long it counts that there was no unread transcript: to list them all takes longer than a question does."""
 
 Progress = Callable[[int, int], None]
 """Receives how many bytes were read so far, and how many there are."""
@@ -154,6 +158,43 @@ def count_new(ws: Workspace, now: datetime, asked: Mine) -> int:
     run = _Run(ws, now, asked.model_copy(update={"dry_run": True}), looks_inside=False)
     run.sort_candidates(None)
     return len(run.to_read)
+
+
+def keep_local_turns(ws: Workspace, now: datetime, asked: Mine, seconds: float) -> int:
+    """Store the turns of sessions that neither a hook nor `mine` has read yet, the newest first, without a commit.
+
+    `mine` goes on from what was read here. Who looked at all transcripts does not look again for `LOOK_AGAIN`.
+
+    Args:
+        seconds: for how long it reads on.
+
+    Returns:
+        How many transcripts were left unread.
+
+    Raises:
+        WriteFailed: the disk refuses.
+    """
+    folder = _folder(ws)
+    looked = folder / f"{ws.branch.namespace.component}.looked"
+    before = parse_time_or_none(_read_text(looked))
+    if before is not None and before <= now < before + LOOK_AGAIN:
+        return 0
+    with hold_flock(folder / f"{ws.branch.namespace.component}.lock", 0) as is_alone:
+        if is_alone is False:
+            return 0
+        run = _Run(ws, now, asked, looks_inside=False)
+        run.sort_candidates(None)
+        unread = run.keep_turns(time.monotonic() + seconds)
+        if not unread:
+            write_all({looked: iso(now).encode()}, mode=0o600)
+    return unread
+
+
+def _read_text(path: Path) -> str | None:
+    try:
+        return read_head(path, 64).decode("ascii", "replace")
+    except NotFound:
+        return None
 
 
 def _parse_since(text: str | None) -> datetime | None:
@@ -354,6 +395,15 @@ class _Run:
     def _note(self, candidate: Candidate, **facts: object) -> None:
         if self._writes:
             self._progress.add(candidate, **facts)
+
+    def keep_turns(self, end: float) -> int:
+        """Read what is to be read until `end` of the monotonic clock; returns how many transcripts are left."""
+        for number, item in enumerate(self.to_read):
+            if time.monotonic() > end:
+                return len(self.to_read) - number
+            if not has_turns(self._ws, item.candidate):
+                self._read(item)
+        return 0
 
     # --- the end
 

@@ -394,3 +394,20 @@ def test_init_asks_at_a_terminal(baton, top, home, monkeypatch, answer, taken):
     code, shown = typing_here(monkeypatch, top, "init", typed=f"{answer}\n".encode())
     assert (code, "Take them over?" in shown, "reading transcripts" in shown) == (0, True, answer == "y")
     assert kept(baton) == taken
+
+
+def test_recall_reads_what_nothing_has_read_and_mine_goes_on_from_there(baton, git, top, home):
+    lay(home, top, "a", prompt="Drop Kafka for SQS")
+    lay(home, top.parent / "other", "b", prompt="Keep Kafka")
+    baton("init")
+    before = commits(git, top)
+    assert "Drop Kafka for SQS" in baton("recall", "Kafka").out
+    lay(home, top, "c", prompt="Move to Postgres")
+    assert baton("recall", "Postgres").out == "", "who just looked does not look again"
+    assert commits(git, top) == before
+    assert (
+        json.loads(baton("mine", "--json").out)["read_bytes"]
+        == (home / ".claude").joinpath("projects", re.sub(r"[^A-Za-z0-9]", "-", str(top)), "c.jsonl").stat().st_size
+    )
+    assert kept(baton) == ["claude/a", "claude/c"]
+    assert "Move to Postgres" in baton("recall", "Postgres").out

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from baton_git.interfaces.cli.app import App
+from typing import Any
+
+from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.verb_command import Addition
-from baton_git.verbs.revisions.recall import RecallResult
+from baton_git.interfaces.context.transcripts import read_new_transcripts
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, recall
 
 
 def render_answer(app: App, result: RecallResult) -> None:
@@ -14,4 +18,11 @@ def render_answer(app: App, result: RecallResult) -> None:
         app.say("nothing that is known here fits the question")
 
 
-ADDITIONS = {"recall": Addition(render=render_answer)}
+def _recall(app: App, ws: Workspace, asked: RecallQuestion, values: dict[str, Any]) -> RecallResult:
+    note = read_new_transcripts(app, ws)
+    if note:
+        app.say(flat(note))
+    return recall(ws, app.now, asked)
+
+
+ADDITIONS = {"recall": Addition(run=_recall, render=render_answer)}
