@@ -119,6 +119,8 @@ LIVES: dict[str, list[Step]] = {
     "what was and what changed since is told": [
         step("loop add", {"revision": 1}, action="Sent it", expect="it is there"),
         step("status", {"exists": True, "revision": 1}),
+        step("doctor", {"verdict": "ok", "findings": [{"check": "records", "severity": "ok"}]}, checks=["records"]),
+        step("doctor", error=("not_found", "there is no check 'nope'"), checks=["nope"]),
         step("followup add", {"revision": 2}, keep="later", item="Later"),
         step("status", {"revision": 2, "follow_ups": {"normal": 1}}),
         step("diff", {"before": {"revision": 1}, "after": {"revision": 2}, "changes": [{"id": "{later}"}]}, a="1"),

@@ -10,6 +10,7 @@ runs that first; so it would do with ours at its next installation. Where its ho
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -114,7 +115,7 @@ def _file_steps(path: Path, script: HookScript) -> Iterator[Step]:
 def _write_steps(path: Path, text: bytes) -> Iterator[Step]:
     """One of our files, written anew when it is another: never over a newer one, never over what somebody changed."""
     there = read_hook(path)
-    if there == text:
+    if there == text and path.stat().st_mode & stat.S_IXUSR:
         return
     mark = read_marker(there) if there is not None else None
     if mark is not None and mark.version > VERSION:

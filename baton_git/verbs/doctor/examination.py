@@ -39,7 +39,7 @@ class Machine:
         data: the folder of baton's own data of this user.
         work_tree: the top of the work tree that we stand in.
         agents: by name, the agents' CLIs.
-        health: whether programs that hooks start work; each is run once at most.
+        health: whether programs that git hooks start work; each is run once at most.
     """
 
     version: str

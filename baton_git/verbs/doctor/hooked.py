@@ -261,9 +261,11 @@ def _list_programs(examination: Examination) -> list[tuple[str, ...]]:
     """The programs that the hooks of this user start; those of a project only where they are our own."""
     programs = []
     for setup in examination.local.agents.values():
-        reports = setup.inspection.report().files
-        programs += [setup.inspection.programs[file.scope] for file in reports if file.state in ("current", "outdated")]
-    return [words for words in dict.fromkeys(programs) if examination.local.health.problem(words, may_run=True) is None]
+        inspection = setup.inspection
+        installed = [scope for scope, file in inspection.files.items() if file.entries_or_none()]
+        words = dict.fromkeys(inspection.programs[scope] for scope in installed)
+        programs += [program for program in words if inspection.health.problem(program, may_run=True) is None]
+    return list(dict.fromkeys(programs))
 
 
 def _measure(examination: Examination, words: list[str]) -> float | None:

@@ -6,6 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from pseudo_terminal import typing_here
+
 
 def find_newest_pack(made: Path) -> Path:
     """Return the pack of the last revision."""
@@ -123,3 +125,21 @@ def test_what_is_wrong_with_the_call_is_said(baton: Any, made: Path) -> None:
     assert "one of" in baton("doctor", "--fix", "--undo", "--yes", code=2).err
     assert "no repair to undo" in baton("doctor", "--undo", "--yes", code=1).err
     assert "refs" in baton("doctor", "--list").out
+
+
+def test_at_a_terminal_each_repair_is_asked_for_and_only_that_is_made(
+    made: Path, monkeypatch: Any, make_older: Any
+) -> None:
+    ref, lock = made / "refs/heads/baton/work", made / "refs/heads/baton/x.lock"
+    ref.write_bytes(b"")
+    lock.write_bytes(b"")
+    make_older(lock, 2)
+    code, screen = typing_here(monkeypatch, made.parent, "doctor", "refs", "leftovers", "--fix", typed=b"n\ny\n")
+    assert code == 1
+    assert "Put refs/heads/baton/work back to" in screen
+    assert "leftovers: done: Remove 1 file" in screen
+    assert ref.read_bytes() == b""
+    assert not lock.exists()
+    code, screen = typing_here(monkeypatch, made.parent, "doctor", "--undo", typed=b"n\n")
+    assert "Undo the repair of" in screen
+    assert not lock.exists()

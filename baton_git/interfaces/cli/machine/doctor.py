@@ -126,9 +126,10 @@ def _find_repository(app: App) -> tuple[Repository | None, BatonError | None]:
 
 
 def _look_at_machine(app: App, repository: Repository | None, *, is_broken: bool) -> Machine:
-    health = ProgramHealth(outside_git(), find_program("user"))
+    health = ProgramHealth(outside_git(), own_command())
+    of_agents = ProgramHealth(outside_git(), find_program("user"))
     top = repository.work_tree if repository is not None else None
-    agents = {} if is_broken else {name: _look_at_agent(app, name, health) for name in AGENTS}
+    agents = {} if is_broken else {name: _look_at_agent(app, name, of_agents) for name in AGENTS}
     return Machine(
         __version__, tuple(own_command()), outside_git(), Path.home(), data_home() / "baton", top, agents, health
     )
