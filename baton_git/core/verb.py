@@ -146,6 +146,8 @@ class Verb(NamedTuple, Generic[I, R]):
         tool: the MCP tool; None where models cannot call it.
         examples: lines of the command line.
         options: by field, how the command line takes it.
+        is_authored: whether what it writes are the words of its input: those that a person types at a terminal are
+            that person's.
         session: whether it acts in a session, as all verbs do that write, begins one or ends one; its result names the
             one that it began or ended.
     """
@@ -170,6 +172,7 @@ class Verb(NamedTuple, Generic[I, R]):
     tool: Tool | None = None
     examples: tuple[str, ...] = ()
     options: Mapping[str, Option] = NONE
+    is_authored: bool = False
     session: Literal["acts", "begins", "ends"] | None = None
 
     @property

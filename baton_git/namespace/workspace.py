@@ -63,7 +63,7 @@ class Vouched(NamedTuple):
     """A person vouches for what a command does, on this machine, just now."""
 
     by: str
-    how: Literal["terminal", "page", "signature", "client"]
+    how: Literal["terminal", "typed", "page", "signature", "client"]
 
 
 class RemoteSettings(NamedTuple):

@@ -86,6 +86,14 @@ class App(Call):
 
         check_no_agent(self.settings.agent, hint)
 
+    def is_person_typing(self) -> bool:
+        """Return whether a person typed this command at a terminal, as far as anybody can tell."""
+        if not at_terminal():
+            return False
+        from baton_git.interfaces.context.typing_person import is_person_typing  # as above
+
+        return is_person_typing(self.settings.agent)
+
     def answer_json(self, data: Any) -> None:
         """Write data to stdout as JSON, whether or not --json is given."""
         write_json(data)

@@ -19,7 +19,7 @@ from baton_git.core.names import is_minted_session
 from baton_git.core.verb import Input, Option, Result, Verb
 from baton_git.interfaces.cli.app import SESSION_HELP, App, Number, command, command_alone, group
 from baton_git.namespace.results import Changed, Preview, WrittenResult
-from baton_git.namespace.workspace import Workspace
+from baton_git.namespace.workspace import Vouched, Workspace
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 Values = dict[str, Any]
@@ -69,6 +69,7 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         asked = _parse(verb, own)
         app = addition.acting(app) if addition.acting is not None else app
         with _open_workspace(app, verb) as ws:
+            ws = _with_typing_person(app, verb, ws)
             result = addition.run(app, ws, asked, fields) if addition.run is not None else verb.run(ws, app.now, asked)
         _remember_session(app, verb, result)
         if isinstance(result, Preview) and result.dry_run:
@@ -94,6 +95,13 @@ def _open_workspace(app: App, verb: Verb[Any, Any]) -> Iterator[Any]:
     with app.workspace() as ws:
         is_new = verb.session == "begins" and not app.settings.session and not app.settings.hooked_session
         yield replace(ws, actor=replace(ws.actor, session=None, follows=_find_left(app))) if is_new else ws
+
+
+def _with_typing_person(app: App, verb: Verb[Any, Any], ws: Any) -> Any:
+    """The workspace in which the words of a command are those of the person who typed it."""
+    if not verb.is_authored or not app.is_person_typing():
+        return ws
+    return replace(ws, confirmed=Vouched(app.person, "typed"))
 
 
 def _find_left(app: App) -> str | None:

@@ -26,6 +26,10 @@ HOW_A_PERSON_CONFIRMS = (
 )
 
 
+OTHER_AGENTS = ("AI_AGENT", "CURSOR_AGENT", "OPENCODE", "COPILOT_CLI")
+"""Variables that agents set which baton knows nothing else about."""
+
+
 class Ancestor(NamedTuple):
     """A process that started us, directly or not; empty where it cannot be read."""
 
@@ -52,7 +56,8 @@ def check_no_agent(named: str | None = None, hint: str = "") -> None:
 def find_agent(environment: Mapping[str, str], named: str | None = None) -> str | None:
     """Return how an acting agent is known; None if none is known."""
     variables = (cli.acting.find_variable(environment) for cli in AGENTS.values())
-    variable = next(filter(None, variables), SPAWNED if environment.get(SPAWNED) else None)
+    others = (name for name in (SPAWNED, *OTHER_AGENTS) if environment.get(name))
+    variable = next(filter(None, variables), None) or next(others, None)
     if variable is not None:
         return f"{variable} is set"
     if named is not None:
@@ -71,11 +76,20 @@ def _ancestors() -> Iterator[Ancestor]:
     """Yield the processes that started us, nearest first, as far as they can be seen."""
     process = _parent(psutil.Process())
     while process is not None:
-        try:
-            yield Ancestor(process.name(), process.cmdline())
-        except psutil.Error:  # another user's, or it ended just now
-            yield Ancestor("", ())
+        yield _read(process)
         process = _parent(process)
+
+
+def find_parent() -> Ancestor | None:
+    """Return the process that started us; None if nothing can be said about it."""
+    return next(_ancestors(), None)
+
+
+def _read(process: psutil.Process) -> Ancestor:
+    try:
+        return Ancestor(process.name(), process.cmdline())
+    except psutil.Error:  # another user's, or it ended just now
+        return Ancestor("", ())
 
 
 def _parent(process: psutil.Process) -> psutil.Process | None:

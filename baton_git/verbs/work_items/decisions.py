@@ -12,14 +12,14 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import apply_monitoring, apply_supersession
 from baton_git.core.records.base import parse
 from baton_git.core.records.work_items import ActiveDecision
-from baton_git.core.state import State, key_of
+from baton_git.core.state import State
 from baton_git.core.times import iso
 from baton_git.core.verb import ADDS, REPLACES, SETTLES, Input, Option, Tool, verb
-from baton_git.namespace.commit_log import confirmation_trailers
 from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
 from baton_git.verbs.work_items.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
+from baton_git.verbs.work_items.authorship import authorship_of
 from baton_git.verbs.work_items.similar_records import Added, MergeInto, describe_similar, merge_records
 
 DecisionId = Annotated[
@@ -36,7 +36,8 @@ class NewDecision(Input):
     rejected: list[str] = Field([], description="What was turned down.", examples=[["a wrapper script"]])
     about: About = Field([])
     tier: Literal["raw_source", "llm_derived", "human_confirmed"] | None = Field(
-        None, description="Who vouches for it; llm_derived unless given. Only a person can give human_confirmed."
+        None,
+        description="Who vouches for it; unless given, the person who typed it at a terminal, else llm_derived.",
     )
     id: str | None = Field(None, min_length=1, description="An id of your own, to continue your numbering.")
 
@@ -66,6 +67,7 @@ class SupersedeDecision(Input):
     "POST /v1/decisions",
     effect=ADDS,
     status=201,
+    is_authored=True,
     positional=("what",),
     options={"id": Option(metavar="ID"), "about": ABOUT},
     tool=Tool(
@@ -92,24 +94,25 @@ def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Added:
     """
     check_not_empty(asked.what, "decision")
     check_not_empty(asked.why, "reason")
-    person = ws.confirmed if asked.tier == "human_confirmed" else None
-    if asked.tier == "human_confirmed" and person is None:
+    id_ = asked.id or fresh_id(KINDS[ActiveDecision.kind].prefix)
+    author = authorship_of(ws, ActiveDecision, id_)
+    if asked.tier == "human_confirmed" and author.tier != "human_confirmed":
         raise NeedsHuman(
             "a decision is human_confirmed only when a person vouches for it",
             hint="add it in a terminal and type yes when asked, or leave out the tier",
         )
     data: dict[str, Any] = {
-        "id": asked.id or fresh_id(KINDS[ActiveDecision.kind].prefix),
+        "id": id_,
         "what": asked.what,
         "why": asked.why,
         "created_at": iso(now),
         "status": "active",
-        "source_tier": asked.tier or "llm_derived",
+        "source_tier": asked.tier or author.tier,
     }
     data |= as_field(make_anchors(ws, asked.about))
     lists = {"evidence": asked.evidence, "rejected": asked.rejected}
     decision = parse(ActiveDecision, data | {name: value for name, value in lists.items() if value})
-    trailers = confirmation_trailers(person.how, person.by, str(key_of(decision))) if person is not None else ()
+    trailers = author.trailers if decision.source_tier == "human_confirmed" else ()
     written = ws.update("decision-add", now, lambda tip: ProposedState(tip.state.add(decision), trailers=trailers))
     similar = describe_similar("decision merge", decision, written.before.state)
     return Added.of(written, id=decision.id, **similar)

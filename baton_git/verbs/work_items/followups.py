@@ -15,8 +15,9 @@ from baton_git.core.state import State
 from baton_git.core.times import iso_exact
 from baton_git.core.verb import ADDS, REPLACES, Input, Option, Tool, verb
 from baton_git.namespace.results import Changed
-from baton_git.namespace.revision import Revision
+from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, archive_record, check_not_empty, fresh_id
+from baton_git.verbs.work_items.authorship import authorship_of
 from baton_git.verbs.work_items.similar_records import (
     MAX_COMPARED,
     Added,
@@ -64,6 +65,7 @@ class FinishFollowUp(Input):
     "POST /v1/follow-ups",
     effect=ADDS,
     status=201,
+    is_authored=True,
     other_status={200: "A follow-up says that already."},
     positional=("item",),
     options={"pattern": Option(metavar="ID"), "id": Option(metavar="ID")},
@@ -79,16 +81,20 @@ def add_follow_up(ws: Workspace, now: datetime, asked: NewFollowUp) -> Added:
     """
     check_not_empty(asked.item, "item")
     optional = {"reason": asked.reason, "linked_pattern": asked.pattern, "priority": asked.priority}
+    id_ = asked.id or fresh_id(KINDS[FollowUp.kind].prefix)
+    author = authorship_of(ws, FollowUp, id_)
     data = {
-        "id": asked.id or fresh_id(KINDS[FollowUp.kind].prefix),
+        "id": id_,
         "item": asked.item,
         "first_seen": iso_exact(now),
-        "source_tier": "llm_derived",
+        "source_tier": author.tier,
     }
     record = parse(FollowUp, data | {name: value for name, value in optional.items() if value})
 
-    def change(tip: Revision) -> State:
-        return tip.state if _find_known(tip.state, asked) is not None else tip.state.add(record)
+    def change(tip: Revision) -> State | ProposedState:
+        if _find_known(tip.state, asked) is not None:
+            return tip.state
+        return ProposedState(tip.state.add(record), trailers=author.trailers)
 
     written = ws.update("followup-add", now, change)
     known = _find_known(written.before.state, asked)

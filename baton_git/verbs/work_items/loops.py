@@ -16,10 +16,12 @@ from baton_git.core.state import State
 from baton_git.core.times import iso
 from baton_git.core.verb import ADDS, REPLACES, SETTLES, Input, Option, Tool, verb
 from baton_git.namespace.results import Changed
+from baton_git.namespace.revision import ProposedState
 from baton_git.namespace.workspace import Workspace, archive_record, check_not_empty, fresh_id
 from baton_git.verbs.verification.check_results import repeats_last_check
 from baton_git.verbs.verification.checks import CheckResults, check_loops
 from baton_git.verbs.verification.new_checks import refuse_impossible_check
+from baton_git.verbs.work_items.authorship import authorship_of
 
 LoopId = Annotated[
     str, Field(description="The id of an open loop, or a unique beginning of it.", examples=["OL-7k3f9q"])
@@ -76,6 +78,7 @@ _CHECK_SCHEMA = {
     "POST /v1/loops",
     effect=ADDS,
     status=201,
+    is_authored=True,
     positional=("action",),
     options={
         "expect": Option(metavar="OUTCOME"), "verify": Option(hidden=True), "decision": Option(metavar="ID"),
@@ -104,19 +107,23 @@ def add_loop(ws: Workspace, now: datetime, asked: NewLoop) -> Changed:
     check_not_empty(asked.expect, "expected outcome")
     if asked.verify is not None:
         refuse_impossible_check(asked.verify, ws.folder)
+    id_ = asked.id or fresh_id(KINDS[OpenLoop.kind].prefix)
+    author = authorship_of(ws, OpenLoop, id_)
     data = {
-        "id": asked.id or fresh_id(KINDS[OpenLoop.kind].prefix),
+        "id": id_,
         "action": asked.action,
         "expected_outcome": asked.expect,
         "created_at": iso(now),
         "ttl_days": ws.policy.ttl_days if asked.ttl_days is None else asked.ttl_days,
         "status": "open",
-        "source_tier": "llm_derived",
+        "source_tier": author.tier,
     }
     check = asked.verify.as_data() if asked.verify is not None else None
     data |= {name: value for name, value in (("verify", check), ("decision_ref", asked.decision)) if value}
     loop = parse(OpenLoop, data)
-    return Changed.of(ws.update("loop-add", now, lambda tip: tip.state.add(loop)), id=loop.id)
+    return Changed.of(
+        ws.update("loop-add", now, lambda tip: ProposedState(tip.state.add(loop), trailers=author.trailers)), id=loop.id
+    )
 
 
 @verb(

@@ -27,6 +27,7 @@ from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, check_not_empty, fresh_id
 from baton_git.verbs.work_items.anchoring import ABOUT, About, anchor_record, as_field, make_anchors
+from baton_git.verbs.work_items.authorship import authorship_of
 from baton_git.verbs.work_items.similar_records import Added, MergeInto, describe_similar, find_same, merge_records
 
 PatternId = Annotated[
@@ -77,6 +78,7 @@ class GraduatePattern(Input):
     "pattern record",
     "POST /v1/patterns",
     effect=ADDS,
+    is_authored=True,
     positional=("what",),
     options={"id": Option(metavar="ID"), "about": ABOUT},
     tool=Tool(
@@ -102,8 +104,9 @@ def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Added:
     check_not_empty(asked.what, "pattern")
     fresh = asked.id or fresh_id(KINDS[Pattern.kind].prefix)
     anchors = as_field(make_anchors(ws, asked.about))
+    author = authorship_of(ws, Pattern, fresh)
 
-    def change(tip: Revision) -> State:
+    def change(tip: Revision) -> State | ProposedState:
         known = _find_pattern(tip.state, asked.what, asked.id)
         if known is not None:
             again = record_recurrence(known, ws.session, asked.context, now)
@@ -119,10 +122,11 @@ def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Added:
             "recent_occurrences": [{"session": ws.session, "context": asked.context}],
             "threshold": ws.policy.threshold,
             "status": "observing",
-            "source_tier": "llm_derived",
+            "source_tier": author.tier,
         }
         rule = {"proposed_rule": asked.rule} if asked.rule else {}
-        return tip.state.add(propose_when_due(parse(Pattern, data | rule | anchors)))
+        made = propose_when_due(parse(Pattern, data | rule | anchors))
+        return ProposedState(tip.state.add(made), trailers=author.trailers)
 
     written = ws.update("pattern-record", now, change)
     known = _find_pattern(written.before.state, asked.what, asked.id)

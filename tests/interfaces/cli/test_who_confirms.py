@@ -12,10 +12,14 @@ from pseudo_terminal import at_terminal, typing_here, whole_screen
 
 from baton_git.agents.registry import AGENTS, agent_of_client, session_variables
 from baton_git.agents.sessions.starting import KEEPER
-from baton_git.interfaces.context.person import find_agent
+from baton_git.interfaces.context.person import Ancestor, find_agent
+from baton_git.interfaces.context.typing_person import is_interactive_shell
 
 GRADUATE = ("pattern", "graduate", "PAT-1")
 DECIDE = ("decision", "add", "Use 3", "--why", "because", "--tier", "human_confirmed")
+
+
+WAYS_OF_TYPING = ("typed", "acted", "scripted", "shared")
 
 
 def an_agent(folder, kind):
@@ -72,10 +76,49 @@ def test_going_back_to_a_rule_takes_a_person_that_is_no_agent(baton, filled, top
     assert typing_here(monkeypatch, top, "undo", typed=b"yes\n")[0] == 0
 
 
-@for_each("name", ["CLAUDECODE", "CODEX_THREAD_ID", "CODEX_SANDBOX", "GEMINI_CLI", "BATON_SPAWNED"])
+@for_each("name", ["CLAUDECODE", "CODEX_THREAD_ID", "CODEX_SANDBOX", "GEMINI_CLI", "BATON_SPAWNED", "AI_AGENT"])
 def test_each_of_an_agents_variables_counts_and_an_empty_one_does_not(name):
     assert find_agent({name: "1"}) == f"{name} is set"
     assert find_agent({name: ""}) is None
+
+
+def test_what_a_person_types_into_a_shell_is_theirs_and_what_an_agent_or_a_script_gives_is_not(baton, filled, top):
+    process, terminal = at_terminal(top, ["/bin/sh", "-i"])
+    add = f"{sys.executable} -m baton_git followup add"
+    lines = [
+        f"{add} typed",
+        f"CLAUDECODE=1 {add} acted",
+        f"sh -c '{add} scripted; true'",
+        f"TERM_PROGRAM=vscode {add} shared",
+    ]
+    os.write(terminal, "".join(f"{line}\n" for line in [*lines, "exit"]).encode())
+    whole_screen(terminal)
+    process.wait()
+    made = baton("read", "--json").json
+    added = {item["item"]: item for item in made["baton"]["follow_ups"]}
+    labels = {word: made["provenance"]["follow_up"][added[word]["id"]]["kind"] for word in WAYS_OF_TYPING}
+    assert labels == {"typed": "confirmed", "acted": "agent", "scripted": "agent", "shared": "agent"}
+    tiers = {word: added[word]["source_tier"] for word in WAYS_OF_TYPING}
+    assert (tiers.pop("typed"), set(tiers.values())) == ("human_confirmed", {"llm_derived"})
+
+
+@for_each(
+    ("argv", "interactive"),
+    [
+        (["-bash"], True),
+        (["/bin/zsh", "-il"], True),
+        (["bash", "--login", "-i"], True),
+        (["bash", "-c", "baton loop add x"], False),
+        (["bash", "-lc", "baton loop add x"], False),
+        (["bash", "script.sh"], False),
+        (["bash", "-i", "script.sh"], False),
+        (["bash", "-"], False),
+        (["fish", "--command=baton"], False),
+    ],
+)
+def test_a_shell_with_something_to_run_is_not_one_in_which_somebody_types(argv, interactive):
+    assert is_interactive_shell(Ancestor(argv[0].lstrip("-").rpartition("/")[2], argv)) is interactive
+    assert not is_interactive_shell(Ancestor("make", argv))
 
 
 def test_a_session_that_baton_started_is_known_by_its_keeper():

@@ -20,7 +20,10 @@ def _ask_person(app: App, ws: Workspace, asked: NewDecision, values: Values) -> 
         if asked.tier != "human_confirmed":
             raise click.UsageError("--sign goes with --tier human_confirmed")
         return replace(app.signing_by_person(ws), confirmed=Vouched(app.person, "signature"))
-    if asked.tier != "human_confirmed" or not app.can_ask_person():
+    if asked.tier != "human_confirmed":
+        return ws
+    ws = replace(ws, confirmed=None)
+    if not app.can_ask_person():
         return ws
     app.say(f"Decision: {flat(asked.what)}", f"Reason: {flat(asked.why)}")
     app.say(*(f"Evidence: {flat(text)}" for text in asked.evidence))

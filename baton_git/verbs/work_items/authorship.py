@@ -1,0 +1,25 @@
+"""Whose words a new record is made of: those of a person who vouches for them, or of a model."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from baton_git.core.records.base import Record
+from baton_git.core.state import Key
+from baton_git.namespace.commit_log import confirmation_trailers
+from baton_git.namespace.workspace import Vouched, Workspace
+
+
+class Authorship(NamedTuple):
+    """What a new record and its commit say about its author."""
+
+    tier: str
+    trailers: tuple[tuple[str, str], ...] = ()
+
+
+def authorship_of(ws: Workspace, model: type[Record], id_: str) -> Authorship:
+    """Return who the author of a new record is: a person, if one vouches for what the verb does; else a model."""
+    person = ws.confirmed
+    if not isinstance(person, Vouched):
+        return Authorship("llm_derived")
+    return Authorship("human_confirmed", confirmation_trailers(person.how, person.by, str(Key(model.kind, id_))))
