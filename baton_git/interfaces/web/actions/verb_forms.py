@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -19,7 +20,7 @@ from baton_git.interfaces.web.actions.table import ACTIONS, Action
 from baton_git.interfaces.web.notices import NOTICE_FIELDS
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import address, next_page, sentence
-from baton_git.namespace.workspace import Workspace
+from baton_git.namespace.workspace import Vouched, Workspace
 from baton_git.verbs.sharing.sync import SyncResult
 from baton_git.verbs.verification.checks import CheckResults
 
@@ -57,10 +58,15 @@ def act(request: PageRequest) -> Response:
             labels = {field.name: field.label for field in form.fields}
             declaration = form.action.declaration
             asked = declaration.parse(data, lambda name: labels.get(name, name))
-            result = declaration.run(ws, request.site.now(), asked)
+            result = declaration.run(vouch(request, ws), request.site.now(), asked)
         except BatonError as error:
             return _render_form(request, ws, form, status_of(error), _describe_refusal(error))
         return _answer(request, ws, form, result)
+
+
+def vouch(request: PageRequest, ws: Workspace) -> Workspace:
+    """Return the workspace in which a click counts as the person's word, behind a token that no agent has."""
+    return ws if request.no_person else replace(ws, confirmed=Vouched(request.site.person, "page"))
 
 
 def _describe_refusal(error: BatonError) -> str:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from baton_git.core.diff import title_of
 from baton_git.core.errors import NotFound
-from baton_git.core.kinds import KINDS, KindInfo, value_at
+from baton_git.core.kinds import KINDS, LABELLED, KindInfo, value_at
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record
 from baton_git.core.records.work_items import OpenLoop, Pattern
@@ -34,6 +34,11 @@ class RecordRow(NamedTuple):
     key: Key
     title: str
     entry: Entry
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be read; empty where it can."""
+        return self.entry.why if isinstance(self.entry, Unreadable) else ""
 
 
 class Group(NamedTuple):
@@ -103,6 +108,7 @@ def show_record(request: PageRequest) -> Response:
             "record.html", ws, key=key, entry=entry, data=data, title=title_of(kind, data), live_id=live_id,
             commits=commits, damaged=isinstance(entry, Unreadable), closed=isinstance(entry, Archived),
             record=entry if isinstance(entry, Record) else None,
+            vouched=isinstance(entry, Record) and kind in LABELLED,
             waits=isinstance(entry, OpenLoop) and entry.verify is not None and entry.id in list_waiting_checks(ws),
             can_graduate=isinstance(entry, Pattern) and entry.status == "rule_candidate",
         )  # fmt: skip
