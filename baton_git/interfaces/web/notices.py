@@ -21,6 +21,7 @@ DONE = {
     "check-passed": "The check of {id} passed.",
     "check-failed": "The check of {id} failed.",
     "check-unknown": "The check of {id} gave no answer.",
+    "edited": "{id} is changed.",
     "trusted": "The check of {id} is approved on this machine.",
 } | {name: action.done for name, action in ACTIONS.items() if action.done}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -20,7 +20,8 @@ from baton_git.interfaces.web.texts import cut, words
 
 FieldKind = Literal["text", "lines", "number", "choice", "flag", "check"]
 
-REFERENCES = {"pattern": Pattern.kind, "decision": ActiveDecision.kind, "by": ActiveDecision.kind}
+REFERENCES = {"pattern": Pattern.kind, "linked_pattern": Pattern.kind, "decision": ActiveDecision.kind,
+              "decision_ref": ActiveDecision.kind, "by": ActiveDecision.kind}  # fmt: skip
 """Fields that name a record, with its kind."""
 SAME_KIND = "into"
 """The field that names another record of the kind that the form is about."""
@@ -89,7 +90,7 @@ def find_field_kind(info: FieldInfo, choices: Sequence[tuple[str, str]] = ()) ->
     kind = _strip_optional(info.annotation)
     if choices:
         return "choice"
-    if get_origin(kind) is list:
+    if get_origin(kind) in (list, tuple):
         return "lines"
     by_type: dict[Any, FieldKind] = {VerifySpec: "check", bool: "flag", int: "number", float: "number"}
     return by_type.get(kind, "text")
@@ -97,9 +98,11 @@ def find_field_kind(info: FieldInfo, choices: Sequence[tuple[str, str]] = ()) ->
 
 def _strip_optional(annotation: Any) -> Any:
     """`X | None` → `X`, without the metadata of an annotated type."""
-    inner = [part for part in get_args(annotation) if part is not NoneType]
-    is_union = NoneType in get_args(annotation)
-    return inner[0] if is_union and len(inner) == 1 else annotation
+    parts = get_args(annotation)
+    if get_origin(annotation) is Annotated:
+        return _strip_optional(parts[0])
+    inner = [part for part in parts if part is not NoneType]
+    return _strip_optional(inner[0]) if NoneType in parts and len(inner) == 1 else annotation
 
 
 def _list_choices(name: str, info: FieldInfo, state: State, kind: str) -> list[tuple[str, str]]:

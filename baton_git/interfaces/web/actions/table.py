@@ -10,6 +10,9 @@ from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop
 from baton_git.core.verb import NONE, Verb
 from baton_git.verbs.table import verbs_of
 
+ANY_KIND = "*"
+"""The kind of an action on any record; its address names the kind."""
+
 
 class Action(NamedTuple):
     """One thing that a person does on the page: a verb with the words of its button.
@@ -24,6 +27,7 @@ class Action(NamedTuple):
         is_offered: whether a record offers it; None: always.
         is_quick: whether one click in a list does it, without its form.
         subject: the field that names the record.
+        takes_archived: whether it is for records in the archive, too.
     """
 
     verb: str
@@ -35,6 +39,7 @@ class Action(NamedTuple):
     is_offered: Callable[[Any], bool] | None = None
     is_quick: bool = False
     subject: str = "id"
+    takes_archived: bool = False
 
     @property
     def declaration(self) -> Verb[Any, Any]:
@@ -42,7 +47,7 @@ class Action(NamedTuple):
 
     def takes(self, record: Record) -> bool:
         """Whether the action is offered for a live record."""
-        return self.kind == record.kind and (self.is_offered is None or self.is_offered(record))
+        return self.kind in (record.kind, ANY_KIND) and (self.is_offered is None or self.is_offered(record))
 
 
 def _is_checkable(loop: OpenLoop) -> bool:

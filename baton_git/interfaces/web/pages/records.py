@@ -96,9 +96,12 @@ def show_record(request: PageRequest) -> Response:
     kind, id_ = _read_kind(request), request.query.get("id", "")
     key = Key(kind, id_, archived=bool(request.query.get("archived")))
     with request.work() as ws:
-        entry = ws.branch.read().state.entry(key)
+        state = ws.branch.read().state
+        if state.entry(key) is None:
+            key = key._replace(archived=True)  # it was closed since the link was made
+        entry = state.entry(key)
         if entry is None:
-            raise NotFound(str(key).removesuffix(id_).strip(), id_, hint="the timeline may still know it")
+            raise NotFound(KINDS[kind].title, id_, hint="the timeline may still know it")
         data = _read_fields(entry) if isinstance(entry, Part) else {}
         live_id = str(data.get("id", id_))
         commits = [

@@ -1,0 +1,42 @@
+"""What follows from an action: whose word it is, why it was refused, and the page that says what was done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import urlencode
+
+from starlette.responses import RedirectResponse, Response
+
+from baton_git.core.errors import BatonError
+from baton_git.core.verb import Result
+from baton_git.interfaces.web.notices import NOTICE_FIELDS
+from baton_git.interfaces.web.page_controller import PageRequest
+from baton_git.interfaces.web.texts import sentence
+from baton_git.namespace.workspace import Vouched, Workspace
+
+
+def vouch(request: PageRequest, ws: Workspace) -> Workspace:
+    """Return the workspace in which a click counts as the person's word, behind a token that no agent has."""
+    return ws if request.no_person else replace(ws, confirmed=Vouched(request.site.person, "page"))
+
+
+def describe_refusal(error: BatonError) -> str:
+    """Return why an action was refused, with a hint unless it is about commands."""
+    hint = "" if "baton " in error.hint else error.hint
+    return sentence(error) + (f" {sentence(hint)}" if hint else "")
+
+
+def go_back(request: PageRequest, page: str, done: str, about: str = "", result: Result | None = None) -> Response:
+    """Redirect to a page, which says what was done.
+
+    Args:
+        done: which text of the notices says it.
+        about: the id of the record.
+        result: of the verb; where it changed something, the page offers to undo that.
+    """
+    commit = getattr(result, "commit", None) if getattr(result, "changes", None) else None
+    notice = {"done": done, "about": about, "commit": commit or "", "in": request.namespace.component}
+    path, _, query = page.partition("?")
+    kept = [part for part in query.split("&") if part and part.partition("=")[0] not in NOTICE_FIELDS]
+    sent = urlencode({name: value for name, value in notice.items() if value}, errors="surrogatepass")
+    return RedirectResponse(f"{path}?{'&'.join([*kept, sent])}", 303)
