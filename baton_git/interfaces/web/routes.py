@@ -28,7 +28,7 @@ PAGES = {
 
 def is_page(path: str) -> bool:
     """Whether the pages answer there, and look at the browser's cookie themselves."""
-    return path in ("/", "/login", "/logout", "/n") or path.startswith(("/n/", "/static/"))
+    return path in ("/", "/login", "/logout", "/n", "/search") or path.startswith(("/n/", "/static/"))
 
 
 def router(site: Site, places: Places | None = None, page_token: str | None = None) -> APIRouter:

@@ -33,7 +33,7 @@ def some_work(baton: Any, *more: str) -> None:
 def test_every_page_answers_and_holds_nothing_inline(baton: Any, serve: Any) -> None:
     some_work(baton)
     served = serve()
-    for page in ("/", *PAGES):
+    for page in ("/", "/search", "/search?q=shop", *PAGES):
         _is_in_our_look(served.get(page))
 
 

@@ -48,7 +48,7 @@ def plant(served: Any) -> list[str]:
         state = ws.branch.read().state
         keys = [Key(kind, one, old) for kind in KINDS for old in (False, True) for one in state.ids(kind, archived=old)]
     assert {key.kind for key in keys} == set(KINDS)
-    return ["/", *(served.path(page) for page in pages(keys))]
+    return ["/", f"/search?q={quote(PLANTED[:60])}", *(served.path(page) for page in pages(keys))]
 
 
 def pages(keys: list[Key]) -> list[str]:

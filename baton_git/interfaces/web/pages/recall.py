@@ -1,4 +1,4 @@
-"""`/n/…/recall`: the records that have a text in them, and what earlier sessions and records say about it."""
+"""`/n/…/recall`, `/search`: the records that have a text in them, and what sessions and records say about it."""
 
 from __future__ import annotations
 
@@ -57,4 +57,21 @@ def _find_records(state: State, text: str) -> Iterator[FoundRecord]:
                 yield FoundRecord(Key(kind, id_), title_of(kind, record.as_data()))
 
 
-PAGES = {"/n/{component}/recall": PageRoute(show_answer)}
+def show_everywhere(request: PageRequest) -> Response:
+    """Show what all namespaces say about a question."""
+    question = request.query.get("q", "").strip()[:MAX_QUESTION]
+    names = request.site.namespaces()
+    if not question or not names:
+        return request.render("search.html", question=question, result=None, problem="")
+    try:
+        with request.site.work(names[0].text) as ws:
+            result = recall(ws, request.site.now(), question=question, budget=BUDGET, all_projects=True)
+    except BatonError as error:
+        return request.render(
+            "search.html", status=status_of(error), question=question, result=None, problem=sentence(error)
+        )
+    components = {str(name): name.component for name in names}
+    return request.render("search.html", question=question, result=result, components=components, problem="")
+
+
+PAGES = {"/n/{component}/recall": PageRoute(show_answer), "/search": PageRoute(show_everywhere)}
