@@ -54,6 +54,8 @@ MODULES = {
     "todo": "systems.gobby.todos",
     "import session-baton": "systems.session_baton.exchange",
     "export session-baton": "systems.session_baton.exchange",
+    "import quarantine": "verbs.upkeep.quarantine",
+    "import discard": "verbs.upkeep.quarantine",
     "import paif": "systems.paif.exchange",
     "export paif": "systems.paif.exchange",
     "import kairos": "systems.kairos.exchange",

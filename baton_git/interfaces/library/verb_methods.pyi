@@ -63,6 +63,8 @@ from baton_git.verbs.sharing.sync import SyncResult
 from baton_git.verbs.upkeep.namespace_status import StatusResult
 from baton_git.verbs.upkeep.namespaces import NamespaceList
 from baton_git.verbs.upkeep.packing import PackedStore
+from baton_git.verbs.upkeep.quarantine import DiscardedRows
+from baton_git.verbs.upkeep.quarantine import QuarantineList
 from baton_git.verbs.upkeep.schemas import KindSchema
 from baton_git.verbs.upkeep.validation import ValidatedBranch
 from baton_git.verbs.verification.checks import CheckResults
@@ -174,6 +176,12 @@ class VerbMethods:
         a: str,
         b: str | None = None,
     ) -> DiffResult: ...
+    def discard_rows(
+        self,
+        ids: list[str] = ...,
+        *,
+        everything: bool = False,
+    ) -> DiscardedRows: ...
     def dismiss_pattern(
         self,
         id: str,
@@ -336,6 +344,11 @@ class VerbMethods:
         limit: int = 100,
         after: str | None = None,
     ) -> NamespaceList: ...
+    def list_quarantine(
+        self,
+        *,
+        everything: bool = False,
+    ) -> QuarantineList: ...
     def list_ready(
         self,
         *,

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from baton_git.core.errors import BatonError, InvalidArgument, NotFound
+from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.names import Namespace
+from baton_git.core.times import iso
 from baton_git.core.verb import READS, REPLACES, Input, Option, Result, verb
 from baton_git.namespace.branch import list_namespaces
+from baton_git.namespace.import_quarantine import ImportQuarantine, QuarantinedRow, RefusedRow
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import DocumentResult, write_document
 from baton_git.systems.session_baton.documents import read_document
+from baton_git.systems.session_baton.foreign_checks import from_foreign_checks
 from baton_git.systems.session_baton.importers import (
     ImportedBaton,
     UnusableEntry,
@@ -26,17 +30,27 @@ from baton_git.systems.session_baton.importers import (
     write_database,
     write_file,
 )
+from baton_git.systems.session_baton.missing_fields import fill_document
+from baton_git.systems.session_baton.screening import ScreenedDocument, screen_document
 
 Storage = Literal["sqlite", "cache", "json"]
 
 
 class BatonImport(NamedTuple):
-    """The import of one baton: its write, or why it could not be imported."""
+    """The import of one baton: its write, or why it could not be imported, and the rows that did not fit."""
 
     namespace: str
     where: str
     done: DocumentResult | None = None
     why: str = ""
+    quarantined: tuple[QuarantinedRow, ...] = ()
+
+    @property
+    def approved(self) -> list[str]:
+        """Ids of the patterns that a person made a rule of, as the document says, and nobody here."""
+        claims = [(claim.id, claim.field, claim.claimed) for claim in (self.done.held if self.done is not None else ())]
+        graduated = [id_ for id_, field, claimed in claims if (field, claimed) == ("status", "graduated")]
+        return [id_ for id_ in graduated if (id_, "source_tier", "human_confirmed") in claims]
 
 
 class ImportBatons(Input):
@@ -57,7 +71,8 @@ class ImportedBatons(Result):
     """What became of the batons."""
 
     imports: list[dict[str, Any]] = Field(
-        description="One by one: `ok`, `namespace`, `where`, and what `write` answers, or `why` it was not imported."
+        description="One by one: `ok`, `namespace`, `where`, and what `write` answers, or `why` it was not imported; "
+        "`quarantined` are the rows that did not fit."
     )
 
     _batons: list[BatonImport] = PrivateAttr()
@@ -110,7 +125,7 @@ def import_session_baton(ws: Workspace, now: datetime, asked: ImportBatons) -> I
 
     What is here stays; both are merged. Importing again brings what changed there since: records of an earlier import
     that the new one lacks go to the archive. Unless a namespace is named, that of the same name is meant, or the only
-    one.
+    one. Rows that do not fit are kept aside: baton import quarantine.
 
     Raises:
         NotFound: there is no baton, or none of that name.
@@ -132,9 +147,10 @@ def import_session_baton(ws: Workspace, now: datetime, asked: ImportBatons) -> I
 
 
 def _describe_import(imported: BatonImport) -> dict[str, Any]:
+    kept = {"quarantined": [row._asdict() for row in imported.quarantined]} if imported.quarantined else {}
     if imported.done is None:
-        return {"ok": False, "namespace": imported.namespace, "where": imported.where, "why": imported.why}
-    return {**imported.done.as_data(), "where": imported.where}
+        return {"ok": False, "namespace": imported.namespace, "where": imported.where, "why": imported.why} | kept
+    return {**imported.done.as_data(), "where": imported.where} | kept
 
 
 def _choose_batons(
@@ -151,14 +167,35 @@ def _choose_batons(
 
 
 def _import_baton(ws: Workspace, now: datetime, entry: ImportedBaton | UnusableEntry, target: str) -> BatonImport:
+    namespace = Namespace(target) if target else ws.branch.namespace
+    ws = replace(ws, branch=replace(ws.branch, namespace=namespace))
+    quarantine = ImportQuarantine(ws.branch.store.repository.common_dir, namespace)
+
+    def refuse(why: str, document: Any = None) -> BatonImport:
+        kept = quarantine.replace(entry.where, [RefusedRow("", why, document)], iso(now))
+        return BatonImport(target, entry.where, None, why, tuple(kept))
+
     if isinstance(entry, UnusableEntry):
-        return BatonImport(target, entry.where, why=entry.why)
-    branch = replace(ws.branch, namespace=Namespace(target))
+        return refuse(entry.why)
     try:
-        done = write_document(replace(ws, branch=branch), now, entry.baton, where=entry.where, op="import")
+        screened = _screen(ws, now, entry)
+        kept = quarantine.replace(entry.where, screened.refused, iso(now))
+        done = write_document(ws, now, screened.data, where=entry.where, op="import")
+    except (InvalidDocument, LimitExceeded) as error:
+        return refuse(str(error), entry.baton)
     except BatonError as error:
         return BatonImport(target, entry.where, why=str(error))
-    return BatonImport(target, entry.where, done)
+    return BatonImport(target, entry.where, done._replace(filled=screened.filled), quarantined=tuple(kept))
+
+
+def _screen(ws: Workspace, now: datetime, entry: ImportedBaton) -> ScreenedDocument:
+    """Return a baton with its missing fields and the time of its storage, and without what does not fit."""
+    stored = {"updated_at": entry.updated_at} if entry.updated_at is not None else {}
+    whole = fill_document(from_foreign_checks(stored | entry.baton), now, cache(lambda: ws.branch.read().state))
+    screened = screen_document(whole.data)
+    refused = tuple(row.path for row in screened.refused)
+    filled = [field for field in whole.filled if not any(field.path.startswith(f"{path}.") for path in refused)]
+    return screened._replace(filled=(*filled, *screened.filled))
 
 
 @verb(

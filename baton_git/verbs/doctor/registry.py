@@ -10,6 +10,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Diagnostic, ok
 from baton_git.verbs.doctor.examination import Examination
 from baton_git.verbs.doctor.hooked import check_agent_hooks, check_git_hooks, check_hook_cost, check_mcp
+from baton_git.verbs.doctor.imports import check_imports
 from baton_git.verbs.doctor.installation import (
     check_index,
     check_repository,
@@ -59,6 +60,7 @@ CHECKS = (
         check_provenance,
         "no claims are open",
     ),
+    Check("imports", "Everything that was imported fits.", "repository", check_imports, "no row is kept aside"),
     Check("clock", "The times of commits can be.", "namespace", check_clock, "all times can be"),
     Check(
         "permissions",

@@ -44,6 +44,31 @@ def test_a_rule_that_changes_while_the_question_waits_is_not_confirmed(baton, fi
     assert baton("read").json["baton"]["patterns"][0]["status"] == "rule_candidate"
 
 
+def test_rules_that_were_approved_elsewhere_are_confirmed_once_at_import(baton, top):
+    """As `baton import session-baton` shows them; without a terminal they stay candidates."""
+    pattern = {
+        "what": "w",
+        "first_seen": "d",
+        "last_seen": "d",
+        "status": "graduated",
+        "source_tier": "human_confirmed",
+    }
+    patterns = [{**pattern, "id": f"PAT-{number}", "proposed_rule": f"Do {number}"} for number in (1, 2)]
+    patterns.append({**pattern, "id": "PAT-3", "source_tier": "llm_derived"})
+    (top / "b.json").write_text(json.dumps({"session_id": "s", "patterns": patterns, "open_loops": [5]}))
+    words = ("import", "session-baton", "b.json")
+    assert "in a terminal: baton pattern graduate ID" in baton(*words, cwd=top).err
+    assert "in the quarantine" not in baton("import", "quarantine").err
+    (finding,) = [row for row in baton("doctor", "imports", "--json").json["findings"] if row["check"] == "imports"]
+    assert "1 imported row did not fit: open_loops[0]: must be a table" in finding["summary"]
+    code, screen = typing(top, *words, asked="to confirm all", typed=b"yes\n")
+    assert code == 0, screen
+    assert "the rule: Do 2" in screen
+    status = {row["id"]: row["status"] for row in baton("read").json["baton"]["patterns"]}
+    assert status == {"PAT-1": "graduated", "PAT-2": "graduated", "PAT-3": "rule_candidate"}
+    assert "approved these rules there" not in baton(*words, cwd=top).err
+
+
 @pytest.mark.parametrize("other", [{"pattern": "PAT-2"}, {"rule": "Look"}, {"what": "else"}])
 def test_a_word_for_one_rule_is_none_for_another(other):
     one = Pattern.model_validate({

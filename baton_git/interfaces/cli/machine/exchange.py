@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
+import click
+
+from baton_git.core.names import Namespace
 from baton_git.git.files.atomic_files import show_path
-from baton_git.interfaces.cli.app import CHECKED_OUT, App, flat
+from baton_git.interfaces.cli.app import CHECKED_OUT, SIGN, App, flat
 from baton_git.interfaces.cli.error_handler import FAILED
+from baton_git.interfaces.cli.machine.imported_rules import confirm_rules
 from baton_git.interfaces.cli.sessions.handover import RUN_HELP, file_text, tell_contested
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
@@ -13,7 +20,13 @@ from baton_git.systems.kairos import codec as kairos
 from baton_git.systems.kairos.exchange import ExportedHandover, ExportHandover, ImportedHandover, export_handover
 from baton_git.systems.kairos.handovers import show
 from baton_git.systems.paif.exchange import ExportedPaif, ImportedPaif
-from baton_git.systems.session_baton.exchange import ExportedBatons, ImportedBatons
+from baton_git.systems.session_baton.exchange import (
+    ExportedBatons,
+    ImportBatons,
+    ImportedBatons,
+    import_session_baton,
+)
+from baton_git.verbs.upkeep.quarantine import DiscardedRows, QuarantineList
 
 
 def _describe_refusal(name: str, why: str) -> str:
@@ -105,6 +118,17 @@ def _render_recordings_export(app: App, result: ExportedRecordings) -> int | Non
 # --- session-baton
 
 
+def _import_batons(app: App, ws: Workspace, asked: ImportBatons, values: Values) -> None:
+    """Import batons, tell what became of them, and have a person confirm the rules that one approved there."""
+    result = import_session_baton(ws, app.now, asked)
+    status = _render_batons_import(app, result)
+    for baton in result.batons:
+        if baton.approved:
+            branch = replace(ws.branch, namespace=Namespace(baton.namespace))
+            confirm_rules(app, replace(ws, branch=branch), baton.approved, sign=bool(values.get("sign")))
+    click.get_current_context().exit(status or 0)
+
+
 def _render_batons_import(app: App, result: ImportedBatons) -> int | None:
     app.answer(result.as_data()["imports"], "")
     for baton in result.batons:
@@ -112,6 +136,12 @@ def _render_batons_import(app: App, result: ImportedBatons) -> int | None:
             app.say(_describe_refusal(baton.where, baton.why))
             continue
         app.say(f"{baton.namespace}:")
+        filled = Counter(field.path.rpartition(".")[2] for field in baton.done.filled)
+        if filled:
+            app.say(f"filled in: {', '.join(f'{name} of {number}' for name, number in filled.items())}")
+        app.say(*(flat(f"does not fit: {row.path}: {row.why}") for row in baton.quarantined))
+        if baton.quarantined:
+            app.say(f"kept aside: {len(baton.quarantined)}; see: baton import quarantine -n {flat(baton.namespace)}")
         app.tell_write(baton.done.written)
         app.say(*(f"held: {held.id} {held.field} {held.claimed!r} ({held.why})" for held in baton.done.held))
     return None if all(baton.done is not None for baton in result.batons) else FAILED
@@ -122,8 +152,27 @@ def _render_batons_export(app: App, result: ExportedBatons) -> None:
     app.say(f"wrote {', '.join(result.namespaces)} to {result.path}")
 
 
+def _render_quarantine(app: App, result: QuarantineList) -> None:
+    lines = [
+        flat(f"{row.id}  {row.namespace}  {row.path or '(all of it)'}: {row.why}  ({row.source})")
+        for row in result.rows
+    ]
+    app.answer(result.as_data(), "\n".join(lines))
+    if not result.rows:
+        app.say("the quarantine is empty: everything that was imported fits")
+
+
+def _render_discarded(app: App, result: DiscardedRows) -> None:
+    app.answer(result.as_data(), "\n".join(result.discarded))
+
+
 ADDITIONS = {
-    "import session-baton": Addition(render=_render_batons_import),
+    "import session-baton": Addition(
+        [SIGN], run=_import_batons,
+        about="Rules that a person approved there can be confirmed once for all, at a terminal.",
+    ),
+    "import quarantine": Addition(render=_render_quarantine),
+    "import discard": Addition(render=_render_discarded),
     "export session-baton": Addition(render=_render_batons_export),
     "import paif": Addition(
         about="With --agent only that agent's are taken over.", fill=_fill_agent, render=_render_paif_import

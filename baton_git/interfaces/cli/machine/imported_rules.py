@@ -1,0 +1,45 @@
+"""Have a person confirm the rules of an imported baton that a person approved there, once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from baton_git.core.errors import NeedsHuman
+from baton_git.core.lifecycle import Confirmed, propose_when_due
+from baton_git.core.records.work_items import Pattern
+from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.printing import ask
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.work_items.patterns import graduate_pattern
+
+
+def confirm_rules(app: App, ws: Workspace, ids: Sequence[str], *, sign: bool) -> None:
+    """Show the rules and make them if a person agrees: at a terminal where no agent acts, or by a signature."""
+    rules = [(pattern, _rule_of(pattern)) for pattern in (ws.branch.read().state.find(Pattern, id_) for id_ in ids)]
+    app.say("", "A person approved these rules there, says the document:")
+    for pattern, rule in rules:
+        app.say(flat(f"{pattern.id}: {pattern.what}"), flat(f"    the rule: {rule}"))
+    if not sign and not _can_ask(app):
+        app.say("they are candidates until a person confirms them, in a terminal: baton pattern graduate ID")
+        return
+    if not sign and ask("Type yes to confirm all of them").strip() != "yes":
+        app.say("they stay candidates: baton pattern graduate ID")
+        return
+    work = app.signing_by_person(ws) if sign else ws
+    for pattern, rule in rules:
+        word = Confirmed(app.person, "signature" if sign else "terminal", pattern.id, rule, pattern.what)
+        app.tell_change(graduate_pattern(replace(work, confirmed=word), app.now, id=pattern.id, rule=rule))
+
+
+def _can_ask(app: App) -> bool:
+    try:
+        return app.can_ask_person()
+    except NeedsHuman:  # an agent acts; what a person can do is told
+        return False
+
+
+def _rule_of(pattern: Pattern) -> str:
+    """Return the rule that a pattern proposes, else the one that it would propose at its threshold."""
+    due = propose_when_due(pattern.replace(status="observing", count=max(pattern.count, pattern.threshold)))
+    return due.proposed_rule or ""

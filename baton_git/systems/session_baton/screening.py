@@ -1,0 +1,90 @@
+"""Take the rows out of a document that do not fit, so that the rest of it can be imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from baton_git.core.codecs import json
+from baton_git.core.errors import BatonError, InvalidDocument
+from baton_git.core.kinds import DOCUMENT_LISTS
+from baton_git.core.layout import MAX_RECORD_BYTES
+from baton_git.core.names import RecordId, SessionId
+from baton_git.core.records.base import Record, format_path, parse
+from baton_git.core.records.work_items import Head
+from baton_git.namespace.import_quarantine import RefusedRow
+from baton_git.systems.session_baton.missing_fields import IMPORTED, FilledField
+
+_PARTS = (*DOCUMENT_LISTS, "context")
+"""What a baton has: one of these tells it from any other object."""
+_SESSIONS = ("session_id", "parent_session")
+
+
+class ScreenedDocument(NamedTuple):
+    """A document without what does not fit, what that was, and what was filled in instead."""
+
+    data: dict[str, Any]
+    refused: tuple[RefusedRow, ...] = ()
+    filled: tuple[FilledField, ...] = ()
+
+
+def screen_document(data: Mapping[str, Any]) -> ScreenedDocument:
+    """Take out the records and fields that do not fit. Of an object that has nothing of a baton nothing is taken."""
+    if not any(name in data for name in _PARTS):
+        return ScreenedDocument(dict(data))
+    kept: dict[str, Any] = {}
+    refused: list[RefusedRow] = []
+    for name, value in data.items():
+        if name in DOCUMENT_LISTS and isinstance(value, list):
+            kept[name] = list(_screen_rows(name, value, refused))
+            continue
+        why = "must be a list" if name in DOCUMENT_LISTS else _find_field_fault(name, value)
+        if why is None:
+            kept[name] = value
+        else:
+            refused.append(RefusedRow(name, why, value))
+    if "session_id" in kept:
+        return ScreenedDocument(kept, tuple(refused))
+    return ScreenedDocument({**kept, "session_id": IMPORTED}, tuple(refused), (FilledField("session_id", IMPORTED),))
+
+
+def _screen_rows(section: str, rows: list[Any], refused: list[RefusedRow]) -> Iterator[Any]:
+    """Yield the rows that fit, and add the others to `refused`."""
+    seen: set[str] = set()
+    for number, row in enumerate(rows):
+        why = _find_row_fault(DOCUMENT_LISTS[section], row)
+        if why is None and row["id"] in seen:
+            why = f"the id {row['id']!r} is there twice"
+        if why is None:
+            seen.add(row["id"])
+            yield row
+        else:
+            refused.append(RefusedRow(format_path((section, number)), why, row))
+
+
+def _find_row_fault(model: type[Record], row: Any) -> str | None:
+    if not isinstance(row, Mapping):
+        return "must be a table"
+    try:
+        json.check(row)
+        RecordId(parse(model, row).id)
+    except InvalidDocument as error:
+        return "; ".join(str(fault) for fault in error.faults)
+    except BatonError as error:
+        return str(error)
+    size = len(json.dumps(row).encode())
+    return f"has {size:,} bytes, the limit is {MAX_RECORD_BYTES:,}" if size > MAX_RECORD_BYTES else None
+
+
+def _find_field_fault(name: str, value: Any) -> str | None:
+    try:
+        json.check({name: value})
+        if name in Head.model_fields:
+            parse(Head, {name: value})
+        if name in _SESSIONS and value is not None:
+            SessionId(value)
+    except InvalidDocument as error:
+        return "; ".join(fault.message for fault in error.faults)
+    except BatonError as error:
+        return str(error)
+    return None
