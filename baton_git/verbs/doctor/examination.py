@@ -110,9 +110,14 @@ class Examination:
 
     @cached_property
     def git(self) -> LocalGit:
-        """The git program, asked about the repository."""
+        """The git program, asked about the repository.
+
+        Raises:
+            BatonError: there is no repository, or it could not be opened.
+        """
         repository = self.stored.repository
-        return LocalGit(repository.work_tree or repository.git_dir, self.local.environment)
+        environment = self.ws.environment if self.machine is None else self.machine.environment
+        return LocalGit(repository.work_tree or repository.git_dir, environment)
 
     def age(self, path: Path) -> float:
         """Return how many seconds ago a file was changed; a file that is gone is new."""

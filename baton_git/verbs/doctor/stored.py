@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -98,61 +99,88 @@ class Missing(NamedTuple):
 
 
 def check_objects(examination: Examination) -> Iterator[Diagnostic]:
-    """Find objects behind the namespaces that are missing or damaged. The files of the newest revision are read."""
+    """Find objects behind the namespaces that are missing or damaged.
+
+    The files of the newest revision are read. Behind it git looks whether all objects are there, which takes it a tenth
+    of the time that we would need; where it finds that some are not, we find out which.
+    """
     store = examination.stored
     end = time.monotonic() + examination.seconds
     for ref in _list_refs(store, examination.prefix):
-        if not ref.startswith(examination.prefix):
+        tip = _read_tip(store, ref) if ref.startswith(examination.prefix) else None
+        if tip is None:
             continue
-        walk = _Walk(store, end)
-        missing = walk.find_missing(ref)
+        walk = _Walk(store, tip, end)
+        missing = walk.check_tip()
+        number = None if missing else _count_objects(examination, tip)
+        missing = missing if number is not None else walk.check_history()
         if missing:
             yield _describe_missing(examination, ref, missing)
-        elif walk.is_cut:
-            yield ok(
-                f"{ref}: the newest {walk.commits} revisions are whole; the check ends after {examination.seconds:g} s"
-            )
+        elif number is not None:
+            yield ok(f"{ref}: {count(number, 'object')}, all there")
         else:
-            yield ok(f"{ref}: {count(walk.commits, 'revision')}, all whole")
+            newest = "the newest " if walk.is_cut else ""
+            yield ok(f"{ref}: {newest}{count(walk.commits, 'revision')}, all whole")
+
+
+def _read_tip(store: Store, ref: str) -> Oid | None:
+    try:
+        return store.tip(ref)
+    except StoreError:  # the check of the refs says so
+        return None
+
+
+def _count_objects(examination: Examination, tip: Oid) -> int | None:
+    """Return how many objects are behind a commit; None if git misses one, or cannot say."""
+    words = ("--no-replace-objects", "rev-list", "--objects", "--no-object-names", "--missing=print", tip)
+    try:
+        printed = examination.git.ask(*words)
+    except StoreError:
+        return None
+    return None if printed is None or "?" in printed else printed.count("\n") + 1
 
 
 class _Walk:
-    """One look at everything behind a branch, newest first, until a time is reached."""
+    """One look at everything behind a commit, newest first, until a time is reached."""
 
-    def __init__(self, store: Store, end: float) -> None:
-        self._store, self._end = store, end
-        self._trees: set[Oid] = set()
+    def __init__(self, store: Store, tip: Oid, end: float) -> None:
+        self._store, self._tip, self._end = store, tip, end
+        self._seen: set[Oid] = set()
         self.commits = 0
         self.is_cut = False
 
-    def find_missing(self, ref: str) -> list[Missing]:
+    def check_tip(self) -> list[Missing]:
+        """Read the files of the newest revision; return those that cannot be read."""
         try:
-            tip = self._store.tip(ref)
-        except StoreError:  # the check of the refs says so
-            return []
-        waiting, seen, missing = [tip] if tip else [], set[Oid](), list[Missing]()
-        while waiting:
-            if time.monotonic() > self._end:
-                self.is_cut = True
-                break
-            oid = waiting.pop(0)
-            if oid in seen:
-                continue
-            seen.add(oid)
+            tree = self._store.commit(self._tip).tree
+        except Corrupt:
+            return [Missing(self._tip, f"commit {self._tip[:10]}")]
+        return list(self._below(self._store.folder(tree), "", tree, is_read=self._store.has))
+
+    def check_history(self) -> list[Missing]:
+        """Look up everything else; return what is missing of all."""
+        self._seen.clear()
+        missing = self.check_tip()
+        waiting, seen = deque([self._tip]), {self._tip}
+        while waiting and not self.is_cut:
+            oid = waiting.popleft()
+            self.is_cut = time.monotonic() > self._end
             try:
                 info = self._store.commit(oid)
             except Corrupt:
-                missing.append(Missing(oid, f"commit {oid[:10]}"))
+                missing += [Missing(oid, f"commit {oid[:10]}")] if oid != self._tip else []
                 continue
-            missing += self._below(self._store.folder(info.tree), "", info.tree, thorough=oid == tip)
-            waiting += info.parents
+            missing += self._below(self._store.folder(info.tree), "", info.tree, is_read=self._store.is_stored)
+            waiting += [parent for parent in info.parents if parent not in seen]
+            seen.update(info.parents)
             self.commits += 1
         return missing
 
-    def _below(self, folder: Folder, path: str, tree: Oid, *, thorough: bool) -> Iterator[Missing]:
-        if tree in self._trees:
+    def _below(self, folder: Folder, path: str, tree: Oid, *, is_read: Callable[[Oid], bool]) -> Iterator[Missing]:
+        """Yield the objects of a folder that `is_read` says no to, and that were not looked at before."""
+        if tree in self._seen:
             return
-        self._trees.add(tree)
+        self._seen.add(tree)
         try:
             entries = folder.entries()
         except Corrupt:
@@ -160,9 +188,11 @@ class _Walk:
             return
         for name, entry in entries.items():
             if entry.is_folder:
-                yield from self._below(folder.folder(name), f"{path}{name}/", entry.oid, thorough=thorough)
-            elif not (self._store.has(entry.oid) if thorough else self._store.is_stored(entry.oid)):
-                yield Missing(entry.oid, f"{path}{name}")
+                yield from self._below(folder.folder(name), f"{path}{name}/", entry.oid, is_read=is_read)
+            elif entry.oid not in self._seen:
+                self._seen.add(entry.oid)
+                if not is_read(entry.oid):
+                    yield Missing(entry.oid, f"{path}{name}")
 
 
 def _describe_missing(examination: Examination, ref: str, missing: list[Missing]) -> Diagnostic:

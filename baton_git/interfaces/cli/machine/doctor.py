@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -28,14 +32,16 @@ from baton_git.interfaces.cli.machine.hooks import own_command
 from baton_git.interfaces.cli.printing import agrees, write
 from baton_git.interfaces.context.settings import PREFIX, data_home, outside_git
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.doctor.diagnostic import Repair, Severity
-from baton_git.verbs.doctor.doctor import Diagnosis, DoctorFinding
+from baton_git.verbs.doctor.diagnostic import Repair, Severity, count
+from baton_git.verbs.doctor.doctor import ORDER, Diagnosis, DoctorFinding
 from baton_git.verbs.doctor.examination import AgentSetup, Examination, Machine
 from baton_git.verbs.doctor.journal import JournalEntry, RepairJournal
 from baton_git.verbs.doctor.registry import CHECKS, Check, examine, select_checks
 from baton_git.verbs.doctor.report import write_report
 
 STATUS: Mapping[Severity, int | None] = {"error": FAILED, "unknown": UNKNOWN, "warning": None, "ok": None}
+INDENT = 9
+"""Columns of the severity."""
 COLOURS: Mapping[Severity, str] = {"error": RED, "unknown": YELLOW, "warning": YELLOW, "ok": GREEN}
 
 
@@ -204,25 +210,30 @@ def _format_checks(checks: list[Check]) -> str:
 def _format_diagnosis(result: Diagnosis, *, shows_all: bool) -> str:
     shown = [part for part in result.findings if shows_all or part.severity != "ok"]
     lines = [line for part in shown for line in _format_finding(part)]
-    good = len(
-        {part.check for part in result.findings} - {part.check for part in result.findings if part.severity != "ok"}
-    )
-    summary = f"{good} of {len({part.check for part in result.findings})} checks are in order"
+    numbers = Counter(part.severity for part in result.findings)
+    counts = [f"{numbers[severity]} {severity}" for severity in ORDER if numbers[severity]]
+    summary = f"{count(len({part.check for part in result.findings}), 'check')}: {', '.join(counts)}"
     if any(part.repair for part in result.findings):
         summary += "; baton doctor --fix repairs what can be repaired"
     return Styled("\n").join([*lines, *([""] if lines else []), summary])
 
 
 def _format_finding(part: DoctorFinding) -> Iterator[str]:
-    indent = " " * 9
-    yield style(f"{part.severity:<9}", COLOURS[part.severity]) + f"{part.check}: {terminal_line(part.summary)}"
-    for name, text in (
-        ("cause", part.cause),
-        ("repair", part.repair or ""),
-        ("do", "" if part.repair else part.advice),
-    ):
-        if text:
-            yield f"{indent}{name}: {terminal_line(text)}"
+    """The severity and the check, then what was found; on a terminal, long texts are broken at its width."""
+    head, *rest = _wrap(f"{part.check}: {part.summary}")
+    yield style(f"{part.severity:<{INDENT}}", COLOURS[part.severity]) + head
+    yield from (f"{'':{INDENT}}{line}" for line in rest)
+    advice = "" if part.repair else part.advice
+    for name, text in (("cause", part.cause), ("repair", part.repair or ""), ("do", advice)):
+        yield from (f"{'':{INDENT}}{line}" for line in _wrap(f"{name}: {text}") if text)
+
+
+def _wrap(text: str) -> list[str]:
+    line = terminal_line(text)
+    if not sys.stdout.isatty():
+        return [line]
+    width = max(40, shutil.get_terminal_size().columns - INDENT)
+    return textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def _name_surroundings(app: App, examination: Examination) -> Mapping[str, str]:
