@@ -9,8 +9,9 @@ from baton_git.core.layout import state_of
 from baton_git.core.merge import Decision, apply, are_two, decide, same, take_off_entries, without_counts
 from baton_git.core.merge.id_assignment import with_id
 from baton_git.core.names import Oid
-from baton_git.core.records.base import Part, Record
+from baton_git.core.records.base import Part, Record, merge_rule
 from baton_git.core.records.lineage import Session
+from baton_git.core.records.merge_rules import Beside
 from baton_git.core.state import Key, State
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, find_undone, load_entry
@@ -115,7 +116,7 @@ def _with_ids(before: State, after: State, decisions: Sequence[Decision]) -> Sta
 
 def _carry_over(state: State, before: State, after: State) -> State:
     """Return `state` with what leads from `before` to `after`; what was changed otherwise since stays."""
-    after = _keep_changed(state, before, after)
+    after = _keep_evidence(state, before, _keep_changed(state, before, after))
     wanted = [
         _take_off_entries(decision, before, state, after)
         for decision in decide(before, state, after, prefer="ours")
@@ -134,13 +135,47 @@ def _take_off_entries(decision: Decision, before: State, state: State, after: St
 
 
 def _keep_changed(state: State, before: State, after: State) -> State:
-    """Return `after` with the records that it lacks and that others changed since: only what they counted goes."""
+    """Return `after` without what would change the work of others since.
+
+    It keeps the records that it lacks and that others changed: only what they counted goes. Records that others removed
+    or made anew stay as they are.
+    """
     kept = {
         key: without_counts(entry)
         for key, entry in _list_removed(before, after)
         if isinstance(now := state.entry(key), Record) and not same(now, entry) and not are_two(key.kind, now, entry)
     }
-    return State(after.source, {**after.edits, **kept})
+    made = {key: None for key, _ in _list_removed(after, before) if isinstance(state.entry(key), Record)}
+    gone = {key: before.entry(key) for key in before.differing(after) if _is_gone(state, before, key)}
+    return State(after.source, {**after.edits, **kept, **made, **gone})
+
+
+def _is_gone(state: State, before: State, key: Key) -> bool:
+    """Whether a record of `before` is nowhere in `state`."""
+    places = (key._replace(archived=False), key._replace(archived=True))
+    return any(before.entry(place) is not None for place in places) and not any(map(state.entry, places))
+
+
+def _keep_evidence(state: State, before: State, after: State) -> State:
+    """Return `after` with the status of `before` wherever newer evidence stands for it: of a loop, a later check."""
+    kept = {}
+    for key in before.differing(after):
+        entries = [side.entry(key) for side in (state, before, after)]
+        records = [entry for entry in entries if isinstance(entry, Record)]
+        if len(records) == len(entries) and (fields := _list_newer_evidence(*records[:2])):
+            kept[key] = records[2].replace(**{name: getattr(records[1], name) for name in fields})
+    return State(after.source, {**after.edits, **kept}) if kept else after
+
+
+def _list_newer_evidence(now: Record, before: Record) -> list[str]:
+    """Return the fields of evidence that changed, and those that each of them is the evidence for."""
+    rules = {name: merge_rule(type(now), name) for name in type(now).model_fields}
+    return [
+        field
+        for name, rule in rules.items()
+        if isinstance(rule, Beside) and getattr(now, name) != getattr(before, name)
+        for field in (name, rule.field)
+    ]
 
 
 def _list_removed(before: State, after: State) -> Iterator[tuple[Key, Record]]:

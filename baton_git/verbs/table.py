@@ -30,6 +30,7 @@ MODULES = {
     "recall": "verbs.revisions.recall",
     "rollback": "verbs.revisions.undo",
     "undo": "verbs.revisions.undo",
+    "redo": "verbs.revisions.undo",
     "loop": "verbs.work_items.loops",
     "followup": "verbs.work_items.followups",
     "pattern": "verbs.work_items.patterns",

@@ -18,6 +18,7 @@ from baton_git.namespace.merge_driver import merge_file
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.paif.records.identity import Identity
 from baton_git.systems.session_baton.document_writing import write_document
+from baton_git.verbs.revisions.undo import redo
 from baton_git.verbs.work_items.patterns import record_pattern
 
 FOLLOW_UP = path_of(Key("follow_up", "FU-1"))
@@ -118,7 +119,7 @@ def test_a_session_takes_along_what_it_counted_in_records_that_both_made(
     assert records(ada) == alone
     undo_revision(judge(ada), ada.clock())
     assert counts(ada) == [3] * 5
-    undo_revision(judge(ada), ada.clock())
+    redo(judge(ada), ada.clock())
     revert(ada, "s-ada")
     assert records(ada) == {}
 

@@ -21,7 +21,7 @@ from baton_git.namespace.commit_log import parse_entry
 
 WORD = re.compile(rb"[KL]\d{5}q")
 COUNTS = {"follow_up": ("defer_count", 0), "pattern": ("count", 1)}
-GOING_BACK = {"rollback", "rollback-record", "rollback-session", "undo", "resolve", ""}
+GOING_BACK = {"rollback", "rollback-record", "rollback-session", "undo", "redo", "resolve", ""}
 """Verbs that are there to take something away; without a verb, a person did it by hand."""
 REPLACING = {"wrap", "followup-defer", "pattern-propose", "pattern-record"}
 """Verbs by which later words take the place of earlier ones."""

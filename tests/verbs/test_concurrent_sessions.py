@@ -14,6 +14,7 @@ from baton_git.core.lifecycle import Confirmed, Policy
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, Pattern
 from baton_git.systems.session_baton.document_writing import write_document
+from baton_git.verbs.revisions.undo import redo
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
@@ -135,7 +136,7 @@ def test_what_is_undone_is_not_undone_twice(ws):
     with pytest.raises(NotAllowed, match="undone already"):
         undo_revision(ws, NOW, str(revision - 1))
     assert stored(ws, "follow_up", "FU-1").defer_count == 2
-    undo_revision(ws, NOW)
+    redo(ws, NOW)
     undo_revision(ws, NOW, str(revision - 1))
     assert stored(ws, "follow_up", "FU-1").defer_count == 2
 
@@ -176,7 +177,7 @@ def test_a_graduation_that_was_taken_back_does_not_come_back_without_a_person(ws
     graduated = str(done.written.revision.number)
     undo_revision(ws, NOW)
     for back in (lambda: rollback_to(ws, NOW, graduated), lambda: rollback_record(ws, NOW, "PAT-1", graduated),
-                 lambda: undo_revision(ws, NOW)):  # fmt: skip
+                 lambda: redo(ws, NOW)):  # fmt: skip
         with pytest.raises(NeedsHuman):
             back()
     rollback_record(ws, NOW, "PAT-1", graduated, "Ada")

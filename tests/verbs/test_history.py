@@ -13,7 +13,7 @@ from baton_git.core.errors import InvalidArgument, NotAllowed, NotFound
 from baton_git.core.lifecycle import Confirmed
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.revisions.history import Filter, compare, read_commit, read_log
-from baton_git.verbs.revisions.undo import rollback, undo
+from baton_git.verbs.revisions.undo import redo, rollback, undo
 from baton_git.verbs.sessions.lineage import find_sessions
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import begin_session
@@ -281,16 +281,64 @@ def test_the_merged_document_of_a_session_is_taken_back_and_what_others_wrote_st
 # --- undo
 
 
-def test_undo_takes_the_newest_back_and_a_second_undo_redoes_it(ws):
+def test_undo_walks_back_step_by_step_and_redo_forward_again(ws):
     add_loop(ws, NOW, action="a", expect="b")
-    before = files(ws)
+    first = files(ws)
     add_follow_up(ws, NOW, item="x")
-    after = files(ws)
-    undo_revision(ws, NOW)
-    assert files(ws) == before
-    undo_revision(ws, NOW)
-    assert files(ws) == after
-    assert ws.branch.read().number == 4
+    second = files(ws)
+    assert undo(ws, NOW).taken_back.endswith("added: x")
+    assert files(ws) == first
+    assert undo(ws, NOW).taken_back.endswith("added: a")
+    assert records(ws).keys() == {".gitattributes", "format.toml"}
+    with pytest.raises(NotAllowed, match="nothing of session s1 is left to undo"):
+        undo(ws, NOW)
+    assert redo(ws, NOW, dry_run=True).changes
+    assert redo(ws, NOW).brought_back.endswith("added: a")
+    assert files(ws) == first
+    redo(ws, NOW)
+    assert files(ws) == second
+    with pytest.raises(NotAllowed, match="nothing is left to redo"):
+        redo(ws, NOW)
+    assert [entry.op for entry in ws.branch.history()][:4] == ["redo", "redo", "undo", "undo"]
+
+
+def test_a_redo_after_a_new_change_is_refused_and_says_how_else(ws):
+    add_follow_up(ws, NOW, item="x", id="FU-1")
+    undo(ws, NOW)
+    add_follow_up(ws, NOW, item="y", id="FU-2")
+    with pytest.raises(NotAllowed, match=r"revision 3 \(FU-2 added: y\) was made after the undo in revision 2") as why:
+        redo(ws, NOW)
+    assert "baton undo 2 brings back" in why.value.hint
+    undo(ws, NOW, "2")
+    assert ids(ws, "follow_ups") == ["FU-1", "FU-2"]
+
+
+def test_undo_and_redo_step_over_what_other_sessions_did(ws):
+    other = acting(ws, "s2")
+    add_follow_up(ws, NOW, item="x", id="FU-1")
+    add_follow_up(other, NOW, item="y", id="FU-2")
+    undo(ws, NOW)
+    assert ids(ws, "follow_ups") == ["FU-2"]
+    with pytest.raises(NotAllowed, match="nothing of session s1") as why:
+        undo(ws, NOW)
+    assert "baton undo 2 takes back the newest change, of session s2: FU-2 added: y" in why.value.hint
+    defer_follow_up(other, NOW, "FU-2")
+    redo(ws, NOW)
+    assert ids(ws, "follow_ups") == ["FU-1", "FU-2"]
+    assert stored(ws, "follow_up", "FU-2").defer_count == 1
+
+
+def test_undo_passes_over_what_nothing_stands_of_and_over_starts_of_sessions(ws):
+    begin_session(ws, NOW)
+    add_follow_up(ws, NOW, item="x", id="FU-1")
+    add_loop(ws, NOW, action="a", expect="b", id="OL-1")
+    settle_loop(ws, NOW, "OL-1", "failed", note="no")
+    settle_loop(acting(ws, "s2"), later(minutes=1), "OL-1", "failed", note="again")
+    begin_session(ws, later(minutes=2))
+    end_session(ws, later(minutes=2))
+    undo(ws, NOW)
+    assert ids(ws, "follow_ups") == [], ([(e.op, e.subject) for e in ws.branch.history()], list(read_log(ws, limit=1)))
+    assert stored(ws, "open_loop", "OL-1").last_check.why == "again"
 
 
 def test_undo_of_an_older_revision_keeps_what_came_after(ws):
@@ -322,6 +370,8 @@ def test_undo_brings_foreign_files_back_too(ws):
 def test_the_first_commit_cannot_be_undone(ws):
     init(ws, NOW)
     with pytest.raises(NotAllowed, match="first commit"):
+        undo_revision(ws, NOW, "0")
+    with pytest.raises(NotAllowed, match="is left to undo"):
         undo_revision(ws, NOW)
 
 

@@ -49,6 +49,7 @@ from baton_git.verbs.revisions.log import CommitResult
 from baton_git.verbs.revisions.log import DiffResult
 from baton_git.verbs.revisions.log import LogResult
 from baton_git.verbs.revisions.recall import RecallResult
+from baton_git.verbs.revisions.undo import RedoResult
 from baton_git.verbs.revisions.undo import RollbackResult
 from baton_git.verbs.revisions.undo import UndoResult
 from baton_git.verbs.sessions.lineage import Lineage
@@ -468,6 +469,11 @@ class VerbMethods:
         self,
         snapshot: dict[str, Any],
     ) -> RecordedSnapshot: ...
+    def redo(
+        self,
+        *,
+        dry_run: bool = False,
+    ) -> RedoResult: ...
     def resolve_conflict(
         self,
         id: str,

@@ -81,7 +81,7 @@ def _confirmed_names(info: CommitInfo) -> frozenset[str] | None:
 
 
 _CHOSEN = CommitClaim("hand", "an earlier version or the other side of a conflict")
-_CHOOSING = ("rollback", "undo", "resolve")
+_CHOOSING = ("rollback", "undo", "redo", "resolve")
 """What the verbs begin with that take a value from the history, whoever wrote it there."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Literal, NamedTuple
@@ -22,6 +22,7 @@ from baton_git.namespace.reverting import revert
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.history import files_at, full_id
+from baton_git.verbs.revisions.operations import REDO, UNDO, find_redoable, find_undoable, is_undo, name_of, number_of
 
 How = Literal["terminal", "page"]
 """Where a person said so."""
@@ -109,11 +110,7 @@ def _as_it_was(ws: Workspace, tip: Revision, old: Revision, note: str) -> Propos
     store = ws.branch.store
     if tip.tree is None or old.tree is None:
         raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
-    paths = [
-        path
-        for path in layout.differing_paths(store.folder(tip.tree), store.folder(old.tree))
-        if (key := layout.key_at(path)) is None or key.kind != Session.kind
-    ]
+    paths = _list_restorable(layout.differing_paths(store.folder(tip.tree), store.folder(old.tree)))
     there = files_at(ws, old.tree, paths)
     keys = {key for key in tip.state.differing(old.state) if key.kind != Session.kind}
     entries = {key: entry for key in keys if not isinstance(entry := old.state.entry(key), Unreadable)}
@@ -218,30 +215,97 @@ def _takes_back(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
 
 
 def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, LogEntry]:
-    """The way to what would stand without one commit, the newest when `revision` is None; and that commit.
+    """Return the way to what would stand without one commit, and that commit.
+
+    Args:
+        revision: None: the newest operation of whoever acts that can be taken back (see `find_undoable`). One of which
+            nothing stands any more is passed over.
 
     Raises:
-        NotAllowed: it is the first commit, or was taken back already.
+        NotAllowed: it is the first commit, was taken back already, or nothing is left.
     """
-    tip = ws.branch.read()
-    if tip.commit is None:
-        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
-    entry = ws.branch.shown_entry(ws.branch.resolve(revision) if revision is not None else tip.commit)
+    if revision is None:
+        steps = ((_way_without_commit(ws, entry), entry) for entry in find_undoable(ws))
+        return next(step for step in steps if _changes_anything(ws, step[0]))
+    entry = ws.branch.shown_entry(ws.branch.resolve(revision))
     if not entry.parents:
         raise NotAllowed("the first commit of a namespace cannot be undone")
-    name = str(entry.revision) if entry.revision is not None else entry.commit[:10]
-    since = takewhile(lambda later: later.commit != entry.commit, ws.branch.history())
-    if entry.commit in find_undone(since):
-        raise NotAllowed(f"revision {name} is undone already", hint="undo the revision that undid it: baton log")
+    if entry.commit in find_undone(_list_later(ws, entry)):
+        raise NotAllowed(f"{name_of(entry)} is undone already", hint="undo the revision that undid it: baton log --ops")
+    return _way_without_commit(ws, entry), entry
 
-    def change(now_tip: Revision) -> ProposedState:
-        if now_tip.commit == entry.commit:
-            proposal = _as_it_was(ws, now_tip, ws.branch.revision_at(entry.parents[0]), f"undo {name}")
+
+def way_forward(ws: Workspace) -> tuple[WayBack, LogEntry]:
+    """Return the way to what would stand without the newest undo, and the commit that this undid.
+
+    Raises:
+        NotAllowed: nothing was undone, or something was changed since.
+    """
+    entry = find_redoable(ws)
+    return _way_without_commit(ws, entry), _find_undone_by(ws, entry)
+
+
+def _find_undone_by(ws: Workspace, undo: LogEntry) -> LogEntry:
+    return ws.branch.shown_entry(ws.branch.resolve(undo.undone_commits()[0]))
+
+
+def _list_later(ws: Workspace, entry: LogEntry) -> Iterator[LogEntry]:
+    """Yield what the history shows before a commit: all that came after it."""
+    return takewhile(lambda later: later.commit != entry.commit, ws.branch.history())
+
+
+def _way_without_commit(ws: Workspace, entry: LogEntry) -> WayBack:
+    verb, target = (REDO, _find_undone_by(ws, entry)) if is_undo(entry) else (UNDO, entry)
+    note = f"{verb} {number_of(target)}"
+
+    def change(tip: Revision) -> ProposedState:
+        before = ws.branch.revision_at(entry.parents[0])
+        if tip.commit == entry.commit:
+            proposal = _as_it_was(ws, tip, before, note)
         else:
-            proposal = ProposedState(revert(ws.branch, now_tip.state, [entry]), note=f"undo {name}")
+            proposal = ProposedState(revert(ws.branch, tip.state, [entry]), note=note)
+            if all(len(later.parents) == 1 for later in _list_later(ws, entry)):
+                proposal = _restore_bytes(ws, tip, proposal, before, ws.branch.revision_at(entry.commit))
         return proposal._replace(trailers=((UNDOES, entry.commit),))
 
-    return WayBack("undo", change), entry
+    return WayBack(verb, change)
+
+
+def _restore_bytes(
+    ws: Workspace, tip: Revision, proposal: ProposedState, before: Revision, after: Revision
+) -> ProposedState:
+    """Return the proposal with the stored files of `before`, where those of `after` are still there as they were.
+
+    Args:
+        before, after: the states around a commit that is taken back, with no merge since.
+    """
+    trees = [tree for tree in (tip.tree, before.tree, after.tree) if tree is not None]
+    root_before, root_after = (ws.branch.store.folder(tree) for tree in trees[1:])
+    paths = _list_restorable(layout.differing_paths(root_before, root_after))
+    now, then, there = (files_at(ws, tree, paths) for tree in trees)
+    changed = {_record_of(path) for path in paths if now.get(path) != there.get(path)}
+    files = {path: then.get(path) for path in paths if _record_of(path) not in changed}
+    keys = [key for path in files if (key := layout.key_at(path)) is not None]
+    entries = {key: entry for key in keys if not isinstance(entry := before.state.entry(key), Unreadable)}
+    state = State(proposal.state.source, {**proposal.state.edits, **entries})
+    return proposal._replace(state=state, files=files)
+
+
+def _list_restorable(paths: Iterable[str]) -> list[str]:
+    """Return the paths without those of sessions, which do not go back."""
+    return [path for path in paths if (key := layout.key_at(path)) is None or key.kind != Session.kind]
+
+
+def _record_of(path: str) -> Key | str:
+    """Return which record a file is of, live or archived, a rule with its pattern; of another file its path."""
+    key = layout.key_at(path)
+    return path if key is None else Key(Pattern.kind if key.kind == Rule.kind else key.kind, key.id)
+
+
+def _changes_anything(ws: Workspace, way: WayBack) -> bool:
+    tip = ws.branch.read()
+    proposal = _lawful(tip, way.change(tip))
+    return bool(proposal.files) or bool(diff.diff(tip.state, proposal.state))
 
 
 def _apply_gate(tip: Revision, proposal: ProposedState, person: str | None, how: How) -> ProposedState:

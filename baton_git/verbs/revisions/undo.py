@@ -1,4 +1,4 @@
-"""The verbs that go back, by a new commit: `rollback`, `undo`."""
+"""The verbs that go back and forward, by a new commit: `rollback`, `undo`, `redo`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from baton_git.verbs.revisions.rollback import (
     WayBack,
     go_back,
     preview,
+    way_forward,
     way_to,
     way_to_record,
     way_without,
@@ -106,7 +107,7 @@ def rollback(ws: Workspace, now: datetime, asked: RollbackTarget) -> RollbackRes
 class UndoneRevision(Input):
     """Which revision to take back."""
 
-    revision: str | None = Field(None, description=f"{REVISION} The newest unless given.", examples=["12"])
+    revision: str | None = Field(None, description=f"{REVISION} Else the newest of yours.", examples=["12"])
     dry_run: bool = Field(False, description=DRY_RUN)
 
 
@@ -123,19 +124,49 @@ class UndoResult(ReturnResult):
     tag="history",
     positional=("revision",),
     options={"revision": Option(metavar="[REV]")},
-    examples=("baton undo", "baton undo 12"),
+    examples=("baton undo", "baton undo 12", "baton undo --dry-run"),
 )
 def undo(ws: Workspace, now: datetime, asked: UndoneRevision) -> UndoResult:
-    """Take one revision back, the newest unless one is named, and keep what came after it.
+    """Take one change back, and keep what came after it: the newest that stands, or the revision that is named.
 
-    A value that was changed again since stays as it is. Undoing twice is redoing.
+    Called again, it goes one step further back; redo goes forward. Without REV it steps over what other sessions did. A
+    value that was changed again since stays as it is.
 
     Raises:
-        NotAllowed: it is the first commit, or was taken back already.
+        NotAllowed: it is the first commit, was taken back already, or nothing is left.
         NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
     """
     way, entry = way_without(ws, asked.revision)
     return _take(ws, now, way, UndoResult, dry_run=asked.dry_run, taken_back=entry.subject)
+
+
+class RedoInput(Input):
+    """How to redo."""
+
+    dry_run: bool = Field(False, description=DRY_RUN)
+
+
+class RedoResult(ReturnResult):
+    """What bringing a change back changed."""
+
+    brought_back: str = Field(description="What that revision had done, in words.", examples=["OL-7k3f9q verified"])
+
+
+@verb(
+    "redo", "POST /v1/redo", effect=REPLACES, tag="history",
+    examples=("baton redo", "baton redo --dry-run"),
+)  # fmt: skip
+def redo(ws: Workspace, now: datetime, asked: RedoInput) -> RedoResult:
+    """Bring back what the newest undo took; called again, what the undo before it took.
+
+    It is refused once you changed something else since the undo. What others changed meanwhile stays.
+
+    Raises:
+        NotAllowed: nothing was undone, or something was changed since.
+        NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
+    """
+    way, entry = way_forward(ws)
+    return _take(ws, now, way, RedoResult, dry_run=asked.dry_run, brought_back=entry.subject)
 
 
 def _take(ws: Workspace, now: datetime, way: WayBack, model: type[R], *, dry_run: bool, **fields: Any) -> R:

@@ -82,6 +82,7 @@ GOOD = {
     ("diff",): ["1", "3"],
     ("rollback",): ["2"],
     ("undo",): [],
+    ("redo",): [],
     ("session", "list"): [],
     ("session", "inspect"): ["baton:s1"],
     ("session", "record"): ["--file", "{in}/snapshot.json"],

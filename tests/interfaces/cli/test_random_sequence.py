@@ -38,6 +38,7 @@ def steps(rng: random.Random, known: list[str]):
         (("rollback", "--record", one), ""),
         (("rollback", "--of-session", rng.choice(["s1", "s2"])), ""),
         (("undo",), ""),
+        (("redo",), ""),
         (("undo", revision), ""),
         (("write", "--file", "-"), document),
         (("write", "--file", "-", "--expected-revision", revision), document),

@@ -102,7 +102,7 @@ def test_going_back_cannot_graduate(api: Any, baton: Any) -> None:
         word = Confirmed("Ada", "terminal", pattern="PAT-1", rule="Do not", what="w")
         graduated = graduate_pattern(replace(ws, confirmed=word), api.site.now(), "PAT-1").written.revision.number
     api.post("/v1/undo")
-    for path, body in (("/v1/undo", None), ("/v1/rollback", {"revision": str(graduated)})):
+    for path, body in (("/v1/redo", None), ("/v1/rollback", {"revision": str(graduated)})):
         assert api.problem("POST", path, 403, body)["error"] == "needs_human"
     assert api.get("/v1/records/pattern/PAT-1").json()["record"]["status"] == "rule_candidate"
 

@@ -131,15 +131,16 @@ def test_going_back_to_a_rule_takes_a_person_who_types_its_id(work: None, git: A
     served.send("graduate?id=PAT-1", {"typed": "PAT-1"})
     served.send("back?way=undo", {"tip": str(served.site.tip("shop"))})
     tip = str(served.site.tip("shop"))
-    assert "It makes a rule of" in served.get("back?way=undo").text
-    served.send("back?way=undo", {"tip": tip, "typed.PAT-1": "nonsense"}, code=422)
+    back = f"back?way=undo&revision={tip}"
+    assert "It makes a rule of" in served.get(back).text
+    served.send(back, {"tip": tip, "typed.PAT-1": "nonsense"}, code=422)
     assert served.site.tip("shop") == tip
     open_to_all = serve()
-    assert "only with BATON_PAGE_TOKEN" in open_to_all.get("back?way=undo").text
+    assert "only with BATON_PAGE_TOKEN" in open_to_all.get(back).text
     mark = _mark_of_back(open_to_all)
-    open_to_all.post("back?way=undo", {"mark": mark, "tip": tip, "typed.PAT-1": "PAT-1"}, code=403)
+    open_to_all.post(back, {"mark": mark, "tip": tip, "typed.PAT-1": "PAT-1"}, code=403)
     assert served.site.tip("shop") == tip
-    served.send("back?way=undo", {"tip": tip, "typed.PAT-1": "PAT-1"})
+    served.send(back, {"tip": tip, "typed.PAT-1": "PAT-1"})
     assert "Baton-Confirmed: page, by Ada" in newest(git, top)
 
 

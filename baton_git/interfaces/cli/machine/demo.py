@@ -203,9 +203,9 @@ def third_session(stage: Stage) -> None:
     stage.baton("diff", "~3", "~1")
     stage.git("log", "--oneline", "--graph", "-n", "6", "baton/shop", show=True)
     stage.git("status", "--short", "--branch", show=True)
-    stage.story("A step back, and back again")
+    stage.story("A step back, and forward again")
     stage.baton("undo")
-    stage.baton("undo")
+    stage.baton("redo")
     stage.baton("status")
     stage.story("That is the whole spiral. In a repository of your own: baton init, then baton boot")
 

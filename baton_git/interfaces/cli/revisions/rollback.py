@@ -13,7 +13,7 @@ from baton_git.interfaces.cli.previewing import YES, check_wide
 from baton_git.interfaces.cli.printing import ask
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Vouched, Workspace
-from baton_git.verbs.revisions.undo import RollbackResult, UndoResult, rollback, undo
+from baton_git.verbs.revisions.undo import RedoResult, RollbackResult, UndoResult, redo, rollback, undo
 
 
 def _with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, Any, Values], Result]:
@@ -47,12 +47,19 @@ def _render_undo(app: App, result: UndoResult) -> None:
     app.answer(result.as_data(), "")
     app.tell_change(result)
     if result.changes:
-        app.say(f"taken back: {result.taken_back}")
+        app.say(f"taken back: {result.taken_back} (baton redo brings it back)")
     else:
         app.say(f"there is nothing to take back of: {result.taken_back} (baton log shows the others; baton undo REV)")
+
+
+def _render_redo(app: App, result: RedoResult) -> None:
+    app.answer(result.as_data(), "")
+    app.tell_change(result)
+    app.say(f"brought back: {result.brought_back}")
 
 
 ADDITIONS = {
     "rollback": Addition((YES,), run=_with_person(rollback), render=_render_rollback),
     "undo": Addition((YES,), run=_with_person(undo), render=_render_undo),
+    "redo": Addition((YES,), run=_with_person(redo), render=_render_redo),
 }

@@ -50,7 +50,7 @@ def _read_target(request: PageRequest, ws: Workspace) -> dict[str, str]:
     if target["revision"] and target["way"] != "session":
         target["revision"] = resolve_revision(ws, target["revision"])
     elif target["way"] == "undo":
-        target["revision"] = str(ws.branch.read().commit or "")
+        target["revision"] = way_without(ws)[1].commit
     return {name: value for name, value in target.items() if value}
 
 

@@ -1,0 +1,143 @@
+"""Operations: what somebody did to a namespace, one command each, as `undo`, `redo` and `log --ops` see its history.
+
+Left out are commits that nobody asked for (merges, and what starts and ends of sessions save), and commits that only
+note who worked when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from baton_git.core import layout
+from baton_git.core.errors import NotAllowed, NotFound
+from baton_git.core.names import Oid
+from baton_git.core.records.lineage import Session
+from baton_git.namespace.commit_log import LogEntry
+from baton_git.namespace.workspace import Workspace
+
+UNDO, REDO = "undo", "redo"
+"""The verbs of the commits that take an operation back, and that bring it back again."""
+AUTOMATIC = frozenset({"boot", "handoff-extract", "merge", "root"})
+"""The verbs of commits that are made without anybody asking for them."""
+
+
+SEARCHED = 1000
+"""How many operations back an undo is looked for that a newer change keeps from being redone."""
+
+
+class Operation(NamedTuple):
+    """One operation. `is_undone`: a later commit took it back, and that stands."""
+
+    entry: LogEntry
+    is_undone: bool
+
+
+def list_operations(ws: Workspace, newest_first: Iterable[LogEntry]) -> Iterator[Operation]:
+    """Yield the operations among the commits of a history that begins with its tip."""
+    undone: set[str] = set()
+    sides: set[Oid] = set()
+    for entry in newest_first:
+        is_undone = entry.commit in undone
+        if not is_undone:
+            undone.update(entry.undone_commits())
+        if entry.op not in ("", "merge"):
+            sides.update(entry.parents[1:])  # its own work, which it merged with what others did meanwhile
+        if entry.commit not in sides and _is_operation(ws, entry):
+            yield Operation(entry, is_undone)
+
+
+def _is_operation(ws: Workspace, entry: LogEntry) -> bool:
+    if not entry.parents or entry.op in AUTOMATIC or (not entry.op and len(entry.parents) > 1):
+        return False
+    store = ws.branch.store
+    before = store.folder(store.commit(entry.parents[0]).tree)
+    keys = (layout.key_at(path) for path in layout.differing_paths(before, store.folder(entry.tree)))
+    return any(key is None or key.kind != Session.kind for key in keys)
+
+
+def find_undoable(ws: Workspace) -> Iterator[LogEntry]:
+    """Yield the operations that stand, newest first: those of the session that acts, or without one of this machine.
+
+    Raises:
+        NotFound: there is no namespace.
+        NotAllowed: there are no more.
+    """
+    _check_exists(ws)
+    newest = None
+    for operation in list_operations(ws, ws.branch.log()):
+        if operation.is_undone or is_undo(operation.entry) or is_redo(operation.entry):
+            continue
+        if _is_own(ws, operation.entry):
+            yield operation.entry
+        else:
+            newest = newest or operation.entry
+    whose = f" of session {ws.actor.session}" if ws.actor.session is not None else ""
+    hint = "baton log shows what there was" if newest is None else _name_newest(newest)
+    raise NotAllowed(f"nothing{whose} is left to undo", hint=hint)
+
+
+def find_redoable(ws: Workspace) -> LogEntry:
+    """Return the newest undo that stands, of the session that acts, or without one of this machine.
+
+    Raises:
+        NotFound: there is no namespace.
+        NotAllowed: nothing was undone, or something was changed since.
+    """
+    _check_exists(ws)
+    own = (
+        entry
+        for entry, is_undone in list_operations(ws, ws.branch.log())
+        if not is_undone and not is_redo(entry) and _is_own(ws, entry)
+    )
+    newer: LogEntry | None = None
+    for entry in islice(own, SEARCHED):
+        if is_undo(entry) and newer is not None:
+            raise NotAllowed(
+                f"{name_of(newer)} ({newer.subject}) was made after the undo in {name_of(entry)}",
+                hint=f"baton undo {number_of(entry)} brings back what that took, beside what was made since",
+            )
+        if is_undo(entry):
+            return entry
+        newer = newer or entry
+    raise NotAllowed("nothing is left to redo", hint="baton log --ops shows what was done and undone")
+
+
+def is_undo(entry: LogEntry) -> bool:
+    """Return whether a commit takes an operation back."""
+    return entry.op == UNDO and bool(entry.undone_commits())
+
+
+def is_redo(entry: LogEntry) -> bool:
+    """Return whether a commit takes an undo back."""
+    return entry.op == REDO and bool(entry.undone_commits())
+
+
+def name_of(entry: LogEntry) -> str:
+    """Return what a commit of the log is called: `revision 7`, or by its id where others have that number."""
+    return f"{'commit' if entry.revision is None else 'revision'} {number_of(entry)}"
+
+
+def number_of(entry: LogEntry) -> str:
+    """Return what names a commit of the log on the command line: its number, or its id where others have that too."""
+    return entry.commit[:10] if entry.revision is None else str(entry.revision)
+
+
+def _check_exists(ws: Workspace) -> None:
+    if ws.branch.store.tip(ws.branch.ref) is None:
+        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
+
+
+def _is_own(ws: Workspace, entry: LogEntry) -> bool:
+    """Whether an operation is of the session that acts; without a session, and of commits without one: of this
+    machine. What was made by hand is everybody's."""
+    actor = ws.actor
+    if actor.session is not None and entry.session is not None:
+        return entry.session == actor.session
+    return entry.machine is None or actor.machine is None or entry.machine == actor.machine
+
+
+def _name_newest(entry: LogEntry) -> str:
+    whose = f"session {entry.session}" if entry.session is not None else f"machine {entry.machine}"
+    return f"baton undo {number_of(entry)} takes back the newest change, of {whose}: {entry.subject}"

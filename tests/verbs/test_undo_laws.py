@@ -1,0 +1,156 @@
+"""Laws of undo and redo, on histories of two sessions that Hypothesis draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from itertools import count
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import examples, laws
+from world import acting, by_hand, files, later, workspace
+
+from baton_git.core.errors import BatonError, NotAllowed
+from baton_git.core.state import Key, State
+from baton_git.git.store import Repository, Store
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.revisions.undo import redo, rollback, undo
+from baton_git.verbs.sessions.session_start import StartOptions, begin_session
+from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.work_items.loops import add_loop, close_loop, settle_loop
+from baton_git.verbs.work_items.patterns import record_pattern
+
+COUNTED = {"defer_count", "last_deferred", "priority", "count", "recent_occurrences", "last_seen", "status"}
+"""Fields in which what one session did and what another did add up."""
+
+Outcome = Literal["passed", "failed"]
+few = settings(laws, max_examples=examples(6))
+"""Each example writes dozens of commits."""
+numbers = st.sampled_from("12")
+
+
+def check(ws: Workspace, now: datetime, loop: str, result: Outcome, note: str) -> None:
+    settle_loop(ws, now, loop, result, note=note)
+
+
+def start(ws: Workspace, now: datetime) -> None:
+    begin_session(ws, now, StartOptions(check_seconds=0, sync_seconds=0))
+
+
+def write_by_hand(ws: Workspace, now: datetime, text: str) -> None:
+    by_hand(ws, {"notes.txt": text.encode()})
+
+
+steps = st.one_of(
+    st.tuples(st.just(add_follow_up), st.builds(lambda n: {"item": f"item {n}", "id": f"FU-{n}"}, numbers)),
+    st.tuples(st.just(defer_follow_up), st.builds(lambda n, why: {"id": f"FU-{n}", "reason": why}, numbers, numbers)),
+    st.tuples(st.just(finish_follow_up), st.builds(lambda n: {"id": f"FU-{n}"}, numbers)),
+    st.tuples(st.just(add_loop), st.builds(lambda n: {"action": n, "expect": "x", "id": f"OL-{n}"}, numbers)),
+    st.tuples(
+        st.just(check),
+        st.builds(
+            lambda n, result, note: {"loop": f"OL-{n}", "result": result, "note": note},
+            numbers, st.sampled_from(("passed", "failed")), numbers,
+        ),
+    ),
+    st.tuples(st.just(close_loop), st.builds(lambda n: {"id": f"OL-{n}", "reason": "gone"}, numbers)),
+    st.tuples(st.just(record_pattern), st.builds(lambda c: {"what": "w", "id": "PAT-1", "context": c}, numbers)),
+    st.tuples(st.just(rollback), st.builds(lambda n: {"revision": f"~{n}"}, numbers)),
+    st.tuples(st.just(write_by_hand), st.builds(lambda n: {"text": n}, numbers)),
+    st.tuples(st.just(start), st.just({})),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Makes workspaces of the session `a`, each of a namespace of its own."""
+    store = Store(Repository.create_bare(tmp_path_factory.mktemp("laws") / "state.git"))
+    fresh_numbers = count()
+    yield lambda: workspace(store, "a", namespace=f"n{next(fresh_numbers)}")
+    store.close()
+
+
+def do(ws: Workspace, minute: int, step: tuple[Any, dict[str, Any]]) -> None:
+    """Do a step that is possible here; what is refused does nothing."""
+    verb, fields = step
+    with suppress(BatonError):
+        verb(ws, later(minutes=minute), **fields)
+
+
+def stored_files(ws: Workspace) -> dict[str, bytes]:
+    """All files but those that say who worked when, which do not go back."""
+    return {path: text for path, text in files(ws).items() if "sessions/" not in path}
+
+
+def walk(ws: Workspace, step: Any) -> list[dict[str, bytes]]:
+    """Undo or redo all there is; the files after each step."""
+    walked: list[dict[str, bytes]] = []
+    while True:
+        try:
+            step(ws, later(days=1, minutes=len(walked)))
+        except NotAllowed:
+            return walked
+        walked.append(stored_files(ws))
+
+
+@few
+@given(drawn=st.lists(steps, min_size=1, max_size=8))
+def test_as_many_redos_as_undos_lead_to_the_same_files_step_by_step(fresh: Any, drawn: list[Any]) -> None:
+    ws = fresh()
+    add_follow_up(ws, later(), item="first")
+    for minute, step in enumerate(drawn, 1):
+        do(ws, minute, step)
+    before = stored_files(ws)
+    back = walk(ws, undo)
+    forward = walk(ws, redo)
+    assert len(forward) == len(back)
+    assert forward == [*reversed(back[:-1]), before]
+
+
+@few
+@given(drawn=st.lists(st.tuples(st.sampled_from("ab"), steps), min_size=2, max_size=8))
+def test_undo_loses_nothing_that_another_session_did_later(fresh: Any, drawn: list[Any]) -> None:
+    ws = fresh()
+    add_follow_up(ws, later(), item="first")
+    for minute, (session, step) in enumerate(drawn, 1):
+        do(acting(ws, session), minute, step)
+    before = ws.branch.read()
+    theirs = written_last_by(ws, "b")
+    back = walk(ws, undo)
+    state = ws.branch.read().state
+    for (key, name), value in theirs.items():
+        assert value_of(state, key, name) == value, (key, name)
+    forward = walk(ws, redo)
+    assert len(forward) == len(back)
+    assert values(ws.branch.read().state) == values(before.state)
+
+
+def written_last_by(ws: Workspace, session: str) -> dict[tuple[Key, str], Any]:
+    """By record and field, the values that this session was the last to write, and that no other ever wrote."""
+    writers: dict[tuple[Key, str], list[tuple[str | None, Any]]] = {}
+    before: dict[tuple[Key, str], Any] = {}
+    for entry in reversed(list(ws.branch.history())):
+        after = values(ws.branch.revision_at(entry.commit).state)
+        for place in {**before, **after}:
+            if before.get(place) != after.get(place):
+                writers.setdefault(place, []).append((entry.session, after.get(place)))
+        before = after
+    return {
+        place: written[-1][1]
+        for place, written in writers.items()
+        if place[1] not in COUNTED and {who for who, value in written if value == written[-1][1]} == {session}
+    }
+
+
+def values(state: State) -> dict[tuple[Key, str], Any]:
+    """By record and field, all that a state holds, sessions apart."""
+    keys = [key for key in State().differing(state) if key.kind != "session"]
+    return {(key, name): value_of(state, key, name) for key in keys for name in vars(state.entry(key)) if key.id}
+
+
+def value_of(state: State, key: Key, name: str) -> Any:
+    return getattr(state.entry(key), name, None)
