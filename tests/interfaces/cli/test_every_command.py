@@ -141,6 +141,10 @@ interfaces/http, verbs/test_similar_records."""
 CREATES = [("loop", "add"), ("followup", "add"), ("pattern", "record"), ("decision", "add")]
 
 
+BEFORE = {("redo",): ("undo",)}
+"""What a command needs to have happened."""
+
+
 def words_of(command, folder):
     return [*command, *(one.replace("{in}", str(folder)) for one in GOOD[command])]
 
@@ -190,11 +194,15 @@ def test_every_command_has_the_options_that_all_have(command):
 @pytest.mark.parametrize("command", GOOD, ids=" ".join)
 def test_a_command_succeeds_and_with_json_prints_nothing_else(baton, filled, refill, command):
     words = words_of(command, filled)
+    if command in BEFORE:
+        baton(*BEFORE[command])
     data = baton(*command, "--json", *words[len(command) :]).json
     assert data is not None
     if command in CREATES:
         assert set(data) == {"id", "commit", "revision", "summary", "changes", "redactions"}
     refill()
+    if command in BEFORE:
+        baton(*BEFORE[command])
     done = baton(*words)
     assert "Traceback" not in done.out + done.err
 
@@ -452,6 +460,9 @@ BAD = [
     ("undo", "99"),
     ("undo", "0"),
     ("undo", "x"),
+    ("redo",),
+    ("redo", "--dry-run"),
+    ("redo", "1"),
     ("session",),
     ("session", "list", "surplus"),
     ("session", "list", "--adapter", "nobody"),

@@ -157,3 +157,17 @@ def test_every_agent_declares_its_variables_and_processes():
 )
 def test_a_process_is_known_by_its_program_or_its_script_alone(agent, name, argv):
     assert [one for one, cli in AGENTS.items() if cli.acting.is_program(name, argv)] == ([agent] if agent else [])
+
+
+def test_a_wide_change_is_confirmed_at_a_terminal_and_only_there(baton, top, monkeypatch):
+    for number in range(12):
+        baton("followup", "add", f"Item {number}")
+    before = baton("read").json["commit"]
+    code, screen = typing_here(monkeypatch, top, "rollback", "1", typed=b"n\n")
+    assert (code, "11 records would change: 11 removed" in screen, "nothing was changed" in screen) == (1, True, True)
+    assert baton("read").json["commit"] == before
+    assert typing_here(monkeypatch, top, "rollback", "1", typed=b"y\n")[0] == 0
+    assert typing_here(monkeypatch, top, "undo", "--yes")[0] == 0
+    assert len(baton("undo", "--dry-run").out.splitlines()) == 1
+    baton("rollback", "1")
+    assert len(baton("read").json["baton"]["follow_ups"]) == 1
