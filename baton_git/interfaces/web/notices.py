@@ -15,7 +15,7 @@ DONE = {
     "decided": "Your decision is kept. Sync sends it.",
     "settled": "The conflict is settled.",
     "graduated": "The pattern is a rule now. Sessions are told it at their start.",
-    "back": "Done, by a new revision. Undo takes it back.",
+    "back": "Done, by a new revision.",
     "nothing": "Nothing of that remote waits any more.",
     "unchanged": "Nothing changed.",
     "check-passed": "The check of {id} passed.",

@@ -139,9 +139,16 @@ class PageRequest:
         kept = [part for part in query.split("&") if part and part.partition("=")[0] not in NOTICE_FIELDS]
         return path + (f"?{'&'.join(kept)}" if kept else "")
 
-    def redirect_to(self, page: str, **query: object) -> Response:
-        """Redirect to another page of the namespace after a form was handled."""
-        return RedirectResponse(address(self.namespace.component, page, **query), 303)
+    def redirect_to(self, page: str, done: str, commit: str | None = None, **query: object) -> Response:
+        """Redirect to another page of the namespace after a form was handled.
+
+        Args:
+            done: which text of the notices says what was done.
+            commit: what was made; the page offers to undo it.
+        """
+        component = self.namespace.component
+        notice = {"done": done, "commit": commit, "in": component if commit else None}
+        return RedirectResponse(address(component, page, **query, **notice), 303)
 
     def _find_namespace(self) -> Workspace | None:
         """Return the namespace that an error is about, for the tabs of its page; None if it cannot be shown."""

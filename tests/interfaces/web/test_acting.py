@@ -93,6 +93,17 @@ def mark_of(served: Served) -> str:
     return str(re.findall(r'name="mark" value="([^"]*)"', served.get("do/verify").text)[0])
 
 
+def test_what_a_person_adds_behind_the_token_is_theirs_and_what_anybody_adds_is_not(baton: Any, serve: Any) -> None:
+    baton("init", "--namespace", "shop")
+    for token, words in ((None, "written by an agent"), (TOKEN, "confirmed by a person")):
+        served = serve(page_token=token)
+        if token is not None:
+            served.log_in()
+        made = served.send("do/add-decision", {"what": f"Half up {words}", "why": "law"})
+        (id_,) = re.findall(r"about=(DEC-\w+)", made.headers["location"])
+        assert words in served.get(f"record?kind=active_decision&id={id_}").text
+
+
 REFUSED = (
     ("do/add-loop", {"action": "Did it", "expect": " "}, "What must be true if it worked"),
     ("do/add-loop", {"action": "Did it", "expect": "yes", "verify.method": "http"}, "what to check"),

@@ -17,6 +17,7 @@ from baton_git.interfaces.web.actions.form_digest import digest
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import sentence
 from baton_git.namespace.file_merge import KIND as FILE
+from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sharing.conflict_blame import find_writers
 from baton_git.verbs.sharing.conflict_resolution import Side, find_standing_value, list_open_conflicts, resolve
@@ -104,7 +105,7 @@ def settle(request: PageRequest) -> Response:
         choice = "other"  # without scripts, typing does not choose
     with request.work() as ws:
         try:
-            _settle_conflict(request, ws, id_, choice, value, is_empty=is_empty)
+            made = _settle_conflict(request, ws, id_, choice, value, is_empty=is_empty)
         except (Unsettled, InvalidArgument, InvalidDocument, NotFound, Ambiguous) as error:
             status = 409 if isinstance(error, NotFound) else status_of(error)
             return _render_conflicts(
@@ -113,10 +114,12 @@ def settle(request: PageRequest) -> Response:
                 status,
                 UnsettledForm(id_, choice, value, is_empty, f"{sentence(error)} Nothing was settled."),
             )
-        return request.redirect_to("conflicts", done="settled")
+        return request.redirect_to("conflicts", "settled", made.revision.commit)
 
 
-def _settle_conflict(request: PageRequest, ws: Workspace, id_: str, choice: str, value: str, *, is_empty: bool) -> None:
+def _settle_conflict(
+    request: PageRequest, ws: Workspace, id_: str, choice: str, value: str, *, is_empty: bool
+) -> WriteResult:
     state, now = ws.branch.read().state, request.site.now()
     view = next((view_conflict(state, conflict) for conflict in list_open_conflicts(ws) if conflict.id == id_), None)
     if view is None:
@@ -129,13 +132,14 @@ def _settle_conflict(request: PageRequest, ws: Workspace, id_: str, choice: str,
         if value or is_empty:
             raise InvalidArgument("a value was typed, and another one was chosen; choose one of them")
         side = cast("Side", view.conflict.winner if choice == "now" else choice)
-        resolve(ws, now, id_, side, shown=view.conflict, stood=None if choice == "now" else view.stands)
-        return
+        stood = None if choice == "now" else view.stands
+        return resolve(ws, now, id_, side, shown=view.conflict, stood=stood)[1]
     if not value and not is_empty:
         raise InvalidArgument("no other value was typed; to leave the field empty, say so with the box below it")
     if value and is_empty:
         raise InvalidArgument("a value was typed, and it was said to leave the field empty; choose one of them")
-    resolve(ws, now, id_, None, _parse_value(value, view.is_text), shown=view.conflict, stood=view.stands)
+    parsed = _parse_value(value, view.is_text)
+    return resolve(ws, now, id_, None, parsed, shown=view.conflict, stood=view.stands)[1]
 
 
 def _parse_value(text: str, is_text: bool) -> Any:

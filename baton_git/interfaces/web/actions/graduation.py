@@ -64,8 +64,8 @@ def settle(request: PageRequest) -> Response:
         if not text:
             raise InvalidArgument(f"pattern {pattern.id} has no proposed rule", hint="propose one first")
         word = Confirmed(request.site.person, "page", pattern=pattern.id, rule=text, what=pattern.what)
-        graduate_pattern(replace(ws, confirmed=word), request.site.now(), pattern.id, rule=text)
-        return request.redirect_to("board", done="graduated")
+        made = graduate_pattern(replace(ws, confirmed=word), request.site.now(), pattern.id, rule=text)
+        return request.redirect_to("board", "graduated", made.commit)
 
 
 PAGES = {"/n/{component}/graduate": PageRoute(show, settle)}

@@ -77,7 +77,7 @@ def settle(request: PageRequest) -> Response:
             )
         name, queue = load_review(ws, remote)
         if queue is None:
-            return request.redirect_to("review", done="nothing")
+            return request.redirect_to("review", "nothing")
         try:
             _decide_queue(request, ws, name, queue)
         except Unsettled:
@@ -85,7 +85,7 @@ def settle(request: PageRequest) -> Response:
                                   "decided; look at it as it is now.")  # fmt: skip
         except (InvalidArgument, NotFound) as error:
             return _render_queues(request, ws, 422, f"{sentence(error)} Nothing was decided.")
-        return request.redirect_to("review", done="decided")
+        return request.redirect_to("review", "decided")
 
 
 def _decide_queue(request: PageRequest, ws: Workspace, remote: str, queue: ReviewQueue) -> None:

@@ -123,12 +123,12 @@ def settle(request: PageRequest) -> Response:
                 request, ws, 409, "This is not what the page had shown. This is what it would change."
             )
         try:
-            go_back(ws, request.site.now(), way, request.site.person if rules else None, how="page", tip=tip)
+            made = go_back(ws, request.site.now(), way, request.site.person if rules else None, how="page", tip=tip)
         except Stale:
             return _render_preview(
                 request, ws, 409, "Somebody changed the state meanwhile. This is what it would change now."
             )
-        return request.redirect_to("timeline", done="back")
+        return request.redirect_to("timeline", "back", made.revision.commit)
 
 
 PAGES = {"/n/{component}/back": PageRoute(show, settle)}

@@ -40,7 +40,7 @@ def settle(request: PageRequest) -> Response:
             approve_check(ws, request.site.now(), loop.id, verify)
         except InvalidArgument as error:
             return _render_check(request, ws, 422, sentence(error))
-        return request.redirect_to("record", kind=loop.kind, id=loop.id, done="trusted", about=loop.id)
+        return request.redirect_to("record", "trusted", kind=loop.kind, id=loop.id, about=loop.id)
 
 
 PAGES = {"/n/{component}/trust": PageRoute(show, settle)}
