@@ -23,7 +23,7 @@ from baton_git.verbs.doctor.recorded import check_clock, check_provenance, check
 from baton_git.verbs.doctor.shared import check_permissions, check_privacy, check_remotes
 from baton_git.verbs.doctor.stored import check_objects, check_packs, check_refs
 
-Needs = Literal["repository", "namespace", "machine", "hooks", "network"]
+Needs = Literal["repository", "namespace", "machine", "local", "network"]
 
 
 class Check(NamedTuple):
@@ -32,7 +32,7 @@ class Check(NamedTuple):
     Attributes:
         about: what it looks at, for the list of checks.
         needs: what must be there, else the check is left out: a repository, a namespace in it, the machine, the machine
-            and a repository (`hooks`), or the machine and a namespace that may have remotes (`network`).
+            and a repository (`local`), or the machine and a namespace that may have remotes (`network`).
         run: gives what it finds; nothing where all is well.
         fine: what to say then.
     """
@@ -50,8 +50,8 @@ CHECKS = (
     Check("versions", "Git, and batons of one version.", "machine", check_versions, "one version"),
     Check("refs", "The branches and private refs can be read.", "repository", check_refs, "all refs can be read"),
     Check("objects", "Every object behind them is there.", "repository", check_objects, "all objects are there"),
-    Check("packs", "Few packs, and how large.", "repository", check_packs, "few packs"),
-    Check("leftovers", "Nothing is left of killed processes.", "repository", check_leftovers, "nothing is left over"),
+    Check("packs", "Few packs, and how large.", "local", check_packs, "few packs"),
+    Check("leftovers", "Nothing is left of killed processes.", "local", check_leftovers, "nothing is left over"),
     Check("records", "Every record can be read.", "namespace", check_records, "all records can be read"),
     Check(
         "provenance",
@@ -65,11 +65,11 @@ CHECKS = (
     Check(
         "permissions",
         "Private files are private, and baton can write.",
-        "repository",
+        "local",
         check_permissions,
         "all is private",
     ),
-    Check("hooks", "The hooks of git run.", "hooks", check_git_hooks, "they run"),
+    Check("hooks", "The hooks of git run.", "local", check_git_hooks, "they run"),
     Check(
         "agents", "The hooks of the agents' CLIs run, and sessions are saved.", "machine", check_agent_hooks, "they run"
     ),
@@ -117,7 +117,7 @@ def _applies(check: Check, examination: Examination) -> bool:
         return examination.machine is not None
     if examination.store is None:
         return False
-    if check.needs in ("hooks", "network") and examination.machine is None:
+    if check.needs in ("local", "network") and examination.machine is None:
         return False
     if check.needs in ("namespace", "network") and isinstance(examination.opened, Workspace):
         return namespace_exists(examination.opened)

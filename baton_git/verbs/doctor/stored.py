@@ -32,7 +32,7 @@ REFETCH_SECONDS = 120.0
 def check_refs(examination: Examination) -> Iterator[Diagnostic]:
     """Find refs whose value cannot be read, and branches that a work tree has checked out."""
     store = examination.stored
-    names = _list_refs(store, examination.prefix)
+    names = _list_refs(examination)
     broken = [finding for ref in names if (finding := _check_ref(store, ref)) is not None]
     yield from broken
     heads = [ref for ref in names if ref.startswith(examination.prefix)]
@@ -48,15 +48,16 @@ def check_refs(examination: Examination) -> Iterator[Diagnostic]:
         yield ok(f"{count(len(heads), 'namespace')}, {count(len(names) - len(heads), 'private ref')}")
 
 
-def _list_refs(store: Store, prefix: str) -> list[str]:
-    """All refs of baton's, also those that cannot be read."""
-    common_dir = store.repository.common_dir
-    names = {
-        ref for place in (prefix, INCOMING, REMOTES, BACKUP) for ref, _ in packed_below(store.ref_files.packed, place)
-    }
-    for place in (prefix, INCOMING, REMOTES, BACKUP):
+def _list_refs(examination: Examination) -> list[str]:
+    """All refs of baton, readable or not; only those of the namespace where no machine is looked at."""
+    common_dir = examination.common_dir
+    names: set[str] = set()
+    for place in (examination.prefix, INCOMING, REMOTES, BACKUP):
+        names.update(ref for ref, _ in packed_below(examination.stored.ref_files.packed, place))
         files = (path for path in (common_dir / place).rglob("*") if path.is_file() and path.suffix != ".lock")
         names.update(path.relative_to(common_dir).as_posix() for path in files)
+    if examination.machine is None:
+        names = {ref for ref in names if examination.ws.branch.namespace.component in ref.split("/")}
     return sorted(names)
 
 
@@ -106,7 +107,7 @@ def check_objects(examination: Examination) -> Iterator[Diagnostic]:
     """
     store = examination.stored
     end = time.monotonic() + examination.seconds
-    for ref in _list_refs(store, examination.prefix):
+    for ref in _list_refs(examination):
         tip = _read_tip(store, ref) if ref.startswith(examination.prefix) else None
         if tip is None:
             continue

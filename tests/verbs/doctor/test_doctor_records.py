@@ -147,10 +147,13 @@ def test_the_report_has_no_names_paths_addresses_or_secrets(
         assert text not in report, text
 
 
-def test_over_http_and_in_the_library_only_the_repository_is_looked_at(made: Path, baton: Any) -> None:
+def test_over_http_and_in_the_library_only_the_namespace_is_looked_at(made: Path, baton: Any) -> None:
     import baton_git
 
-    with baton_git.open(made.parent) as project:
-        checks = {finding.check for finding in project.doctor().findings}
+    baton("init", "--namespace", "other")
+    with baton_git.open(made.parent, namespace="work") as project:
+        found = project.doctor().findings
+    checks = {finding.check for finding in found}
     assert {"refs", "objects", "records", "clock"} <= checks
-    assert not checks & {"agents", "hooks", "remotes", "privacy", "mcp", "cost"}
+    assert not checks & {"agents", "hooks", "remotes", "privacy", "mcp", "cost", "permissions", "leftovers"}
+    assert "other" not in " ".join(finding.summary for finding in found)

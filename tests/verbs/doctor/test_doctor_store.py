@@ -104,6 +104,16 @@ def test_what_killed_processes_left_is_removed_and_comes_back_with_the_undo(
     assert [path.read_bytes() for path in left] == [b"baton 999999\n"] * 6
 
 
+def test_a_check_that_cannot_be_made_is_unknown_and_the_others_go_on(made: Path, findings: Any) -> None:
+    (made / "refs/heads/baton/work").write_bytes(b"")
+    (made / "baton/packs").rename(made / "baton/away")
+    (made / "baton/packs").write_bytes(b"no folder")
+    by_check = {finding["check"]: finding["severity"] for finding in findings(code=1)}
+    assert by_check["packs"] == by_check["records"] == by_check["clock"] == "unknown"
+    assert by_check["leftovers"] == by_check["index"] == "ok"
+    assert {finding["severity"] for finding in findings("packs", code=5)} == {"unknown"}
+
+
 def test_a_lock_of_git_is_only_named(made: Path, findings: Any, make_older: Any) -> None:
     lock = made / "config.lock"
     lock.write_bytes(b"")
