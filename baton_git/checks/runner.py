@@ -11,6 +11,7 @@ from typing import NamedTuple
 from baton_git.checks.all_checks import PROBES
 from baton_git.checks.outcome import Outcome, Unknown
 from baton_git.checks.specification import CheckSpec, World
+from baton_git.core.progress import Progress, ignore_progress
 
 
 class CheckResult(NamedTuple):
@@ -37,7 +38,12 @@ class _Budget(NamedTuple):
 
 
 def run_all(
-    checks: Mapping[str, CheckSpec], world: World, *, budget_seconds: float, workers: int = 8
+    checks: Mapping[str, CheckSpec],
+    world: World,
+    *,
+    budget_seconds: float,
+    workers: int = 8,
+    progress: Progress = ignore_progress,
 ) -> dict[str, CheckResult]:
     """One answer per key of `checks`, in their order, not later than the budget allows.
 
@@ -47,6 +53,7 @@ def run_all(
     Args:
         budget_seconds: for all checks together, however many.
         workers: how many run at the same time.
+        progress: is told of each answer.
     """
     budget = _Budget(budget_seconds, time.monotonic())
     waiting: queue.SimpleQueue[tuple[str, CheckSpec]] = queue.SimpleQueue()
@@ -62,7 +69,7 @@ def run_all(
     for thread in threads:
         thread.start()
     try:
-        answered = dict(_collect(answers, len(checks), budget))
+        answered = dict(_collect(answers, len(checks), budget, progress))
     except BaseException:
         _abandon(threads, world)
         raise
@@ -78,13 +85,14 @@ def _abandon(threads: list[threading.Thread], world: World) -> None:
 
 
 def _collect(
-    answers: queue.SimpleQueue[tuple[str, CheckResult]], count: int, budget: _Budget
+    answers: queue.SimpleQueue[tuple[str, CheckResult]], count: int, budget: _Budget, progress: Progress
 ) -> Iterator[tuple[str, CheckResult]]:
-    for _ in range(count):
+    for number in range(count):
         try:
             yield answers.get(timeout=max(0.0, budget.seconds_left))
         except queue.Empty:
             return
+        progress(number + 1, count)
 
 
 def _work(

@@ -15,6 +15,7 @@ from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, StoreError
 from baton_git.core.lifecycle import Confirmed, Policy
 from baton_git.core.names import mint_id
+from baton_git.core.progress import Progress, ignore_progress
 from baton_git.core.records.base import Record
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
@@ -110,6 +111,7 @@ class Workspace:
         confirmed: what a person confirmed just now; only an interface that saw it happen gives it.
         problems: what is wrong with the settings of this machine, where their defaults are used instead.
         shares_turns: whether the turns of sessions are committed, and so shared with other machines.
+        progress: is told how far long work has come.
         calls_tools: whether who acts calls the verbs as tools of MCP.
     """
 
@@ -124,6 +126,7 @@ class Workspace:
     confirmed: Confirmed | Vouched | None = None
     problems: Sequence[str] = ()
     shares_turns: bool = False
+    progress: Progress = ignore_progress
     calls_tools: bool = False
 
     @property

@@ -17,6 +17,7 @@ from dulwich.pack import unpack_object_at
 
 from baton_git.core.errors import Corrupt
 from baton_git.core.names import Oid
+from baton_git.core.progress import Progress, ignore_progress
 from baton_git.git.objects.deltas import Read, chains, encode_chain
 from baton_git.git.objects.pack_index import Indexed
 from baton_git.git.objects.pack_reader import OFS_DELTA, REF_DELTA, OpenPack, Raw, encode_entry_head
@@ -50,8 +51,11 @@ class MergedPack:
         self.size += len(entry)
 
 
-def merge_packs(packs: Sequence[OpenPack], form: ObjectFormat, *, anew: bool) -> MergedPack:
-    """One pack of all objects in `packs`. `anew`: look for the best deltas, however long that takes.
+def merge_packs(
+    packs: Sequence[OpenPack], form: ObjectFormat, *, anew: bool, progress: Progress = ignore_progress
+) -> MergedPack:
+    """One pack of all objects in `packs`. `anew`: look for the best deltas, however long that takes; `progress` is told
+    how many objects have theirs.
 
     Raises:
         Corrupt: one of them is damaged.
@@ -63,7 +67,7 @@ def merge_packs(packs: Sequence[OpenPack], form: ObjectFormat, *, anew: bool) ->
         if pack not in fresh:
             pack.check()
             _copy(pack, result)
-    _add_fresh(fresh, result)
+    _add_fresh(fresh, result, progress)
     return result
 
 
@@ -104,7 +108,7 @@ def _copy_single(pack: OpenPack, entries: Iterable[Indexed], result: MergedPack)
         result.add(data, Indexed(entry.name, result.size, zlib.crc32(data)))
 
 
-def _add_fresh(packs: Iterable[OpenPack], result: MergedPack) -> None:
+def _add_fresh(packs: Iterable[OpenPack], result: MergedPack, progress: Progress) -> None:
     """Adds the objects of these packs with new deltas."""
     sources: dict[Oid, tuple[OpenPack, int]] = {}
     for pack in packs:
@@ -113,9 +117,11 @@ def _add_fresh(packs: Iterable[OpenPack], result: MergedPack) -> None:
                 sources[Oid(name.hex())] = (pack, offset)
     read = _reader(sources, result.form)
     known = {oid: read(oid)[0] for oid in sources}
+    before = len(result.places)
     for chain in chains(known, read, result.form):
         for entry, place in encode_chain(chain, read, result.size):
             result.add(entry, place)
+        progress(len(result.places), before + len(sources))
 
 
 def _reader(sources: dict[Oid, tuple[OpenPack, int]], form: ObjectFormat) -> Read:

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from dulwich.object_format import ObjectFormat
 
 from baton_git.core.errors import Corrupt
+from baton_git.core.progress import Progress, ignore_progress
 from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import hold_flock
 from baton_git.git.objects.pack_reader import DAMAGE, OpenPack
@@ -86,7 +87,7 @@ class Housekeeping:
         self.writes_until_look = missing if missing > 0 else self.enough // 4
         return missing <= 0
 
-    def pack(self, *, everything: bool) -> PackReport | None:
+    def pack(self, *, everything: bool, progress: Progress = ignore_progress) -> PackReport | None:
         """Merges what is due, or all packs of ours with new deltas; None when somebody else is at it.
 
         Raises:
@@ -101,7 +102,7 @@ class Housekeeping:
             self.clear_leftovers()
             before = self.list_present()
             bytes_before = self._bytes(before)
-            self._merge_at_last(everything=everything)
+            self._merge_at_last(everything=everything, progress=progress)
             after = self.list_present()
             return PackReport(
                 len(before), len(after), sum(pack.objects for pack in after), bytes_before, self._bytes(after)
@@ -115,20 +116,20 @@ class Housekeeping:
                 self.clear_leftovers()
                 self._merge_at_last(everything=False)
 
-    def _merge_at_last(self, *, everything: bool) -> None:
+    def _merge_at_last(self, *, everything: bool, progress: Progress = ignore_progress) -> None:
         self._remove_merged()
         for _ in range(_ATTEMPTS):
             with suppress(FileNotFoundError):  # git packed one of them away just now
-                self._merge_due(everything=everything)
+                self._merge_due(everything=everything, progress=progress)
                 return
 
-    def _merge_due(self, *, everything: bool) -> None:
+    def _merge_due(self, *, everything: bool, progress: Progress) -> None:
         """Merges the smallest packs first, `at_once` at a time, so that what is done stays done after a kill."""
         while self.may_remove:
             present = self.list_present()
             chosen = present if everything else self.choose_due(present)
             if len(chosen) >= (1 if everything else self.enough):
-                self._merge(chosen if everything else chosen[: self.at_once], anew=everything)
+                self._merge(chosen if everything else chosen[: self.at_once], progress, anew=everything)
             if everything or len(chosen) <= self.at_once:
                 return
 
@@ -143,13 +144,13 @@ class Housekeeping:
             total += pack.objects
         return smallest_first[:count]
 
-    def _merge(self, chosen: Collection[NotedPack], *, anew: bool) -> None:
+    def _merge(self, chosen: Collection[NotedPack], progress: Progress, *, anew: bool) -> None:
         from baton_git.git.objects.pack_merge import merge_packs  # few writes merge packs, and all would pay for it
 
         with ExitStack() as opened:
             try:
                 packs = [opened.enter_context(self._open_pack(noted)) for noted in chosen]
-                result = merge_packs(packs, self.form, anew=anew)
+                result = merge_packs(packs, self.form, anew=anew, progress=progress)
             except (Corrupt, *DAMAGE) as error:
                 self._set_aside(chosen)
                 raise Corrupt("a pack", f"cannot be merged: {error}", hint="run `git fsck`") from error

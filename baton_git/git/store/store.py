@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 from baton_git.core.errors import Busy, Corrupt, StoreError
 from baton_git.core.names import Oid
+from baton_git.core.progress import Progress, ignore_progress
 from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import Ticket, hold_flock, local_name
 from baton_git.git.objects.headers import Header, headers
@@ -320,8 +321,11 @@ class Store:
         """
         return ancestry.only_in(self.commit, tip, others)
 
-    def pack(self, *, everything: bool = False) -> PackReport:
+    def pack(self, *, everything: bool = False, progress: Progress = ignore_progress) -> PackReport:
         """Merges the packs of ours that are due, or (`everything`) all of them with the best deltas.
+
+        Args:
+            progress: is told how many objects are packed.
 
         Raises:
             Busy: another process is packing.
@@ -329,7 +333,7 @@ class Store:
             WriteFailed: the disk said no; nothing was changed.
         """
         with durable_files.writing(f"a pack in {self.repository.common_dir}"):
-            report = self.housekeeping.pack(everything=everything)
+            report = self.housekeeping.pack(everything=everything, progress=progress)
             self.locks.sweep()
         if report is None:
             raise Busy("another process is packing", hint="try again when it is done")

@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import io
+import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -54,20 +57,50 @@ def agrees(question: str, *, default: bool = False) -> bool:
     return click.confirm(terminal_line(question), default=default, err=True)
 
 
+PROGRESS_AFTER = 0.5
+"""Seconds that work takes before a line says how far it is: what is done by then needs none."""
+
+
+class ProgressLine:
+    """One line on standard error that says how far long work is; on a terminal only, and gone in the end."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._since = time.monotonic()
+        self._width = 0
+        self.is_shown = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+    def advance(self, done: int, whole: int) -> None:
+        """Show how much is done, and how much there is; nothing once that is all."""
+        share = f" {100 * done // whole}%" if whole else ""
+        self.show(f"{self._label}: {done:,} of {whole:,}{share}")
+        if done >= whole:
+            self.clear()
+
+    def show(self, text: str) -> None:
+        """Show a text in place of the one before."""
+        if self.is_shown and time.monotonic() - self._since >= PROGRESS_AFTER:
+            line = terminal_line(text)[: shutil.get_terminal_size().columns - 1]
+            self._overwrite(line)
+            self._width = len(line)
+
+    def clear(self) -> None:
+        """Take the line away, before something else is printed."""
+        if self._width:
+            self._overwrite("")
+            self._width = 0
+
+    def _overwrite(self, line: str) -> None:
+        click.echo("\r" + line.ljust(self._width), nl=False, err=True)
+        if not line:
+            click.echo("\r", nl=False, err=True)
+
+
 @contextmanager
-def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on standard error while the block runs, if that is a terminal.
-
-    Yields:
-        What is told how much is done, and how much there is.
-    """
-    if not sys.stderr.isatty():
-        yield lambda done, whole: None
-        return
-    with click.progressbar(length=0, label=terminal_line(label), file=sys.stderr) as bar:
-
-        def advance(done: int, whole: int) -> None:
-            bar.length = whole
-            bar.update(done - bar.pos)
-
-        yield advance
+def progress_line(label: str) -> Iterator[ProgressLine]:
+    """Show how far the block is."""
+    line = ProgressLine(label)
+    try:
+        yield line
+    finally:
+        line.clear()

@@ -18,6 +18,7 @@ from baton_git.core.errors import InvalidArgument
 from baton_git.core.names import is_minted_session
 from baton_git.core.verb import Input, Option, Result, Verb
 from baton_git.interfaces.cli.app import SESSION_HELP, App, Number, command, command_alone, group
+from baton_git.interfaces.cli.printing import progress_line
 from baton_git.namespace.results import Changed, Preview, WrittenResult
 from baton_git.namespace.workspace import Vouched, Workspace
 
@@ -36,6 +37,7 @@ class Addition(NamedTuple):
             options choose); gives None where it has printed the answer.
         acting: gives the call as it acts, where an option that all commands have means something else here.
         session_help: the help of `--session`.
+        progress: what takes long, for the line on a terminal that says how far it is.
         render: prints the result, and may give an exit status.
     """
 
@@ -45,6 +47,7 @@ class Addition(NamedTuple):
     run: Callable[[App, Workspace, Any, Values], Result | None] | None = None
     acting: Callable[[App], App] | None = None
     session_help: str = SESSION_HELP
+    progress: str = ""
     render: Callable[[App, Any], int | None] | None = None
 
 
@@ -70,7 +73,10 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         app = addition.acting(app) if addition.acting is not None else app
         with _open_workspace(app, verb) as ws:
             ws = _with_typing_person(app, verb, ws)
-            result = addition.run(app, ws, asked, fields) if addition.run is not None else verb.run(ws, app.now, asked)
+            with progress_line(addition.progress) as line:
+                ws = replace(ws, progress=line.advance) if addition.progress else ws
+                run = addition.run
+                result = run(app, ws, asked, fields) if run is not None else verb.run(ws, app.now, asked)
         _remember_session(app, verb, result)
         if isinstance(result, Preview) and result.dry_run:
             _render_preview(app, result)

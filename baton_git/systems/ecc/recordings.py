@@ -11,6 +11,7 @@ from pydantic import Field
 
 from baton_git.core import diff, layout
 from baton_git.core.errors import BatonError, Busy, NotAllowed, NotFound, WriteFailed, shorten
+from baton_git.core.progress import track
 from baton_git.core.records.base import alike, parse
 from baton_git.core.redaction.changes import Redactions, redact_edits, refuse_secret
 from baton_git.core.state import Key
@@ -84,7 +85,7 @@ def import_ecc(ws: Workspace, now: datetime, asked: ImportEcc) -> ImportedRecord
         ImportedRecording(ok=False, id=entry.where, why=entry.why)
         if isinstance(entry, UnusableEntry)
         else _import_recording(ws, now, entry)
-        for entry in read_recordings(asked.path)
+        for entry in track(read_recordings(asked.path), ws.progress)
     ]
     return ImportedRecordings(recordings=recordings)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -22,6 +22,7 @@ from baton_git.agents.mining.expiry import find_expiring
 from baton_git.agents.mining.progress import MiningProgress
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotFound
+from baton_git.core.progress import Progress
 from baton_git.core.state import State
 from baton_git.core.times import iso, parse_local_time, parse_time_or_none
 from baton_git.core.verb import SETTLES, Input, Option, verb
@@ -43,7 +44,6 @@ from baton_git.systems.gobby.record import Handoff
 LOOK_AGAIN = timedelta(minutes=1)
 """How long it counts that there was no unread transcript: to list them all takes longer than a question does."""
 
-Progress = Callable[[int, int], None]
 """Receives how many bytes were read so far, and how many there are."""
 
 
@@ -131,13 +131,6 @@ def mine(ws: Workspace, now: datetime, asked: Mine) -> MineResult:
         InvalidArgument: there is no such agent, or a time is none.
         Busy: another process mines this namespace.
     """
-    return mine_transcripts(ws, now, asked)
-
-
-def mine_transcripts(
-    ws: Workspace, now: datetime, asked: Mine, progress: Progress = lambda done, whole: None
-) -> MineResult:
-    """As `mine`; `progress` is told of each transcript that was read."""
     if asked.agent is not None:
         known_agent(asked.agent)
     if not asked.home:
@@ -146,7 +139,7 @@ def mine_transcripts(
     with _hold_lock(ws, needed=not asked.dry_run):
         run = _Run(ws, now, asked)
         run.sort_candidates(since)
-        run.read_all(progress)
+        run.read_all(ws.progress)
         return run.finish()
 
 

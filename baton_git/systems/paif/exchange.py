@@ -11,6 +11,7 @@ from pydantic import Field
 
 from baton_git.core import layout
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound, shorten
+from baton_git.core.progress import track
 from baton_git.core.redaction import Redaction, redact
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State
@@ -94,7 +95,7 @@ def import_paif(ws: Workspace, now: datetime, asked: ImportPaif) -> ImportedPaif
     files = checkpoint_folder.read_checkpoints(path, checkpoint_store.parse_agent(agent) if agent is not None else None)
     if not files:
         raise NotFound("checkpoint in", show_path(path), hint=NOTHING)
-    drafts = [_make_draft(file) for file in files]
+    drafts = [_make_draft(file) for file in track(files, ws.progress)]
     if agent is not None and path.is_dir():
         _check_agent(path, files, agent)
     fitting = [draft for draft in drafts if isinstance(draft, CheckpointDraft)]

@@ -13,6 +13,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.names import Namespace
+from baton_git.core.progress import track
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, REPLACES, Input, Option, Result, verb
 from baton_git.namespace.branch import list_namespaces
@@ -143,7 +144,7 @@ def import_session_baton(ws: Workspace, now: datetime, asked: ImportBatons) -> I
     else:
         wanted = _choose_batons(entries, namespace, str(ws.branch.namespace))
         chosen = [(entry, str(ws.branch.namespace)) for entry in wanted]
-    return ImportedBatons.of([_import_baton(ws, now, entry, target) for entry, target in chosen])
+    return ImportedBatons.of([_import_baton(ws, now, entry, target) for entry, target in track(chosen, ws.progress)])
 
 
 def _describe_import(imported: BatonImport) -> dict[str, Any]:

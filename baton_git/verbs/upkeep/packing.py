@@ -30,5 +30,5 @@ def pack_store(ws: Workspace, now: datetime, asked: NoInput) -> PackedStore:
         Busy: another process is packing.
         WriteFailed: the disk is full or read-only; nothing was changed.
     """
-    report = ws.branch.store.pack(everything=True)
+    report = ws.branch.store.pack(everything=True, progress=ws.progress)
     return PackedStore(**{name: getattr(report, name) for name in PackedStore.model_fields})

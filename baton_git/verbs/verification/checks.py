@@ -126,11 +126,17 @@ def run_checks(
     allowed = {loop.id: _make_spec(loop.verify) for loop in loops if loop.verify and loop.id not in refusals}
     waiting = {id_: CheckResult(NotApproved(why), 0) for id_, why in islice(refusals.items(), most)}
     specs = dict(islice(allowed.items(), most))
-    answers = waiting | (run_all(specs, _make_world(ws), budget_seconds=budget_seconds) if specs else {})
+    answers = waiting | _run_specs(ws, specs, budget_seconds)
     code = head_commit(ws.branch.store) if specs and ws.folder else None
     evidence = {loop.id: _make_evidence(answers[loop.id], now, code) for loop in loops if loop.id in answers}
     kept = {id_: check for id_, check in evidence.items() if not isinstance(answers[id_].outcome, NotApproved)}
     return Checks(evidence, kept, tuple(refusals), len(allowed) - len(specs))
+
+
+def _run_specs(ws: Workspace, specs: Mapping[str, CheckSpec], budget_seconds: float) -> dict[str, CheckResult]:
+    if not specs:
+        return {}
+    return run_all(specs, _make_world(ws), budget_seconds=budget_seconds, progress=ws.progress)
 
 
 def _find_refusals(ws: Workspace, version: Revision, loops: Sequence[OpenLoop]) -> dict[str, str]:

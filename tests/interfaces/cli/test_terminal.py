@@ -8,7 +8,9 @@ import subprocess
 import sys
 
 import pytest
-from pseudo_terminal import at_terminal, typing
+from pseudo_terminal import at_terminal, typing, typing_here
+
+from baton_git.interfaces.cli import printing
 
 
 def test_a_person_who_types_the_id_graduates_a_pattern(baton, filled, git, top):
@@ -20,6 +22,27 @@ def test_a_person_who_types_the_id_graduates_a_pattern(baton, filled, git, top):
     rule = git(top, "show", "baton/work:rules/PAT-1.md")
     assert "Look first" in rule
     assert "Confirmed by Ada (terminal)" in rule
+
+
+def test_long_work_says_on_a_terminal_how_far_it_is_and_nowhere_else(baton, filled, git, top, monkeypatch):
+    monkeypatch.setattr(printing, "PROGRESS_AFTER", 0)
+    git(top, "init", "-q", "--bare", str(top.parent / "hub.git"))
+    for path in ("a", "b"):
+        baton("loop", "add", path, "--expect", "x", "--verify-file", path)
+    baton("export", "session-baton", str(top.parent / "out.json"))
+    for words, shown in (
+        (("verify",), "checking: 2 of"),
+        (("gc",), "packing: "),
+        (("import", "session-baton", str(top.parent / "out.json")), "importing: 1 of 1 100%"),
+        (("sync", "../hub.git"), "objects: "),
+    ):
+        screen = typing_here(monkeypatch, top, *words)[1]
+        assert shown in screen, words
+        *_, last = screen.rpartition(shown)
+        assert "\r" in last  # it is overwritten
+    baton("loop", "add", "c", "--expect", "x", "--verify-file", "c")
+    assert "checking" not in baton("verify", code=None).err
+    assert "checking" not in typing_here(monkeypatch, top, "verify", TERM="dumb")[1]
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from waiting import until
 from world import NOW
 
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
-from baton_git.systems.gobby.mining import Mine, mine_transcripts
+from baton_git.interfaces.cli import printing
+from baton_git.systems.gobby.mining import Mine, mine
 
 Baton = Callable[..., Any]
 Git = Callable[..., str]
@@ -344,9 +346,9 @@ def test_a_run_that_was_stopped_goes_on_where_it_ended(ws, home, tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        mine_transcripts(ws, NOW, asked, stop)
+        mine(replace(ws, progress=stop), NOW, asked)
     assert ws.branch.read().number == 0
-    result = mine_transcripts(ws, NOW, asked)
+    result = mine(ws, NOW, asked)
     assert (len(result.taken), result.read_bytes) == (2, paths[0].stat().st_size)
 
 
@@ -391,6 +393,7 @@ def test_init_names_the_command_when_there_are_transcripts(baton, top, home):
 @pytest.mark.parametrize(("answer", "taken"), [("y", ["claude/a"]), ("n", [])])
 def test_init_asks_at_a_terminal(baton, top, home, monkeypatch, answer, taken):
     lay(home, top, "a")
+    monkeypatch.setattr(printing, "PROGRESS_AFTER", 0)
     code, shown = typing_here(monkeypatch, top, "init", typed=f"{answer}\n".encode())
     assert (code, "Take them over?" in shown, "reading transcripts" in shown) == (0, True, answer == "y")
     assert kept(baton) == taken

@@ -18,7 +18,7 @@ from baton_git.agents.mining.candidates import Candidate
 from baton_git.agents.mining.evidence import MAX_COMMITS, Evidence, find_evidence
 from baton_git.agents.mining.progress import MiningProgress
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.mining import Mine, mine_transcripts
+from baton_git.systems.gobby.mining import Mine, mine
 from baton_git.systems.gobby.record import Handoff
 
 PLACES = {"claude": ".claude/projects/x/{}.jsonl", "codex": ".codex/sessions/rollout-{}.jsonl",
@@ -49,11 +49,11 @@ def test_mutated_transcripts_are_stored_or_told(
     path = home / PLACES[agent].format(name)
     path.parent.mkdir(parents=True)
     path.write_bytes(text)
-    result = mine_transcripts(ws, NOW, Mine(home=str(home), all_projects=True))
+    result = mine(ws, NOW, Mine(home=str(home), all_projects=True))
     assert len(result.taken) + result.known + result.empty + len(result.problems) >= (agent == "claude")
     state = ws.branch.read().state
     assert all(state.get(Handoff, session.id) for session in result.taken)
-    again = mine_transcripts(ws, NOW, Mine(home=str(home), all_projects=True))
+    again = mine(ws, NOW, Mine(home=str(home), all_projects=True))
     assert (again.taken, again.revision) == ([], result.revision)
 
 
@@ -97,5 +97,5 @@ def test_a_time_in_the_future_does_not_make_a_session_the_last_one(ws: Workspace
     path = tmp_path / PLACES["claude"].format("a")
     path.parent.mkdir(parents=True)
     path.write_bytes(SESSIONS["claude-2.1"][1].replace(b"2026-", b"9026-"))
-    (session,) = mine_transcripts(ws, NOW, Mine(home=str(tmp_path), all_projects=True)).taken
+    (session,) = mine(ws, NOW, Mine(home=str(tmp_path), all_projects=True)).taken
     assert datetime.fromisoformat(session.ended) == NOW.astimezone(UTC)

@@ -168,14 +168,15 @@ def _render_discarded(app: App, result: DiscardedRows) -> None:
 
 ADDITIONS = {
     "import session-baton": Addition(
-        [SIGN], run=_import_batons,
+        [SIGN], run=_import_batons, progress="importing",
         about="Rules that a person approved there can be confirmed once for all, at a terminal.",
     ),
     "import quarantine": Addition(render=_render_quarantine),
     "import discard": Addition(render=_render_discarded),
     "export session-baton": Addition(render=_render_batons_export),
     "import paif": Addition(
-        about="With --agent only that agent's are taken over.", fill=_fill_agent, render=_render_paif_import
+        about="With --agent only that agent's are taken over.", fill=_fill_agent, progress="importing",
+        render=_render_paif_import,
     ),
     "export paif": Addition(
         about="With --agent only that agent's; into FOLDER itself when that is called like the agent.",
@@ -186,6 +187,6 @@ ADDITIONS = {
         about="--session names the run. FILE - is standard output.", fill=_fill_run, run=_export_handover,
         acting=lambda app: app.beside_run, session_help=RUN_HELP, render=_render_handover_export,
     ),
-    "import ecc": Addition(render=_render_recordings_import),
+    "import ecc": Addition(progress="importing", render=_render_recordings_import),
     "export ecc": Addition(render=_render_recordings_export),
 }  # fmt: skip

@@ -35,5 +35,5 @@ def completion_command(shell: str) -> None:
     write(kind(root, {}, "baton", "_BATON_COMPLETE").source())
 
 
-ADDITIONS = {"gc": Addition(render=_render_packed)}
+ADDITIONS = {"gc": Addition(render=_render_packed, progress="packing")}
 COMMANDS = {"completion": completion_command}

@@ -31,7 +31,7 @@ def render_checks(app: App, results: CheckResults) -> int | None:
     return FAILED if "failed" in verdicts else UNKNOWN if "unknown" in verdicts else None
 
 
-ADDITIONS = {"verify": Addition(render=render_checks)}
+ADDITIONS = {"verify": Addition(render=render_checks, progress="checking")}
 
 
 class _WithDashes(click.Command):

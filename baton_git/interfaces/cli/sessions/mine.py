@@ -11,11 +11,11 @@ import click
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError
 from baton_git.interfaces.cli.app import App, at_terminal, flat
-from baton_git.interfaces.cli.printing import agrees, progress_bar
+from baton_git.interfaces.cli.printing import agrees, progress_line
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.interfaces.context.transcripts import fill_home
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.gobby.mining import Mine, MineResult, count_new, mine_transcripts
+from baton_git.systems.gobby.mining import Mine, MineResult, count_new, mine
 
 PROBLEMS_SHOWN = 10
 FOLDERS_SHOWN = 5
@@ -36,8 +36,8 @@ def _without_agent(app: App) -> App:
 
 def _run(app: App, ws: Workspace, asked: Mine, values: Values) -> MineResult:
     is_new = ws.branch.read().commit is None
-    with progress_bar("reading transcripts") as advance:
-        result = mine_transcripts(ws, app.now, asked, advance)
+    with progress_line("reading transcripts (bytes)") as line:
+        result = mine(replace(ws, progress=line.advance), app.now, asked)
     if is_new and result.commit is not None:
         app.tell_new_namespace(result.namespace)
     return result

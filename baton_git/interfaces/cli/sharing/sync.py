@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import click
 
 from baton_git.core.errors import BatonError
 from baton_git.interfaces.cli.app import SECONDS, App, command, flat
-from baton_git.interfaces.cli.printing import tell
+from baton_git.interfaces.cli.printing import progress_line
 from baton_git.namespace.sync.policy import Settle
 from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT
 from baton_git.namespace.sync.synchronise import SyncOptions
@@ -51,9 +50,8 @@ def sync_command(
         raise click.UsageError("give REMOTE once, not also with --remote")
     if "" in (remote, named):
         raise click.UsageError("REMOTE is empty")
-    with app.workspace() as ws:
-        progress = tell if sys.stderr.isatty() else None
-        ws = replace(ws, reach=ws.reach._replace(progress=progress))
+    with app.workspace() as ws, progress_line("syncing") as line:
+        ws = replace(ws, reach=ws.reach._replace(progress=line.show if line.is_shown else None))
         options = SyncOptions(timeout, everything=everything, dry_run=dry_run)
         done = sync(ws, app.now, remote or named, options, settle=settle)
         is_here = ws.branch.store.tip(ws.branch.ref) is not None
