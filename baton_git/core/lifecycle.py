@@ -252,6 +252,38 @@ def may_supersede(target_tier: str, candidate_tier: str) -> bool:
     return (target_tier, candidate_tier) != ("llm_derived", "llm_derived")
 
 
+# --- reopening
+
+
+def apply_reopening(record: Record, now: datetime, *, is_archived: bool) -> Record:
+    """Return a record that was closed too early as an open one; the same one where there is nothing to reopen.
+
+    A pattern that was archived together with its rule goes on as one that is no rule.
+
+    Raises:
+        NotAllowed: it is a decision that was superseded.
+    """
+    if isinstance(record, ActiveDecision) and record.status == "superseded":
+        hint = "add the decision anew"
+        raise NotAllowed(f"decision {record.id} is superseded; decisions only move forward", hint=hint)
+    if isinstance(record, OpenLoop) and record.status != "open":
+        return _reopen_loop(record, now)
+    if isinstance(record, Pattern) and record.status in (("dismissed", "graduated") if is_archived else ("dismissed",)):
+        rest = {name: value for name, value in record.as_data().items() if name != "graduated_to"}
+        return propose_when_due(parse(Pattern, {**rest, "status": "observing"}))
+    return record
+
+
+def _reopen_loop(loop: OpenLoop, now: datetime) -> OpenLoop:
+    """Return the loop as open and without evidence; one whose time is over gets as many days again."""
+    rest = {name: value for name, value in loop.as_data().items() if name != "last_check"}
+    opened = parse(OpenLoop, {**rest, "status": "open"})
+    end = deadline(opened)
+    if end is None or now < end:
+        return opened
+    return opened.replace(ttl_days=opened.ttl_days + (now - end).days + max(1, opened.ttl_days))
+
+
 # --- what happens by itself
 
 

@@ -67,6 +67,18 @@ LIVES: dict[str, list[Step]] = {
         document(follow_ups=[{"id": "{later}", "defer_count": 3, "priority": "elevated", "reason": "no time"}]),
         step("followup defer", error=("not_found", "there is no"), id="{other}"),
     ],
+    "a record is edited, forgotten and brought back": [
+        step("followup add", keep="later", item="Later"),
+        step("edit", {"id": "{later}"}, kind="follow_up", id="{later}", fields={"priority": "elevated"}),
+        step("edit", error=("invalid_document", "priority"), kind="follow_up", id="{later}", fields={"priority": "x"}),
+        step("ready", {"items": [{"need": "follow_up", "id": "{later}"}]}),
+        step("forget", {"dry_run": True}, kind="follow_up", id="{later}", reason="a mistake", dry_run=True),
+        step("forget", {"id": "{later}"}, kind="followups", id="{later}", reason="a mistake"),
+        step("record", {"archived": True, "closed": {"reason": "a mistake"}}, kind="follow-up", id="{later}"),
+        step("edit", error=("not_allowed", "in the archive"), kind="follow_up", id="{later}", fields={"item": "x"}),
+        step("reopen", {"id": "{later}"}, kind="follow_up", id="{later}"),
+        step("list", {"records": [{"id": "{later}", "status": "elevated"}]}, kind="followup", sort="urgent"),
+    ],
     "a pattern is counted, proposed and dismissed": [
         step("pattern record", keep="pattern", what="Assumed it", context="here"),
         step("pattern record", {"id": "{pattern}"}, what="assumed  IT", context="there"),

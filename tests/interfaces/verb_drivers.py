@@ -108,6 +108,7 @@ BY_HAND: Mapping[str, Callable[[Any], list[str]]] = {
     "verify": lambda value: ["--verify-file", value["path"]],
     "state": lambda value: [f"{name}={json.dumps(item)}" for name, item in value.items()],
     "baton": lambda value: ["--file", "-"],
+    "fields": lambda value: [f"--{name}={item}" for name, item in value.items()],
 }
 """Fields that the command line takes in a form of its own."""
 

@@ -42,6 +42,7 @@ from baton_git.systems.session_baton.exchange import ExportedBatons
 from baton_git.systems.session_baton.exchange import ImportedBatons
 from baton_git.systems.session_baton.written_documents import WrittenDocument
 from baton_git.verbs.doctor.doctor import Diagnosis
+from baton_git.verbs.records.closing import Forgotten
 from baton_git.verbs.records.details import ShownRecord
 from baton_git.verbs.records.listing import ListedRecords
 from baton_git.verbs.records.ready import ReadyResult
@@ -191,6 +192,14 @@ class VerbMethods:
         self,
         checks: list[str] = ...,
     ) -> Diagnosis: ...
+    def edit_record(
+        self,
+        id: str,
+        *,
+        kind: str | None = None,
+        fields: dict[str, Any],
+        seen: dict[str, Any] | None = None,
+    ) -> Changed: ...
     def export_ecc(
         self,
         folder: Path,
@@ -248,6 +257,14 @@ class VerbMethods:
         self,
         which: str,
     ) -> ChangedTodos: ...
+    def forget_record(
+        self,
+        id: str,
+        *,
+        kind: str | None = None,
+        reason: str,
+        dry_run: bool = False,
+    ) -> Forgotten: ...
     def graduate_pattern(
         self,
         id: str,
@@ -474,6 +491,12 @@ class VerbMethods:
         *,
         dry_run: bool = False,
     ) -> RedoResult: ...
+    def reopen_record(
+        self,
+        id: str,
+        *,
+        kind: str | None = None,
+    ) -> Changed: ...
     def resolve_conflict(
         self,
         id: str,

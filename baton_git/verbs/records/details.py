@@ -29,16 +29,21 @@ SHOWN = 10
 """How many of the newest changes of a record are shown."""
 
 
-class OneRecord(Input):
-    """Which record to show."""
+class NamedRecord(Input):
+    """Which record."""
 
     id: str = Field(
         min_length=1, description="Its id, or a unique beginning of it; KIND/ID names the kind too.",
         examples=["OL-7k3f9q"],
     )  # fmt: skip
     kind: str | None = Field(
-        None, description=f"Of which kind it is, where several have the id: {', '.join(KINDS)}.", examples=["open_loop"]
+        None, description="Of which kind it is, where several have the id.", examples=["open_loop"]
     )
+
+
+class OneRecord(NamedRecord):
+    """Which record to show."""
+
     at: PastRevision = None
 
 

@@ -89,6 +89,8 @@ def fill(baton: Baton, top: Path) -> None:
     baton("boot", "--session", "s1", "--no-verify")
     baton("loop", "add", "Deployed it", "--expect", "it answers", "--id", "OL-1", "--verify-file", "readme")
     baton("followup", "add", "Refactor", "--id", "FU-1")
+    baton("followup", "add", "Clean up", "--id", "FU-0")
+    baton("followup", "done", "FU-0")
     baton("pattern", "record", "Assumed", "--id", "PAT-1", "--rule", "Look first")
     baton("pattern", "propose", "PAT-1", "--rule", "Look first")
     for number in ("1", "2"):

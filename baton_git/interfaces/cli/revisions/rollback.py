@@ -16,11 +16,11 @@ from baton_git.namespace.workspace import Vouched, Workspace
 from baton_git.verbs.revisions.undo import RedoResult, RollbackResult, UndoResult, redo, rollback, undo
 
 
-def _with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, Any, Values], Result]:
+def run_with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, Any, Values], Result]:
     """Return how a verb runs at a terminal: a person is asked before a wide change, and where it takes a person."""
 
     def run(app: App, ws: Workspace, asked: Any, values: Values) -> Result:
-        if not values.get("yes"):
+        if "dry_run" in verb.verb.input_model.model_fields and not values.get("yes"):
             check_wide(app, ws, verb, asked)
         try:
             return verb(ws, app.now, asked)  # type: ignore[no-any-return]  # a result of whatever verb it is
@@ -59,7 +59,7 @@ def _render_redo(app: App, result: RedoResult) -> None:
 
 
 ADDITIONS = {
-    "rollback": Addition((YES,), run=_with_person(rollback), render=_render_rollback),
-    "undo": Addition((YES,), run=_with_person(undo), render=_render_undo),
-    "redo": Addition((YES,), run=_with_person(redo), render=_render_redo),
+    "rollback": Addition((YES,), run=run_with_person(rollback), render=_render_rollback),
+    "undo": Addition((YES,), run=run_with_person(undo), render=_render_undo),
+    "redo": Addition((YES,), run=run_with_person(redo), render=_render_redo),
 }

@@ -1,0 +1,92 @@
+"""What the command line adds to `edit`, `forget` and `reopen`: an option for each field, an editor, a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, get_args, get_origin
+
+import click
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from baton_git.core.kinds import KINDS
+from baton_git.core.verb import Result
+from baton_git.interfaces.cli.app import App, at_terminal
+from baton_git.interfaces.cli.records.editor import edit_in_editor
+from baton_git.interfaces.cli.revisions.rollback import run_with_person
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.records.closing import forget_record
+from baton_git.verbs.records.editing import EDITABLE, EditRecord, edit_record
+
+NOT_OPTIONS = ("id", "source_tier", "graduated_to")
+"""Fields that other verbs change; those that hold tables are edited in the editor."""
+
+
+class EditedField(NamedTuple):
+    """A field that an option changes, and the kinds that have it."""
+
+    info: FieldInfo
+    kinds: Sequence[str]
+
+
+def _list_fields() -> dict[str, EditedField]:
+    fields: dict[str, EditedField] = {}
+    for kind, model in EDITABLE.items():
+        for name, info in model.model_fields.items():
+            if name not in NOT_OPTIONS and not _holds_tables(info):
+                known = fields.get(name, EditedField(info, ()))
+                fields[name] = EditedField(known.info, (*known.kinds, KINDS[kind].name(2)))
+    return fields
+
+
+def _holds_tables(info: FieldInfo) -> bool:
+    types = [info.annotation, *get_args(info.annotation)]
+    return any(isinstance(item, type) and issubclass(item, BaseModel) for item in types)
+
+
+def _make_option(name: str, field: EditedField) -> Any:
+    annotation = field.info.annotation
+    is_list = get_origin(annotation) is tuple
+    type_ = click.INT if int in (annotation, *get_args(annotation)) else click.STRING
+    about = f": {field.info.description}" if len(field.kinds) == 1 else "."
+    return click.option(
+        f"--{name.replace('_', '-')}", name, type=type_, multiple=is_list,
+        metavar="NUMBER" if type_ is click.INT else "TEXT",
+        help=f"Of {', '.join(field.kinds)}{about}{' Repeatable.' if is_list else ''}",
+    )  # fmt: skip
+
+
+FIELDS = _list_fields()
+_EDIT = (
+    *(_make_option(name, field) for name, field in FIELDS.items()),
+    click.option("--unset", multiple=True, metavar="FIELD", help="Take this field away. Repeatable."),
+)
+
+
+def _fill_fields(app: App, values: Values) -> Values:
+    given = {name: value for name, value in values.items() if name in FIELDS}
+    fields = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    fields |= dict.fromkeys((name.replace("-", "_") for name in values.get("unset", ())), None)
+    if not fields and not at_terminal():
+        raise click.UsageError("name a field and its new value, for example --reason TEXT")
+    return {name: value for name, value in values.items() if name not in FIELDS} | {"fields": fields}
+
+
+def _edit(app: App, ws: Workspace, asked: EditRecord, values: Values) -> Result | None:
+    edit = run_with_person(edit_record)
+    if asked.fields:
+        return edit(app, ws, asked, values)
+    return edit_in_editor(app, ws, asked, lambda filled: edit(app, ws, filled, values))
+
+
+ADDITIONS = {
+    "edit": Addition(
+        _EDIT,
+        about="Without a field it opens the editor of git at a terminal. A text with faults is shown again with what "
+        "is wrong, and is kept.",
+        fill=_fill_fields,
+        run=_edit,
+    ),
+    "forget": Addition(run=run_with_person(forget_record)),
+}

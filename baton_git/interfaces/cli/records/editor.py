@@ -1,0 +1,99 @@
+"""Edit a record as TOML in the user's editor, until the text has no fault."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from baton_git.core.codecs import toml
+from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, NotAllowed, StoreError, Unsettled
+from baton_git.core.output import one_line
+from baton_git.core.records.base import alike
+from baton_git.core.state import Key
+from baton_git.git.files.atomic_files import make_folder, show_path, writing
+from baton_git.git.local_git import LocalGit
+from baton_git.interfaces.cli.app import App, read_text
+from baton_git.interfaces.cli.printing import agrees
+from baton_git.interfaces.context.settings import outside_git
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.records.editing import EDITABLE, EditRecord, find_live
+
+Result = TypeVar("Result")
+NOTE = "#!"
+"""What our own lines in the text begin with; they are dropped when it is read."""
+
+
+def edit_in_editor(app: App, ws: Workspace, asked: EditRecord, edit: Callable[[EditRecord], Result]) -> Result | None:
+    """Have a person edit a record, and call `edit` with the fields that differ; None where none does.
+
+    Raises:
+        StoreError: there is no editor, or it fails.
+        BatonError: the text has faults, and the person gave up; the text is kept, and the hint says where.
+    """
+    key = find_live(ws, asked)
+    record = ws.branch.read().state.get(EDITABLE[key.kind], key.id)
+    seen = {name: value for name, value in record.as_data().items() if name != "id"}
+    path = _write_draft(app, key, _make_notes(key, list(seen)) + toml.dumps(seen).decode())
+    while True:
+        _run_editor(app, path)
+        try:
+            fields = _find_changes(seen, path)
+            result = edit(asked.model_copy(update={"fields": fields, "seen": seen})) if fields else None
+        except (InvalidDocument, InvalidArgument, NotAllowed, Unsettled) as error:
+            _ask_again(app, path, error)
+            continue
+        path.unlink(missing_ok=True)
+        if result is None:
+            app.say("nothing was changed")
+        return result
+
+
+def _make_notes(key: Key, names: list[str]) -> str:
+    unset = ", ".join(name for name in EDITABLE[key.kind].model_fields if name not in (*names, "id"))
+    lines = [f"{key}, as TOML. Save and close to store it; leave it as it is to change nothing."]
+    lines += [f"Fields that are not set: {unset}"] if unset else []
+    return "".join(f"{NOTE} {line}\n" for line in lines) + "\n"
+
+
+def _write_draft(app: App, key: Key, text: str) -> Path:
+    folder = app.settings.repository.common_dir / "baton" / "edits"
+    make_folder(folder)
+    with writing(folder):
+        handle, name = tempfile.mkstemp(".toml", f"{key.kind}-", folder)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+    return Path(name)
+
+
+def _run_editor(app: App, path: Path) -> None:
+    """Open a file in the editor that git would open (GIT_EDITOR, core.editor, VISUAL, EDITOR)."""
+    folder = app.settings.folder or app.settings.repository.common_dir
+    editor = os.environ.get("GIT_EDITOR") or LocalGit(Path(folder), outside_git()).ask("var", "GIT_EDITOR")
+    if not editor:
+        raise StoreError("there is no editor", hint="set EDITOR, or name the fields: baton edit ID --reason TEXT")
+    done = subprocess.run(["sh", "-c", f'{editor} "$@"', editor, str(path)], check=False)  # noqa: S603, S607  as git does
+    if done.returncode != 0:
+        raise StoreError(f"the editor failed ({one_line(editor, 60)}: {done.returncode}), so nothing was changed")
+
+
+def _find_changes(seen: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return the fields that the text has otherwise; None for one that it lacks."""
+    data = dict(toml.loads(read_text(str(path)).encode()))
+    changed = {name: value for name, value in data.items() if name not in seen or not alike(seen[name], value)}
+    return changed | {name: None for name in seen if name not in data}
+
+
+def _ask_again(app: App, path: Path, error: BatonError) -> None:
+    """Write what is wrong above the text, if the person wants to edit it again; raise the error otherwise."""
+    app.say(str(error), *([error.hint] if error.hint else []))
+    if not agrees("Edit it again?", default=True):
+        error.hint = f"your text is in {show_path(path)}"
+        raise error
+    lines = [line for line in read_text(str(path)).splitlines() if not line.startswith(NOTE)]
+    notes = [f"{NOTE} {line}" for line in str(error).splitlines()]
+    with writing(path):
+        path.write_text("\n".join([*notes, *lines]) + "\n", encoding="utf-8")

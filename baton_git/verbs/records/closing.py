@@ -1,0 +1,145 @@
+"""The verbs `forget` and `reopen`: take any record to the archive, and bring one back from there."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import cast
+
+from pydantic import Field
+
+from baton_git.core.errors import NeedsHuman, NotAllowed, NotFound
+from baton_git.core.kinds import KINDS
+from baton_git.core.lifecycle import apply_reopening
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Record, parse
+from baton_git.core.records.conflict import Conflict
+from baton_git.core.records.rule import Rule
+from baton_git.core.records.work_items import Pattern
+from baton_git.core.state import Key, State
+from baton_git.core.times import iso
+from baton_git.core.verb import REPLACES, verb
+from baton_git.namespace.results import DRY_RUN, Changed, Preview
+from baton_git.namespace.revision import Revision
+from baton_git.namespace.workspace import Vouched, Workspace
+from baton_git.verbs.records.details import NamedRecord, find_record
+from baton_git.verbs.records.editing import EDITABLE
+from baton_git.verbs.records.stored import check_kind
+
+
+class ForgetRecord(NamedRecord):
+    """Which record to forget, and why."""
+
+    reason: str = Field(min_length=1, description="Why; kept with the record.", examples=["entered by mistake"])
+    dry_run: bool = Field(False, description=DRY_RUN)
+
+
+class Forgotten(Preview):
+    """The record that was forgotten."""
+
+    id: str = Field(description="The id of the record.", examples=["OL-7k3f9q"])
+
+
+class ReopenRecord(NamedRecord):
+    """Which record to reopen."""
+
+
+@verb(
+    "forget",
+    "POST /v1/records/{kind}/{id}/forget",
+    effect=REPLACES,
+    more_paths=("/v1/records/{id}/forget",),
+    positional=("id",),
+    examples=('baton forget DEC-042 --reason "entered by mistake"',),
+)
+def forget_record(ws: Workspace, now: datetime, asked: ForgetRecord) -> Forgotten:
+    """Take a record of any kind to the archive, with a reason; a pattern with the rule that it became.
+
+    Nothing is deleted: `baton reopen` or `baton undo` brings it back.
+
+    Raises:
+        NotFound, Ambiguous: the id names no live record, or several.
+        NeedsHuman: a person confirmed it.
+        NotAllowed: it is a conflict, or has fields that are set once and stay.
+    """
+    tip = ws.branch.read()
+    key = find_record(tip.state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
+    if key.archived:
+        raise NotFound(f"live {KINDS[key.kind].title}", asked.id, hint=f"it is in the archive: baton show {key.id}")
+    if key.kind == Conflict.kind:
+        raise NotAllowed(f"{key} waits until somebody settles it", hint=f"baton resolve {key.id}")
+
+    def change(tip: Revision) -> State:
+        _check_person(ws, tip, key)
+        state = tip.state
+        for kind in (Pattern.kind, Rule.kind) if key.kind in (Pattern.kind, Rule.kind) else (key.kind,):
+            if kind == key.kind or state.entry(Key(kind, key.id)) is not None:
+                record = state.get(cast("type[Record]", KINDS[kind].model), key.id)
+                state = state.archive(record, at=iso(now), reason=asked.reason, session=ws.actor.session)
+        return state
+
+    if asked.dry_run:
+        return Forgotten.of_preview(ws.preview(change), id=key.id)
+    return Forgotten.of(ws.update("forget", now, change), id=key.id)
+
+
+def _check_person(ws: Workspace, tip: Revision, key: Key) -> None:
+    """Refuse to forget what a person confirmed, unless a person says so."""
+    judge = ws.judgement(tip)
+    is_confirmed = any(judge.is_confirmed(place) for place in (key, Key(Rule.kind, key.id)) if tip.state.entry(place))
+    if is_confirmed and not isinstance(ws.confirmed, Vouched):
+        raise NeedsHuman(
+            f"a person confirmed {key.id}, so forgetting it takes a person",
+            hint=f"in a terminal: baton forget {key.id} --reason TEXT",
+        )
+
+
+@verb(
+    "reopen",
+    "POST /v1/records/{kind}/{id}/reopen",
+    effect=REPLACES,
+    more_paths=("/v1/records/{id}/reopen",),
+    positional=("id",),
+    examples=("baton reopen FU-2x8m4c",),
+)
+def reopen_record(ws: Workspace, now: datetime, asked: ReopenRecord) -> Changed:
+    """Bring a record back: from the archive, a loop whose outcome is known to open, a dismissed pattern to observing.
+
+    An open loop whose time is over gets as many days again.
+
+    Raises:
+        NotFound, Ambiguous: the id names no record, or several.
+        NotAllowed: it is not closed, its id is taken, or it is a decision that was superseded.
+    """
+    key = find_record(ws.branch.read().state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
+    if key.kind not in EDITABLE:
+        names = ", ".join(KINDS[kind].name(2) for kind in EDITABLE)
+        raise NotAllowed(f"{key} is not reopened: only {names} are", hint=f"baton rollback --record {key.id}")
+
+    def change(tip: Revision) -> State:
+        state, record = _take_out(tip.state, key)
+        opened = apply_reopening(record, now, is_archived=key.archived)
+        if not key.archived and opened is record:
+            raise NotAllowed(f"{key.id} is not closed")
+        return state.put(opened)
+
+    result = ws.update("reopen", now, change)
+    return Changed.of(result, id=next((item.id for item in result.changes if item.kind == key.kind), key.id))
+
+
+def _take_out(state: State, key: Key) -> tuple[State, Record]:
+    """Return the record, and the state without it in the archive.
+
+    Raises:
+        NotAllowed: a live record has its id by now.
+    """
+    model = EDITABLE[key.kind]
+    if not key.archived:
+        return state, state.get(model, key.id)
+    closed = state.entry(key)
+    if not isinstance(closed, Archived):
+        state.remove(key)  # which says that it cannot be read
+        raise NotFound(f"archived {KINDS[key.kind].title}", key.id)
+    record = parse(model, closed.record, where=key.id)
+    if state.entry(Key(key.kind, record.id)) is not None:
+        raise NotAllowed(f"there is a live {KINDS[key.kind].title} {record.id} by now", hint="forget that one first")
+    return state.remove(key), record

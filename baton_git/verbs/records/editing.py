@@ -1,0 +1,165 @@
+"""The verb `edit`: change fields of a live record by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NoReturn
+
+from pydantic import Field
+
+from baton_git.core.errors import Corrupt, InvalidArgument, NeedsHuman, NotAllowed, Unsettled
+from baton_git.core.kinds import DOCUMENT_LISTS, KINDS
+from baton_git.core.lifecycle import HeldClaim, hold_claims
+from baton_git.core.records.base import Record, alike, parse
+from baton_git.core.records.confirmable import covered_fields, covered_values
+from baton_git.core.records.work_items import ActiveDecision
+from baton_git.core.state import Key, State, Unreadable, key_of
+from baton_git.core.verb import REPLACES, Option, verb
+from baton_git.namespace.commit_log import confirmation_trailers
+from baton_git.namespace.results import Changed
+from baton_git.namespace.revision import ProposedState, Revision
+from baton_git.namespace.workspace import Vouched, Workspace
+from baton_git.verbs.records.details import NamedRecord, find_record
+from baton_git.verbs.records.stored import check_kind
+
+EDITABLE: Mapping[str, type[Record]] = {model.kind: model for model in DOCUMENT_LISTS.values()}
+"""The kinds whose records are edited; the others are written as a whole, by verbs of their own."""
+Fields = dict[str, Any]
+
+
+class EditRecord(NamedRecord):
+    """Which fields of a record to change."""
+
+    fields: Fields = Field(
+        description="New values by field; null takes a field away.",
+        examples=[{"priority": "escalated", "reason": None}],
+    )
+    seen: Fields | None = Field(
+        None,
+        description="The record as it was seen: refuse if a field that is edited has changed since.",
+        examples=[{"priority": "normal"}],
+    )
+
+
+@verb(
+    "edit",
+    "POST /v1/records/{kind}/{id}/edit",
+    effect=REPLACES,
+    more_paths=("/v1/records/{id}/edit",),
+    positional=("id",),
+    options={"fields": Option(hidden=True), "seen": Option(hidden=True)},
+    examples=("baton edit FU-2x8m4c --priority escalated", "baton edit OL-7k3f9q"),
+)
+def edit_record(ws: Workspace, now: datetime, asked: EditRecord) -> Changed:
+    """Change fields of a live open loop, follow-up, pattern or decision.
+
+    What a person confirmed stays confirmed only if a person edits it.
+
+    Raises:
+        NotFound, Ambiguous: the id names no record, or several.
+        InvalidArgument: there is no such field.
+        InvalidDocument: a value does not fit its field.
+        NeedsHuman: a person confirmed what would change, or the change takes one.
+        NotAllowed: the record is archived, of a kind that is not edited, or a rule forbids the change.
+        Unsettled: a field has changed since it was seen.
+    """
+    key = find_live(ws, asked)
+    if not asked.fields:
+        raise InvalidArgument("nothing is to be changed", hint="name a field and its new value")
+    _check_fields(EDITABLE[key.kind], asked.fields)
+
+    def change(tip: Revision) -> ProposedState:
+        record = tip.state.get(EDITABLE[key.kind], key.id)
+        before = record.as_data()
+        _check_seen(before, asked)
+        rest = {name: value for name, value in {**before, **asked.fields}.items() if value is not None}
+        edited = parse(type(record), rest, where=key.id)
+        _check_claims(ws, tip, record, edited)
+        return ProposedState(tip.state.put(edited), trailers=_confirm(ws, tip, record, edited))
+
+    return Changed.of(ws.update("edit", now, change), id=key.id)
+
+
+def find_live(ws: Workspace, asked: NamedRecord) -> Key:
+    """Return the live record of a kind that is edited.
+
+    Raises:
+        NotFound, Ambiguous: the id names no record, or several.
+        NotAllowed: it is archived, or of another kind.
+        Corrupt: it cannot be read.
+    """
+    state = ws.branch.read().state
+    key = find_record(state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
+    if key.kind not in EDITABLE:
+        names = ", ".join(KINDS[kind].name(2) for kind in EDITABLE)
+        raise NotAllowed(f"{key} is not edited: only {names} are", hint=_OWN_VERBS.get(key.kind, ""))
+    if key.archived:
+        raise NotAllowed(f"{key.id} is in the archive", hint=f"baton reopen {key.id} brings it back")
+    entry = state.entry(key)
+    if isinstance(entry, Unreadable):
+        raise Corrupt(entry.path, entry.why, hint=f"baton rollback --record {key.id} brings an earlier one back")
+    return key
+
+
+_OWN_VERBS = {
+    "rule": "propose another one for its pattern: baton pattern propose",
+    "conflict": "settle it: baton resolve",
+    "session": "its list is changed with baton todo",
+}
+
+
+def _check_fields(model: type[Record], fields: Fields) -> None:
+    if "id" in fields:
+        raise NotAllowed("an id stays as it is", hint="add another record, and forget this one")
+    unknown = [name for name in fields if name not in model.model_fields]
+    if unknown:
+        names = ", ".join(name for name in model.model_fields if name != "id")
+        raise InvalidArgument(f"{KINDS[model.kind].name(2)} have no field {unknown[0]!r}", hint=f"there are {names}")
+
+
+def _check_seen(before: Fields, asked: EditRecord) -> None:
+    """Refuse to edit a field that somebody else has changed since it was seen."""
+    if asked.seen is None:
+        return
+    gone = [name for name in asked.fields if not alike(before.get(name), asked.seen.get(name))]
+    if gone:
+        raise Unsettled(f"{', '.join(gone)} of {before['id']} changed while you edited", hint="look at it again")
+
+
+def _check_claims(ws: Workspace, tip: Revision, record: Record, edited: Record) -> None:
+    """Refuse what the verbs of the record's life refuse as well, and what only a person may change."""
+    _, holds = hold_claims(record, edited, lambda id_: _tier_of(tip.state, id_), judge=ws.judgement(tip))
+    for held in holds:
+        _refuse(held)
+    if _is_confirmed_text(ws, tip, record, edited) and not isinstance(ws.confirmed, Vouched):
+        raise NeedsHuman(
+            f"a person confirmed {record.id}, so changing what it says takes a person",
+            hint=f"in a terminal: baton edit {record.id}",
+        )
+
+
+def _refuse(held: HeldClaim) -> NoReturn:
+    if held.claimed == "graduated":
+        raise NeedsHuman(f"{held.id}: {held.why}", hint=f"baton pattern graduate {held.id}")
+    raise NotAllowed(f"{held.id}: {held.field} cannot become {held.claimed!r}: {held.why}")
+
+
+def _tier_of(state: State, id_: str) -> str | None:
+    decision = state.entry(Key(ActiveDecision.kind, id_))
+    return decision.source_tier if isinstance(decision, ActiveDecision) else None
+
+
+def _is_confirmed_text(ws: Workspace, tip: Revision, record: Record, edited: Record) -> bool:
+    """Whether a person confirmed what the record says, and the edit changes that."""
+    model, texts = type(record), (record.as_data(), edited.as_data())
+    says = [[covered_values(model, facet, data) for facet in covered_fields(model)] for data in texts]
+    return not alike(*says) and ws.judgement(tip).is_confirmed(key_of(record))
+
+
+def _confirm(ws: Workspace, tip: Revision, record: Record, edited: Record) -> tuple[tuple[str, str], ...]:
+    """Return the trailers with which what a person confirmed stays confirmed, once a person edits it."""
+    person = ws.confirmed
+    if not isinstance(person, Vouched) or not _is_confirmed_text(ws, tip, record, edited):
+        return ()
+    return confirmation_trailers(person.how, person.by, str(key_of(record)))

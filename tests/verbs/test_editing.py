@@ -1,0 +1,118 @@
+"""Edit, forget and reopen records: the rules of their lives hold, and what a person confirmed takes a person."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from world import NOW, later, stored
+
+from baton_git.core.errors import InvalidArgument, NeedsHuman, NotAllowed, NotFound, Unsettled
+from baton_git.core.lifecycle import Confirmed
+from baton_git.core.state import Key
+from baton_git.namespace.workspace import Vouched
+from baton_git.verbs.records.closing import forget_record, reopen_record
+from baton_git.verbs.records.editing import edit_record
+from baton_git.verbs.work_items.decisions import add_decision, supersede_decision
+from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.work_items.loops import add_loop, settle_loop
+from baton_git.verbs.work_items.patterns import dismiss_pattern, graduate_pattern, propose_rule, record_pattern
+
+
+def as_person(ws):
+    return replace(ws, confirmed=Vouched("Ada", "terminal"))
+
+
+@pytest.fixture
+def confirmed(ws):
+    """The decision DEC-1 and the rule PAT-1, both confirmed by a person."""
+    add_decision(as_person(ws), NOW, what="Use X", why="fast", id="DEC-1", tier="human_confirmed")
+    record_pattern(ws, NOW, what="Guessed", id="PAT-1")
+    propose_rule(ws, NOW, "PAT-1", "Look first")
+    graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", "PAT-1", "Look first")), NOW, "PAT-1")
+    return ws
+
+
+def test_fields_are_changed_and_taken_away(ws):
+    add_follow_up(ws, NOW, item="Do it", reason="no time", id="FU-1")
+    edit_record(ws, NOW, "fu-1", fields={"priority": "escalated", "reason": None})
+    record = stored(ws, "follow_up", "FU-1")
+    assert (record.priority, record.reason, record.item) == ("escalated", None, "Do it")
+    with pytest.raises(InvalidArgument, match="follow-ups have no field 'status'"):
+        edit_record(ws, NOW, "FU-1", fields={"status": "open"})
+    with pytest.raises(NotAllowed, match="an id stays"):
+        edit_record(ws, NOW, "FU-1", fields={"id": "FU-2"})
+
+
+def test_a_field_that_changed_since_it_was_seen_is_not_overwritten(ws):
+    add_follow_up(ws, NOW, item="Do it", id="FU-1")
+    seen = stored(ws, "follow_up", "FU-1").as_data()
+    defer_follow_up(ws, NOW, "FU-1")
+    edit_record(ws, NOW, "FU-1", fields={"item": "Do it now"}, seen=seen)
+    with pytest.raises(Unsettled, match="item of FU-1 changed while you edited"):
+        edit_record(ws, NOW, "FU-1", fields={"item": "Never"}, seen=seen)
+    assert (stored(ws, "follow_up", "FU-1").item, stored(ws, "follow_up", "FU-1").defer_count) == ("Do it now", 1)
+
+
+def test_an_edit_claims_nothing_that_the_verbs_of_a_life_would_refuse(ws):
+    record_pattern(ws, NOW, what="Guessed", id="PAT-1")
+    with pytest.raises(NeedsHuman, match="only through a person"):
+        edit_record(ws, NOW, "PAT-1", fields={"status": "graduated"})
+    add_decision(ws, NOW, what="Use X", why="fast", id="DEC-1")
+    with pytest.raises(NotAllowed, match="no person confirmed it here"):
+        edit_record(ws, NOW, "DEC-1", fields={"source_tier": "human_confirmed"})
+
+
+def test_what_a_person_confirmed_is_edited_and_forgotten_by_a_person(confirmed):
+    ws = confirmed
+    with pytest.raises(NeedsHuman, match="a person confirmed DEC-1"):
+        edit_record(ws, NOW, "DEC-1", fields={"what": "Use Y"})
+    edit_record(ws, NOW, "DEC-1", fields={"status": "monitoring"})
+    edit_record(as_person(ws), NOW, "DEC-1", fields={"what": "Use Y"})
+    assert ws.judgement().is_confirmed(Key("active_decision", "DEC-1"))
+    for id_ in ("DEC-1", "PAT-1"):
+        with pytest.raises(NeedsHuman, match=f"a person confirmed {id_}"):
+            forget_record(ws, NOW, id_, reason="no more")
+    forget_record(as_person(ws), NOW, "PAT-1", reason="no more")
+    assert stored(ws, "rule", "PAT-1") is None
+    assert stored(ws, "rule", "PAT-1", archived=True).reason == "no more"
+    reopen_record(ws, NOW, "PAT-1")
+    assert (stored(ws, "pattern", "PAT-1").status, stored(ws, "pattern", "PAT-1").graduated_to) == ("observing", None)
+    assert not ws.judgement().is_confirmed(Key("pattern", "PAT-1"))
+
+
+def test_closed_records_come_back_as_open_ones(ws):
+    add_loop(ws, NOW, action="Sent", expect="reply", id="OL-1", ttl_days=3)
+    settle_loop(ws, NOW, "OL-1", "passed")
+    reopen_record(ws, later(days=10), "OL-1")
+    loop = stored(ws, "open_loop", "OL-1")
+    assert (loop.status, loop.last_check, loop.ttl_days) == ("open", None, 13)
+    add_follow_up(ws, NOW, item="Do it", id="FU-1")
+    finish_follow_up(ws, NOW, "FU-1")
+    assert reopen_record(ws, NOW, "FU-1").summary == "FU-1 restored"
+    assert stored(ws, "follow_up", "FU-1", archived=True) is None
+    record_pattern(ws, NOW, what="Guessed", id="PAT-1")
+    dismiss_pattern(ws, NOW, "PAT-1")
+    reopen_record(ws, NOW, "PAT-1")
+    assert stored(ws, "pattern", "PAT-1").status == "observing"
+    for id_ in ("OL-1", "FU-1", "PAT-1"):
+        with pytest.raises(NotAllowed, match=f"{id_} is not closed"):
+            reopen_record(ws, NOW, id_)
+
+
+def test_what_cannot_come_back_says_why(ws):
+    for id_ in ("DEC-1", "DEC-2"):
+        add_decision(ws, NOW, what=f"Use {id_}", why="fast", id=id_, tier="raw_source")
+    supersede_decision(ws, NOW, "DEC-1", by="DEC-2")
+    with pytest.raises(NotAllowed, match="only move forward"):
+        reopen_record(ws, NOW, "DEC-1")
+    with pytest.raises(NotFound, match="no record 'DEC-9'"):
+        reopen_record(ws, NOW, "DEC-9")
+
+
+def test_what_is_forgotten_already_is_said_to_be_in_the_archive(ws):
+    add_follow_up(ws, NOW, item="Old", id="FU-1")
+    forget_record(ws, NOW, "FU-1", reason="a mistake")
+    with pytest.raises(NotFound, match="no live follow-up") as gone:
+        forget_record(ws, NOW, "FU-1", reason="again")
+    assert gone.value.hint == "it is in the archive: baton show FU-1"
