@@ -20,6 +20,9 @@ Oid = NewType("Oid", str)
 MAX_COMPONENT = 200
 """Bytes of an encoded name: a file name holds 255, less the suffixes `.toml`, `.lock` and those of git."""
 
+PACKED = "%u"
+"""How the short form of a namespace begins, which has room for 61 characters of any script."""
+
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_.")
 _SIMPLE = re.compile(r"[a-z0-9_][a-z0-9_-]{0,199}")
@@ -38,6 +41,13 @@ def encode(text: str, *, keep: int = 0) -> str:
     Raises:
         InvalidName: text is empty, holds a lone surrogate, or is longer than `MAX_COMPONENT` when encoded.
     """
+    encoded = _escape(text, keep=keep)
+    if len(encoded) > MAX_COMPONENT:
+        raise InvalidName("name", text, f"is too long for a file name ({len(encoded)} > {MAX_COMPONENT} bytes)")
+    return encoded
+
+
+def _escape(text: str, *, keep: int = 0) -> str:
     if not keep and _SIMPLE.fullmatch(text) and not _DEVICES.match(text):
         return text
     if not text:
@@ -47,10 +57,26 @@ def encode(text: str, *, keep: int = 0) -> str:
     except UnicodeEncodeError:
         raise InvalidName("name", text, "holds half of a surrogate pair, which is not text") from None
     encoded = text[:keep] + "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in raw)
-    encoded = _escape_reserved(encoded)
-    if len(encoded) > MAX_COMPONENT:
-        raise InvalidName("name", text, f"is too long for a file name ({len(encoded)} > {MAX_COMPONENT} bytes)")
-    return encoded
+    return _escape_reserved(encoded)
+
+
+def _pack(text: str) -> str:
+    """Return the short form of a name: `%u` and its UTF-16 (big end first) in base 32."""
+    raw = text.encode("utf-16-be")
+    bits = int.from_bytes(raw, "big") << -len(raw) * 8 % 5
+    digits = range(-(-len(raw) * 8 // 5))
+    return PACKED + "".join(_BASE32[bits >> 5 * place & 31] for place in reversed(digits))
+
+
+def _unpack(component: str) -> str:
+    """Return the name of a short form. Raises InvalidName if it is that of none."""
+    digits = component.removeprefix(PACKED)
+    try:
+        bits = sum(_BASE32.index(digit) << 5 * place for place, digit in enumerate(reversed(digits)))
+        size = len(digits) * 5 // 8
+        return (bits >> len(digits) * 5 % 8).to_bytes(size, "big").decode("utf-16-be")
+    except (ValueError, OverflowError):
+        raise InvalidName("name", component, "is not the encoded form of a name") from None
 
 
 def decode(component: str) -> str:
@@ -115,14 +141,25 @@ class Namespace(_Name):
 
     noun = "namespace"
 
+    def _check(self) -> None:
+        self.component  # noqa: B018  building it is the check
+
     @property
     def component(self) -> str:
-        """The last component of its ref, `project%3ax`."""
-        return encode(self.text)
+        """The last component of its ref, `project%3ax`; of a name that is too long for that, its short form."""
+        escaped = _escape(self.text)
+        packed = _pack(self.text) if len(escaped) > MAX_COMPONENT else escaped
+        return packed if len(packed) <= MAX_COMPONENT else encode(self.text)
 
     @classmethod
     def from_component(cls, component: str) -> Namespace:
-        return cls(decode(component))
+        """Raises InvalidName when no namespace has this component."""
+        if not component.startswith(PACKED):
+            return cls(decode(component))
+        namespace = cls(_unpack(component))
+        if namespace.component != component:
+            raise InvalidName("namespace", component, "is not the encoded form of a name")
+        return namespace
 
 
 class RecordId(_Name):

@@ -67,6 +67,18 @@ def test_a_namespace_comes_back_from_its_component(text: str) -> None:
 
 
 @laws
+@given(st.text(st.sampled_from("名é😀aA/."), min_size=20, max_size=61), st.text(st.sampled_from("名é"), min_size=20))
+def test_a_long_name_of_any_script_is_a_namespace(text: str, other: str) -> None:
+    assume(len(text.encode("utf-16-be")) <= 122)
+    component = Namespace(text).component
+    assert len(component) <= MAX_COMPONENT
+    assert check_ref_format(Ref(f"refs/heads/baton/{component}".encode()))
+    assert Namespace.from_component(component).text == text
+    if len(other) <= 61 and other != text:
+        assert Namespace(other).component != component
+
+
+@laws
 @given(names)
 def test_an_id_comes_back_from_its_component(text: str) -> None:
     assert RecordId.from_component(RecordId(text).component) == RecordId(text)
@@ -139,7 +151,7 @@ def test_the_capitals_of_a_minted_prefix_stay_in_the_file_name(text: str, compon
     assert RecordId(text).component == component or (component is None and RecordId(text).component.startswith("%41"))
 
 
-@for_each("text", ["", "\ud800", "a\udfff", "x" * (MAX_COMPONENT + 1), "名" * 23])
+@for_each("text", ["", "\ud800", "a\udfff", "x" * (MAX_COMPONENT + 1), "名" * 62])
 def test_a_name_that_cannot_be_a_file_name_cannot_be_built(text: str) -> None:
     for make in (Namespace, RecordId, SessionId):
         with pytest.raises(InvalidName):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from baton_git.core.errors import BatonError, InvalidArgument, NotAllowed, StoreError
-from baton_git.core.output import json_text
+from baton_git.core.output import json_text, shell_line
 from baton_git.interfaces.cli.app import App, command
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.context.process import PAGE_TOKEN, TOKEN, end_in_order, taken_token
@@ -23,6 +23,7 @@ from baton_git.interfaces.context.process import PAGE_TOKEN, TOKEN, end_in_order
 if TYPE_CHECKING:
     from baton_git.interfaces.http.site import Site
 
+DATABASE = "BATON_DB_PATH"
 HOST, PORT = "127.0.0.1", 9101
 """session-baton's."""
 LONG = 16
@@ -71,6 +72,9 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
             hint="set BATON_API_TOKEN to a long secret, or leave --host and BATON_HOST out",
         )
     site = _open_site(app, token)
+    if os.environ.get(DATABASE):
+        app.say(f"{DATABASE} names session-baton's database; baton keeps its state in git. To take over what is there:")
+        app.say(shell_line(["baton", "import", "session-baton", os.environ[DATABASE], "--all"]))
     with _listen(where, addresses[0], number) as listener:
         _serve(app, site, listener, _allowed_names(where, addresses[0], allow_host, token), page_token)
 
