@@ -133,10 +133,10 @@ class RepairJournal:
         tip = ws.branch.read()
         assert tip.commit is not None
         assert tip.tree is not None
-        old = read_files(ws, tip.tree, repair.files)
+        old: dict[str, bytes | None] = dict.fromkeys(repair.files) | read_files(ws, tip.tree, repair.files)
         backup = create_backup(ws.branch, tip.commit, ws.stamp(OP, now))
-        write_files(ws, now, repair.files, repair.about)
-        records = {path: (_encode(old.get(path)), _encode(data) or "") for path, data in repair.files.items()}
+        write_files(ws, now, old, repair.files, repair.about)
+        records = {path: (_encode(old[path]), _encode(data) or "") for path, data in repair.files.items()}
         return replace(entry, namespace=str(ws.branch.namespace), records=records, backup=backup)
 
     # --- undoing
@@ -177,18 +177,10 @@ class RepairJournal:
     def _take_records_back(self, entry: JournalEntry, now: datetime, ws: Workspace | None) -> None:
         if ws is None or str(ws.branch.namespace) != entry.namespace:
             raise NotAllowed(f"that repair changed the namespace {entry.namespace}", hint="name it with --namespace")
-        tip = ws.branch.read()
-        assert tip.tree is not None
         records = entry.records or {}
-        present = read_files(ws, tip.tree, records)
-        for path, (_, after) in records.items():
-            if _encode(present.get(path)) != after:
-                raise NotAllowed(
-                    f"{path} was changed since the repair, so it is not undone",
-                    hint=f"what was there before it is in {entry.backup}",
-                )
+        made = {path: base64.b64decode(after) for path, (_, after) in records.items()}
         old = {path: base64.b64decode(before) for path, (before, _) in records.items() if before is not None}
-        write_files(ws, now, old, f"undo: {entry.about}")
+        write_files(ws, now, made, old, f"undo: {entry.about}")
 
     def _put_back(self, id_: str, change: RepairedFile) -> None:
         path = Path(change.path)
@@ -237,10 +229,20 @@ def read_files(ws: Workspace, tree: Oid, paths: Iterable[str]) -> dict[str, byte
     return {path: ws.branch.store.read(entry.oid) for path, entry in entries.items()}
 
 
-def write_files(ws: Workspace, now: datetime, files: Mapping[str, bytes], note: str) -> None:
-    """Commit bytes at paths of the branch, records that cannot be read as well."""
+def write_files(
+    ws: Workspace, now: datetime, expected: Mapping[str, bytes | None], files: Mapping[str, bytes], note: str
+) -> None:
+    """Commit bytes at paths of the branch, those of records that cannot be read as well.
+
+    Raises:
+        NotAllowed: what is there now is not `expected`; somebody was faster.
+    """
 
     def change(tip: Revision) -> ProposedState:
+        present = read_files(ws, tip.tree, expected) if tip.tree is not None else {}
+        for path, data in expected.items():
+            if present.get(path) != data:
+                raise NotAllowed(f"{path} was changed meanwhile; it is left as it is", hint="run baton doctor again")
         keys = {path: key for path in files if (key := layout.key_at(path)) is not None}
         entries = {key: layout.decode(key, path, files[path]) for path, key in keys.items()}
         return ProposedState(State(tip.state.source, {**tip.state.edits, **entries}), files=files, note=note)

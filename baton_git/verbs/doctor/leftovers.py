@@ -93,11 +93,24 @@ def _files(folder: Path) -> Iterable[Path]:
 
 
 def _remove(paths: list[Path]) -> Repair:
+    """Return how files are removed; one that is another by then belongs to somebody at work."""
+    seen = {path: _stamp(path) for path in paths}
+
     def run() -> None:
         with durable_files.writing("the folder of what is left over"):
             for path in paths:
-                path.unlink(missing_ok=True)
+                if _stamp(path) == seen[path]:
+                    path.unlink(missing_ok=True)
         for view in {parent for path in paths for parent in path.parents if parent.name.startswith("view-")}:
             shutil.rmtree(view, ignore_errors=True)
 
     return Repair(f"Remove {count(len(paths), 'file')} that killed processes left", run, lambda: paths)
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What changes when a file is written or made anew."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns

@@ -83,8 +83,10 @@ def _put_back(store: Store, ref: str) -> Repair | None:
     path = store.repository.common_dir / ref
 
     def run() -> None:
-        with durable_files.writing(str(path)):
-            durable_files.replace_file(path, f"{known}\n".encode(), mode=0o644)
+        refs = store.ref_files
+        with durable_files.writing(str(path)), refs.ticket(known) as ticket, refs.locks.hold(str(path), ticket) as lock:
+            if _check_ref(store, ref) is not None:  # nobody has repaired it meanwhile
+                lock.commit()
 
     return Repair(f"Put {ref} back to {known[:10]}, its last good value", run, lambda: [path])
 

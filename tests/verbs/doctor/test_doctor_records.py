@@ -55,7 +55,7 @@ def test_a_record_that_cannot_be_read_comes_back_and_the_undo_brings_the_broken_
 
     baton("doctor", "records", "--fix", "--yes", code=1)
     commit_by_hand(git, top, record, "item = 'other'\n")
-    assert "was changed since the repair" in baton("doctor", "--undo", "--yes", code=1).err
+    assert "was changed meanwhile" in baton("doctor", "--undo", "--yes", code=1).err
 
 
 def test_claims_that_nobody_vouches_for_are_a_warning(made: Path, git: Any, findings: Any) -> None:

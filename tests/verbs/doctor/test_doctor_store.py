@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from pseudo_terminal import typing_here
+from pseudo_terminal import typing, typing_here
 
 from baton_git.verbs.doctor.registry import CHECKS
 
@@ -102,6 +102,29 @@ def test_what_killed_processes_left_is_removed_and_comes_back_with_the_undo(
                                      "advice": "", "repair": None}]  # fmt: skip
     baton("doctor", "--undo", "--yes")
     assert [path.read_bytes() for path in left] == [b"baton 999999\n"] * 6
+
+
+def test_what_somebody_else_did_before_the_question_was_answered_is_not_undone_by_a_repair(
+    made: Path, baton: Any, make_older: Any
+) -> None:
+    ref, lock = made / "refs/heads/baton/work", made / "refs/heads/baton/x.lock"
+    good = ref.read_bytes()
+    ref.write_bytes(b"")
+    lock.write_bytes(b"")
+    make_older(lock, 2)
+    newest: list[bytes] = []
+
+    def work() -> None:
+        ref.write_bytes(good)
+        baton("followup", "add", "More")
+        newest.append(ref.read_bytes())
+        lock.unlink()
+        lock.write_bytes(b"somebody is at work")
+
+    code, screen = typing(made.parent, "doctor", "refs", "leftovers", "--fix", asked="[y/N]", typed=b"y\n", before=work)
+    assert code == 0, screen
+    assert ref.read_bytes() == newest[0] != good
+    assert lock.read_bytes() == b"somebody is at work"
 
 
 def test_a_check_that_cannot_be_made_is_unknown_and_the_others_go_on(made: Path, findings: Any) -> None:
