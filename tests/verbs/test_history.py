@@ -13,6 +13,7 @@ from baton_git.core.errors import InvalidArgument, NotAllowed, NotFound
 from baton_git.core.lifecycle import Confirmed
 from baton_git.systems.session_baton.document_writing import write_document
 from baton_git.verbs.revisions.history import Filter, compare, read_commit, read_log
+from baton_git.verbs.revisions.log import log
 from baton_git.verbs.revisions.undo import redo, rollback, undo
 from baton_git.verbs.sessions.lineage import find_sessions
 from baton_git.verbs.sessions.session_end import end_session
@@ -55,6 +56,30 @@ def test_the_log_is_filtered_by_record(ws):
     close_loop(ws, NOW, one)
     add_follow_up(ws, NOW, item="x")
     assert ops(read_log(ws, Filter(record=one))) == ["loop-close", "loop-add"]
+
+
+def test_the_log_of_a_record_has_only_its_changes(ws):
+    add_follow_up(ws, NOW, item="x", id="FU-1")
+    add_follow_up(ws, NOW, item="y", id="FU-2")
+    rollback(ws, NOW, revision="0")
+    changed = [[change.id for change in one.changes] for one in read_log(ws, Filter(record="FU-1"))]
+    assert changed == [["FU-1"], ["FU-1"]]
+
+
+def test_the_log_of_operations_says_what_somebody_did_and_what_was_undone(ws):
+    begin_session(ws, NOW)
+    add_follow_up(ws, NOW, item="x", id="FU-1")
+    add_follow_up(ws, NOW, item="y", id="FU-2")
+    undo(ws, NOW)
+    redo(ws, NOW)
+    undo(ws, NOW)
+    by_hand(ws, {"notes.txt": b"n"})
+    shown = [(one.entry.op, one.is_undone) for one in read_log(ws, Filter(ops=True))]
+    assert shown == [("", False), ("undo", False), ("redo", False), ("undo", True), ("followup-add", True),
+                     ("followup-add", False)]  # fmt: skip
+    first = log(ws, NOW, ops=True, limit=4)
+    rest = log(ws, NOW, ops=True, after=first.next)
+    assert [one.undone for one in (*first.commits, *rest.commits)] == [is_undone for _, is_undone in shown]
 
 
 def test_the_log_is_filtered_by_session_and_agent_and_time(ws):

@@ -421,6 +421,7 @@ class VerbMethods:
         since: str | None = None,
         until: str | None = None,
         after: str | None = None,
+        ops: bool = False,
     ) -> LogResult: ...
     def merge_decision(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -17,13 +17,15 @@ from baton_git.git.store import TreeEntry
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.revisions.operations import Operation, list_operations
 
 
 class Shown(NamedTuple):
-    """One commit and what it changed."""
+    """One commit and what it changed. `is_undone`: of an operation, whether a later one took it back."""
 
     entry: LogEntry
     changes: tuple[diff.RecordChange, ...]
+    is_undone: bool = False
 
 
 SKEW = timedelta(days=7)
@@ -40,12 +42,16 @@ class Filter(NamedTuple):
     until: datetime | None = None
     after: str | None = None
     """A commit: only what stands after it in the log."""
+    ops: bool = False
+    """Only operations: not what was saved or merged without anybody asking."""
 
 
 def read_log(
     ws: Workspace, wanted: Filter | None = None, limit: int | None = None, *, skip: int = 0, at: Revision | None = None
 ) -> Iterator[Shown]:
     """The commits that pass the filter, newest first and without the first `skip`, with what each changed.
+
+    Of a record that the filter names, only its own changes.
 
     Args:
         at: the version whose history it is; None: the newest.
@@ -56,7 +62,9 @@ def read_log(
     if tip is None:
         return
     count = 0
-    for entry in _standing_after(ws.branch.log(tip), wanted.after):
+    log = ws.branch.log(tip)
+    operations = list_operations(ws, log) if wanted.ops else (Operation(entry, is_undone=False) for entry in log)
+    for entry, is_undone in _standing_after(operations, wanted.after):
         if wanted.since is not None and entry.time < wanted.since:
             if entry.time < wanted.since - SKEW:
                 return
@@ -66,16 +74,21 @@ def read_log(
         count += 1
         if count <= skip:
             continue
-        yield Shown(entry, tuple(changes_of(ws, entry)))
+        changes = changes_of(ws, entry)
+        yield Shown(entry, tuple(_select_changes(changes, wanted.record)), is_undone)
         if limit is not None and count >= skip + limit:
             return
 
 
-def _standing_after(entries: Iterator[LogEntry], commit: str | None) -> Iterator[LogEntry]:
-    """The entries that stand after a commit; all of them where none is named."""
-    if commit is not None and all(entry.commit != commit for entry in entries):
+def _select_changes(changes: Iterable[diff.RecordChange], record: str | None) -> Iterator[diff.RecordChange]:
+    return (change for change in changes if record is None or change.id == record)
+
+
+def _standing_after(operations: Iterator[Operation], commit: str | None) -> Iterator[Operation]:
+    """The operations that stand after a commit; all of them where none is named."""
+    if commit is not None and all(operation.entry.commit != commit for operation in operations):
         raise NotFound("commit", commit, hint="baton log shows what there is")
-    return entries
+    return operations
 
 
 def moment(text: str | None, *, end: bool = False) -> datetime | None:

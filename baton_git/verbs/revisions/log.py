@@ -21,12 +21,13 @@ class LogFilter(Input):
     """Which commits the log shows."""
 
     limit: int = Field(50, ge=1, le=1000, description="At most so many.")
-    record: str | None = Field(None, description="Only what changed this record.", examples=["OL-7k3f9q"])
+    record: str | None = Field(None, description="Only the changes of this record.", examples=["OL-7k3f9q"])
     by_session: str | None = Field(None, description="Only what this session did.")
     by_agent: str | None = Field(None, description="Only what this agent did.")
     since: str | None = Field(None, description="Not older than this ISO date or time.")
     until: str | None = Field(None, description="Not newer.")
     after: str | None = Field(None, description="What an answer before this one gave as `next`.")
+    ops: bool = Field(False, description="Only operations: what somebody did, and whether it was undone.")
 
     def filter_for(self, ws: Workspace) -> Filter:
         """Return the filter, with the whole id of its record.
@@ -37,7 +38,7 @@ class LogFilter(Input):
         """
         record = full_id(ws, self.record) if self.record is not None else None
         since, until = moment(self.since), moment(self.until, end=True)
-        return Filter(record, self.by_session, self.by_agent, since, until, self.after)
+        return Filter(record, self.by_session, self.by_agent, since, until, self.after, self.ops)
 
 
 class CommitResult(AtRevision):
@@ -52,6 +53,7 @@ class CommitResult(AtRevision):
     machine: str | None = Field(description="The machine.", examples=["mac2"])
     subject: str = Field(description="What it did, in words.", examples=["OL-7k3f9q verified"])
     changes: list[ChangedRecord] = Field(description="What changed, record by record.")
+    undone: bool = Field(False, description="Of an operation, whether a later one took it back.")
 
     _shown: Shown = PrivateAttr()
 
@@ -76,6 +78,7 @@ class CommitResult(AtRevision):
             machine=entry.machine,
             subject=entry.subject,
             changes=[change.as_data() for change in shown.changes],
+            **({"undone": True} if shown.is_undone else {}),
         )
         result._shown = shown
         return result
@@ -109,13 +112,14 @@ class LogResult(Result):
              "until": Option(metavar="TIME")},
     tool=Tool(
         "Changes, newest first.",
-        hidden=("by_session", "by_agent", "since", "until", "after"),
+        hidden=("by_session", "by_agent", "since", "until", "after", "ops"),
         defaults={"limit": 10},
     ),
     examples=(
         "baton log --limit 5",
         "baton log --record OL-7k3f9q",
         "baton log --by-session 2026-06-17-003 --oneline",
+        "baton log --ops",
         "baton log --graph",
     ),
 )  # fmt: skip

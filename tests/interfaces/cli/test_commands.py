@@ -270,6 +270,17 @@ def test_rollback_and_undo_say_what_they_did(baton, filled):
     assert [one["id"] for one in records(baton, "follow_ups")] == ["FU-1"]
 
 
+def test_the_log_shows_operations_and_the_changes_of_one_record(baton, filled):
+    baton("rollback", "2")
+    baton("undo")
+    operations = [line.split("  ") for line in baton("log", "--ops").out.splitlines()]
+    assert [words[3].strip() for words in operations[:2]] == ["undo", "rollback"]
+    assert "undone" in operations[1]
+    newest = baton("log", "--record", "PAT-1", "--limit", "1").out.splitlines()
+    assert "PAT-1" in newest[0]
+    assert "FU-1" not in baton("log", "--record", "PAT-1").out
+
+
 def test_the_effects_of_a_session_are_taken_back(baton, filled):
     baton("followup", "add", "by another", "--id", "FU-2", "--session", "s2")
     baton("rollback", "--of-session", "s1")

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import click
 
+from baton_git.core.diff import commit_subject
 from baton_git.core.output import CYAN, YELLOW, Styled, one_line, style, terminal_line
 from baton_git.core.records.lineage import Session
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.revisions.change_lines import LINES, change_lines
+from baton_git.interfaces.cli.revisions.operation_lines import operation_line
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.history import Shown, compare, read_log
@@ -31,12 +33,21 @@ def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> Non
         return
     number = 0
     for number, shown in enumerate(commits, 1):  # noqa: B007  the number of the last one is looked at below
-        line = heading(shown)
+        if asked.ops:
+            write(operation_line(shown))
+            continue
+        line = heading(shown if asked.record is None else _narrow(shown))
         write(line if values.get("oneline") else LINES.join([line, *change_lines(shown.changes), ""]))
     if not number and ws.branch.read().commit is None:
         app.say(f"there is no namespace {flat(str(ws.branch.namespace))} here (baton log -n NAMESPACE)")
     elif not number:
         app.say("no commit matches")
+
+
+def _narrow(shown: Shown) -> Shown:
+    """Return a commit with a subject that is only about the changes that are shown of it."""
+    words = commit_subject(list(shown.changes))
+    return shown._replace(entry=shown.entry._replace(subject=words)) if shown.changes else shown
 
 
 def heading(shown: Shown) -> Styled:
