@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from baton_git.core.errors import BatonError, InvalidArgument
+from baton_git.core.natural_times import TIME_TEXT, expand_time
 from baton_git.core.records.base import faults_of
 
 Effect = Literal["reads", "adds", "settles", "replaces"]
@@ -195,20 +196,29 @@ class Verb(NamedTuple, Generic[I, R]):
     def path_fields(self) -> tuple[str, ...]:
         return tuple(re.findall(r"\{(\w+)\}", self.path))
 
-    def parse(self, data: Mapping[str, Any], names: Callable[[str], str] = str) -> I:
+    def parse(self, data: Mapping[str, Any], names: Callable[[str], str] = str, now: datetime | None = None) -> I:
         """Return the input that `data` describes.
 
         Args:
+            now: if given, times can also be phrases such as `2 days ago`, as `expand_time` says.
             names: gives the name of a field in the interface that was used, for messages.
 
         Raises:
             InvalidArgument: a value does not fit its field, or two do not go together.
         """
         try:
-            return self.input_model.model_validate(data)
+            return self.input_model.model_validate(self._expand_times(data, now) if now is not None else data)
         except ValidationError as error:
             lines = [_line_of(fault.path, fault.message, names) for fault in faults_of(error)]
             raise InvalidArgument("; ".join(lines[:5])) from None
+
+    def _expand_times(self, data: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+        times = {
+            name: expand_time(value, now)
+            for name, info in self.input_model.model_fields.items()
+            if TIME_TEXT in info.metadata and isinstance(value := data.get(name), str)
+        }
+        return {**data, **times}
 
 
 class VerbFunction(Generic[I, R]):
@@ -220,9 +230,9 @@ class VerbFunction(Generic[I, R]):
         self.__name__ = declaration.run.__name__
 
     def __call__(self, ws: Any, now: datetime, *args: Any, **fields: Any) -> R:
-        return self.verb.run(ws, now, self.bind(*args, **fields))
+        return self.verb.run(ws, now, self.bind(*args, now=now, **fields))
 
-    def bind(self, *args: Any, **fields: Any) -> I:
+    def bind(self, *args: Any, now: datetime, **fields: Any) -> I:
         """Return the input that the arguments describe; those by position are its fields in their order.
 
         Raises:
@@ -234,7 +244,7 @@ class VerbFunction(Generic[I, R]):
         names = list(self.verb.input_model.model_fields)
         if len(args) > len(names):
             raise TypeError(f"{self.__name__} takes at most {len(names)} arguments")
-        return self.verb.parse({**dict(zip(names, args, strict=False)), **fields})
+        return self.verb.parse({**dict(zip(names, args, strict=False)), **fields}, now=now)
 
 
 def verb(

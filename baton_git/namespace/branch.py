@@ -427,6 +427,6 @@ def _parse_time(text: str) -> datetime:
     except ValueError:
         raise InvalidArgument(
             f"{text[:60]!r} does not name a revision",
-            hint="give a number, ~N, a commit id of 7 or more digits, or an ISO date or time; the life of a record is "
+            hint="give a number, ~N, a commit id of 7 or more digits, or a date or time; the life of a record is "
             "baton log --record ID",
         ) from None

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_serializer
 
 from baton_git.core import diff
 from baton_git.core.errors import NotFound
+from baton_git.core.natural_times import TIME_TEXT
 from baton_git.core.redaction.changes import Redactions
 from baton_git.core.verb import Input, Result
 from baton_git.git.files.atomic_files import show_path
@@ -21,7 +22,8 @@ COMMIT = "4f2a91c07d5e8b13a6c9e0f2d4b57a8c1e3f6092"
 
 PastRevision = Annotated[
     str | None,
-    Field(description="As it was: a revision, ~N, a commit id, or an ISO date or time.", examples=["~1", "2026-06-17"]),
+    Field(description="As it was: a revision, ~N, a commit id, or a date or time.", examples=["~1", "2026-06-17"]),
+    TIME_TEXT,
 ]
 """The field of an input that reads the newest revision, unless another one is named."""
 

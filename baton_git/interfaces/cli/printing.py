@@ -17,11 +17,13 @@ from typing import Any
 import click
 
 from baton_git.core.output import json_text, terminal, terminal_line
+from baton_git.interfaces.cli.rendering.styles import shows_styles
 
 
 def write(text: str) -> None:
-    """Print data to standard output; only `Styled` text keeps its styling, and that only on a terminal."""
-    click.echo(terminal(text))
+    """Print data to standard output; only `Styled` text keeps its styling, and that only where styles are shown."""
+    shown = terminal(text)
+    click.echo(shown if shows_styles() else click.unstyle(shown))
 
 
 def write_json(data: Any, *, indent: int | None = 2) -> None:

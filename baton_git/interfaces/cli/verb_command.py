@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
@@ -69,7 +70,7 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         given = _join_flags(verb, {name: value for name, value in values.items() if value is not None and value != ()})
         fields = addition.fill(app, given) if addition.fill is not None else given
         own = {name: value for name, value in fields.items() if name in verb.input_model.model_fields}
-        asked = _parse(verb, own)
+        asked = _parse(verb, own, app.now)
         app = addition.acting(app) if addition.acting is not None else app
         with _open_workspace(app, verb) as ws:
             ws = _with_typing_person(app, verb, ws)
@@ -142,9 +143,9 @@ def _render_preview(app: App, result: Preview) -> None:
     render_preview(app, result)
 
 
-def _parse(verb: Verb[Any, Any], values: Values) -> Input:
+def _parse(verb: Verb[Any, Any], values: Values, now: datetime) -> Input:
     try:
-        asked: Input = verb.parse(values, functools.partial(option_name, verb))
+        asked: Input = verb.parse(values, functools.partial(option_name, verb), now)
     except InvalidArgument as error:
         raise click.UsageError(str(error)) from None
     return asked

@@ -53,7 +53,7 @@ class OpenNamespace(VerbMethods):
         names = list(verb.input_model.model_fields)
         if fill is not None and len(args) <= len(names) and not (args and isinstance(args[0], Input)):
             args, fields = (), fill(self._call, {**dict(zip(names, args, strict=False)), **fields})
-        asked = function.bind(*args, **fields)
+        asked = function.bind(*args, now=self._call.now, **fields)
         result = verb.run(workspace, self._call.now, asked)
         if verb.session == "begins":
             self.session = result.session

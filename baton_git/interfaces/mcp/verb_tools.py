@@ -37,7 +37,9 @@ def _function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) -> Ca
         given = {fields.get(name, name): value for name, value in arguments.items() if value is not None}
         fill = LOCAL_FILLS.get(verb.name)
         given = {**tool.defaults, **given}
-        asked = verb.parse(fill(tool_context.app, given) if fill else given, lambda name: tool.names.get(name, name))
+        asked = verb.parse(
+            fill(tool_context.app, given) if fill else given, lambda name: tool.names.get(name, name), tool_context.now
+        )
         acting = tool_context.at_work(ctx, session, current=verb.session != "begins")
         with acting if verb.is_in_session else tool_context.reading() as ws:
             run = LOCAL_RUNS.get(verb.name)

@@ -22,6 +22,7 @@ from baton_git.agents.mining.expiry import find_expiring
 from baton_git.agents.mining.progress import MiningProgress
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotFound
+from baton_git.core.natural_times import EXAMPLES, TimeField
 from baton_git.core.progress import Progress
 from baton_git.core.state import State
 from baton_git.core.times import iso, parse_local_time, parse_time_or_none
@@ -51,8 +52,8 @@ class Mine(Input):
     """Which transcripts to take over."""
 
     agent: str | None = Field(None, description="Only those of this agent's CLI.", examples=["claude"])
-    since: str | None = Field(
-        None, description="Only those that changed since this ISO date or time.", examples=["2026-06-01"]
+    since: TimeField = Field(
+        None, description="Only those that changed since this date or time.", examples=["2026-06-01"]
     )
     dry_run: bool = Field(False, description="Only say what would be stored.")
     project: str | None = Field(
@@ -194,7 +195,7 @@ def _parse_since(text: str | None) -> datetime | None:
     try:
         return parse_local_time(text) if text is not None else None
     except ValueError:
-        raise InvalidArgument(f"{text!r} is no ISO date or time", hint="for example 2026-06-17") from None
+        raise InvalidArgument(f"{text!r} is no date or time", hint=f"for example {EXAMPLES}") from None
 
 
 def _folder(ws: Workspace) -> Path:

@@ -18,6 +18,7 @@ from baton_git.core.times import iso
 from baton_git.core.verb import READS, REPLACES, Input, Option, Result, verb
 from baton_git.namespace.branch import list_namespaces
 from baton_git.namespace.import_quarantine import ImportQuarantine, QuarantinedRow, RefusedRow
+from baton_git.namespace.results import PastRevision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import DocumentResult, write_document
 from baton_git.systems.session_baton.documents import read_document
@@ -97,9 +98,7 @@ class ExportBatons(Input):
     path: Path = Field(description="The database, cache folder, or JSON file.")
     to: Storage | None = Field(None, description="What PATH is; else by its name.")
     everything: bool = Field(False, description="All namespaces, not for json.")
-    at: str | None = Field(
-        None, description="As it was: a revision, `~N`, a commit id, or an ISO date or time.", examples=["~1"]
-    )
+    at: PastRevision = None
 
 
 class ExportedBatons(Result):

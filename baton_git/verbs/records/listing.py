@@ -11,6 +11,7 @@ from pydantic import Field
 
 from baton_git.core.errors import InvalidArgument, NotFound, shorten
 from baton_git.core.kinds import KINDS
+from baton_git.core.natural_times import TimeField
 from baton_git.core.state import Key, State
 from baton_git.core.verb import READS, Input, Option, verb
 from baton_git.namespace.results import PageInput, PageResult, full_position, take_page
@@ -45,7 +46,7 @@ class RecordFilter(Input):
     by_session: str | None = Field(
         None, description="Only what this session made or changed.", examples=["2026-06-17-003"]
     )
-    since: str | None = Field(None, description="Only what was made or changed since then.", examples=["2026-06-17"])
+    since: TimeField = Field(None, description="Only what was made or changed since then.", examples=["yesterday"])
     about: str | None = Field(
         None, description="Only with this text in a field, or about this file.", examples=["src/export.py"]
     )

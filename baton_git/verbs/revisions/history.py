@@ -11,6 +11,7 @@ from baton_git.core.errors import InvalidArgument, NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.layout import path_of
 from baton_git.core.names import Oid
+from baton_git.core.natural_times import EXAMPLES
 from baton_git.core.state import Key, State, complete_id
 from baton_git.core.times import parse_local_time
 from baton_git.git.store import TreeEntry
@@ -100,9 +101,7 @@ def moment(text: str | None, *, end: bool = False) -> datetime | None:
     try:
         return None if text is None else parse_local_time(text, end_of_day=end)
     except ValueError:
-        raise InvalidArgument(
-            f"{text!r} is no ISO date or time", hint="for example 2026-06-17 or 2026-06-17T12:30"
-        ) from None
+        raise InvalidArgument(f"{text!r} is no date or time", hint=f"for example {EXAMPLES}") from None
 
 
 def _matches(entry: LogEntry, wanted: Filter) -> bool:

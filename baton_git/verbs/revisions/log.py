@@ -7,14 +7,15 @@ from typing import Annotated, Self
 
 from pydantic import Field, PrivateAttr
 
+from baton_git.core.natural_times import TIME_TEXT, TimeField
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, Option, Result, Tool, verb
 from baton_git.namespace.results import AtRevision, ChangedRecord, PageInput, position, take_page
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.history import Compared, Filter, Shown, compare, full_id, moment, read_commit, read_log
 
-REVISION = "A number, `~N` back from the newest, a commit id, or an ISO date or time."
-RevisionName = Annotated[str, Field(description=REVISION, examples=["12", "~1"])]
+REVISION = "A number, `~N` back from the newest, a commit id, or a date or time."
+RevisionName = Annotated[str, Field(description=REVISION, examples=["12", "~1"]), TIME_TEXT]
 
 
 class LogFilter(Input):
@@ -24,8 +25,8 @@ class LogFilter(Input):
     record: str | None = Field(None, description="Only the changes of this record.", examples=["OL-7k3f9q"])
     by_session: str | None = Field(None, description="Only what this session did.")
     by_agent: str | None = Field(None, description="Only what this agent did.")
-    since: str | None = Field(None, description="Not older than this ISO date or time.")
-    until: str | None = Field(None, description="Not newer.")
+    since: TimeField = Field(None, description="Not older than this date or time.", examples=["yesterday"])
+    until: TimeField = Field(None, description="Not newer.")
     after: str | None = Field(None, description="What an answer before this one gave as `next`.")
     ops: bool = Field(False, description="Only operations: what somebody did, and whether it was undone.")
 
@@ -164,7 +165,7 @@ class TwoRevisions(PageInput):
     """Which revisions to compare."""
 
     a: RevisionName
-    b: str | None = Field(None, description="The newest unless given.", examples=["15"])
+    b: TimeField = Field(None, description="The newest unless given.", examples=["15"])
     limit: int = Field(1000, ge=1, le=1000, description="At most so many.")
 
 

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.kinds import ALL_KINDS
+from baton_git.core.natural_times import TimeField
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, Option, Tool, verb
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
@@ -28,7 +29,7 @@ class RecallQuestion(Input):
         examples=["why did we drop Kafka"],
     )  # fmt: skip
     budget: int = Field(DEFAULT_BUDGET, ge=MIN_BUDGET, le=200_000, description="Bytes that the answer may have.")
-    since: str | None = Field(None, description="Not older than this ISO date or time.")
+    since: TimeField = Field(None, description="Not older than this date or time.", examples=["2 days ago"])
     kind: str | None = Field(
         None, description="Only records of this kind, or `turn`: what was said.", examples=["active_decision"]
     )

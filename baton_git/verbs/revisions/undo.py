@@ -7,6 +7,7 @@ from typing import Any, Self, TypeVar
 
 from pydantic import Field, model_validator
 
+from baton_git.core.natural_times import TimeField
 from baton_git.core.verb import REPLACES, Input, Option, verb
 from baton_git.namespace.results import DRY_RUN, Preview
 from baton_git.namespace.workspace import Vouched, Workspace
@@ -29,7 +30,7 @@ R = TypeVar("R", bound="ReturnResult")
 class RollbackTarget(Input):
     """Where to: a revision, of everything or of one record; or without what one session did."""
 
-    revision: str | None = Field(None, description=REVISION, examples=["12"])
+    revision: TimeField = Field(None, description=REVISION, examples=["12"])
     record: str | None = Field(
         None, description="Only this record, as at the revision, or before its last change.", examples=["OL-7k3f9q"]
     )

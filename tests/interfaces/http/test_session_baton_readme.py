@@ -66,7 +66,7 @@ curl -s -X POST http://localhost:9101/v1/baton/write \
 DOCUMENTED = json.loads(WRITE.partition("-d '")[2].rpartition("'")[0])["baton"]
 
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "schema_version": 1,
     "session_id": "2026-06-17-001",
     "parent_session": None,

@@ -73,7 +73,8 @@ def _handler(site: Site, verb: Verb[Any, Any]) -> Callable[..., Response]:
     def handle(who: Acting | None = None, **values: Any) -> Response:
         body, known = values.pop(BODY, None), values.pop(KNOWN, None)
         fields = {verb.body: body} if verb.body else body.model_dump(exclude_unset=True) if body is not None else {}
-        asked = verb.parse({name: value for name, value in values.items() if value is not None} | fields)
+        given = {name: value for name, value in values.items() if value is not None} | fields
+        asked = verb.parse(given, now=site.now())
         place: AbstractContextManager[Any] = who.on(site) if who is not None else nullcontext()
         with place as ws:
             commit = ws.branch.read(asked.at).commit if known is not None else None

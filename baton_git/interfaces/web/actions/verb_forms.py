@@ -60,7 +60,7 @@ def act(request: PageRequest) -> Response:
                 data["kind"] = form.key.kind
             labels = {field.name: field.label for field in form.fields}
             declaration = form.action.declaration
-            asked = declaration.parse(data, lambda name: labels.get(name, name))
+            asked = declaration.parse(data, lambda name: labels.get(name, name), request.site.now())
             result = declaration.run(vouch(request, ws), request.site.now(), asked)
         except BatonError as error:
             return _render_form(request, ws, form, status_of(error), describe_refusal(error))

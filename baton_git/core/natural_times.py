@@ -1,0 +1,92 @@
+"""Points in time as people write and read them: `yesterday`, `2 days ago`, `last monday`."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import Annotated, Final
+
+from baton_git.core.times import iso
+
+EXAMPLES = "2026-06-17, 2026-06-17T12:30, yesterday, 2 days ago, last monday, 3h"
+"""What a message or a help text gives as examples of a time."""
+
+
+class TimeText:
+    """Marks a field of an input as a time, or as something that may be one: it can be given as in `expand_time`."""
+
+
+TIME_TEXT: Final = TimeText()
+TimeField = Annotated[str | None, TIME_TEXT]
+
+_UNITS: Final = {
+    "s": 1, "sec": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600, "hour": 3600,
+    "d": 86_400, "day": 86_400, "w": 604_800, "week": 604_800, "month": 2_592_000, "year": 31_536_000,
+}  # fmt: skip
+_DAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_DISTANCE = re.compile(r"(?:(in) )?(\d{1,4}|an?) ?([a-z]+?)s?( ago)?")
+_NEAR_DAYS: Final = {"today": 0, "yesterday": -1, "tomorrow": 1}
+_SECONDS_OF_DAY: Final = 86_400
+
+
+def expand_time(text: str, now: datetime) -> str:
+    """Return the ISO date or time that a phrase means; a text that is no such phrase comes back unchanged.
+
+    Days are those of the local time zone: `today`, `yesterday`, `tomorrow`, `monday` and `last monday` (the last one
+    before today), `last week` (7 days ago), `last month`, `last year`. Distances are `2 days ago`, `2 days`, `3h`,
+    `in 2 hours`; a month has 30 days and a year 365. `now` is now.
+    """
+    phrase = " ".join(text.lower().split())
+    if phrase == "now":
+        return iso(now)
+    days = _count_days(phrase, now)
+    try:
+        if days is not None:
+            return (now.astimezone() + timedelta(days=days)).date().isoformat()
+        seconds = _count_seconds(phrase)
+        return iso(now + timedelta(seconds=seconds)) if seconds is not None else text
+    except OverflowError:
+        return text
+
+
+def _count_days(phrase: str, now: datetime) -> int | None:
+    """How many days from today a named day is; None if the phrase names none."""
+    name = phrase.removeprefix("last ")
+    if name in _DAYS:
+        return -((now.astimezone().weekday() - _DAYS.index(name) - 1) % 7 + 1)
+    if phrase in ("last week", "last month", "last year"):
+        return -(_UNITS[name] // _SECONDS_OF_DAY)
+    return _NEAR_DAYS.get(phrase)
+
+
+def _count_seconds(phrase: str) -> int | None:
+    """How many seconds from now a distance leads; None if the phrase is none."""
+    match = _DISTANCE.fullmatch(phrase)
+    unit = _UNITS.get(match[3]) if match is not None else None
+    if match is None or unit is None or (match[1] and match[4]):
+        return None
+    number = int(match[2]) if match[2].isdigit() else 1
+    return number * unit if match[1] else -number * unit
+
+
+def relative_time(then: datetime, now: datetime) -> str:
+    """Return how long ago a time is, in words: `just now`, `5 minutes ago`, `yesterday`, `3 Jun`, `3 Jun 2025`."""
+    seconds = (now - then).total_seconds()
+    distance = abs(seconds)
+    if distance < 60:
+        return "just now"
+    for unit, size, limit in (("minute", 60, 3600), ("hour", 3600, 12 * 3600)):
+        if distance < limit:
+            return _name_distance(int(distance // size), unit, is_past=seconds > 0)
+    here, today = then.astimezone(), now.astimezone()
+    days = (today.date() - here.date()).days
+    if days in (-1, 0, 1):
+        return {1: "yesterday", 0: "today", -1: "tomorrow"}[days]
+    if abs(days) < 7:
+        return _name_distance(abs(days), "day", is_past=days > 0)
+    return f"{here.day} {here:%b}" + ("" if here.year == today.year else f" {here.year}")
+
+
+def _name_distance(number: int, unit: str, *, is_past: bool) -> str:
+    text = f"{number} {unit}{'' if number == 1 else 's'}"
+    return f"{text} ago" if is_past else f"in {text}"

@@ -1,0 +1,60 @@
+"""Long output goes through a pager, as git's does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import click
+
+from baton_git.core.output import terminal
+from baton_git.interfaces.cli.printing import write
+from baton_git.interfaces.cli.rendering.styles import shows_styles
+from baton_git.interfaces.context.settings import read_user_config
+
+COMMAND_NOT_FOUND = 127
+"""The exit status of a shell that finds no such program."""
+DEFAULTS = {"LESS": "FRX", "LV": "-c"}
+"""What pagers are told unless the user does: quit if all fits, keep styles, leave the screen as it is."""
+
+
+def write_paged(text: str) -> None:
+    """Print a text; on a terminal that it does not fit, through the pager.
+
+    The pager is BATON_PAGER, GIT_PAGER, the user's own `core.pager` of git, PAGER, or `less`; an empty one and `cat`
+    mean none.
+    """
+    pager = find_pager() if sys.stdout.isatty() and _is_long(text) else ""
+    if not pager or not _run_pager(pager, text):
+        write(text)
+
+
+def find_pager() -> str:
+    """Return the command of the pager; empty for none."""
+    named = [os.environ.get("BATON_PAGER"), os.environ.get("GIT_PAGER")]
+    if named == [None, None]:
+        named = [*read_user_config("core.pager")[-1:], os.environ.get("PAGER")]
+    default = "less" if shutil.which("less") else ""
+    pager = next((value for value in named if value is not None), default)
+    return "" if pager == "cat" else pager
+
+
+def _is_long(text: str) -> bool:
+    return text.count("\n") + 2 > shutil.get_terminal_size().lines
+
+
+def _run_pager(pager: str, text: str) -> bool:
+    """Show a text with the user's own command; False if it cannot be started. Who leaves early has seen enough."""
+    sys.stdout.flush()
+    environment = {**DEFAULTS, **os.environ}
+    try:
+        process = subprocess.Popen(  # noqa: S602  a command line of the user's own configuration, as git runs it
+            pager, shell=True, stdin=subprocess.PIPE, env=environment
+        )
+    except OSError:
+        return False
+    shown = terminal(text) if shows_styles() else click.unstyle(terminal(text))
+    process.communicate(f"{shown}\n".encode())  # ends quietly where the reader leaves early
+    return process.returncode != COMMAND_NOT_FOUND

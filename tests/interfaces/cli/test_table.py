@@ -1,0 +1,50 @@
+"""Tables fit the terminal, count wide characters as wide, and let no text steer it."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from baton_git.interfaces.cli.rendering.table import Column, render_table
+from baton_git.interfaces.cli.rendering.widths import count_columns, fit
+
+COLUMNS = [
+    Column("id", lambda row: row[0]),
+    Column("n", lambda row: row[1], right=True),
+    Column("title", lambda row: row[2]),
+]
+ROWS = [("OL-1", 5, "Deployed"), ("FU-10", 12, "日本語 の 題"), ("X", "", "")]
+
+
+def test_columns_are_aligned_and_nothing_trails() -> None:
+    assert render_table(ROWS, COLUMNS).splitlines() == [
+        "ID     N   TITLE",
+        "OL-1    5  Deployed",
+        "FU-10  12  日本語 の 題",
+        "X",
+    ]
+
+
+def test_a_column_without_text_is_left_out_and_no_rows_are_no_text() -> None:
+    assert render_table([("a", "", "b")], COLUMNS).splitlines() == ["ID  TITLE", "a   b"]
+    assert render_table([], COLUMNS) == ""
+
+
+def test_what_could_steer_the_terminal_stands_as_an_escape() -> None:
+    assert render_table([("a", "", "\x1b[2J\nx")], COLUMNS, headings=False) == "a  \\x1b[2J\\x0ax"
+
+
+@given(
+    st.lists(st.tuples(st.text("ab", max_size=6), st.integers(0, 999), st.text(max_size=60)), min_size=1),
+    st.integers(40, 120),
+)
+def test_no_line_is_wider_than_the_terminal(rows: list[tuple[str, int, str]], width: int) -> None:
+    lines = render_table(rows, COLUMNS, width=width).splitlines()
+    assert all(count_columns(line) <= width for line in lines)
+    assert len(lines) == len(rows) + 1
+
+
+@given(st.text(), st.integers(1, 40))
+def test_a_cut_text_fits_and_begins_as_the_whole_one(text: str, width: int) -> None:
+    cut = fit(text, width)
+    assert cut == text or (count_columns(cut) <= width and text.startswith(cut[:-1]))
