@@ -13,7 +13,7 @@ from test_pages import some_work
 from web_server import TOKEN, Served
 from web_world import World, two_machines
 
-from baton_git.interfaces.web.actions.table import ACTIONS
+from baton_git.interfaces.web.actions.table import ACTIONS, ANY_KIND
 
 
 @pytest.fixture
@@ -39,7 +39,8 @@ def test_every_action_has_a_form_with_a_name_for_each_field(work: None, baton: A
     served = serve()
     ids = {"open_loop": "OL-1", "follow_up": "FU-2", "pattern": "PAT-1", "active_decision": "DEC-1"}
     for name, action in ACTIONS.items():
-        text = served.get(f"do/{name}" + (f"?id={ids[action.kind]}" if action.kind else "")).text
+        about = {**ids, ANY_KIND: "PAT-1&kind=pattern", "": ""}[action.kind]
+        text = served.get(f"do/{name}?id={about}").text
         fields = set(re.findall(r'<(?:input|textarea|select) id="([^"]+)"', text))
         assert fields == {one for one in re.findall(r'<label[^>]* for="([^"]+)"', text) if one.startswith("field-")}
         assert text.count('type="submit"') == 1, name
@@ -175,3 +176,40 @@ def test_without_a_token_of_its_own_the_page_approves_no_check(baton: Any, git: 
     served = serve()
     assert "baton trust OL-run" in served.get("trust?id=OL-run").text
     served.post("trust?id=OL-run", {"mark": mark_of(served), "shown": "x"}, code=403)
+
+
+# --- edit, forget, reopen
+
+
+def test_a_record_is_edited_field_by_field_and_only_as_it_was_shown(work: None, baton: Any, serve: Any) -> None:
+    baton("loop", "add", "Watched it", "--id", "OL-2", "--expect", "calm", "--verify-port", "localhost:5432",
+          "--namespace", "shop")  # fmt: skip
+    served = serve()
+    page = served.get("edit?kind=open_loop&id=OL-2").text
+    assert "Watched it</textarea>" in page
+    assert 'value="localhost:5432"' in page
+    same = {"action": "Watched it", "expected_outcome": "calm", "verify.method": "port_open", "ttl_days": "7"}
+    entered = same | {"verify.target": "localhost:5432", "decision_ref": ""}
+    tip = served.site.tip("shop")
+    assert "Nothing changed" in follow(served, served.send("edit?kind=open_loop&id=OL-2", entered))
+    assert served.site.tip("shop") == tip
+    changed = served.send("edit?kind=open_loop&id=OL-2", entered | {"action": "Watched all of it", "ttl_days": "9"})
+    text = follow(served, changed)
+    assert "OL-2</bdi> is changed" in text
+    assert "Watched all of it" in text
+    refused = served.send("edit?kind=open_loop&id=OL-2", entered | {"expected_outcome": ""}, code=422).text
+    assert "this is missing" in refused.casefold()
+    stale = served.post("edit?kind=open_loop&id=OL-2", {**entered, "mark": mark_of(served), "shown": "x"}, code=409)
+    assert "has changed since it was shown" in stale.text
+    served.get("edit?kind=rule&id=PAT-1", code=404)
+
+
+def test_a_record_is_forgotten_with_a_reason_and_reopened(work: None, serve: Any) -> None:
+    served = serve()
+    assert "this is missing" in served.send("do/forget?kind=pattern&id=PAT-1", {"reason": ""}, code=422).text.casefold()
+    text = follow(served, served.send("do/forget?kind=pattern&id=PAT-1", {"reason": "a guess"}))
+    assert "PAT-1</bdi> is in the archive" in text
+    assert "a guess" in text
+    (link,) = re.findall(r'href="([^"]+)">Reopen…', text)
+    assert "PAT-1</bdi> is open again" in follow(served, served.send(unescape(link), {"mark": mark_of(served)}))
+    assert "Guessed" in served.get("board").text

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(not is_installed(), reason
 
 PAGES = {
     "inbox": "/", "board": "board", "add": "do/add-loop", "supersede": "do/supersede?id=DEC-001",
-    "trust": "trust?id=OL-stage", "search": "recall?q=rounding",
+    "trust": "trust?id=OL-stage", "search": "recall?q=rounding", "edit": "edit?kind=open_loop&id=OL-stage",
     "timeline": "timeline", "commit": "commit/5", "compare": "compare?a=3&b=9",
     "lineage": "lineage", "handed": "handed", "records": "records?kind=open_loop",
     "record": "record?kind=open_loop&id=OL-stage", "review": "review", "conflicts": "conflicts",
@@ -57,11 +57,12 @@ def world(baton: Any, git: Any, top: Path) -> World:
 
 
 def test_the_whole_round(world: World, serve: Any, opened: Opened) -> None:
-    """Resolve, review, graduate, go back with a preview, undo: each by clicks, each as the command would have it."""
+    """Resolve, review, edit, graduate, go back with a preview, undo: each by clicks, as the command would have it."""
     served = serve(page_token=TOKEN, whole=True)
     page = opened(served, token=TOKEN)
     _settle_the_conflict(page, served)
     _decide_the_review(page, served)
+    _edit_a_record(page, served)
     _make_the_rule(page, served)
     _go_back_and_forth(page, served)
     assert "Baton-Confirmed: page, by Ada" in world.git(world.top, "log", "--format=%B", "refs/heads/baton/shop")
@@ -91,6 +92,15 @@ def _decide_the_review(page: Browser, served: Served) -> None:
     assert page.reads("Ask for the fonts of the receipt")
 
 
+def _edit_a_record(page: Browser, served: Served) -> None:
+    page.open(served.path("record?kind=follow_up&id=FU-fonts"))
+    page.press("Edit…")
+    page.one("#field-reason").send_keys("the designer knows")
+    page.press("Save")
+    assert page.reads("FU-fonts is changed")
+    assert page.reads("the designer knows")
+
+
 def _make_the_rule(page: Browser, served: Served) -> None:
     page.open(served.path("board"))
     page.click("main .items a[href*=graduate]")
@@ -106,7 +116,7 @@ def _go_back_and_forth(page: Browser, served: Served) -> None:
     assert page.reads("Nothing is written yet")
     page.press("Go back")
     assert page.reads("Done, by a new revision")
-    page.open(served.path("back?way=undo"))
+    page.press("Undo…")
     assert page.reads("It makes a rule of")
     page.one("#typed").send_keys("PAT-schema" + Keys.ENTER)
     assert page.reads("Done, by a new revision")

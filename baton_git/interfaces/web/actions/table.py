@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from baton_git.core.kinds import KINDS
 from baton_git.core.records.base import Record
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.verb import NONE, Verb
@@ -66,6 +67,14 @@ def _may_become_a_rule(pattern: Pattern) -> bool:
     return pattern.status in ("observing", "rule_candidate")
 
 
+def _is_in_document(record: Record) -> bool:
+    return KINDS[record.kind].in_document
+
+
+def _is_closed(record: Record) -> bool:
+    return getattr(record, "status", None) in ("verified", "failed", "dismissed")
+
+
 _LOOP, _ITEM, _PATTERN, _DECISION = OpenLoop.kind, FollowUp.kind, Pattern.kind, ActiveDecision.kind
 
 ACTIONS = {
@@ -88,6 +97,9 @@ ACTIONS = {
     "supersede": Action("decision supersede", "Supersede", "{id} is superseded.", _DECISION,
                         is_offered=_is_in_force),
     "merge-decisions": Action("decision merge", "Merge", "{id} is merged.", _DECISION),
+    "reopen": Action("reopen", "Reopen", "{id} is open again.", ANY_KIND, is_offered=_is_closed, takes_archived=True),
+    "forget": Action("forget", "Forget", "{id} is in the archive.", ANY_KIND, hidden=("dry_run",),
+                     is_offered=_is_in_document),
     "add-loop": Action("loop add", "Add an open loop", "{id} is added.", hidden=("id",)),
     "add-follow-up": Action("followup add", "Add a follow-up", "{id} is added.", hidden=("id",)),
     "add-pattern": Action("pattern record", "Add a pattern", "{id} is counted.", hidden=("id",)),

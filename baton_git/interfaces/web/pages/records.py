@@ -14,6 +14,7 @@ from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record
 from baton_git.core.records.work_items import OpenLoop, Pattern
 from baton_git.core.state import Entry, Key, State, Unreadable
+from baton_git.interfaces.web.actions.editing import EDITED
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.pages.board import contains_text
 from baton_git.interfaces.web.pages.paging import Paging
@@ -111,7 +112,7 @@ def show_record(request: PageRequest) -> Response:
             "record.html", ws, key=key, entry=entry, data=data, title=title_of(kind, data), live_id=live_id,
             commits=commits, damaged=isinstance(entry, Unreadable), closed=isinstance(entry, Archived),
             record=entry if isinstance(entry, Record) else None,
-            vouched=isinstance(entry, Record) and kind in LABELLED,
+            edited=EDITED, vouched=isinstance(entry, Record) and kind in LABELLED,
             waits=isinstance(entry, OpenLoop) and entry.verify is not None and entry.id in list_waiting_checks(ws),
             can_graduate=isinstance(entry, Pattern) and entry.status == "rule_candidate",
         )  # fmt: skip
