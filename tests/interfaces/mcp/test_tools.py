@@ -51,7 +51,7 @@ def test_a_check_that_nobody_approved_is_unknown(call):
 
 def test_the_session_is_the_named_one_or_that_of_the_agent_or_the_one_that_booted_here(call, top, monkeypatch):
     def session_of(**arguments: Any) -> str:
-        call("followup_add", item="x", **arguments)
+        call("pattern_record", what="x", **arguments)
         return call("log", limit=1)["commits"][0]["session"]
 
     call("boot", session="booted")

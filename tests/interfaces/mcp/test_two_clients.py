@@ -47,7 +47,7 @@ def test_each_client_acts_for_the_session_that_it_began(here, baton, era):
     async def use(one, two):
         started = [await begun(one), await begun(two)]
         for client in (one, two, one):
-            await client.call_tool("followup_add", {"item": "x"})
+            await client.call_tool("pattern_record", {"what": "x"})
         return started
 
     one, two = talking(use, era=era)
@@ -59,8 +59,8 @@ def test_who_has_ended_its_session_is_not_taken_for_the_other(here, baton):
     async def use(one, two):
         started = [await begun(one), await begun(two)]
         await one.call_tool("wrap", {"context": "It stands"})
-        await one.call_tool("followup_add", {"item": "x"})
-        await two.call_tool("followup_add", {"item": "x"})
+        await one.call_tool("pattern_record", {"what": "x"})
+        await two.call_tool("pattern_record", {"what": "x"})
         return started
 
     _, two = talking(use)
@@ -73,7 +73,7 @@ def test_who_has_begun_none_acts_as_the_command_line_does(here, baton):
     baton("boot", "--session", "of-the-shell")
 
     async def use(one, _):
-        await one.call_tool("followup_add", {"item": "x"})
+        await one.call_tool("pattern_record", {"what": "x"})
 
     talking(use)
     assert sessions(baton, 1) == ["of-the-shell"]
@@ -85,8 +85,8 @@ def test_a_server_for_many_takes_nobody_for_who_is_at_work_in_the_work_tree(here
 
     async def use(one, two):
         before = await begun(one)
-        await one.call_tool("followup_add", {"item": "x"})
-        await two.call_tool("followup_add", {"item": "x", "session": before})
+        await one.call_tool("pattern_record", {"what": "x"})
+        await two.call_tool("pattern_record", {"what": "x", "session": before})
         brief = await one.read_resource("baton://brief/work")
         return before, brief.contents[0].text
 
@@ -106,7 +106,7 @@ def test_a_session_of_the_agent_around_us_that_hooks_know_counts_less_than_the_o
     async def use(one, two):
         await begun(one, session="own")
         for client in (one, two):
-            await client.call_tool("followup_add", {"item": "x"})
+            await client.call_tool("pattern_record", {"what": "x"})
 
     talking(use)
     assert sessions(baton, 2) == ["own", "of-gemini"]
