@@ -26,10 +26,15 @@ NAMED = 5
 FORGES = {"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "git.sr.ht"}
 """Hosts that show a public repository over https, whatever address it was cloned from."""
 _SCP = re.compile(r"(?:[^@/:]+@)?([\w.-]+):(?!//)(.+)")
+_DENIED = re.compile(
+    r"could not read (?:username|password)|authentication failed|prompts disabled|error: 40[134]|not found|denied",
+    re.IGNORECASE,
+)
+"""What git says where a login is needed; many hosts say that there is no such repository."""
 NOBODY = {
     "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS": "true", "GCM_INTERACTIVE": "never",
     "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
-    "HOME": "/nonexistent", "XDG_CONFIG_HOME": "/nonexistent",
+    "LC_ALL": "C", "HOME": "/nonexistent", "XDG_CONFIG_HOME": "/nonexistent",
 }  # fmt: skip
 """Variables with which git knows no login."""
 
@@ -113,7 +118,7 @@ def check_privacy(examination: Examination) -> Iterator[Diagnostic]:
         is_open = _is_readable_by_all(ws, address)
         if is_open is None:
             yield Diagnostic(
-                "unknown", f"{name}: whether anybody can read it: {urlsplit(address).hostname} does not answer"
+                "unknown", f"{name}: whether anybody can read it: {urlsplit(address).hostname} did not say"
             )
         elif is_open:
             yield _describe_public(ws, name)
@@ -134,12 +139,12 @@ def public_address(address: str) -> str | None:
 
 
 def _is_readable_by_all(ws: Workspace, address: str) -> bool | None:
-    """Return whether git reads the repository without any login; None if it does not answer."""
+    """Return whether git reads the repository without any login; None if it says neither yes nor no."""
     words = ["git", "-c", "credential.helper=", "-c", "core.askPass=", "ls-remote", "--heads", "--", address]
     done = child_process.run(words, {**ws.environment, **NOBODY}, Path("/"), ANSWER_SECONDS)
-    if done is None or re.search(r"[Cc]ould not resolve|[Ff]ailed to connect|unable to connect|timed out", done.err):
+    if done is None:
         return None
-    return done.code == 0
+    return True if done.code == 0 else False if _DENIED.search(done.err) else None
 
 
 def _describe_public(ws: Workspace, name: str) -> Diagnostic:
