@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 from baton_git.core import layout
-from baton_git.core.errors import BatonError
+from baton_git.core.errors import BatonError, Corrupt
 from baton_git.core.kinds import ARCHIVE, KIND_OF_FOLDER
 from baton_git.git.hooks.script import VERSION, read_marker
 from baton_git.git.remotes import child_process
@@ -47,7 +47,8 @@ def _open_namespace(ws: Workspace) -> Diagnostic:
     try:
         ws.branch.read()
     except BatonError as error:
-        return Diagnostic("error", f"{ws.branch.namespace} cannot be opened: {error}", advice=error.hint)
+        advice = "" if isinstance(error, Corrupt) else error.hint  # other checks say what is damaged, and what to do
+        return Diagnostic("error", f"{ws.branch.namespace} cannot be opened: {error}", advice=advice)
     return ok(f"{ws.branch.namespace} in {ws.branch.store.repository.common_dir}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from baton_git.core.errors import BatonError, NotFound
+from baton_git.core.errors import BatonError, Corrupt, NotFound
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Diagnostic, ok
 from baton_git.verbs.doctor.examination import Examination
@@ -129,6 +129,7 @@ def _run(check: Check, examination: Examination) -> list[Diagnostic]:
     try:
         findings.extend(check.run(examination))
     except (BatonError, OSError) as error:
-        hint = error.hint if isinstance(error, BatonError) else ""
+        is_known = isinstance(error, Corrupt)  # other checks say what is damaged, and what to do
+        hint = error.hint if isinstance(error, BatonError) and not is_known else ""
         findings.append(Diagnostic("unknown", f"could not be checked: {error}", advice=hint))
     return findings or [ok(check.fine)]

@@ -209,13 +209,35 @@ def _format_checks(checks: list[Check]) -> str:
 
 def _format_diagnosis(result: Diagnosis, *, shows_all: bool) -> str:
     shown = [part for part in result.findings if shows_all or part.severity != "ok"]
-    lines = [line for part in shown for line in _format_finding(part)]
-    numbers = Counter(part.severity for part in result.findings)
-    counts = [f"{numbers[severity]} {severity}" for severity in ORDER if numbers[severity]]
-    summary = f"{count(len({part.check for part in result.findings}), 'check')}: {', '.join(counts)}"
+    lines = [line for part in _join_checks(shown) for line in _format_finding(part)]
+    summary = _count_checks(result)
     if any(part.repair for part in result.findings):
         summary += "; baton doctor --fix repairs what can be repaired"
     return Styled("\n").join([*lines, *([""] if lines else []), summary])
+
+
+def _count_checks(result: Diagnosis) -> str:
+    """`19 checks: 2 errors, 1 warning, 16 ok`; of each check the worst counts."""
+    worst: dict[str, Severity] = {}
+    for part in result.findings:
+        worst[part.check] = min(worst.get(part.check, "ok"), part.severity, key=ORDER.index)
+    numbers = Counter(worst.values())
+    words = [
+        count(numbers[severity], severity) if severity in ("error", "warning") else f"{numbers[severity]} {severity}"
+        for severity in ORDER
+        if numbers[severity]
+    ]
+    return f"{count(len(worst), 'check')}: {', '.join(words)}"
+
+
+def _join_checks(parts: list[DoctorFinding]) -> list[DoctorFinding]:
+    """Make one of checks that could not be made for the same reason."""
+    joined: dict[tuple[str, str], DoctorFinding] = {}
+    for number, part in enumerate(parts):
+        key = (part.severity, part.summary if part.severity == "unknown" else str(number))
+        before = joined.get(key)
+        joined[key] = part if before is None else part.model_copy(update={"check": f"{before.check}, {part.check}"})
+    return list(joined.values())
 
 
 def _format_finding(part: DoctorFinding) -> Iterator[str]:
