@@ -16,6 +16,7 @@ from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.locations import Scope
 from baton_git.agents.settings.mcp_server import find_server
 from baton_git.agents.settings.report import AgentReport, FileReport, Verdict
+from baton_git.core.natural_times import relative_time
 from baton_git.core.output import one_line
 from baton_git.core.times import parse_time_or_none
 from baton_git.git.hooks.installing import install
@@ -181,15 +182,7 @@ def _describe_running(examination: Examination, name: str, report: AgentReport) 
 
 def _ago(examination: Examination, text: str) -> str:
     moment = parse_time_or_none(text)
-    return _format_age((examination.now - moment).total_seconds()) if moment is not None else "at an unknown time"
-
-
-def _format_age(seconds: float) -> str:
-    for limit, unit, word in ((90, 1, "second"), (5400, 60, "minute"), (172_800, 3600, "hour")):
-        if seconds < limit:
-            number = max(0, round(seconds / unit))
-            return f"{number} {word}{'' if number == 1 else 's'} ago"
-    return f"{round(seconds / 86_400)} days ago"
+    return relative_time(moment, examination.now) if moment is not None else "at an unknown time"
 
 
 def _last_save(examination: Examination, sessions: list[HookSession]) -> str:
@@ -199,7 +192,7 @@ def _last_save(examination: Examination, sessions: list[HookSession]) -> str:
         with suppress(OSError):
             path = Path(store.path(seen.cli, seen.session, ".facts"))
             ages.append(examination.now.timestamp() - path.stat().st_mtime)
-    return _format_age(min(ages)) if ages else ""
+    return relative_time(examination.now - timedelta(seconds=min(ages)), examination.now) if ages else ""
 
 
 def _find_unsaved(examination: Examination, name: str) -> Iterator[Diagnostic]:

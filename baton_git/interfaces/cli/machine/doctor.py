@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,7 +14,7 @@ import click
 from baton_git import __version__
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError
-from baton_git.core.output import GREEN, RED, YELLOW, Styled, style, terminal_line
+from baton_git.core.output import terminal_line
 from baton_git.git.hooks.program_health import ProgramHealth
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.cli.app import App, at_terminal, command
@@ -30,6 +28,9 @@ from baton_git.interfaces.cli.machine.agents import (
 )
 from baton_git.interfaces.cli.machine.hooks import own_command
 from baton_git.interfaces.cli.printing import agrees, write
+from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
+from baton_git.interfaces.cli.rendering.table import Column, render_table
+from baton_git.interfaces.cli.rendering.widths import terminal_width
 from baton_git.interfaces.context.settings import PREFIX, data_home, outside_git
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Repair, Severity, count
@@ -42,7 +43,13 @@ from baton_git.verbs.doctor.report import write_report
 STATUS: Mapping[Severity, int | None] = {"error": FAILED, "unknown": UNKNOWN, "warning": None, "ok": None}
 INDENT = 9
 """Columns of the severity."""
-COLOURS: Mapping[Severity, str] = {"error": RED, "unknown": YELLOW, "warning": YELLOW, "ok": GREEN}
+ROLES: Mapping[Severity, Role] = {
+    "error": Role.BAD, "unknown": Role.WARNING, "warning": Role.WARNING, "ok": Role.GOOD
+}  # fmt: skip
+CHECK_COLUMNS = (
+    Column("check", lambda check: check.name, Role.ID),
+    Column("what it finds out", lambda check: check.about),
+)
 
 
 def _complete_check(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -75,7 +82,9 @@ def doctor_command(
     _check_options(fix=fix, yes=yes, undoes=undoes, report=report)
     chosen = select_checks(checks)
     if lists:
-        app.answer([{"check": check.name, "about": check.about} for check in chosen], _format_checks(chosen))
+        app.answer(
+            [{"check": check.name, "about": check.about} for check in chosen], render_table(chosen, CHECK_COLUMNS)
+        )
         return None
     with open_examination(app) as examination:
         if undoes:
@@ -203,17 +212,13 @@ def _undo(app: App, examination: Examination, *, yes: bool) -> int | None:
 # --- telling
 
 
-def _format_checks(checks: list[Check]) -> str:
-    return "\n".join(f"{check.name:<12}  {check.about}" for check in checks)
-
-
 def _format_diagnosis(result: Diagnosis, *, shows_all: bool) -> str:
     shown = [part for part in result.findings if shows_all or part.severity != "ok"]
     lines = [line for part in _join_checks(shown) for line in _format_finding(part)]
     summary = _count_checks(result)
     if any(part.repair for part in result.findings):
         summary += "; baton doctor --fix repairs what can be repaired"
-    return Styled("\n").join([*lines, *([""] if lines else []), summary])
+    return join([*lines, *([""] if lines else []), summary], "\n")
 
 
 def _count_checks(result: Diagnosis) -> str:
@@ -243,7 +248,8 @@ def _join_checks(parts: list[DoctorFinding]) -> list[DoctorFinding]:
 def _format_finding(part: DoctorFinding) -> Iterator[str]:
     """The severity and the check, then what was found; on a terminal, long texts are broken at its width."""
     head, *rest = _wrap(f"{part.check}: {part.summary}")
-    yield style(f"{part.severity:<{INDENT}}", COLOURS[part.severity]) + head
+    severity = paint(f"{part.severity:<{INDENT}}", ROLES[part.severity], styled=shows_styles())
+    yield join([severity, head])
     yield from (f"{'':{INDENT}}{line}" for line in rest)
     advice = "" if part.repair else part.advice
     for name, text in (("cause", part.cause), ("repair", part.repair or ""), ("do", advice)):
@@ -252,9 +258,10 @@ def _format_finding(part: DoctorFinding) -> Iterator[str]:
 
 def _wrap(text: str) -> list[str]:
     line = terminal_line(text)
-    if not sys.stdout.isatty():
+    columns = terminal_width()
+    if columns is None:
         return [line]
-    width = max(40, shutil.get_terminal_size().columns - INDENT)
+    width = max(40, columns - INDENT)
     return textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
