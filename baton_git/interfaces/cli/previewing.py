@@ -30,55 +30,55 @@ YES = click.option("--yes", "-y", is_flag=True, default=None, help="Do not ask b
 
 def render_preview(app: App, preview: Preview) -> None:
     """Print what a change would do: the records on standard output, a summary on standard error."""
-    lines = [
-        *change_lines(preview.written.changes),
-        *(Styled(f"      {one_line(path, 120)}") for path in preview.files),
-    ]
-    app.answer(preview.as_data(), LINES.join(lines))
-    app.say(f"{describe_extent(preview)}; nothing was written (--dry-run)", *preview.notes)
+    files = [Styled(f"      {one_line(path, 120)}") for path in preview.files]
+    app.answer(preview.as_data(), LINES.join([*change_lines(preview.written.changes), *files]))
+    extent = describe_extent(preview.written.changes, preview.files)
+    app.say(f"{extent}; nothing was written (--dry-run)", *preview.notes)
 
 
-def describe_extent(preview: Preview) -> str:
+def describe_extent(changes: Sequence[RecordChange], files: Sequence[str] = ()) -> str:
     """Return how many records a change would change, and how: `3 records would change: 2 removed, 1 changed`."""
-    changes = _records(preview.written.changes)
-    if not changes and not preview.files:
-        return "nothing would change"
+    changes = _leave_out_sessions(changes)
+    numbers = {"record": len(changes), "other file": len(files)}
+    counts = [f"{number} {noun}{'' if number == 1 else 's'}" for noun, number in numbers.items() if number]
     actions = Counter(change.action for change in changes)
     how = ", ".join(f"{count} {action}" for action, count in actions.most_common())
-    files = f"{'and ' if changes else ''}{_count(len(preview.files), 'other file')}" if preview.files else ""
-    what = " ".join(part for part in (_count(len(changes), "record") if changes else "", files) if part)
-    return f"{what} would change{': ' if how else ''}{how}"
+    return f"{' and '.join(counts) or 'nothing'} would change{': ' if how else ''}{how}"
 
 
 def check_wide(app: App, ws: Workspace, verb: VerbFunction[Any, Any], asked: Any) -> None:
-    """Ask at a terminal before a change of more than `WIDE` records, or of all there are.
+    """Ask at a terminal before a wide change; again where the state changed meanwhile.
 
     Raises:
         NotAllowed: the person says no.
     """
-    if asked.dry_run or not at_terminal():
+    while not asked.dry_run and at_terminal():
+        planned = verb(ws, app.now, asked.model_copy(update={"dry_run": True})).written
+        check_extent(app, planned.changes, planned.before.state)
+        if ws.branch.store.tip(ws.branch.ref) == planned.before.commit:
+            return
+        app.say("somebody changed the state meanwhile")
+
+
+def check_extent(app: App, changes: Sequence[RecordChange], state: State) -> None:
+    """Ask at a terminal before changes of `state` that are wide.
+
+    Raises:
+        NotAllowed: the person says no.
+    """
+    if not is_wide(changes, state):
         return
-    preview = verb(ws, app.now, asked.model_copy(update={"dry_run": True}))
-    if not is_wide(preview):
-        return
-    app.say(f"{describe_extent(preview)} (--dry-run shows which)")
+    app.say(f"{describe_extent(changes)} (--dry-run shows which)")
     if not agrees("Go on?"):
         raise NotAllowed("nothing was changed")
 
 
-def is_wide(preview: Preview) -> bool:
-    """Return whether a change concerns more than `WIDE` records, or all of several."""
-    changed = len(_records(preview.written.changes))
-    return changed > WIDE or 1 < changed >= _count_live(preview.written.before.state)
+def is_wide(changes: Sequence[RecordChange], state: State) -> bool:
+    """Return whether changes concern more than `WIDE` records, or all of several that are there."""
+    changed = _leave_out_sessions(changes)
+    there = sum(len(state.ids(kind)) for kind in KINDS if kind != Session.kind)
+    return len(changed) > WIDE or 1 < sum(change.action != "added" for change in changed) >= there
 
 
-def _records(changes: Sequence[RecordChange]) -> list[RecordChange]:
+def _leave_out_sessions(changes: Sequence[RecordChange]) -> list[RecordChange]:
     return [change for change in changes if change.kind not in (SHAPE.kind, Session.kind)]
-
-
-def _count_live(state: State) -> int:
-    return sum(len(state.ids(kind)) for kind in KINDS if kind != Session.kind)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

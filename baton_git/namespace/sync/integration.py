@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from baton_git.core import immutable_fields
+from baton_git.core import diff, immutable_fields, layout
 from baton_git.core.errors import Busy
 from baton_git.core.names import Oid
 from baton_git.core.state import State
@@ -52,12 +52,31 @@ def integrate(branch: Branch, accepted: Oid | None, facts: BranchTips, stamp: Co
     raise Busy(f"{branch.namespace}: others kept writing here", hint="try again")
 
 
+def preview_integration(branch: Branch, accepted: Oid | None) -> list[diff.RecordChange]:
+    """Return what `integrate` would change here now."""
+    tip = branch.store.tip(branch.ref)
+    step = _plan_step(branch.store, tip, accepted)
+    return _compare(branch, tip, step.draft, step.tree) if step is not None else []
+
+
+def preview_reset(branch: Branch, facts: BranchTips) -> list[diff.RecordChange]:
+    """Return what `reset_to_theirs` would change here now."""
+    draft = branch.store.draft()
+    return _compare(branch, facts.local, draft, _put_unsent_on_theirs(branch.store, draft, facts))
+
+
+def _compare(branch: Branch, tip: Oid | None, draft: ObjectDraft, tree: Oid) -> list[diff.RecordChange]:
+    before = branch.revision_at(tip).state if tip is not None else State()
+    return diff.diff(before, State(layout.TreeSource(draft.folder(tree))))
+
+
 @dataclass(frozen=True)
 class _Step:
     """The next tip of the local branch, and the draft that holds it, if it is a new commit."""
 
     draft: ObjectDraft
     commit: Oid
+    tree: Oid
     conflicts: tuple[str, ...] = ()
     renamed: dict[str, str] = field(default_factory=dict)
 
@@ -67,9 +86,10 @@ def _plan_step(store: Store, tip: Oid | None, accepted: Oid | None) -> _Step | N
     if accepted is None or (tip is not None and store.is_ancestor(accepted, tip)):
         return None
     if tip is None or store.is_ancestor(tip, accepted):
-        return _Step(store.draft(), accepted)
+        return _Step(store.draft(), accepted, store.commit(accepted).tree)
     joined = create_merge_commit(store, tip, accepted)
-    return _Step(joined.draft, joined.commit, tuple(conflict.id for conflict in joined.conflicts), joined.renamed_ids)
+    conflicts = tuple(conflict.id for conflict in joined.conflicts)
+    return _Step(joined.draft, joined.commit, joined.tree, conflicts, joined.renamed_ids)
 
 
 def _describe_step(
@@ -123,15 +143,22 @@ def reset_to_theirs(branch: Branch, facts: BranchTips, stamp: CommitStamp) -> tu
     store = branch.store
     assert facts.local is not None
     assert facts.theirs is not None
-    assert facts.seen is not None
     backup = create_backup(branch, facts.local, stamp)
     info = store.commit(facts.theirs)
-    new, theirs, revision, draft = info.oid, info.tree, revision_of(store, info), store.draft()
-    base = store.commit(_base(store, facts.seen, facts.local) or facts.seen).tree
-    tree = merge_trees(draft, base, theirs, store.commit(facts.local).tree).tree
-    if tree != theirs:
+    new, draft = info.oid, store.draft()
+    tree = _put_unsent_on_theirs(store, draft, facts)
+    if tree != info.tree:
         subject = "what was not sent yet, on top of a rewritten branch"
-        new = branch.seal(draft, tree, (new,), revision + 1, subject, stamp, ())
+        new = branch.seal(draft, tree, (new,), revision_of(store, info) + 1, subject, stamp, ())
     if not branch.advance(draft, facts.local, new, stamp):
         raise Busy(f"{branch.namespace}: somebody wrote here meanwhile", hint="run baton sync --settle theirs again")
     return new, backup
+
+
+def _put_unsent_on_theirs(store: Store, draft: ObjectDraft, facts: BranchTips) -> Oid:
+    """Return the tree of the rewritten remote branch with the local changes that were never sent."""
+    assert facts.local is not None
+    assert facts.theirs is not None
+    assert facts.seen is not None
+    base = store.commit(_base(store, facts.seen, facts.local) or facts.seen).tree
+    return merge_trees(draft, base, store.commit(facts.theirs).tree, store.commit(facts.local).tree).tree

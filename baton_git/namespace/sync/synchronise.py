@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from baton_git.core.diff import RecordChange
 from baton_git.core.errors import BatonError, Busy, Corrupt, NotAllowed, Unreachable, Unsettled
 from baton_git.core.names import Oid
 from baton_git.git.remotes import Push, PushAccepted, PushOvertaken, PushRefused, Remote
@@ -20,7 +21,13 @@ from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.actions import Action, BranchTips, Plan, is_rewritten, plan_sync
 from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.connectivity import first_damage
-from baton_git.namespace.sync.integration import Integration, integrate, reset_to_theirs
+from baton_git.namespace.sync.integration import (
+    Integration,
+    integrate,
+    preview_integration,
+    preview_reset,
+    reset_to_theirs,
+)
 from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.tracking_refs import INCOMING, TrackingRefs, remote_component, set_ref, tracking_refs_of
 
@@ -40,6 +47,7 @@ class SyncOutcome:
         received, sent: commits; `pending`: commits that the remote lacks; `waiting`: its commits that need review.
         problems: unreadable records and changed immutable fields, in words.
         checked_out_at: a work tree of the branch, in which the new commits look like a revert.
+        changes: of a dry run, what would change here, record by record.
         error: why the sync failed.
     """
 
@@ -54,6 +62,7 @@ class SyncOutcome:
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     checked_out_at: str | None = None
+    changes: tuple[RecordChange, ...] = ()
     error: BatonError | None = None
 
     def as_data(self) -> dict[str, Any]:
@@ -62,7 +71,8 @@ class SyncOutcome:
         lists = {name: list(getattr(self, name)) for name in ("conflicts", "problems", "notes")}
         error = {} if self.error is None else {"error": self.error.code, "message": str(self.error)}
         place = {"checked_out_at": self.checked_out_at} if self.checked_out_at else {}
-        return {**data, **lists, "renamed": dict(self.renamed or {}), **place, **error}
+        changes = {"changes": [change.as_data() for change in self.changes]} if self.changes else {}
+        return {**data, **lists, "renamed": dict(self.renamed or {}), **place, **changes, **error}
 
 
 class _Job(NamedTuple):
@@ -235,7 +245,8 @@ def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
     outcome = replace(job.outcome, actions=job.outcome.actions or (*reset, *plan.actions), waiting=plan.waiting)
     outcome = replace(outcome, notes=(*outcome.notes, *notes))
     if dry_run:
-        return job._replace(outcome=outcome)
+        changes = preview_reset(branch, facts) if resets else preview_integration(branch, plan.accepted)
+        return job._replace(outcome=replace(outcome, changes=tuple(changes)))
     if plan.is_stopped:
         [stop] = plan.actions
         error = Unsettled(f"{stop.namespace}: {stop.why}", hint=stop.hint)

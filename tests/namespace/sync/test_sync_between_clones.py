@@ -440,6 +440,9 @@ def test_a_dry_run_of_settling_says_what_would_be_done(rewritten: Pair) -> None:
     before = ada.git("for-each-ref", REF, SEEN, "refs/baton-backup")
     done = ada.sync(settle="theirs", dry_run=True)
     assert kinds(done) == ["reset"]
+    foreseen = {(change.id, change.action) for change in done.changes}
+    assert foreseen == {("OL-lost", "removed"), ("OL-lost-too", "removed"), ("OL-instead", "added")}
+    assert {change.id for change in ada.sync(settle="merge", dry_run=True).changes} == {"OL-instead"}
     assert ada.git("for-each-ref", REF, SEEN, "refs/baton-backup") == before
 
 

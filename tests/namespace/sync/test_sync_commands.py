@@ -86,7 +86,9 @@ def test_a_dry_run_prints_what_would_be_done(baton: Baton, synced: tuple[Path, P
     before = git(here, "rev-parse", REF), git(here, "ls-remote", "origin")
     done = baton("sync", "--dry-run", "--json")
     assert [action["kind"] for action in done.json["namespaces"][0]["actions"]] == ["merge", "send"]
-    assert "merge what both have, 1 commits" in baton("sync", "--dry-run").err
+    done = baton("sync", "--dry-run")
+    assert "merge what both have, 1 commits" in done.err
+    assert "OL-2  added" in done.out
     assert (git(here, "rev-parse", REF), git(here, "ls-remote", "origin")) == before
 
 

@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import click
 
+from baton_git.core.diff import RecordChange
 from baton_git.core.errors import BatonError
-from baton_git.interfaces.cli.app import SECONDS, App, command, flat
+from baton_git.interfaces.cli.app import SECONDS, App, at_terminal, command, flat
+from baton_git.interfaces.cli.previewing import YES, check_extent
 from baton_git.interfaces.cli.printing import progress_line
+from baton_git.interfaces.cli.revisions.change_lines import LINES, change_lines
 from baton_git.namespace.sync.policy import Settle
 from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT
 from baton_git.namespace.sync.synchronise import SyncOptions
@@ -19,10 +22,11 @@ from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
 @click.argument("remote", required=False)
 @click.option("--remote", "-r", "named", metavar="REMOTE", help="The same as REMOTE.")
 @click.option("--all", "everything", is_flag=True, help="All namespaces, here and there.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done, and what would change here.")
 @click.option("--settle", type=click.Choice(["merge", "theirs"]),
               help="For a branch that was rewritten or deleted there: merge brings everything together again; "
                    "theirs gives up here what a rewrite gave up there (a backup ref keeps it).")  # fmt: skip
+@YES
 @click.option("--timeout", type=SECONDS, default=DEFAULT, show_default=True, help="Seconds for everything together.")
 def sync_command(
     app: App,
@@ -31,6 +35,7 @@ def sync_command(
     everything: bool,
     dry_run: bool,
     settle: Settle | None,
+    yes: bool | None,
     timeout: float,
 ) -> int | None:
     """Fetch what other machines sent, merge it, and send what they lack.
@@ -53,9 +58,12 @@ def sync_command(
     with app.workspace() as ws, progress_line("syncing") as line:
         ws = replace(ws, reach=ws.reach._replace(progress=line.show if line.is_shown else None))
         options = SyncOptions(timeout, everything=everything, dry_run=dry_run)
+        if settle is not None and not (dry_run or yes) and at_terminal():
+            planned = sync(ws, app.now, remote or named, replace(options, dry_run=True), settle=settle)
+            check_extent(app, _list_changes(planned), ws.branch.read().state)
         done = sync(ws, app.now, remote or named, options, settle=settle)
         is_here = ws.branch.store.tip(ws.branch.ref) is not None
-    app.answer(done.as_data(), "")
+    app.answer(done.as_data(), LINES.join(change_lines(_list_changes(done))))
     told = (
         _describe_plan(done)
         if dry_run
@@ -68,6 +76,11 @@ def sync_command(
 
 _SAME = "{} and this machine have the same"
 _NONE = "there is no namespace {} here or on {} yet: baton init makes it"
+
+
+def _list_changes(done: Synced) -> list[RecordChange]:
+    """Return what a dry run says would change, of all namespaces."""
+    return [change for outcome in done.outcomes for change in outcome.changes]
 
 
 def _describe_plan(done: Synced) -> list[str]:
