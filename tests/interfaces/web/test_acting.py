@@ -161,6 +161,7 @@ def test_a_check_from_elsewhere_waits_for_a_person(baton: Any, git: Any, top: Pa
     served = serve(page_token=TOKEN)
     served.log_in()
     assert "Approve its check" in served.get("record?kind=open_loop&id=OL-far").text
+    assert '/trust?id=OL-far">Approve<' in served.get("/").text
     page = served.get("trust?id=OL-far").text
     assert "came from origin" in page
     shown = re.findall(r'name="shown" value="([^"]+)"', page)[0]

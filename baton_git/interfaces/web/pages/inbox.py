@@ -39,6 +39,13 @@ class InboxRow(NamedTuple):
     actions: Sequence[tuple[str, Action]]
 
     @property
+    def settled_by(self) -> str:
+        """What the link to the page is called that settles it; empty where buttons do."""
+        if _takes_approval(self.item):
+            return "Approve"
+        return {"conflict": "Settle", "review": "Review", "rule": "Decide"}.get(self.item.need, "")
+
+    @property
     def words(self) -> str:
         return WORDS[self.item.need]
 
@@ -96,12 +103,19 @@ def _offer(state: State, item: ReadyItem) -> Sequence[tuple[str, Action]]:
     return list(list_actions(entry, is_quick=True)) if isinstance(entry, Record) else ()
 
 
+def _takes_approval(item: ReadyItem) -> bool:
+    """Whether a check runs only once a person approved it."""
+    return item.command.startswith("baton trust ")
+
+
 def _find_link(name: Namespace, item: ReadyItem) -> str:
     """Return the address of the page where something is settled."""
     if item.need in ("conflict", "review"):
         return address(name.component, {"conflict": "conflicts", "review": "review"}[item.need])
     if item.need == "unreadable":
         return address(name.component, "back", way="record", record=item.id)
+    if _takes_approval(item):
+        return address(name.component, "trust", id=item.id)
     if item.need == "rule":
         return address(name.component, "graduate", id=item.id)
     return address(name.component, "record", kind=item.kind, id=item.id)

@@ -15,6 +15,7 @@ from baton_git.core.records.base import Part, Record
 from baton_git.core.records.work_items import OpenLoop, Pattern
 from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.interfaces.web.actions.editing import EDITED
+from baton_git.interfaces.web.actions.table import ACTIONS, Action, list_actions
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.pages.board import contains_text
 from baton_git.interfaces.web.pages.paging import Paging
@@ -111,11 +112,18 @@ def show_record(request: PageRequest) -> Response:
         return request.render(
             "record.html", ws, key=key, entry=entry, data=data, title=title_of(kind, data), live_id=live_id,
             commits=commits, damaged=isinstance(entry, Unreadable), closed=isinstance(entry, Archived),
-            record=entry if isinstance(entry, Record) else None,
+            record=entry if isinstance(entry, Record) else None, actions=_list_actions(key, entry),
             edited=EDITED, vouched=isinstance(entry, Record) and kind in LABELLED,
             waits=isinstance(entry, OpenLoop) and entry.verify is not None and entry.id in list_waiting_checks(ws),
             can_graduate=isinstance(entry, Pattern) and entry.status == "rule_candidate",
         )  # fmt: skip
+
+
+def _list_actions(key: Key, entry: Entry) -> list[tuple[str, Action]]:
+    """Return what can be done with a record; with one in the archive, to bring it back."""
+    if isinstance(entry, Record):
+        return list(list_actions(entry))
+    return [("reopen", ACTIONS["reopen"])] if isinstance(entry, Archived) and key.kind in EDITED else []
 
 
 def _read_kind(request: PageRequest) -> str:
