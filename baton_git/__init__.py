@@ -18,6 +18,7 @@ def open(  # noqa: A001  the name says it best: baton_git.open(path)
     namespace: str | None = None,
     session: str | None = None,
     agent: str | None = None,
+    create: bool = False,
 ) -> OpenNamespace:
     """Open a namespace of a git repository; the verbs are methods of what this returns.
 
@@ -26,6 +27,7 @@ def open(  # noqa: A001  the name says it best: baton_git.open(path)
         namespace: which one; else git config baton.namespace, or the folder's name.
         session: the session that acts; else the one that `boot` begins.
         agent: the agent that acts.
+        create: whether the first write creates the namespace, and a bare repository at `path`, if there is none.
 
     Raises:
         NotARepository: there is none at `path`.
@@ -33,4 +35,4 @@ def open(  # noqa: A001  the name says it best: baton_git.open(path)
     """
     from baton_git.interfaces.library.namespace import open_namespace  # the version and the hooks need none of it
 
-    return open_namespace(path, namespace, session, agent)
+    return open_namespace(path, namespace, session, agent, create=create)

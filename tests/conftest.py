@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from folder_copies import FolderCopy
 from hypothesis import settings
-from world import workspace
+from world import begin, workspace
 
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.cli import baton as command
@@ -115,12 +115,14 @@ def _first_commit(tmp_path_factory: pytest.TempPathFactory) -> FolderCopy:
     (folder / "readme").write_text("hello\n")
     run_git("add", "readme")
     run_git("commit", "-q", "-m", "first")
+    with Store(Repository.open(folder)) as store:
+        begin(workspace(store, namespace="work").branch)
     return FolderCopy.of(folder)
 
 
 @pytest.fixture
 def top(tmp_path: Path, _first_commit: FolderCopy) -> Path:
-    """A work tree called `work` with one commit on main."""
+    """A work tree called `work` with one commit on main, and its namespace, as `baton init` makes it."""
     return _first_commit.write(tmp_path / "work")
 
 

@@ -13,6 +13,7 @@ from baton_git.core.names import Namespace, Oid
 from baton_git.core.state import Key
 from baton_git.git.store import ReflogEntry, Store
 from baton_git.namespace.branch import Branch
+from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.workspace import Actor, Workspace
 from baton_git.systems.session_baton.documents import read_document
 
@@ -27,6 +28,11 @@ def later(*, days: float = 0, minutes: float = 0) -> datetime:
 def workspace(store: Store, session: str | None = "s1", *, namespace: str = "x", **more: Any) -> Workspace:
     more = {"environment": {"PATH": os.environ["PATH"]}, **more}
     return Workspace(Branch(store, Namespace(namespace)), Actor(WHO, session, "claude", "laptop"), **more)
+
+
+def begin(branch: Branch) -> None:
+    """Create a namespace, as `baton init` does."""
+    branch.create(CommitStamp("init", NOW, WHO))
 
 
 def acting(ws: Workspace, session: str | None) -> Workspace:

@@ -142,6 +142,7 @@ class Verb(NamedTuple, Generic[I, R]):
         conditional: whether a GET request with If-None-Match is answered with 304: the result changes only with the
             revision that the field `at` of the input names.
         standalone: it needs no namespace, and is called with None as the workspace.
+        anywhere: it works without the namespace of the workspace, which need not exist.
         tag: the group of routes in the OpenAPI document.
         positional: the fields that the command line takes by position.
         tool: the MCP tool; None where models cannot call it.
@@ -168,6 +169,7 @@ class Verb(NamedTuple, Generic[I, R]):
     other_status: Mapping[int, str] = NONE
     conditional: bool = False
     standalone: bool = False
+    anywhere: bool = False
     tag: str = "records"
     positional: tuple[str, ...] = ()
     tool: Tool | None = None
@@ -195,6 +197,11 @@ class Verb(NamedTuple, Generic[I, R]):
     @property
     def path_fields(self) -> tuple[str, ...]:
         return tuple(re.findall(r"\{(\w+)\}", self.path))
+
+    def check_namespace(self, ws: Any) -> None:
+        """Raise NotFound where the verb needs the namespace of a workspace, and that neither exists nor may begin."""
+        if not (self.standalone or self.anywhere):
+            ws.branch.check_exists(to_write=self.effect != READS)
 
     def parse(self, data: Mapping[str, Any], names: Callable[[str], str] = str, now: datetime | None = None) -> I:
         """Return the input that `data` describes.

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import NoReturn
 
 from baton_git.core import diff, immutable_fields, layout
-from baton_git.core.errors import Ambiguous, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
+from baton_git.core.errors import Ambiguous, Corrupt, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
 from baton_git.core.lifecycle import waits_for_code
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import one_line
@@ -25,7 +25,8 @@ from baton_git.core.times import parse_local_time
 from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace import write_queue
 from baton_git.namespace.commit_log import LogEntry, find_numbered, hide_shared_numbers, load_entry, revision_of
-from baton_git.namespace.machine_state import HookMarkers
+from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
+from baton_git.namespace.namespaces import find_fetched, missing_namespace
 from baton_git.namespace.provenance.bootstrap import ledger_of
 from baton_git.namespace.provenance.ledger import Ledger, RemoteSource
 from baton_git.namespace.provenance.origins import record_draft
@@ -57,6 +58,10 @@ class Branch:
     prefix: str = PREFIX
     sign: Callable[[bytes], bytes] | None = None
     """Signs the commits made here. Merge commits stay unsigned, because every machine creates the same ones."""
+    may_begin: bool = True
+    """Whether the first write creates the namespace; otherwise only `create` does, and taking over a remote's."""
+    is_named: bool = True
+    """Whether somebody named the namespace; otherwise it is the default of its place."""
 
     @property
     def ref(self) -> str:
@@ -83,6 +88,41 @@ class Branch:
         if is_secret_name(name) and self.store.tip(self.ref) is None:
             refuse_secret("name of the namespace", name)
 
+    def check_exists(self, *, to_write: bool = False) -> None:
+        """Raise NotFound where there is no such namespace, unless it is to be written and may begin with that."""
+        if not self.exists and not (to_write and self._begins):
+            raise self._missing_namespace
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is such a branch, even if it cannot be read."""
+        try:
+            return self.store.tip(self.ref) is not None
+        except Corrupt:
+            return True
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the namespace exists here, or was fetched from a remote and not deleted here."""
+        if self.exists:
+            return True
+        return not self._is_gone and find_fetched(self.store, self.prefix, self.namespace) is not None
+
+    @property
+    def _is_gone(self) -> bool:
+        return GoneNamespaces(self.store.repository.common_dir).find(self.namespace) is not None
+
+    @property
+    def _begins(self) -> bool:
+        """Whether a write creates the namespace, where it does not exist."""
+        return self.has_begun or (self.may_begin and not self._is_gone)
+
+    @property
+    def _missing_namespace(self) -> NotFound:
+        return missing_namespace(
+            self.store, self.prefix, self.namespace, is_named=self.is_named, may_begin=self.may_begin
+        )
+
     def read(self, at: str | None = None) -> Revision:
         """Return the newest revision, or the one that `at` names (see `resolve`).
 
@@ -94,7 +134,7 @@ class Branch:
         if tip is None and at is None:
             return Revision(self.namespace, State())
         if tip is None:
-            raise NotFound("namespace", str(self.namespace), hint="baton init makes it")
+            raise self._missing_namespace
         return self.revision_at(self.resolve(at, tip) if at is not None else tip)
 
     def revision_at(self, commit: Oid) -> Revision:
@@ -183,7 +223,7 @@ class Branch:
         """
         tip = tip or self.store.tip(self.ref)
         if tip is None:
-            raise NotFound("namespace", str(self.namespace), hint="baton init makes it")
+            raise self._missing_namespace
         if match := _REVISION.fullmatch(text):
             matches = find_numbered(self.store, tip, int(match[1]))
             if len(matches) > 1:
@@ -231,7 +271,7 @@ class Branch:
     def sibling(self, ref: str) -> Branch | None:
         """Return the branch of the same store at `ref`; None when `ref` does not name a namespace."""
         try:
-            return Branch(self.store, Namespace.from_component(ref.removeprefix(self.prefix)), self.prefix, self.sign)
+            return replace(self, namespace=Namespace.from_component(ref.removeprefix(self.prefix)))
         except InvalidName:
             return None
 
@@ -305,6 +345,7 @@ class Branch:
         now = self.read()
         if now.commit is not None:
             return now
+        GoneNamespaces(self.store.repository.common_dir).clear(self.namespace)
         draft = self.store.draft()
         root = self._root(draft)
         self.store.publish(draft, self.ref, None, root, stamp.reflog_entry("init"))
@@ -326,6 +367,8 @@ class Branch:
 
     def prepare(self, tip: Revision, change: Change, stamp: CommitStamp, expected: int | None) -> Prepared:
         """Compute the commit of a change in memory."""
+        if tip.commit is None and not self._begins:
+            raise self._missing_namespace
         if expected is not None and expected != tip.number:
             raise Stale(str(self.namespace), expected, tip.number)
         proposal, outcome = _evaluate(tip, change)
@@ -404,17 +447,6 @@ def _evaluate(tip: Revision, change: Change) -> tuple[ProposedState, WriteResult
 _BACK = re.compile(r"~(\d{0,9})")
 _REVISION = re.compile(r"r?(\d{1,9})")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
-
-
-def list_namespaces(store: Store, prefix: str = PREFIX) -> list[Namespace]:
-    """Return the namespaces of a store, sorted by name; other refs below the prefix are left out."""
-    names = []
-    for ref in store.refs(prefix):
-        try:
-            names.append(Namespace.from_component(ref.removeprefix(prefix)))
-        except InvalidName:
-            continue
-    return sorted(names, key=str)
 
 
 def _describe_entry(entry: LogEntry) -> str:

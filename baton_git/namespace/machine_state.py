@@ -7,7 +7,9 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from baton_git.core.errors import InvalidName
 from baton_git.core.names import Namespace
+from baton_git.git.files import durable_files
 from baton_git.git.store.housekeeping import is_running
 
 
@@ -104,3 +106,55 @@ class HookMarker:
 
     def _file(self, component: str) -> str:
         return f"{self.folder}{os.sep}{component}"
+
+
+class GoneNamespace(NamedTuple):
+    """A namespace that was deleted on this machine, or renamed."""
+
+    renamed_to: Namespace | None
+
+
+class GoneNamespaces:
+    """Which namespaces were renamed or deleted on this machine, so that nobody begins them anew by mistake."""
+
+    def __init__(self, common_dir: Path) -> None:
+        self.folder = f"{common_dir}{os.sep}baton{os.sep}gone"
+
+    def find(self, namespace: Namespace) -> GoneNamespace | None:
+        """Return what became of a namespace; None where it was neither renamed nor deleted."""
+        try:
+            text = self._file(namespace).read_text(encoding="utf-8").strip()
+            return GoneNamespace(Namespace(text) if text else None)
+        except (OSError, UnicodeDecodeError, InvalidName):
+            return None
+
+    def note(self, namespace: Namespace, renamed_to: Namespace | None) -> None:
+        """Remember that a namespace goes, before it does.
+
+        Raises:
+            WriteFailed: the disk refused.
+        """
+        file = self._file(namespace)
+        with durable_files.writing(str(file)):
+            durable_files.make_folder(file.parent)
+            fresh = file.with_name(f".{durable_files.random_name()}")
+            durable_files.write_new(fresh, f"{renamed_to or ''}\n".encode(), mode=0o644, sync=True)
+            fresh.replace(file)
+
+    def clear(self, namespace: Namespace) -> None:
+        """Forget it: the namespace is there again."""
+        with contextlib.suppress(OSError):
+            self._file(namespace).unlink()
+
+    def _file(self, namespace: Namespace) -> Path:
+        return Path(self.folder, namespace.component)
+
+
+def move_namespace_files(common_dir: Path, old: Namespace, new: Namespace) -> None:
+    """Let what this machine remembers of a namespace follow its new name; what cannot be moved is made anew when it is
+    needed."""
+    folders = [common_dir / "baton" / name for name in ("sessions", "handover", "last-seen", "mining", "due")]
+    for folder in (*folders, *common_dir.glob("worktrees/*/baton/sessions")):
+        for suffix in ("", ".json", ".jsonl"):
+            with contextlib.suppress(OSError):
+                (folder / f"{old.component}{suffix}").rename(folder / f"{new.component}{suffix}")

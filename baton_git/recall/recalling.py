@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from baton_git.agents.turn_store import turns_folder
 from baton_git.core.errors import Busy
-from baton_git.namespace.branch import list_namespaces
+from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.recall.answer import DEFAULT_BUDGET, Answer, compose_answer
 from baton_git.recall.index import PassageFilter, RecallIndex

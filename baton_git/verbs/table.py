@@ -23,6 +23,8 @@ MODULES = {
     "reopen": "verbs.records.closing",
     "forget": "verbs.records.closing",
     "namespace": "verbs.upkeep.namespaces",
+    "namespace rename": "verbs.upkeep.namespace_moves",
+    "namespace delete": "verbs.upkeep.namespace_moves",
     "validate": "verbs.upkeep.validation",
     "schema": "verbs.upkeep.schemas",
     "gc": "verbs.upkeep.packing",

@@ -45,6 +45,8 @@ def document(**lists: Any) -> Step:
 FILE = {"method": "file_exists"}
 SESSION = "s1"
 
+NOWHERE = "what is not there is not created by accident"
+
 LIVES: dict[str, list[Step]] = {
     "a loop is verified by its check, settled by who saw it, and closed": [
         step("loop add", {"revision": 1}, keep="loop",
@@ -115,8 +117,20 @@ LIVES: dict[str, list[Step]] = {
         step("decision add", error=("invalid_argument", "is empty"), what="a", why=""),
         step("loop verify", error=("not_found", "there is no open loop 'OL-nope'"), id="OL-nope", result="passed"),
         step("followup add", error=("invalid_argument", "priority"), item="x", priority="huge"),
-        step("diff", error=("not_found", "there is no namespace"), a="99"),
-        step("status", {"exists": False}),
+        step("diff", error=("not_found", "there is no revision"), a="99"),
+        step("status", {"revision": 0}),
+    ],
+    NOWHERE: [
+        step("status", error=("not_found", "there is no namespace")),
+        step("log", error=("not_found", "there is no namespace")),
+        step("recall", error=("not_found", "there is no namespace"), question="what was decided"),
+        step("boot", error=("not_found", "there is no namespace")),
+        step("followup add", error=("not_found", "there is no namespace"), item="Later"),
+        step("followup done", error=("not_found", "there is no namespace"), id="FU-1"),
+        step("namespace rename", error=("not_found", "there is no namespace"), name="nobody", new_name="somebody"),
+        step("namespace delete", error=("not_found", "there is no namespace"), name="nobody", dry_run=True),
+        step("init", {"created": True}),
+        step("followup add", item="Later"),
     ],
     "a document is read, changed and written; one that comes too late is not": [
         step("followup add", item="Later"),
@@ -130,7 +144,7 @@ LIVES: dict[str, list[Step]] = {
     ],
     "what was and what changed since is told": [
         step("loop add", {"revision": 1}, action="Sent it", expect="it is there"),
-        step("status", {"exists": True, "revision": 1}),
+        step("status", {"revision": 1}),
         step("doctor", {"verdict": "ok", "findings": [{"check": "records", "severity": "ok"}]}, checks=["records"]),
         step("doctor", error=("not_found", "there is no check 'nope'"), checks=["nope"]),
         step("followup add", {"revision": 2}, keep="later", item="Later"),
@@ -224,6 +238,8 @@ def test_a_verb_lives_the_same_life_in_every_interface(baton, place, monkeypatch
     monkeypatch.chdir(place)
     options = (place, f"{interface} {list(LIVES).index(life)}", SESSION if "session" in life else None, baton)
     library, names = Driver(*options), dict[str, str]()
+    if life != NOWHERE:
+        library.call(all_verbs()["init"], {})
     with DRIVERS[interface](*options) as driver:
         for number, taken in enumerate(LIVES[life], 1):
             verb, fields = all_verbs()[taken.verb], fill(taken.fields, names)

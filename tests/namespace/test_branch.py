@@ -11,7 +11,8 @@ from baton_git.core.names import Namespace
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import HEAD, Key
 from baton_git.git.store import ReflogEntry, Repository, Store
-from baton_git.namespace.branch import Branch, list_namespaces
+from baton_git.namespace.branch import PREFIX, Branch
+from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.revision import CommitStamp, ProposedState
 from baton_git.verbs.sessions.sessions import init
 from baton_git.verbs.work_items.followups import add_follow_up
@@ -298,7 +299,7 @@ def test_namespaces_lists_those_that_are_and_no_other_refs(ws):
     commit = store.tip("refs/heads/baton/a%2fb")
     foreign = "refs/heads/baton/UPPER"
     assert store.publish(store.draft(), foreign, None, commit, ReflogEntry(WHO, 0, 0, "m"))
-    assert [str(one) for one in list_namespaces(store)] == sorted(["project:x", "a/b", "A", "名前"])
+    assert [str(one) for one in list_namespaces(store, PREFIX)] == sorted(["project:x", "a/b", "A", "名前"])
 
 
 def test_another_prefix_is_another_place(ws):

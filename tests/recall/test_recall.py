@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machines import Clock, machine
-from world import NOW, acting, by_hand, later, stored, workspace
+from world import NOW, acting, begin, by_hand, later, stored, workspace
 
 from baton_git.agents.turn_store import SessionTurns, Turn, TurnStore, turns_folder
+from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import parse
@@ -61,6 +62,7 @@ def ask(ws: Workspace, question: str, **more: Any) -> RecallResult:
 @pytest.fixture
 def told(ws: Workspace) -> Workspace:
     """Sessions about an event bus: one chose Kafka, a later one dropped it."""
+    begin(ws.branch)
     keep_turns(
         ws, KAFKA, ("Which event bus?", "I took Kafka with three brokers; the topic is `orders.created`."), day=1
     )
@@ -343,7 +345,8 @@ def test_a_branch_that_was_set_back_takes_its_records_along(ws: Workspace) -> No
 
 
 def test_a_repository_without_a_namespace_gets_no_index(ws: Workspace) -> None:
-    assert ask(ws, "Kafka").text == ""
+    with pytest.raises(NotFound):
+        ask(ws, "Kafka")
     assert not index_file(ws).exists()
 
 

@@ -123,7 +123,7 @@ class GitProgram:
         if not moves:
             return {}
         leases = (f"--force-with-lease={move.ref}:{move.expected or ''}" for move in moves)
-        refspecs = [f"{move.new}:{move.ref}" for move in moves]
+        refspecs = [f"{move.new or ''}:{move.ref}" for move in moves]
         deadline = time.monotonic() + seconds
         with view(self._git, {}) as git:
             done = self._run(git, (*_PUSH, *self._verbosity(), *leases), refspecs, seconds, deadline)

@@ -11,10 +11,11 @@ from baton_git.git.remotes.quarantine import FetchLimits, Quarantine
 
 
 class Push(NamedTuple):
-    """Moves `ref` of the remote to the commit `new`, if it still stands at `expected` (None: does not exist yet)."""
+    """Moves `ref` of the remote to the commit `new` (None: deletes it), if it still stands at `expected` (None: does
+    not exist yet)."""
 
     ref: str
-    new: Oid
+    new: Oid | None
     expected: Oid | None
 
 

@@ -227,19 +227,33 @@ def _is(kind: Callable[[int], bool], path: Path) -> bool:
 
 
 def _make_bare(path: Path) -> None:
-    """Makes the repository beside `path` and moves it there whole; of two that do so at once, one wins."""
+    """Makes the repository beside `path` and moves it there whole; of two that do so at once, one wins.
+
+    An empty folder that is there stays the same one, since somebody may stand in it: there it is made inside, and
+    `HEAD` is moved last.
+    """
     durable_files.make_folder(path.parent)
-    fresh = path.with_name(f".{path.name}-{durable_files.random_name()}")
+    fresh = (path if path.is_dir() else path.parent) / f".{path.name}-{durable_files.random_name()}"
+    _write_bare(fresh)
+    try:
+        if path.is_dir():
+            for name in (*(entry.name for entry in fresh.iterdir() if entry.name != "HEAD"), "HEAD"):
+                (fresh / name).replace(path / name)
+            durable_files.sync_folder(path)
+            fresh.rmdir()
+        else:
+            fresh.rename(path)
+    except OSError:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if not _is_git_dir(path):
+            raise
+    durable_files.sync_folder(path.parent)
+
+
+def _write_bare(fresh: Path) -> None:
     for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "hooks"):
         (fresh / folder).mkdir(parents=True)
     durable_files.write_new(fresh / "config", _BARE_CONFIG.encode(), mode=0o644, sync=True)
     durable_files.write_new(fresh / "HEAD", b"ref: refs/heads/main\n", mode=0o644, sync=True)
     for folder, _, _ in os.walk(fresh, topdown=False):
         durable_files.sync_folder(Path(folder))
-    try:
-        fresh.replace(path)
-    except OSError:
-        shutil.rmtree(fresh, ignore_errors=True)
-        if not _is_git_dir(path):
-            raise
-    durable_files.sync_folder(path.parent)

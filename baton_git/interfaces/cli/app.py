@@ -121,10 +121,18 @@ class App(Call):
 SESSION_HELP = "The session that acts; else BATON_SESSION, the agent's own, or the one that booted here."
 
 
+CREATE = click.option("--create", is_flag=True, help="Create the namespace, and the repository, if there is none.")
+"""For commands that write."""
+
+
 def command(
-    name: str, *, session_help: str = SESSION_HELP, **settings: Any
+    name: str, *, session_help: str = SESSION_HELP, may_create: bool = False, **settings: Any
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Declare a command with the common options; its function gets the `App` first."""
+    """Declare a command with the common options; its function gets the `App` first.
+
+    Args:
+        may_create: whether it has the option `--create`.
+    """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @click.command(name, **settings)
@@ -141,12 +149,11 @@ def command(
         @click.option("--agent", metavar="NAME", help="The agent that acts; else BATON_AGENT.")
         @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
         @functools.wraps(function)
-        def run_with_app(
-            repo: str | None, namespace: str | None, session: str | None, agent: str | None, as_json: bool, **rest: Any
-        ) -> Any:
-            return function(App(Settings(CommonOptions(repo, namespace, session, agent)), as_json), **rest)
+        def run_with_app(as_json: bool, **values: Any) -> Any:
+            common = CommonOptions(**{name: values.pop(name) for name in CommonOptions._fields if name in values})
+            return function(App(Settings(common), as_json), **values)
 
-        return cast("click.Command", run_with_app)
+        return cast("click.Command", CREATE(run_with_app) if may_create else run_with_app)
 
     return decorate
 

@@ -12,11 +12,12 @@ import click
 
 from baton_git import __version__
 from baton_git.core.errors import NotFound
+from baton_git.core.verb import Verb
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.error_handler import run
 from baton_git.interfaces.cli.sessions.checkpoint import ADDITIONS
 from baton_git.interfaces.cli.sessions.identity import CHECK, exit_unknown_on_errors, fill_checked
-from baton_git.interfaces.cli.verb_command import Values, verb_command
+from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
 from baton_git.interfaces.context.paif import asked_agent
 from baton_git.interfaces.context.process import end_in_order, mend_streams, skip_plugin_search
 from baton_git.namespace.workspace import Workspace
@@ -48,12 +49,17 @@ def _restore(app: App, ws: Workspace, asked: RestoreAgent, values: Values) -> Re
         return RestoredAgent.of(Restored(make_empty_identity(agent), None, ws.branch.read()), app.now, asked)
 
 
+def _paif_command(verb: Verb[Any, Any], addition: Addition) -> click.Command:
+    """Return a command that creates what it needs, as PAIF does."""
+    return verb_command(verb._replace(anywhere=True), addition._replace(acting=lambda app: app.creating))
+
+
 EXAMPLE = 'claude-paif gravity "How can I help you today!" --agent zero'
 GRAVITY = check_agent_identity.verb._replace(name="gravity", examples=(EXAMPLE,))
-gravity_command = exit_unknown_on_errors(verb_command(GRAVITY, CHECK._replace(fill=_fill_gravity)))
+gravity_command = exit_unknown_on_errors(_paif_command(GRAVITY, CHECK._replace(fill=_fill_gravity)))
 RESTORE = ADDITIONS["restore"]._replace(run=_restore)
 restore_command, checkpoint_command, sessions_command = (
-    verb_command(function.verb, addition)
+    _paif_command(function.verb, addition)
     for function, addition in (
         (restore_agent, RESTORE),
         (save_agent_checkpoint, ADDITIONS["checkpoint"]),

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.names import is_minted_session
-from baton_git.core.verb import Input, Option, Result, Verb
+from baton_git.core.verb import READS, Input, Option, Result, Verb
 from baton_git.interfaces.cli.app import SESSION_HELP, App, Number, command, command_alone, group
 from baton_git.interfaces.cli.printing import progress_line
 from baton_git.namespace.results import Changed, Preview, WrittenResult
@@ -88,8 +88,13 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
     wrapped = functools.reduce(lambda function, decorate: decorate(function), reversed(decorators), call)
     examples = "\b\n" + "\n".join(verb.examples) if verb.examples else ""
     about = "\n\n".join(part for part in (verb.about, addition.about, examples) if part)
-    settings = {"short_help": f"{verb.summary}.", "help": about}
-    declare = command_alone if verb.standalone else functools.partial(command, session_help=addition.session_help)
+    settings: dict[str, Any] = {"short_help": f"{verb.summary}.", "help": about}
+    may_create = verb.effect != READS and not verb.anywhere
+    declare = (
+        command_alone
+        if verb.standalone
+        else functools.partial(command, session_help=addition.session_help, may_create=may_create)
+    )
     return declare(verb.name.split()[-1], **settings)(wrapped)
 
 
@@ -99,7 +104,9 @@ def _open_workspace(app: App, verb: Verb[Any, Any]) -> Iterator[Any]:
     if verb.standalone:
         yield None
         return
-    with app.workspace() as ws:
+    is_anywhere = verb.anywhere and verb.effect == READS
+    with app.workspace_anywhere() if is_anywhere else app.workspace() as ws:
+        verb.check_namespace(ws)
         is_new = verb.session == "begins" and not app.settings.session and not app.settings.hooked_session
         yield replace(ws, actor=replace(ws.actor, session=None, follows=_find_left(app))) if is_new else ws
 

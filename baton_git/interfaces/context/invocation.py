@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self
 
 from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, InvalidName
 from baton_git.core.names import Namespace, SessionId
-from baton_git.git.store import Store
+from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.settings import Settings, data_home, outside_git
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.machine_state import CurrentSession
@@ -35,6 +37,18 @@ class Call:
             named = settings.options.agent is not None
             yield replace(ws, actor=replace(ws.actor, session=session, agent=settings.agent, is_agent_named=named))
 
+    @contextmanager
+    def workspace_anywhere(self) -> Iterator[Workspace]:
+        """As `workspace`; outside of any repository, where the user has no store either, on an empty one that goes."""
+        if self.settings.is_repository_named or self.settings.found_repository is not None:
+            with self.workspace() as ws:
+                yield ws
+            return
+        with TemporaryDirectory(prefix="baton-") as folder:
+            nothing = Repository.create_bare(Path(folder) / "state.git")
+            with replace(self, settings=replace(self.settings, known=nothing)).workspace() as ws:
+                yield replace(ws, folder=Path.cwd())
+
     def _merges_packs(self) -> bool:
         """Merge packs in the background; loaded once in many writes."""
         from baton_git.interfaces.context.background_merge import merge_in_background
@@ -45,7 +59,7 @@ class Call:
         """Return a namespace of `store`, in which nobody in particular acts yet."""
         settings = self.settings
         return Workspace(
-            Branch(store, namespace, settings.prefix, settings.sign),
+            settings.choose_branch(Branch(store, namespace, settings.prefix, settings.sign), namespace),
             Actor(settings.author, machine=settings.machine),
             settings.policy,
             settings.folder,
@@ -61,6 +75,11 @@ class Call:
     def lenient(self) -> Self:
         """Return the same call, with bad settings and variables among `settings.problems` and their defaults used."""
         return replace(self, settings=replace(self.settings, problems=[]))
+
+    @property
+    def creating(self) -> Self:
+        """Return the same call, which may create the repository and the namespace."""
+        return replace(self, settings=replace(self.settings, options=self.settings.options._replace(create=True)))
 
     @property
     def beside_run(self) -> Self:

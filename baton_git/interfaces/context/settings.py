@@ -6,13 +6,15 @@ import contextlib
 import functools
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.registry import session_variables
@@ -24,7 +26,7 @@ from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.process import child_environment
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.machine_state import HookMarkers
+from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
 from baton_git.namespace.workspace import RemoteSettings
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ class CommonOptions(NamedTuple):
     namespace: str | None = None
     session: str | None = None
     agent: str | None = None
+    create: bool = False
+    """Whether a repository and a namespace that do not exist yet are created by the first write."""
 
 
 @dataclass(frozen=True)
@@ -98,15 +102,43 @@ class Settings:
 
     @functools.cached_property
     def repository(self) -> Repository:
-        """The repository that was named, the one around us, or else the user's own, made on first use."""
+        """The repository that was named, the one around us, or else the user's own store.
+
+        Raises:
+            NotARepository: it does not exist, and is not to be created.
+        """
+        return self.found_repository or self._create_repository()
+
+    @functools.cached_property
+    def found_repository(self) -> Repository | None:
+        """The repository; None where it does not exist."""
         if self.known is not None:
             return self.known
-        named = self._read_option("repo")
-        repository = _open_repository(Path(named)) if named else Repository.discover(_here())
-        if repository is None:
-            return Repository.create_bare(data_home() / "baton" / "state.git")
-        self._check_owner(repository)
+        named = self._named_repository
+        repository = Repository.discover(_here()) if named is None else None
+        place = own_store() if named is None else named
+        if repository is None and not is_vacant(place):
+            repository = _open(place)
+        if repository is not None:
+            self._check_owner(repository)
         return repository
+
+    @property
+    def is_repository_named(self) -> bool:
+        """Whether an option or a variable names the repository."""
+        return self._named_repository is not None
+
+    @property
+    def _named_repository(self) -> Path | None:
+        """The path of --repo, BATON_REPO or GIT_DIR."""
+        named = self._read_option("repo") or os.environ.get("GIT_DIR")
+        return Path(named) if named else None
+
+    def _create_repository(self) -> Repository:
+        named = self._named_repository
+        if not self.options.create:
+            raise _missing_repository(named)
+        return Repository.create_bare(own_store() if named is None else named.absolute())
 
     def _check_owner(self, repository: Repository) -> None:
         owner = repository.foreign_owner
@@ -123,12 +155,16 @@ class Settings:
     @property
     def is_own_store(self) -> bool:
         """Whether this is the user's own store, which belongs to no folder."""
-        return self.repository.common_dir == Path(os.path.realpath(data_home() / "baton" / "state.git"))
+        repository = self.found_repository
+        if repository is None:
+            return self._named_repository is None
+        return repository.common_dir == Path(os.path.realpath(own_store()))
 
     @functools.cached_property
     def config(self) -> Mapping[str, str]:
         """Git's configuration for this repository, the keys that matter here, in lower case."""
-        return _git_config(self.repository.git_dir, WANTED)
+        repository = self.found_repository
+        return _git_config(repository.git_dir if repository is not None else Path(os.devnull), WANTED)
 
     def set_config(self, key: str, value: str) -> None:
         """Set one key of the repository's own configuration. Raises StoreError if git cannot."""
@@ -140,17 +176,55 @@ class Settings:
 
     @functools.cached_property
     def namespace(self) -> Namespace:
-        named = self._read_option("namespace") or self.config.get("baton.namespace")
-        return Namespace(named) if named else self._find_namespace()
+        return self._choice.namespace
 
-    def _find_namespace(self) -> Namespace:
+    def choose_branch(self, branch: Branch, namespace: Namespace) -> Branch:
+        """Return the branch of a namespace, which knows whether its first write may create it."""
+        may_begin = self.options.create or namespace == self._configured or self._choice == (namespace, "remote")
+        is_named = self._choice != (namespace, "folder")
+        return replace(branch, namespace=namespace, may_begin=may_begin, is_named=is_named)
+
+    @functools.cached_property
+    def _configured(self) -> Namespace | None:
+        """The namespace of BATON_NAMESPACE or of git's configuration."""
+        named = os.environ.get("BATON_NAMESPACE") or self.config.get("baton.namespace")
+        return Namespace(named) if named else None
+
+    @functools.cached_property
+    def _choice(self) -> _Choice:
+        if self.options.namespace is not None:
+            return _Choice(Namespace(self._read_option("namespace") or ""), "option")
+        chosen = _Choice(self._configured, "setting") if self._configured is not None else self._find_namespace()
+        renamed = self._find_new_name(chosen.namespace)
+        return chosen if renamed is None else _Choice(renamed, "setting")
+
+    def _find_new_name(self, namespace: Namespace) -> Namespace | None:
+        """What a namespace is called since it was renamed here; None where it was not."""
+        if self.found_repository is None:
+            return None
+        gone = GoneNamespaces(self.found_repository.common_dir)
+        names = [namespace]
+        while (step := gone.find(names[-1])) and step.renamed_to and step.renamed_to not in names:
+            with Store(self.found_repository) as store:
+                if store.tip(self.prefix + names[-1].component) is not None:
+                    break
+            names.append(step.renamed_to)
+        return names[-1] if len(names) > 1 else None
+
+    def _find_namespace(self) -> _Choice:
         """The namespace named after the folder; in a clone without it, the only one that its remotes have, or had.
 
         A namespace that was synced stays the default when it is deleted on the remote.
         """
-        own = Namespace(self._folder_name())
-        with Store(self.repository) as store:
-            if self.is_own_store or not self.prefix.startswith(HEADS) or store.tip(self.prefix + own.component):
+        own = _Choice(Namespace(self._folder_name()), "folder")
+        if self.found_repository is None:
+            return own
+        with Store(self.found_repository) as store:
+            if (
+                self.is_own_store
+                or not self.prefix.startswith(HEADS)
+                or store.tip(self.prefix + own.namespace.component)
+            ):
                 return own
             middle = "/" + self.prefix.removeprefix(HEADS)
             there = store.refs("refs/remotes/").items()
@@ -158,8 +232,8 @@ class Settings:
             only = _find_only(shared)
             is_namespace = only is not None and Branch(store, only, self.prefix).is_namespace(shared[only.component])
         if not shared:
-            return self.namespace_there or own
-        return only if only is not None and is_namespace else own
+            only, is_namespace = self.namespace_there, True
+        return _Choice(only, "remote") if only is not None and is_namespace else own
 
     @functools.cached_property
     def namespace_there(self) -> Namespace | None:
@@ -191,10 +265,23 @@ class Settings:
                 tips |= {component: tip} if tip is not None else {}
         return tips
 
+    @functools.cached_property
+    def _folder_outside(self) -> Path:
+        """The nearest folder around us that the user's own store has a namespace of; the current one without any."""
+        here = _here()
+        if self.found_repository is None:
+            return here
+        with Store(self.found_repository) as store:
+            refs = store.refs(self.prefix)
+        around = (here, *here.parents)
+        return next(
+            (place for place in around if self.prefix + Namespace(_name_outside(place)).component in refs), here
+        )
+
     def _folder_name(self) -> str:
         """The name of the folder: that of the main work tree, for the linked ones too."""
         if self.is_own_store:
-            return _name_outside(_here())
+            return _name_outside(self._folder_outside)
         common = self.repository.common_dir
         if common.name == ".git":
             return common.parent.name or "default"
@@ -325,7 +412,7 @@ class Settings:
     @property
     def folder(self) -> Path | None:
         """The folder of checks: the work tree, or the current folder if the store belongs to no folder."""
-        return _here() if self.is_own_store else self.repository.work_tree
+        return self._folder_outside if self.is_own_store else self.repository.work_tree
 
     @property
     def handover_file(self) -> Path | None:
@@ -343,6 +430,13 @@ class Settings:
     @property
     def environment(self) -> dict[str, str]:
         return child_environment()
+
+
+class _Choice(NamedTuple):
+    """The namespace of a call, and what it was chosen by."""
+
+    namespace: Namespace
+    by: Literal["option", "setting", "folder", "remote"]
 
 
 def _find_only(components: Iterable[str]) -> Namespace | None:
@@ -379,10 +473,39 @@ def data_home() -> Path:
     return Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
 
 
-def _open_repository(path: Path) -> Repository:
-    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-        return Repository.create_bare(path.absolute())
-    return Repository.open(path)
+def own_store() -> Path:
+    """Return where the store of the user is, for what belongs to no repository."""
+    return data_home() / "baton" / "state.git"
+
+
+def is_vacant(path: Path) -> bool:
+    """Return whether there is nothing at a path, or an empty folder: a repository can be created there."""
+    return not path.exists() or (path.is_dir() and not any(path.iterdir()))
+
+
+def _open(path: Path) -> Repository:
+    """Open a repository that was named, with the work tree of GIT_WORK_TREE where GIT_DIR named it."""
+    repository = Repository.open(path)
+    top = os.environ.get("GIT_WORK_TREE")
+    is_bound = bool(top) and path == Path(os.environ.get("GIT_DIR", os.devnull))
+    return replace(repository, work_tree=Path(os.path.realpath(top or ""))) if is_bound else repository
+
+
+def _missing_repository(named: Path | None) -> NotARepository:
+    """Return the error for a repository that does not exist, with the command that creates it."""
+    if named is None:
+        return NotARepository(
+            "not in a git repository, and your own store holds nothing yet",
+            hint="to begin in this folder: baton init; in a git repository, go there first",
+        )
+    siblings = (
+        sorted(path.name for path in named.absolute().parent.glob("*")) if named.absolute().parent.is_dir() else ()
+    )
+    close = get_close_matches(named.name, siblings, 1)
+    meant = f"did you mean {named.with_name(close[0])}? " if close and close[0] != named.name else ""
+    what = "is an empty folder" if named.exists() else "does not exist"
+    command = f"baton init --repo {shlex.quote(str(named))}"
+    return NotARepository(f"{named} {what}", hint=f"{meant}to create a repository there: {command}")
 
 
 def _name_outside(folder: Path) -> str:

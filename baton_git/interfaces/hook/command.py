@@ -63,7 +63,7 @@ def _answer(agent: str) -> int:
         return _print(nothing(agent))
     home = home_of(payload, os.environ)
     folder = home if os.path.isdir(home) else _here()
-    place = find_repository(folder)
+    place = find_repository(os.environ.get("GIT_DIR") or folder)
     payload = payload._replace(cwd=folder)
     if is_idle(payload, place, os.environ) or _is_elsewhere(place):
         return _print(nothing(payload.agent))

@@ -26,7 +26,7 @@ def handle_event(ws: Workspace, now: datetime, event: Payload, settings: HookInp
         BatonError: nothing could be done at all.
     """
     ws = replace(ws, actor=replace(ws.actor, session=event.session, agent=ws.actor.agent or event.agent))
-    if not _has_state(ws):
+    if not ws.branch.has_begun:
         return HookReply()
     with lock_session(settings.memory, event.agent, event.session, LOCK_SECONDS) as is_alone:
         if is_alone is False and event.moment not in (START, PROMPT):
@@ -36,12 +36,6 @@ def handle_event(ws: Workspace, now: datetime, event: Payload, settings: HookInp
         if known is not None and is_repeated(event, known, idle_seconds(known, now)) and not unsaved:
             return HookReply()
         return EventRunner(ws, now, event, settings, known or _new_session(ws, event, settings)).run()
-
-
-def _has_state(ws: Workspace) -> bool:
-    """Return whether the namespace exists here, or on a remote that was fetched from."""
-    store, tail = ws.branch.store, ws.branch.ref.removeprefix("refs/heads/")
-    return store.tip(ws.branch.ref) is not None or any(ref.endswith(f"/{tail}") for ref in store.refs("refs/remotes/"))
 
 
 def _new_session(ws: Workspace, event: Payload, settings: HookInputs) -> HookSession:

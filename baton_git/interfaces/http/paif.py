@@ -62,7 +62,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
                 hint="name that with ?namespace=, percent-encoded",
             )
         if caller.kind == "agent" and who.session is not None:
-            with who.on(site) as ws:
+            with who.on(site, may_begin=True) as ws:
                 check_own(ws.branch.read().state, agent_id, who.session)
 
     its = [Depends(check_caller)]
@@ -76,7 +76,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
         """Saves where an agent stands: PAIF's flat body, or a whole checkpoint; gives the nested one. What is missing
         gets PAIF's defaults, even all of it."""
         strict_json.check(body)
-        with who.on(site) as ws:
+        with who.on(site, may_begin=True) as ws:
             interval = INTERVAL_MINUTES if periodic else None
             is_agent = request.scope[CALLER].kind == "agent"
             saved = save_checkpoint(
@@ -90,7 +90,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
     @routes.get("/checkpoint/{agent_id}/latest", dependencies=its)
     def latest_checkpoint(agent_id: str, response: Response, who: Who) -> dict[str, Any]:
         """The newest checkpoint of an agent; 404 where there is none."""
-        with who.on(site) as ws:
+        with who.on(site, may_begin=True) as ws:
             latest = look(ws, site.now(), agent_id)
         if latest.checkpoint is None:
             raise NotFound("checkpoint", agent_id, hint=f"POST /checkpoint/{agent_id} makes one")
@@ -100,7 +100,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
     @routes.post("/restore/{agent_id}", dependencies=its)
     def restore_agent(agent_id: str, who: Who) -> dict[str, Any]:
         """Begins a session: the newest checkpoint, the identity, and one more of experience."""
-        with who.on(site) as ws:
+        with who.on(site, may_begin=True) as ws:
             try:
                 restored = restore(ws, site.now(), agent_id)
             except NotFound:
@@ -110,7 +110,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
     @routes.get("/sessions/{agent_id}", dependencies=its)
     def list_sessions(agent_id: str, who: Who, limit: Annotated[int | None, Query(ge=1)] = None) -> dict[str, Any]:
         """The sessions of an agent, saved or only restored, the newest first."""
-        with who.on(site) as ws:
+        with who.on(site, may_begin=True) as ws:
             sessions = agent_sessions(ws, agent_id)[:limit]
         return {"agent_id": agent_id, "sessions": [session.as_data() for session in sessions]}
 

@@ -119,7 +119,7 @@ def _write(site: Site, body: WriteRequest, if_match: str | None) -> Response:
     """Write one document, or return session-baton's own response to what is wrong with it."""
     expected = body.expected_revision
     try:
-        with site.work(body.namespace) as ws:
+        with site.work(body.namespace, may_begin=True) as ws:
             if if_match is not None:
                 current = read_document(ws, foreign=True)
                 if not _is_current(if_match, current):

@@ -19,7 +19,7 @@ from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.interfaces.context.tidying import Tidier
 from baton_git.interfaces.http.agent_tokens import AgentTokens
-from baton_git.namespace.branch import list_namespaces
+from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Actor, Workspace
 
 SETTINGS_AGE = 5.0
@@ -133,9 +133,17 @@ class Site:
 
     @contextmanager
     def work(
-        self, namespace: str | None = None, *, session: str | None = None, agent: str | None = None
+        self,
+        namespace: str | None = None,
+        *,
+        session: str | None = None,
+        agent: str | None = None,
+        may_begin: bool = False,
     ) -> Iterator[Workspace]:
         """A workspace for one request; the server's own namespace where none is named.
+
+        Args:
+            may_begin: whether the first write creates the namespace, as clients of other systems expect.
 
         Raises:
             InvalidName: one of the names cannot be one.
@@ -144,9 +152,9 @@ class Site:
         """
         plain = self._current.plain
         branch = plain.branch
-        chosen = branch.namespace if namespace is None else Namespace(namespace)
-        branch = replace(branch, namespace=chosen)
+        branch = branch if namespace is None else self.settings.choose_branch(branch, Namespace(namespace))
         branch.check_name()
+        branch = replace(branch, may_begin=may_begin or branch.may_begin)
         acting = SessionId(session).text if session is not None else None
         by = AgentId(agent).text if agent is not None else None
         actor = Actor(plain.actor.author, acting, by, plain.actor.machine, is_agent_named=by is not None)

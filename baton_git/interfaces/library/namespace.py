@@ -48,6 +48,7 @@ class OpenNamespace(VerbMethods):
             TypeError: there are more arguments than fields.
         """
         verb = function.verb
+        verb.check_namespace(self._workspace)
         workspace = replace(self._workspace, actor=replace(self._workspace.actor, session=self.session))
         fill = FILLS.get(verb.name)
         names = list(verb.input_model.model_fields)
@@ -75,9 +76,9 @@ class OpenNamespace(VerbMethods):
 
 
 def open_namespace(
-    path: str | PathLike[str], namespace: str | None, session: str | None, agent: str | None
+    path: str | PathLike[str], namespace: str | None, session: str | None, agent: str | None, *, create: bool
 ) -> OpenNamespace:
     """Open a namespace, as `baton_git.open` documents it."""
     session = None if session is None else SessionId(session).text
     agent = None if agent is None else AgentId(agent).text
-    return OpenNamespace(Call(Settings(CommonOptions(fspath(path), namespace, session, agent))))
+    return OpenNamespace(Call(Settings(CommonOptions(fspath(path), namespace, session, agent, create))))

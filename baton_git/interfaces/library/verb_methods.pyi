@@ -62,6 +62,8 @@ from baton_git.verbs.sharing.conflicts import SettledConflict
 from baton_git.verbs.sharing.review import Decided
 from baton_git.verbs.sharing.review import Waiting
 from baton_git.verbs.sharing.sync import SyncResult
+from baton_git.verbs.upkeep.namespace_moves import DeletedNamespace
+from baton_git.verbs.upkeep.namespace_moves import RenamedNamespace
 from baton_git.verbs.upkeep.namespace_status import StatusResult
 from baton_git.verbs.upkeep.namespaces import NamespaceList
 from baton_git.verbs.upkeep.packing import PackedStore
@@ -170,6 +172,13 @@ class VerbMethods:
         *,
         reason: str | None = None,
     ) -> Changed: ...
+    def delete_namespace(
+        self,
+        name: str,
+        *,
+        remote: str | None = None,
+        dry_run: bool = False,
+    ) -> DeletedNamespace: ...
     def diff(
         self,
         *,
@@ -492,6 +501,14 @@ class VerbMethods:
         *,
         dry_run: bool = False,
     ) -> RedoResult: ...
+    def rename_namespace(
+        self,
+        name: str,
+        new_name: str,
+        *,
+        remote: str | None = None,
+        dry_run: bool = False,
+    ) -> RenamedNamespace: ...
     def reopen_record(
         self,
         id: str,

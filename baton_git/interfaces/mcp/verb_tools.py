@@ -42,6 +42,7 @@ def _function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) -> Ca
         )
         acting = tool_context.at_work(ctx, session, current=verb.session != "begins")
         with acting if verb.is_in_session else tool_context.reading() as ws:
+            verb.check_namespace(ws)
             run = LOCAL_RUNS.get(verb.name)
             as_named = tool_context.acting(session)
             result: Any = run(as_named, ws, asked) if run is not None else verb.run(ws, tool_context.now, asked)

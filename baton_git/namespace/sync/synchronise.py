@@ -289,7 +289,7 @@ def _push(branch: Branch, plan: Plan, came: Integration, theirs: Oid | None) -> 
 def _apply_answer(job: _Job, answer: object, stamp: CommitStamp) -> _Job:
     if job.push is None or answer is None:
         return job
-    if isinstance(answer, PushAccepted):
+    if isinstance(answer, PushAccepted) and job.push.new is not None:
         sent = count_commits(job.branch.store, job.push.new, job.push.expected)
         set_ref(job.branch.store, job.places.seen, job.push.new, stamp)
         return job._replace(outcome=replace(job.outcome, sent=job.outcome.sent + sent), push=None)

@@ -102,6 +102,7 @@ class AdapterList(AdapterResult):
 @verb(
     "session list",
     effect=READS,
+    anywhere=True,
     options={"adapter": Option(metavar="ID"), "limit": Option(names=("--limit", "-l")), "around": HIDDEN},
     examples=("baton session list", "baton session list --adapter claude-history --limit 5"),
 )
@@ -119,6 +120,7 @@ def list_targets(ws: Workspace, now: datetime, asked: ListTargets) -> TargetList
 @verb(
     "session inspect",
     effect=READS,
+    anywhere=True,
     positional=("target",),
     options={"adapter": Option(metavar="ID"), "target_type": Option(metavar="TYPE"), "around": HIDDEN},
     examples=(
@@ -146,7 +148,7 @@ def inspect_target(ws: Workspace, now: datetime, asked: InspectTarget) -> Inspec
     return InspectedTarget(snapshot=opened.data, problems=_list_problems(opened.problems))
 
 
-@verb("session adapters", effect=READS, examples=("baton session adapters",))
+@verb("session adapters", effect=READS, anywhere=True, examples=("baton session adapters",))
 def list_session_adapters(ws: Workspace, now: datetime, asked: NoInput) -> AdapterList:
     """List the sources of sessions, also those that other packages bring."""
     known = list_adapters()

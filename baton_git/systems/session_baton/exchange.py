@@ -16,8 +16,8 @@ from baton_git.core.names import Namespace
 from baton_git.core.progress import track
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, REPLACES, Input, Option, Result, verb
-from baton_git.namespace.branch import list_namespaces
 from baton_git.namespace.import_quarantine import ImportQuarantine, QuarantinedRow, RefusedRow
+from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.results import PastRevision
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import DocumentResult, write_document

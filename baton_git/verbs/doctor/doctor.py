@@ -64,6 +64,7 @@ class Diagnosis(Result):
     "doctor",
     "GET /v1/doctor",
     effect=READS,
+    anywhere=True,
     tag="state",
     positional=("checks",),
     options={"checks": Option(metavar="[CHECK]...")},

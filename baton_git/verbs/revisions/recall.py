@@ -70,6 +70,7 @@ class RecallResult(AtNamespace):
     "recall",
     "GET /v1/recall",
     effect=READS,
+    anywhere=True,
     tag="history",
     positional=("question",),
     options={"budget": Option(metavar="BYTES"), "since": Option(metavar="TIME"), "kind": Option(metavar="KIND"),
@@ -90,6 +91,7 @@ def recall(ws: Workspace, now: datetime, asked: RecallQuestion) -> RecallResult:
 
     Raises:
         InvalidArgument: the time or the kind is none.
+        NotFound: the namespace does not exist.
         StoreError: this Python's sqlite cannot search texts.
     """
     if asked.kind is not None and asked.kind not in (TURN, *ALL_KINDS):
@@ -97,6 +99,8 @@ def recall(ws: Workspace, now: datetime, asked: RecallQuestion) -> RecallResult:
     since = moment(asked.since)
     wanted = PassageFilter(since=iso(since) if since is not None else None, kind=asked.kind, session=asked.in_session)
     answer = find_answer(ws, Question(asked.question, asked.budget, wanted, asked.all_projects))
+    if not answer.text and not asked.all_projects:
+        ws.branch.check_exists()
     return RecallResult(
         **full_position(ws.branch.read()),
         text=answer.text,

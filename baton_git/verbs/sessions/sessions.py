@@ -50,6 +50,7 @@ class InitResult(AtNamespace):
     "POST /v1/namespaces",
     effect=SETTLES,
     status=201,
+    anywhere=True,
     other_status={200: "It was there already."},
     tag="state",
     options={"namespace": Option(hidden=True)},
@@ -147,6 +148,7 @@ def boot(ws: Workspace, now: datetime, asked: SessionStart) -> BootResult:
 
     Raises:
         InvalidName, InvalidDocument: the session's name cannot be one.
+        NotFound: the namespace does not exist here, and nobody chose to create it.
     """
     session = ws.actor.session or make_session_id(now).text
     ws = replace(ws, actor=replace(ws.actor, session=session))

@@ -87,7 +87,15 @@ class Decided(Result):
     commit: str | None = Field(description="Where the branch stands now.", examples=[COMMIT])
 
 
-@verb("review", "GET /v1/review", effect=READS, tag="sharing", refuses=(502, 504), examples=("baton review",))
+@verb(
+    "review",
+    "GET /v1/review",
+    effect=READS,
+    anywhere=True,
+    tag="sharing",
+    refuses=(502, 504),
+    examples=("baton review",),
+)
 def show_review(ws: Workspace, now: datetime, asked: ReviewInput) -> Waiting:
     """Show what came from a remote and waits for a person."""
     return make_waiting(*load_review(ws, configured_remote(ws, asked.remote)))
@@ -108,6 +116,7 @@ def make_waiting(remote: str, queue: ReviewQueue | None) -> Waiting:
     "review decide",
     "POST /v1/review",
     effect=REPLACES,
+    anywhere=True,
     tag="sharing",
     query=("remote",),
     examples=("baton review --accept OL-7k3f9q --reject PAT-2", "baton review --reject PAT-2 --accept-all"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Self
 
@@ -12,7 +12,8 @@ from baton_git.checks.approvals.remotes import without_login
 from baton_git.core.errors import BatonError, NotFound, Unreachable
 from baton_git.core.verb import SETTLES, Input, Result, Tool, verb
 from baton_git.git.remotes import Configured, SshSettings, mask_logins, open_remote
-from baton_git.namespace.branch import Branch, list_namespaces
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.remote_selection import address_of, configured_remote, format_commits, remote_of
 from baton_git.namespace.sync.ahead_behind import count_unsent
 from baton_git.namespace.sync.policy import Settle, Terms, policy_of
@@ -84,6 +85,7 @@ class SyncResult(Result):
     "sync",
     "POST /v1/sync",
     effect=SETTLES,
+    anywhere=True,
     tag="sharing",
     refuses=(502, 504),
     positional=("remote",),
@@ -131,9 +133,7 @@ def sync(
 
 def _list_branches(ws: Workspace) -> list[Branch]:
     branch = ws.branch
-    all_ = [
-        Branch(branch.store, name, branch.prefix, branch.sign) for name in list_namespaces(branch.store, branch.prefix)
-    ]
+    all_ = [replace(branch, namespace=name) for name in list_namespaces(branch.store, branch.prefix)]
     here = [
         candidate
         for candidate in all_

@@ -73,7 +73,6 @@ class StatusResult(AtNamespace):
 
     model_config = ConfigDict(extra="allow")
 
-    exists: bool = Field(description="Whether the namespace exists.")
     repository: str = Field(description="Where it is kept.")
     updated_at: str | None = Field(description="When it was written last.", examples=["2026-06-17T12:30:00Z"])
     active_sessions: list[dict[str, Any]] = Field(description="The sessions that began and did not end.")
@@ -97,7 +96,6 @@ class StatusResult(AtNamespace):
         version = status.version
         result = cls(
             **full_position(version),
-            exists=version.commit is not None,
             repository=str(ws.branch.store.repository.common_dir),
             updated_at=iso(version.time) if version.time else None,
             **status.counts,

@@ -13,7 +13,7 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Result, verb
-from baton_git.namespace.branch import list_namespaces as find_namespaces
+from baton_git.namespace.namespaces import list_namespaces as find_namespaces
 from baton_git.namespace.remote_selection import pending_counts, waiting_counts
 from baton_git.namespace.results import COMMIT, PageInput, ResultPart, full_position, take_page
 from baton_git.namespace.workspace import Workspace
@@ -49,6 +49,7 @@ class NamespaceList(Result):
     "namespace list",
     "GET /v1/namespaces",
     effect=READS,
+    anywhere=True,
     tag="state",
     examples=("baton namespace list", "baton namespace list --json | jq .namespaces[].namespace"),
 )

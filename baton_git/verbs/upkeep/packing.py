@@ -20,7 +20,7 @@ class PackedStore(Result):
     bytes_after: int = Field(description="Their size now.", examples=[240_000])
 
 
-@verb("gc", effect=SETTLES, tag="state", examples=("baton gc",))
+@verb("gc", effect=SETTLES, anywhere=True, tag="state", examples=("baton gc",))
 def pack_store(ws: Workspace, now: datetime, asked: NoInput) -> PackedStore:
     """Pack what baton has stored into one pack. It happens by itself now and then; this does it all at once.
 

@@ -26,7 +26,7 @@ def test_a_broken_git_configuration_is_an_error_and_nothing_is_written_elsewhere
     done = baton("followup", "add", "x", env=env, code=1)
     assert done.err.startswith("baton: git config: ")
     assert "fix the git configuration" in done.err
-    assert git(top, "for-each-ref", "refs/heads/baton/") == ""
+    assert git(top, "for-each-ref", "--format=%(refname)", "refs/heads/baton/") == "refs/heads/baton/work"
 
 
 def test_a_git_that_fails_in_silence_is_not_taken_for_one_that_knows_nothing(baton, top, tmp_path):
@@ -130,7 +130,7 @@ def test_folders_of_one_name_have_states_of_their_own_outside_of_a_repository(ba
     for parent in ("x", "y"):
         folder = tmp_path / parent / "api"
         folder.mkdir(parents=True)
-        baton("followup", "add", f"of {parent}", cwd=folder)
+        baton("followup", "add", f"of {parent}", "--create", cwd=folder)
         answer = baton("read", cwd=folder).json
         assert [one["item"] for one in answer["baton"]["follow_ups"]] == [f"of {parent}"]
         assert answer["namespace"] == f"api-{hashlib.sha256(os.path.realpath(folder).encode()).hexdigest()[:6]}"

@@ -117,6 +117,8 @@ GOOD = {
     ("reopen",): ["FU-0"],
     ("forget",): ["OL-1", "--reason", "a mistake"],
     ("namespace", "list"): [],
+    ("namespace", "rename"): ["work", "shop"],
+    ("namespace", "delete"): ["work", "--yes"],
     ("validate",): [],
     ("gc",): [],
     ("doctor",): ["refs"],
@@ -594,6 +596,12 @@ BAD = [
     ("namespace", "list", "surplus"),
     ("namespace", "list", "--after", "nothing"),
     ("namespace", "list", "--limit", "1001"),
+    ("namespace", "rename", "nobody", "other"),
+    ("namespace", "rename", "work", "work"),
+    ("namespace", "rename", "work", "other", "--remote", "nowhere"),
+    ("namespace", "delete", "nobody", "--yes"),
+    ("namespace", "delete", "work"),
+    ("namespace", "delete", "work", "--remote", "nowhere", "--dry-run"),
     ("validate", "/nonexistent"),
     ("validate", "--kind", "huh"),
     ("validate", "--at", "99"),
@@ -778,7 +786,7 @@ def test_validate_exits_with_1_when_something_is_wrong(baton, filled):
     assert "1 with faults" in done.err
 
 
-def test_a_bug_exits_with_70_and_leaves_a_report(tmp_path):
+def test_a_bug_exits_with_70_and_leaves_a_report(top, tmp_path):
     code = (
         "import sys; sys.argv = ['baton', 'status']\n"
         "from baton_git.interfaces.cli import main\n"
@@ -787,7 +795,7 @@ def test_a_bug_exits_with_70_and_leaves_a_report(tmp_path):
         "main()"
     )
     env = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env)
+    done = subprocess.run([sys.executable, "-c", code], cwd=top, capture_output=True, text=True, env=env)
     assert done.returncode == 70
     assert "Traceback" not in done.stderr
     assert "a bug in baton itself: ZeroDivisionError" in done.stderr

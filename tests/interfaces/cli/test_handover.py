@@ -373,7 +373,7 @@ def test_what_is_contested_is_told(baton: Baton, top: Path) -> None:
 def test_a_setting_without_a_work_tree_needs_a_whole_path(baton: Baton, git: Git, tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--bare", "b.git")
     git(tmp_path / "b.git", "config", "baton.handoverFile", NAME)
-    where = ["--repo", str(tmp_path / "b.git")]
+    where = ["--repo", str(tmp_path / "b.git"), "--create"]
     assert "there is no work tree" in step(baton, "resolve", *where, code=2).err
     git(tmp_path / "b.git", "config", "baton.handoverFile", str(tmp_path / NAME))
     step(baton, "resolve", *where)

@@ -124,7 +124,7 @@ def test_a_bad_body_is_one_line_with_the_field(baton, body, code, said):
     done = baton("checkpoint", "--agent", "zero", "--file", "-", given=body, code=code)
     [line] = [line for line in done.err.splitlines() if line.startswith("baton: ")]
     assert said in line
-    assert baton("status", "--json").json["exists"] is False
+    assert baton("status", "--json").json["revision"] == 0
 
 
 # --- the settings of the work tree
@@ -402,7 +402,7 @@ def test_settings_before_a_letter_that_is_cut_are_read(baton, config):
 )  # fmt: skip
 def test_an_identity_is_not_made_of_nothing(baton, words, code, said):
     assert said in baton("identity", "init", "--agent", "zero", *words, code=code).err
-    assert baton("status", "--json").json["exists"] is False
+    assert baton("status", "--json").json["revision"] == 0
 
 
 def test_a_folder_of_another_agent_is_said_to_be_one(baton, filled):

@@ -31,12 +31,16 @@ def test_the_namespace_is_the_name_of_the_repositorys_folder(baton, top):
 
 def test_the_namespace_of_git_config_comes_before_the_folder(baton, git, top):
     git(top, "config", "baton.namespace", "project:x")
+    baton("boot")
     assert name_of(baton("status", "--json")) == "project:x"
 
 
 def test_the_variable_comes_before_git_config_and_the_option_before_both(baton, git, top):
     git(top, "config", "baton.namespace", "configured")
     env = {"BATON_NAMESPACE": "from env"}
+    baton("boot", "-n", "option", "--create")
+    for surroundings in (env, {}):
+        baton("boot", env=surroundings)
     assert name_of(baton("status", "--json", env=env)) == "from env"
     assert name_of(baton("status", "--json", "-n", "option", env=env)) == "option"
     assert name_of(baton("status", "--json", env={"BATON_NAMESPACE": ""})) == "configured"
@@ -50,21 +54,20 @@ def test_init_keeps_the_namespace_that_it_was_given(baton, git, top):
 
 
 def test_init_again_says_that_it_is_there(baton):
-    assert baton("init", "--json").json["created"] is True
     assert baton("init", "--json").json["created"] is False
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", "-x", "名前", "A", "x.lock", "con", "a b", "HEAD"])
 def test_any_name_can_be_a_namespace_and_git_accepts_its_ref(baton, git, top, name):
-    baton("followup", "add", "x", f"--namespace={name}")
+    baton("followup", "add", "x", f"--namespace={name}", "--create")
     assert baton("read", f"--namespace={name}").json["namespace"] == name
-    assert len(git(top, "for-each-ref", "refs/heads/baton/").splitlines()) == 1
+    assert len(git(top, "for-each-ref", "refs/heads/baton/").splitlines()) == 2
     git(top, "fsck", "--strict")
 
 
 def test_names_that_look_alike_are_different_namespaces(baton):
     for name in ("a/b", "a_b", "a:b", "A", "a"):
-        baton("followup", "add", f"of {name}", "-n", name)
+        baton("followup", "add", f"of {name}", "-n", name, "--create")
     for name in ("a/b", "a_b", "a:b", "A", "a"):
         assert [one["item"] for one in baton("read", "-n", name).json["baton"]["follow_ups"]] == [f"of {name}"]
 
@@ -73,7 +76,7 @@ def test_the_prefix_of_the_refs_is_configurable(baton, git, top):
     git(top, "config", "baton.refPrefix", "refs/baton/")
     baton("init")
     assert git(top, "rev-parse", "--verify", "-q", "refs/baton/work")
-    assert git(top, "branch", "--list", "baton/*") == ""
+    assert git(top, "branch", "--list", "baton/*") == "baton/work"
     git(top, "config", "baton.refPrefix", "../evil/")
     assert "baton.refPrefix" in baton("status", code=2).err
 
@@ -86,16 +89,10 @@ def test_a_clone_of_one_branch_under_another_name_finds_the_namespace_of_its_rem
     baton("followup", "add", "Ask Bo")
     baton("sync")
     git(tmp_path, "clone", "-q", option, "-b", "main", f"file://{tmp_path}/shared.git", "another")
-    assert "a remote has it\nbegin with: baton boot" in baton("status", cwd=tmp_path / "another").out
+    assert "begin with: baton boot" in baton("status", cwd=tmp_path / "another", code=1).err
     done = baton("boot", cwd=tmp_path / "another")
     assert "Ask Bo" in done.out
     assert name_of(baton("status", "--json", cwd=tmp_path / "another")) == "work"
-
-
-def test_an_unknown_namespace_reads_as_null(baton):
-    assert baton("read", "-n", "nobody").json == {
-        "baton": None, "namespace": "nobody", "updated_at": None, "revision": None, "commit": None,
-    }  # fmt: skip
 
 
 # --- the repository
@@ -111,11 +108,17 @@ def test_the_option_comes_before_the_variable_and_both_before_the_one_around(bat
 
 
 @pytest.mark.parametrize("exists", [False, True])
-def test_an_absent_or_empty_folder_becomes_a_bare_repository(baton, git, tmp_path, exists):
+def test_an_absent_or_empty_folder_becomes_a_bare_repository_when_asked(baton, git, tmp_path, exists):
     place = tmp_path / "a/new.git" if not exists else tmp_path / "empty"
     if exists:
         place.mkdir()
-    baton("followup", "add", "x", "--repo", str(place))
+    for words in (("status",), ("followup", "add", "x")):
+        assert "baton init --repo" in baton(*words, "--repo", str(place), code=1).err
+    assert place.exists() == exists
+    assert not exists or not any(place.iterdir())
+    folder = place.stat().st_ino if exists else None
+    baton("followup", "add", "x", "--repo", str(place), "--create")
+    assert folder in (None, place.stat().st_ino)  # who stands in it stays in it
     assert git(place, "rev-parse", "--is-bare-repository") == "true"
     assert baton("read", "--repo", str(place)).json["namespace"] == place.name.removesuffix(".git")
     git(place, "fsck", "--strict")
@@ -135,25 +138,29 @@ def test_a_folder_with_other_things_in_it_is_no_repository(baton, tmp_path):
 
 
 def test_outside_of_any_repository_is_the_users_own_store(baton, git, tmp_path):
-    (tmp_path / "plain").mkdir()
-    made = baton("followup", "add", "x", "--json", cwd=tmp_path / "plain").json
+    (tmp_path / "plain/deep").mkdir(parents=True)
     store = Path(os.environ["XDG_DATA_HOME"]) / "baton/state.git"
+    assert "baton init" in baton("boot", cwd=tmp_path / "plain", code=1).err
+    assert not store.exists()
+    made = baton("followup", "add", "x", "--create", "--json", cwd=tmp_path / "plain").json
     assert git(store, "for-each-ref", "--format=%(objectname)", "refs/heads/baton/") == made["commit"]
-    assert baton("read", cwd=tmp_path / "plain").json["commit"] == made["commit"]
-    assert list((tmp_path / "plain").iterdir()) == []
+    for folder in ("plain", "plain/deep"):
+        assert baton("read", cwd=tmp_path / folder).json["commit"] == made["commit"]
+    assert baton("status", cwd=tmp_path, code=1)
+    assert list((tmp_path / "plain").iterdir()) == [tmp_path / "plain/deep"]
 
 
 def test_without_xdg_data_home_the_store_is_below_the_home(baton, tmp_path):
     (tmp_path / "plain").mkdir()
-    done = baton("status", "--json", cwd=tmp_path / "plain", env={"XDG_DATA_HOME": ""})
-    assert store_of(done) == HERE(Path(os.environ["HOME"]) / ".local/share/baton/state.git")
+    baton("init", cwd=tmp_path / "plain", env={"XDG_DATA_HOME": ""})
+    assert (Path(os.environ["HOME"]) / ".local/share/baton/state.git/HEAD").exists()
 
 
 def test_the_users_own_store_is_known_again_through_a_symbolic_link(baton, tmp_path):
     (tmp_path / "plain").mkdir()
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
-    done = baton("status", "--json", cwd=tmp_path / "plain", env={"XDG_DATA_HOME": str(tmp_path / "link")})
+    done = baton("init", "--json", cwd=tmp_path / "plain", env={"XDG_DATA_HOME": str(tmp_path / "link")})
     assert name_of(done).startswith("plain-")
 
 
@@ -174,7 +181,7 @@ def test_a_submodule_has_a_state_of_its_own(baton, git, top, tmp_path):
     done = baton("init", "--json", cwd=top / "lib")
     assert store_of(done) == HERE(top / ".git/modules/lib")
     assert name_of(done) == "lib"
-    assert baton("read").json["baton"] is None
+    assert baton("read").json["revision"] == 0
 
 
 def test_a_bare_repository_is_named_after_its_folder(baton, git, tmp_path):
@@ -298,18 +305,18 @@ def test_a_command_works_inside_of_a_git_hook(baton_process, git, top, tmp_path)
     assert git(top, "status", "--porcelain") == ""
 
 
-def test_variables_that_bind_git_to_another_repository_do_not_lead_astray(baton, git, top, tmp_path):
+def test_the_variables_of_git_name_the_repository_and_the_work_tree(baton, git, top, tmp_path):
     git(tmp_path, "init", "-q", "other")
-    git(tmp_path / "other", "config", "baton.namespace", "wrong")
     env = {
-        "GIT_DIR": str(tmp_path / "other/.git"), "GIT_WORK_TREE": str(tmp_path / "other"), "GIT_PREFIX": "x/",
+        "GIT_DIR": str(tmp_path / "other/.git"), "GIT_WORK_TREE": str(top), "GIT_PREFIX": "x/",
         "GIT_INDEX_FILE": str(tmp_path / "other/index"), "GIT_OBJECT_DIRECTORY": str(tmp_path / "nowhere"),
-        "GIT_CONFIG": str(tmp_path / "other/.git/config"),
     }  # fmt: skip
-    done = baton("followup", "add", "x", env=env)
-    assert baton("read").json["namespace"] == "work"
-    assert baton("read").json["baton"]["follow_ups"][0]["id"] == done.id
+    assert name_of(baton("init", "--json", env=env)) == "other"
+    baton("loop", "add", "x", "--expect", "y", "--verify-file", "readme", env=env)
+    assert baton("verify", env=env).out.count("passed") == 1  # it is in that work tree
+    assert baton("status", "--json").json["revision"] == 0
     assert not (tmp_path / "nowhere").exists()
+    assert "does not exist" in baton("status", env={"GIT_DIR": str(tmp_path / "nowhere")}, code=1).err
 
 
 def test_a_branch_that_is_checked_out_is_named_in_the_status(baton, git, filled, top):

@@ -12,7 +12,7 @@ def test_a_namespace_that_is_called_like_a_secret_is_not_begun(baton, git, top, 
     done = baton(*words, "--namespace", f"project:{SECRET}", code=1)
     assert "the name of the namespace holds a secret" in done.err
     assert SECRET not in done.out + done.err
-    assert git(top, "for-each-ref", "refs/heads/baton") == ""
+    assert git(top, "for-each-ref", "--format=%(refname)", "refs/heads/baton") == "refs/heads/baton/work"
 
 
 def test_one_that_exists_can_be_written(baton, git, top):

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import httpx2
 import pytest
 import uvicorn
 from waiting import until
+from world import begin
 
 from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.app import application
@@ -135,7 +136,9 @@ def serve(top: Path) -> Iterator[Serve]:
     with ExitStack() as stack:
 
         def start(*, repo: Path = top, namespace: str = NAMESPACE, token: str | None = None, **options: Any) -> Client:
-            site = Site(CommonOptions(str(repo), namespace, None, None), token)
+            site = Site(CommonOptions(str(repo), namespace, None, None, create=True), token)
+            with site.work() as ws:
+                begin(ws.branch)
             client = Client(stack.enter_context(running(site, **options)), site, token, namespace)
             stack.callback(client.close)
             return client
@@ -177,10 +180,11 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 
 @pytest.fixture
-def api(_shared: Client) -> Iterator[Client]:
-    """The same server for many tests, since to start one takes half a second; each has a namespace of its own, which
-    all its requests name. Its repository has the remote `origin`, which the clone `other` beside it has as well, the
-    same once more as `reviewed`, with that policy, and `gone`, which is not there."""
+def wire(_shared: Client) -> Iterator[Client]:
+    """The same server for many tests, since to start one takes half a second; each has the name of a namespace of its
+    own, which all its requests name and which does not exist yet. Its repository has the remote `origin`, which the
+    clone `other` beside it has as well, the same once more as `reviewed`, with that policy, and `gone`, which is not
+    there."""
     namespace = f"test:{uuid4()}"
     client = Client(_shared.url, _shared.site, None, namespace, {"namespace": namespace})
     yield client
@@ -188,6 +192,8 @@ def api(_shared: Client) -> Iterator[Client]:
 
 
 @pytest.fixture
-def run_server() -> Callable[..., AbstractContextManager[str]]:
-    """`running`, for who wants to see a server end."""
-    return running
+def api(wire: Client) -> Client:
+    """The server `wire`, with a namespace that exists."""
+    with wire.site.work(wire.namespace) as ws:
+        begin(ws.branch)
+    return wire

@@ -116,7 +116,9 @@ def test_a_contested_value_is_listed_and_settled(shared: Any, elsewhere: Any, ba
 
 
 def test_a_rule_that_waits_is_not_taken_over_by_a_request(shared: Any, elsewhere: Any) -> None:
-    with Site(CommonOptions(str(shared.folder.parent / "other"), shared.namespace, None, None)).work() as ws:
+    with Site(
+        CommonOptions(str(shared.folder.parent / "other"), shared.namespace, None, None, create=True)
+    ).work() as ws:
         for number in range(3):
             record_pattern(ws, NOW, what="w", context=f"c{number}", rule="obey", id="PAT-1")
         graduate_pattern(

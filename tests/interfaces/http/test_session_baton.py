@@ -34,6 +34,12 @@ OURS: dict[str, tuple[int, str, str]] = {
 ADDED = ("revision", "commit", "held")
 
 
+@pytest.fixture
+def api(wire):
+    """The original knows no namespace before it is written."""
+    return wire
+
+
 def _without_ours(body: Any) -> Any:
     return {name: value for name, value in body.items() if name not in ADDED} if isinstance(body, dict) else body
 

@@ -125,7 +125,7 @@ METHODS = ("http", "file_exists", "process_running", "manual")
 def test_what_began_in_a_command_fits_the_originals_models_and_comes_back_whole(api, baton):
     """Its models want a head with all of its fields, and know four methods; other keys they pass over."""
     for words in (("--verify-port", "80"), ("--verify-file", "a"), ("--verify-command", "--", "pytest")):
-        where = ("-n", api.namespace)
+        where = ("-n", api.namespace, "--create")
         baton("loop", "add", f"for {words[-1]}", "--expect", "b", *where, *words, cwd=api.folder)
     found = api.post("/v1/baton/read", {"namespace": api.namespace}).json()
     baton_read = found["baton"]
@@ -140,6 +140,12 @@ def test_what_began_in_a_command_fits_the_originals_models_and_comes_back_whole(
     checks = [loop["verify"] for loop in own["open_loops"]]
     assert {check["method"] for check in checks} == {"command", "port_open", "file_exists"}
     assert [check for check in checks if "note" in check] == []
+
+
+@pytest.fixture
+def api(wire):
+    """The original knows no namespace before it is written."""
+    return wire
 
 
 @pytest.fixture

@@ -35,7 +35,6 @@ def test_what_was_done_shows_in_the_status_and_in_the_log(call):
     call("boot", session="s1")
     made = call("followup_add", item="Later")
     found = call("status")
-    assert found["exists"] is True
     assert found["follow_ups"] == {"normal": 1}
     assert [session["id"] for session in found["active_sessions"]] == ["s1"]
     (newest,) = call("log", limit=1)["commits"]

@@ -58,7 +58,7 @@ def test_settings_of_paif_that_are_broken_stop_nothing(call, top):
 def test_the_options_of_the_command_hold_for_every_call(here, baton):
     from baton_git.interfaces.context.settings import CommonOptions
 
-    asked = CommonOptions(namespace="other", session="s9", agent="zero")
+    asked = CommonOptions(namespace="other", session="s9", agent="zero", create=True)
     talk(lambda client: client.call_tool("followup_add", {"item": "x"}), asked=asked)
     (newest,) = baton("log", "--namespace", "other", "--limit", "1", "--json").json
     assert (newest["session"], newest["agent"]) == ("s9", "zero")

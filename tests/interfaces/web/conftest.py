@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from web_server import Running, Served
+from world import begin
 
 from baton_git.interfaces.context.settings import CommonOptions
 from baton_git.interfaces.http.site import Site
@@ -31,7 +32,9 @@ def serve(top: Path) -> Iterator[Serve]:
             page_token: str | None = None,
             agent: str | None = None,
         ) -> Served:
-            site = Site(CommonOptions(str(repo), namespace, None, None), token, agent)
+            site = Site(CommonOptions(str(repo), namespace, None, None, create=True), token, agent)
+            with site.work() as ws:
+                begin(ws.branch)
             served = Served(stack.enter_context(Running(site, whole=whole, page_token=page_token)), site, namespace)
             stack.callback(site.close)
             stack.callback(served.client.close)

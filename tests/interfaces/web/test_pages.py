@@ -73,14 +73,19 @@ def test_a_namespace_of_any_name_is_reached_by_the_links_of_the_page(baton: Any,
         baton("init", f"--namespace={name}")
     served = serve()
     links = re.findall(r'<h3><a href="([^"]+)"><bdi>([^<]+)</bdi>', served.get("/").text)
-    assert sorted(name for _, name in links) == sorted(names)
+    assert sorted(name for _, name in links) == sorted([*names, "shop", "work"])
     for link, name in links:
         assert f'<bdi class="name">{name}</bdi>' in served.get(link).text
         assert served.path("board", name) == link
 
 
-def test_the_whole_server_has_the_page_and_an_empty_repository_says_what_to_do_first(serve: Any) -> None:
-    text = serve(whole=True).get("/").text
+def test_the_whole_server_has_the_page_and_an_empty_repository_says_what_to_do_first(
+    serve: Any, git: Any, top: Any
+) -> None:
+    served = serve(whole=True)
+    for name in ("shop", "work"):
+        git(top, "update-ref", "-d", f"refs/heads/baton/{name}")
+    text = served.get("/").text
     assert "baton init" in text
     assert "baton boot" in text
 

@@ -68,7 +68,7 @@ def test_a_clone_under_another_name_keeps_its_namespace_when_that_is_deleted_els
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
     git(tmp_path, "clone", "-q", str(bare), str(elsewhere))
-    assert "refs/remotes/origin/baton/work has it\nbegin with: baton boot" in baton("status", cwd=elsewhere).out
+    assert "origin/baton/work has it; to take it over: baton boot" in baton("status", cwd=elsewhere, code=1).err
     baton("boot", "--session", "s1", cwd=elsewhere)
     add(baton, elsewhere, "OL-2")
     git(elsewhere, "push", "-q", "origin", "--delete", "baton/work")
@@ -161,7 +161,7 @@ def test_a_refused_push_is_told(baton: Baton, synced: tuple[Path, Path], bare: P
 
 def test_all_brings_namespaces_that_only_the_remote_has(baton: Baton, synced: tuple[Path, Path]) -> None:
     here, there = synced
-    baton("loop", "add", "x", "--expect", "y", "-n", "Other: one", cwd=there)
+    baton("loop", "add", "x", "--expect", "y", "-n", "Other: one", "--create", cwd=there)
     baton("sync", "--all", cwd=there)
     done = baton("sync", "--all", "--json")
     assert {one["namespace"] for one in done.json["namespaces"]} == {"work", "Other: one"}

@@ -87,7 +87,7 @@ def test_a_clone_whose_only_such_branch_is_code_does_not_begin_with_it(
     git(clone, "commit", "-q", "--allow-empty", "-m", "code")
     git(clone, "push", "-q", "origin", "baton/feature")
     git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), "third")
-    assert baton("boot", "--json", cwd=tmp_path / "third").json["namespace"] == "third"
+    assert baton("boot", "--create", "--json", cwd=tmp_path / "third").json["namespace"] == "third"
 
 
 def test_a_branch_that_somebody_began_by_hand_is_taken_over(
@@ -108,8 +108,8 @@ def test_a_clone_with_another_name_is_told_what_the_remote_has(
     baton("init", "-n", "other")
     baton("sync", "-n", "other")
     git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), "third")
-    begun = baton("boot", "--json", cwd=tmp_path / "third").json
-    assert "the remote has other, work, but not third: choose with --namespace" in begun["brief"]
+    begun = baton("boot", cwd=tmp_path / "third", code=1)
+    assert "there are other, work: choose with --namespace; to create it: baton init" in begun.err
 
 
 def test_settling_says_where_the_backup_is(baton: Baton, git: Git, top: Path, clone: Path) -> None:

@@ -71,9 +71,9 @@ def uninstall_command(app: App) -> None:
 
 
 def _find_location(app: App) -> HookLocation:
-    repository = app.settings.repository
     if app.settings.is_own_store:
         raise InvalidArgument("your own store has no hooks", hint="stand in a repository, or name one with --repo")
+    repository = app.settings.repository
     return HookLocation.of(repository, LocalGit(repository.work_tree or repository.git_dir, outside_git()))
 
 

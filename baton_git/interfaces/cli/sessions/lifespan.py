@@ -65,21 +65,7 @@ def _render_wrap(app: App, result: WrapResult) -> None:
 
 
 def _render_status(app: App, result: StatusResult) -> None:
-    text = "\n".join(_status_lines(app, result)) if result.exists else _nothing_here(app, result)
-    app.answer(result.as_data(), text)
-
-
-def _nothing_here(app: App, result: StatusResult) -> str:
-    """What to do in a repository without the namespace; a clone can begin with what its remote has."""
-    with app.workspace() as ws:
-        end = "/" + ws.branch.ref.removeprefix("refs/heads/")
-        there = [ref for ref in ws.branch.store.refs("refs/remotes/") if ref.endswith(end)]
-    only_there = app.settings.namespace_there
-    if not there and only_there is not None and only_there.text == result.namespace:
-        there = ["a remote"]
-    if there:
-        return f"{result.namespace}: nothing is here yet, but {there[0]} has it\nbegin with: baton boot"
-    return f"{result.namespace}: nothing recorded yet in {result.repository}\nbegin with: baton init"
+    app.answer(result.as_data(), "\n".join(_status_lines(app, result)))
 
 
 def _status_lines(app: App, result: StatusResult) -> list[str]:
@@ -126,6 +112,7 @@ ADDITIONS = {
     "init": Addition(
         about="The repository's git config learns its name (baton.namespace) and the merge driver, so that a plain git "
         "merge of that branch gives what baton sync gives.",
+        acting=lambda app: app.creating,
         render=_render_init,
     ),
     "boot": Addition(

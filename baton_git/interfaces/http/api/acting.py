@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Header, Query
@@ -37,14 +37,17 @@ class Acting(NamedTuple):
     if_match: str | None
 
     @contextmanager
-    def on(self, site: Site) -> Iterator[Workspace]:
+    def on(self, site: Site, *, may_begin: bool = False) -> Iterator[Workspace]:
         """The workspace of the one who acts; with If-Match, one whose branch refuses once somebody else has written.
+
+        Args:
+            may_begin: whether the first write creates the namespace.
 
         Raises:
             InvalidName: a name cannot be one.
             Outdated: it is at another version by now.
         """
-        with site.work(self.namespace, session=self.session, agent=self.agent) as ws:
+        with site.work(self.namespace, session=self.session, agent=self.agent, may_begin=may_begin) as ws:
             if self.if_match is None:
                 yield ws
                 return
@@ -55,7 +58,9 @@ class Acting(NamedTuple):
                 yield ws
                 return
             branch = ws.branch
-            held = _Held(branch.store, branch.namespace, branch.prefix, branch.sign, condition=_Condition(tip))
+            held = _Held(
+                **{field.name: getattr(branch, field.name) for field in fields(branch)}, condition=_Condition(tip)
+            )
             try:
                 yield replace(ws, branch=held)
             except Stale as error:

@@ -77,6 +77,7 @@ def _handler(site: Site, verb: Verb[Any, Any]) -> Callable[..., Response]:
         asked = verb.parse(given, now=site.now())
         place: AbstractContextManager[Any] = who.on(site) if who is not None else nullcontext()
         with place as ws:
+            verb.check_namespace(ws)
             commit = ws.branch.read(asked.at).commit if known is not None else None
             if known is not None and is_named(known, commit):
                 return Response(status_code=304, headers={"ETag": tag(commit)})

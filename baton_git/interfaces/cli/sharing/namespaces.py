@@ -1,0 +1,84 @@
+"""What the command line adds to the verbs of namespaces: it asks a person, and says what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from baton_git.core.names import Namespace
+from baton_git.core.verb import Result, VerbFunction
+from baton_git.interfaces.cli.app import App, at_terminal, flat
+from baton_git.interfaces.cli.printing import agrees
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.upkeep.namespace_moves import (
+    DeletedNamespace,
+    NamespaceChange,
+    RenamedNamespace,
+    delete_namespace,
+    rename_namespace,
+)
+
+YES = click.option("--yes", "-y", is_flag=True, default=None, help="Do not ask; needed where nobody can be asked.")
+
+
+def _asking(
+    verb: VerbFunction[Any, Any], make_question: Callable[[Any, NamespaceChange], str]
+) -> Callable[[App, Workspace, Any, Values], Result]:
+    """Return how a verb runs once a person agrees to what it would do; to some changes nobody has to.
+
+    Args:
+        make_question: the question to ask; empty where none is due.
+    """
+
+    def run(app: App, ws: Workspace, asked: Any, values: Values) -> Result:
+        if not (values.get("yes") or asked.dry_run):
+            question = make_question(asked, verb(ws, app.now, asked.model_copy(update={"dry_run": True})))
+            if question and not at_terminal():
+                raise click.UsageError("there is no terminal to ask at: add --yes")
+            if question and not agrees(flat(question)):
+                raise click.Abort
+        return verb(ws, app.now, asked)  # type: ignore[no-any-return]  # a result of whatever verb it is
+
+    return run
+
+
+def _ask_rename(asked: Any, preview: NamespaceChange) -> str:
+    return f"Rename {preview.namespace} to {asked.new_name} on {asked.remote} too?" if asked.remote else ""
+
+
+def _ask_delete(asked: Any, preview: NamespaceChange) -> str:
+    where = f" here and on {asked.remote}" if asked.remote else ""
+    return f"Delete {preview.namespace}{where} ({_size(preview)})?"
+
+
+def _size(change: NamespaceChange) -> str:
+    return f"{change.records} record{'' if change.records == 1 else 's'}, revision {change.revision}"
+
+
+def _render_renamed(app: App, result: RenamedNamespace) -> None:
+    settings = app.settings
+    if not result.dry_run and settings.config.get("baton.namespace") == result.namespace:
+        settings.set_config("baton.namespace", result.new_name)
+    app.answer(result.as_data(), "" if result.dry_run else result.new_name)
+    where = f", here and on {result.remote}" if result.remote else ""
+    verb = "would be renamed" if result.dry_run else "was renamed"
+    app.say(flat(f"{result.namespace} {verb} to {result.new_name} ({_size(result)}){where}"))
+
+
+def _render_deleted(app: App, result: DeletedNamespace) -> None:
+    app.answer(result.as_data(), "")
+    where = f", here and on {result.remote}" if result.remote else ""
+    verb = "would be deleted" if result.dry_run else "was deleted"
+    app.say(flat(f"{result.namespace} {verb} ({_size(result)}){where}"))
+    if result.backup is not None:
+        ref = app.settings.prefix + Namespace(result.namespace).component
+        app.say(f"to get it back: git update-ref {ref} {result.backup}")
+
+
+ADDITIONS = {
+    "namespace rename": Addition((YES,), run=_asking(rename_namespace, _ask_rename), render=_render_renamed),
+    "namespace delete": Addition((YES,), run=_asking(delete_namespace, _ask_delete), render=_render_deleted),
+}

@@ -1,0 +1,86 @@
+"""Which namespaces a store has, and what to do about one that it does not have."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+from difflib import get_close_matches
+
+from baton_git.core.errors import InvalidName, NotFound
+from baton_git.core.names import Namespace
+from baton_git.core.output import one_line
+from baton_git.git.store import Store
+from baton_git.namespace.machine_state import GoneNamespaces
+
+
+def list_namespaces(store: Store, prefix: str) -> list[Namespace]:
+    """Return the namespaces of a store, sorted by name; other refs below the prefix are left out."""
+    names = []
+    for ref in store.refs(prefix):
+        try:
+            names.append(Namespace.from_component(ref.removeprefix(prefix)))
+        except InvalidName:
+            continue
+    return sorted(names, key=str)
+
+
+def find_fetched(store: Store, prefix: str, namespace: Namespace) -> str | None:
+    """Return the branch of a remote that git, or a sync, has fetched for a namespace (`origin/baton/x`); None without
+    one."""
+    ends = {"refs/remotes/": f"/{prefix.removeprefix('refs/heads/')}{namespace.component}",
+            "refs/baton-incoming/": f"/{namespace.component}"}  # fmt: skip
+    refs = (ref.removeprefix(place) for place, end in ends.items() for ref in store.refs(place) if ref.endswith(end))
+    return next(refs, None)
+
+
+def missing_namespace(store: Store, prefix: str, namespace: Namespace, *, is_named: bool, may_begin: bool) -> NotFound:
+    """Return the error for a namespace that does not exist here, with the command that helps.
+
+    Args:
+        is_named: whether somebody named it; otherwise it is the default of its place.
+        may_begin: whether the first write creates it.
+    """
+    gone = GoneNamespaces(store.repository.common_dir).find(namespace)
+    if gone is not None and gone.renamed_to is not None:
+        return NotFound("namespace", str(namespace), hint=f"it was renamed to {_show(gone.renamed_to)}")
+    command = f"baton init --namespace {shlex.quote(_show(namespace))}" if is_named else "baton init"
+    create = f"to create it: {command}"
+    fetched = find_fetched(store, prefix, namespace)
+    if gone is not None:
+        kept = f"refs/baton-backup/{namespace.component}/"
+        hint = f"it was deleted on this machine, and is kept below {kept}; to begin it anew: {command}"
+    elif fetched is not None:
+        hint = f"{fetched} has it; to take it over: baton boot"
+    elif may_begin:
+        hint = "nothing was written to it yet; begin with: baton boot"
+    else:
+        hint = _describe_others(store, prefix, namespace, is_named=is_named) + create
+    return NotFound("namespace", str(namespace), hint=hint)
+
+
+def _describe_others(store: Store, prefix: str, namespace: Namespace, *, is_named: bool) -> str:
+    """Say which namespace may be meant; empty where none is like it."""
+    here = [_show(name) for name in list_namespaces(store, prefix)]
+    close = get_close_matches(namespace.text, here, 1)
+    if close:
+        return f"did you mean {close[0]}? Otherwise, "
+    names = dict.fromkeys([*here, *_list_fetched(store, prefix)])
+    if is_named or not names:
+        return ""
+    more = ", …" if len(names) > 5 else ""
+    return f"there are {', '.join(list(names)[:5])}{more}: choose with --namespace; "
+
+
+def _list_fetched(store: Store, prefix: str) -> list[str]:
+    """Return the namespaces of the remotes' branches, as they were fetched last."""
+    middle = "/" + prefix.removeprefix("refs/heads/")
+    tails = {ref.partition(middle)[2] for ref in store.refs("refs/remotes/")} - {""}
+    names = []
+    for tail in sorted(tails):
+        with suppress(InvalidName):
+            names.append(_show(Namespace.from_component(tail)))
+    return names
+
+
+def _show(namespace: Namespace) -> str:
+    return one_line(namespace.text, 200)
