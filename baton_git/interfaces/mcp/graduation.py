@@ -73,9 +73,10 @@ def _can_ask(ctx: Ctx) -> bool:
 def _question(found: ShownPattern) -> str:
     pattern, id_ = found.pattern, _flat(found.pattern.id)
     return (
-        f"{id_}: {_flat(pattern.what)}\n"
+        f"A new rule for all sessions: {_flat(found.rule)}\n\n"
+        f"It comes from {id_}: {_flat(pattern.what)}\n"
         f"seen {pattern.count} times, {_flat(pattern.first_seen)} to {_flat(pattern.last_seen)}\n\n"
-        f"It would become the rule: {_flat(found.rule)}\n\nType {id_} to confirm."
+        f"Type {id_} to confirm."
     )
 
 

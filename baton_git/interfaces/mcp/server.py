@@ -10,6 +10,7 @@ from mcp.server import MCPServer
 from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.server.mcpserver.tools import Tool
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, GetPromptResult, InputRequiredResult, Resource, TextContent, ToolAnnotations
 from mcp.types import Tool as Told
@@ -23,6 +24,7 @@ from baton_git.interfaces.mcp.error_handler import refused_call, refused_read, u
 from baton_git.interfaces.mcp.prompts import PROMPTS
 from baton_git.interfaces.mcp.resources import Resources, add_templates
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
+from baton_git.interfaces.mcp.unanswered_calls import Received, Sent, UnansweredCalls
 from baton_git.interfaces.mcp.verb_tools import verb_tools
 from baton_git.verbs.table import all_verbs
 
@@ -76,6 +78,13 @@ class Served(MCPServer[Any]):
         """The tools, without the shapes of their answers: all are objects, and each word here is in every request of
         the model."""
         return [tool.model_copy(update={"output_schema": None}) for tool in await super().list_tools()]
+
+    async def run_stdio_async(self) -> None:
+        """Serve over standard input and output, and answer the calls that came before the end of the input."""
+        server, calls = self._lowlevel_server, UnansweredCalls()
+        async with stdio_server() as (received, sent):
+            streams: tuple[Any, Any] = (Received(received, calls), Sent(sent, calls))
+            await server.run(*streams, server.create_initialization_options())
 
     async def list_resources(self) -> list[Resource]:
         return self._here.listed()

@@ -145,4 +145,6 @@ def test_the_demonstration_tells_the_whole_story_and_leaves_nothing(baton_proces
     done = baton_process("demo", env={"TMPDIR": str(tmp_path)})
     for sign in ("VERIFIED", "now elevated", "rule candidate", "graduates only when a person confirms it", "undo"):
         assert sign in done.out
+    assert len(done.out.splitlines()) < 120
+    assert "lines of JSON)" in done.out
     assert list(tmp_path.iterdir()) == [tmp_path / "work"]

@@ -6,11 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
+import anyio
 import pytest
 
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
+from baton_git.interfaces.mcp.unanswered_calls import UnansweredCalls
 
 
 def test_a_session_from_end_to_end(call, baton):
@@ -71,7 +74,7 @@ def test_a_handoff_that_nobody_kept_is_told(call):
 
 
 @pytest.mark.slow
-def test_standard_output_carries_the_protocol_and_nothing_else(top):
+def test_standard_output_carries_the_protocol_and_nothing_else_and_answers_what_came_before_the_end(top):
     messages = [
         {"id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
@@ -82,16 +85,33 @@ def test_standard_output_carries_the_protocol_and_nothing_else(top):
         [sys.executable, "-m", "baton_git", "mcp"], cwd=top, env=dict(os.environ), text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    for one in messages:
-        process.stdin.write(json.dumps({"jsonrpc": "2.0", **one}) + "\n")
-    process.stdin.flush()
-    answers = [json.loads(process.stdout.readline()) for _ in range(2)]
-    rest, errors = process.communicate(timeout=30)
+    given = "".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in messages)
+    printed, errors = process.communicate(given, timeout=30)
+    answers = [json.loads(line) for line in printed.splitlines()]
     assert [one["id"] for one in answers] == [1, 2]
     assert answers[1]["result"]["structuredContent"]["session"] == "s1"
-    assert rest == ""
     assert "Traceback" not in errors
     assert process.returncode == 0
+
+
+def test_the_end_of_the_input_waits_for_calls_but_not_for_those_that_ask_the_client():
+    async def run() -> None:
+        calls = UnansweredCalls()
+        calls.note_received(SimpleNamespace(method="tools/call", id=1))
+        calls.note_received(SimpleNamespace(method="tools/call", id=2))
+        calls.note_sent(SimpleNamespace(method="elicitation/create", id=1))
+        async with anyio.create_task_group() as group:
+            group.start_soon(calls.wait)
+            await anyio.sleep(0)
+            calls.note_sent(SimpleNamespace(id=2))
+        calls.note_received(SimpleNamespace(id=1))
+        with anyio.move_on_after(0.01) as waiting:
+            await calls.wait()
+        assert waiting.cancelled_caught
+        calls.note_received(SimpleNamespace(method="notifications/cancelled", params={"requestId": 1}))
+        await calls.wait()
+
+    anyio.run(run)
 
 
 def test_without_the_sdk_it_says_what_to_install(baton, monkeypatch):

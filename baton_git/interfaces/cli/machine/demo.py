@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,13 @@ from baton_git.core.output import BOLD, GREEN, style
 from baton_git.interfaces.cli.printing import write, write_json
 from baton_git.interfaces.context.process import child_environment
 
+FOLDED = 4
+"""Lines of JSON from which on only its fields are told."""
+LONG = 150
+"""Characters of a line that is told once: what every brief says about itself."""
+KNOWN_BY = 60
+"""Characters by which it is known again."""
+
 
 @dataclass(frozen=True)
 class Narrator:
@@ -29,6 +36,7 @@ class Narrator:
 
     silent: bool
     told: list[dict[str, Any]] = field(default_factory=list)
+    long: set[str] = field(default_factory=set)
 
     def story(self, text: str) -> None:
         self.told.append({"story": text})
@@ -43,11 +51,28 @@ class Narrator:
         if self.silent:
             return
         write(style(f"$ {shlex.join(words)}", GREEN))
-        for text in (done.stdout, done.stderr):
-            for line in text.rstrip().splitlines():
-                write(f"  {line}".rstrip())
+        for line in self._select_lines(done):
+            write(f"  {line}".rstrip())
         if done.returncode:
             write(f"  (exit status {done.returncode})")
+
+    def _select_lines(self, done: subprocess.CompletedProcess[str]) -> Iterator[str]:
+        """Leave out empty lines, an id that the next line repeats, and what every brief says, after the first one."""
+        news = done.stderr.rstrip().splitlines()
+        told = [] if news and news[0].startswith(f"{done.stdout.strip()} ") else _fold(done.stdout)
+        for line in (*told, *news):
+            if line.strip() and line[:KNOWN_BY] not in self.long:
+                yield line
+            if len(line) > LONG:
+                self.long.add(line[:KNOWN_BY])
+
+
+def _fold(text: str) -> list[str]:
+    """The lines of an output, of a JSON object only its fields."""
+    lines = text.rstrip().splitlines()
+    if len(lines) < FOLDED or not text.startswith("{"):
+        return lines
+    return [f"{{{', '.join(json.loads(text))}}}  ({len(lines)} lines of JSON)"]
 
 
 @dataclass(frozen=True)
@@ -147,7 +172,6 @@ def _stage(folder: Path, narrator: Narrator) -> Stage:
     (repository / "prices.py").write_text("def total(prices):\n    return sum(prices)\n")
     stage.git("add", "prices.py")
     stage.git("commit", "-q", "-m", "Add prices")
-    stage.git("log", "--oneline", show=True)
     stage.baton("init")
     return stage
 
@@ -197,16 +221,13 @@ def third_session(stage: Stage) -> None:
     """What was verified is shown once more and archived; the history answers questions, and can be undone."""
     stage.story("Wednesday, session 3 (claude): what was verified is told once more, and archived")
     stage.baton("boot")
-    stage.story("What did Tuesday change? And all of it is plain git")
+    stage.story("Who worked after whom? And all of it is plain git")
     stage.baton("log", "--graph")
-    stage.baton("log", "--by-session", "tuesday", "--oneline")
-    stage.baton("diff", "~3", "~1")
-    stage.git("log", "--oneline", "--graph", "-n", "6", "baton/shop", show=True)
-    stage.git("status", "--short", "--branch", show=True)
+    stage.git("log", "--oneline", "--graph", "-n", "4", "baton/shop", show=True)
     stage.story("A step back, and forward again")
+    stage.baton("followup", "done", "FU-100")
     stage.baton("undo")
     stage.baton("redo")
-    stage.baton("status")
     stage.story("That is the whole spiral. In a repository of your own: baton init, then baton boot")
 
 

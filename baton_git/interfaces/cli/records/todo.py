@@ -38,6 +38,8 @@ def _render_changed(app: App, result: ChangedTodos) -> None:
 
 def _render_list(app: App, result: TodoList) -> None:
     app.answer(result.as_data(), "\n".join(f"{item.number:>3}. {flat(_line(item))}" for item in result.todos))
+    if not result.todos:
+        app.say("the list is empty: baton todo add TEXT")
 
 
 def _line(item: Todo | NumberedTodo) -> str:

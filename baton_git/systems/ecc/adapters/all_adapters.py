@@ -22,6 +22,8 @@ from baton_git.systems.ecc.adapters.paths import explain_refusal
 from baton_git.systems.ecc.adapters.transcripts import Transcripts
 from baton_git.systems.ecc.record import CanonicalSession
 
+_OF_SESSIONS = frozenset({claude_history.ID, baton.ID, *(cli.source.adapter for cli in AGENTS.values())})
+"""The adapters whose ids are those of sessions, and not names that somebody chose."""
 GROUP = "baton_git.adapters"
 """The entry point group of third-party adapters."""
 
@@ -242,7 +244,8 @@ def list_sessions(
 ) -> tuple[Iterator[OfferedSession], list[BrokenAdapter]]:
     """List the sessions that can be opened, newest first and lazily, with the adapters that failed.
 
-    The list of failures grows while the sessions are read: one entry for each source.
+    A session that several adapters know under one id is listed once, as it was last heard of. The list of failures
+    grows while the sessions are read: one entry for each source.
 
     Args:
         adapter: the id of the only adapter to ask; None asks all.
@@ -253,12 +256,29 @@ def list_sessions(
     broken: list[BrokenAdapter] = []
     chosen = [find_adapter(adapter)] if adapter is not None else list_adapters()
     broken += [entry for entry in chosen if isinstance(entry, BrokenAdapter)]
-    each = [_offer_sessions(entry, around, broken) for entry in chosen if not isinstance(entry, BrokenAdapter)]
-    return heapq.merge(*each, key=_parse_update_time, reverse=True), broken
+    each = [_offer_in_order(entry, around, broken) for entry in chosen if not isinstance(entry, BrokenAdapter)]
+    return _leave_out_repeated(heapq.merge(*each, key=_parse_update_time, reverse=True)), broken
+
+
+def _leave_out_repeated(offered: Iterable[OfferedSession]) -> Iterator[OfferedSession]:
+    """Leave out sessions that an adapter of sessions listed already; names of plans and others' ids are their own."""
+    seen: set[str] = set()
+    for session in offered:
+        is_known = session.adapter in _OF_SESSIONS and session.listed.id in seen
+        if not is_known:
+            yield session
+        if session.adapter in _OF_SESSIONS:
+            seen.add(session.listed.id)
 
 
 def _parse_update_time(offered: OfferedSession) -> datetime:
     return parse_time_or_none(offered.listed.updated_at) or datetime.min.replace(tzinfo=UTC)
+
+
+def _offer_in_order(adapter: Adapter, around: Surroundings, broken: list[BrokenAdapter]) -> Iterable[OfferedSession]:
+    """Offer the sessions of an adapter newest first; one of another package may give them in any order."""
+    offered = _offer_sessions(adapter, around, broken)
+    return offered if adapter.ID in ADAPTERS else sorted(offered, key=_parse_update_time, reverse=True)
 
 
 def _offer_sessions(adapter: Adapter, around: Surroundings, broken: list[BrokenAdapter]) -> Iterator[OfferedSession]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from baton_git.core.errors import NotFound
@@ -10,6 +11,7 @@ from baton_git.core.output import one_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import FollowUp, OpenLoop
 from baton_git.core.state import State
+from baton_git.core.times import parse_time_or_none
 from baton_git.systems.ecc.adapters.adapter import Listed, Surroundings, Target
 from baton_git.systems.ecc.adapters.building import (
     drop_empty,
@@ -45,10 +47,15 @@ def open_session(target: Target, around: Surroundings) -> dict[str, Any]:
 
 
 def sessions(around: Surroundings) -> Iterator[Listed]:
-    for record in reversed(around.state.records(Session)):
+    newest_first = sorted(around.state.records(Session), key=_find_last_time, reverse=True)
+    for record in newest_first:
         yield Listed(
             f"{_PREFIX}{record.id}", record.id, _find_objective(record, around.state), record.ended or record.started
         )
+
+
+def _find_last_time(record: Session) -> datetime:
+    return parse_time_or_none(record.ended or record.started) or datetime.min.replace(tzinfo=UTC)
 
 
 def _make_snapshot(record: Session, wanted: str, around: Surroundings) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from looped_cases import for_each
 from session_snapshots import a_recording, a_snapshot, aged, around, look, put, see
 
 from baton_git.core.errors import InvalidArgument, InvalidDocument, LimitExceeded, NotFound, StoreError
+from baton_git.core.records.lineage import Session
+from baton_git.core.state import State
 from baton_git.systems.ecc.adapters.adapter import Listed
 from baton_git.systems.ecc.adapters.all_adapters import (
     ADAPTERS,
@@ -308,6 +311,25 @@ def test_the_lists_of_all_are_one_newest_first(tmp_path, install):
         ("mars-rover", "mars:sol-1"), ("dmux-tmux", "demo"),
     ]  # fmt: skip
     assert broken == [BrokenAdapter("venus", "OSError: too hot")]
+
+
+def test_a_session_is_listed_once_and_all_are_in_order(tmp_path, install):
+    """What was begun first may have ended last, and other packages give their sessions in any order."""
+    install("mars-rover", GOOD.replace("2026-11-21T07:30:00Z", "2026-11-19T07:30:00Z"))
+    ids = {"a1b2": "2026-01-09", "late": "2026-01-08", "early": "2026-01-07"}
+    sessions = [
+        Session(id=id_, started=f"2026-01-0{number}T00:00:00Z", ended=f"{ended}T00:00:00Z", status="ended")
+        for number, (id_, ended) in enumerate(ids.items(), 1)
+    ]
+    state = State()
+    for record in sessions:
+        state = state.put(record)
+    where = replace(around(tmp_path), state=state)
+    put(where.home, {".claude/session-data/2026-02-01-a1b2-session.tmp": "# A title\n"})
+    found = [(one.adapter, one.listed.id) for one in list_sessions(where)[0] if one.adapter != "mars-rover"]
+    assert found == [("claude-history", "a1b2"), ("baton", "late"), ("baton", "early")]
+    times = [one.listed.updated_at for one in list_sessions(where, "mars-rover")[0]]
+    assert times == sorted(times, reverse=True)
 
 
 def test_what_can_be_listed_can_be_opened(tmp_path):
