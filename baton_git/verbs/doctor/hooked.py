@@ -170,7 +170,7 @@ def _sessions(examination: Examination, name: str) -> list[HookSession]:
 def _describe_running(examination: Examination, name: str, report: AgentReport) -> str:
     """Say how the hooks of a CLI are: the last event, and the last save."""
     if not report.is_installed:
-        return f"{name}: {'no hooks are installed' if report.program else 'is not here'}"
+        return f"{name}: {'no hooks are installed' if report.program else 'not on the PATH'}"
     sessions = _sessions(examination, name)
     if not sessions:
         return f"{name}: hooks are installed; no session has called them here yet"

@@ -47,10 +47,10 @@ class Check(NamedTuple):
 CHECKS = (
     Check("repository", "The repository and the namespace can be opened.", "machine", check_repository, "it is open"),
     Check("settings", "Settings and variables make sense.", "namespace", check_settings, "all settings make sense"),
-    Check("versions", "Git, and batons of one version.", "machine", check_versions, "one version"),
+    Check("versions", "Git and all batons fit together.", "machine", check_versions, "one version"),
     Check("refs", "The branches and private refs can be read.", "repository", check_refs, "all refs can be read"),
     Check("objects", "Every object behind them is there.", "repository", check_objects, "all objects are there"),
-    Check("packs", "Few packs, and how large.", "local", check_packs, "few packs"),
+    Check("packs", "Baton's packs are few.", "local", check_packs, "few packs"),
     Check("leftovers", "Nothing is left of killed processes.", "local", check_leftovers, "nothing is left over"),
     Check("records", "Every record can be read.", "namespace", check_records, "all records can be read"),
     Check(
@@ -61,7 +61,7 @@ CHECKS = (
         "no claims are open",
     ),
     Check("imports", "Everything that was imported fits.", "repository", check_imports, "no row is kept aside"),
-    Check("clock", "The times of commits can be.", "namespace", check_clock, "all times can be"),
+    Check("clock", "No machine wrote with a wrong clock.", "namespace", check_clock, "all clocks were right"),
     Check(
         "permissions",
         "Private files are private, and baton can write.",
@@ -73,8 +73,8 @@ CHECKS = (
     Check(
         "agents", "The hooks of the agents' CLIs run, and sessions are saved.", "machine", check_agent_hooks, "they run"
     ),
-    Check("cost", "What a hook costs.", "machine", check_hook_cost, "no hooks are installed"),
-    Check("mcp", "The MCP server of the agents' CLIs starts.", "machine", check_mcp, "not configured anywhere"),
+    Check("cost", "A hook costs little.", "machine", check_hook_cost, "no hooks are installed"),
+    Check("mcp", "The MCP servers that are configured start.", "machine", check_mcp, "not configured anywhere"),
     Check("remotes", "Remotes answer, and are in step.", "network", check_remotes, "all are in step"),
     Check("privacy", "Nobody can read the remotes without a login.", "network", check_privacy, "there is no remote"),
     Check("index", "The index of recall is whole.", "repository", check_index, "it is whole"),

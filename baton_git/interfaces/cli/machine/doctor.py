@@ -48,7 +48,7 @@ ROLES: Mapping[Severity, Role] = {
 }  # fmt: skip
 CHECK_COLUMNS = (
     Column("check", lambda check: check.name, Role.ID),
-    Column("what it finds out", lambda check: check.about),
+    Column("passes when", lambda check: check.about.rstrip(".")),
 )
 
 
