@@ -15,6 +15,8 @@ CONFIRMED = "Baton-Confirmed"
 """The trailer of a commit that a person confirmed: how, and who."""
 CONFIRMS = "Baton-Confirms"
 """The trailer that names a confirmed record: its kind and id, as `Key` writes them."""
+VERSION = "Baton-Version"
+"""The trailer of a commit that begins a session: the version of the baton that made it."""
 UNDOES = "Baton-Undoes"
 """The trailer that names an undone commit."""
 

@@ -9,6 +9,7 @@ import sqlite3
 import tomllib
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 from baton_git.core import layout
@@ -16,6 +17,7 @@ from baton_git.core.errors import BatonError, Corrupt
 from baton_git.core.kinds import ARCHIVE, KIND_OF_FOLDER
 from baton_git.git.hooks.script import VERSION, read_marker
 from baton_git.git.remotes import child_process
+from baton_git.namespace.commit_log import VERSION as VERSION_TRAILER
 from baton_git.namespace.workspace import Workspace
 from baton_git.recall import index
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
@@ -25,6 +27,8 @@ from baton_git.verbs.doctor.journal import list_files
 GIT_SINCE = (2, 30)
 """The oldest git that is tested."""
 PROGRAM_SECONDS = 10.0
+LOOKED_BACK = 2000
+"""Revisions in which the versions of other machines are looked for."""
 _VERSION = re.compile(r"\d+\.\d+[\w.]*")
 
 
@@ -76,7 +80,7 @@ def check_versions(examination: Examination) -> Iterator[Diagnostic]:
     if examination.store is not None:
         yield from _check_hook_scripts(examination)
     if isinstance(examination.opened, Workspace):
-        yield from _check_branch(examination.opened)
+        yield from _check_branch(examination, examination.opened)
     yield ok(f"baton {examination.local.version}")
 
 
@@ -118,7 +122,7 @@ def _check_hook_scripts(examination: Examination) -> Iterator[Diagnostic]:
             yield Diagnostic("warning", f"{path} was installed by a newer baton", advice="update this baton")
 
 
-def _check_branch(ws: Workspace) -> Iterator[Diagnostic]:
+def _check_branch(examination: Examination, ws: Workspace) -> Iterator[Diagnostic]:
     """What a newer baton on another machine wrote: a newer layout, or kinds of records that are not known here."""
     tip = ws.branch.store.tip(ws.branch.ref)
     if tip is None:
@@ -132,6 +136,7 @@ def _check_branch(ws: Workspace) -> Iterator[Diagnostic]:
             "error", f"{ws.branch.namespace} has layout {written}, and this baton knows {layout.FORMAT}", by,
             "update baton on this machine",
         )  # fmt: skip
+    yield from _compare_machines(ws, examination)
     unknown = [name for name, item in root.entries().items() if item.is_folder and not _is_known(name)]
     if unknown:
         yield Diagnostic(
@@ -139,6 +144,27 @@ def _check_branch(ws: Workspace) -> Iterator[Diagnostic]:
             f"{ws.branch.namespace} has folders of no kind that this baton knows: {', '.join(sorted(unknown))}",
             f"a newer baton, or another program, wrote them; {by}".rstrip("; "), "update baton on this machine",
         )  # fmt: skip
+
+
+def _compare_machines(ws: Workspace, examination: Examination) -> Iterator[Diagnostic]:
+    """Other machines whose newest session was begun by another version of baton."""
+    newest: dict[str, str] = {}
+    for entry in islice(ws.branch.history(), LOOKED_BACK):
+        for version in entry.trailer_values(VERSION_TRAILER):
+            newest.setdefault(entry.machine or "a machine without a name", version)
+    own = examination.local.version
+    for machine, version in newest.items():
+        if _sort_key(version) != _sort_key(own):
+            is_newer = _sort_key(version) > _sort_key(own)
+            yield Diagnostic(
+                "warning", f"{machine} writes with baton {version}, and this is {own}",
+                "a newer baton may write what an older one does not know",
+                "update baton on this machine" if is_newer else f"update baton on {machine}",
+            )  # fmt: skip
+
+
+def _sort_key(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)[:4]))
 
 
 def _is_known(folder: str) -> bool:

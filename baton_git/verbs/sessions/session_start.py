@@ -9,6 +9,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from baton_git import __version__
 from baton_git.core.brief import (
     BUDGET,
     Brief,
@@ -31,8 +32,9 @@ from baton_git.core.records.work_items import LastCheck, OpenLoop
 from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.core.times import iso
+from baton_git.namespace.commit_log import VERSION
 from baton_git.namespace.remote_selection import format_commits, waiting_counts
-from baton_git.namespace.revision import Revision
+from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
 from baton_git.verbs.sessions.auto_sync import AT_START, sync_at_start
@@ -254,10 +256,10 @@ def _record_begin(
     """The version after what a session's start brings about; the one before when it could not be written."""
     loops = _list_checked(before.state, checks, problems)
 
-    def change(tip: Revision) -> State:
+    def change(tip: Revision) -> ProposedState:
         state = settle_state(archive_closed(tip.state, now, ws.actor.session, ws.judgement(tip)), now, ws.policy)
         state = mark_gone(apply_results(state, loops, select_news(state, checks.kept)), now, left, LEFT)
-        return add_session(ws, now, state, parent)
+        return ProposedState(add_session(ws, now, state, parent), trailers=((VERSION, __version__),))
 
     try:
         return ws.update("boot", now, change).revision

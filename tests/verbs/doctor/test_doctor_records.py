@@ -12,7 +12,7 @@ import pytest
 BRANCH = "refs/heads/baton/work"
 
 
-def commit_by_hand(git: Any, top: Path, path: str, text: str, **dates: str) -> None:
+def commit_by_hand(git: Any, top: Path, path: str, text: str, trailers: str = "", **dates: str) -> None:
     """Commit a file to the branch of the namespace as another program would."""
     git(top, "read-tree", "--index-output=.git/other-index", BRANCH)
     environment = {**os.environ, "GIT_INDEX_FILE": str(top / ".git/other-index"), **dates}
@@ -25,7 +25,7 @@ def commit_by_hand(git: Any, top: Path, path: str, text: str, **dates: str) -> N
 
     blob = run("hash-object", "-w", "--stdin", given=text)
     run("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
-    commit = run("commit-tree", run("write-tree"), "-p", BRANCH, "-m", f"edit {path}")
+    commit = run("commit-tree", run("write-tree"), "-p", BRANCH, "-m", f"edit {path}", "-m", trailers)
     git(top, "update-ref", BRANCH, commit)
 
 
@@ -116,6 +116,19 @@ def test_what_a_newer_baton_wrote_is_told(made: Path, git: Any, findings: Any) -
     assert "folders of no kind that this baton knows: dreams" in findings("versions")[0]["summary"]
     commit_by_hand(git, top, "format.toml", "version = 9\n")
     assert "has layout 9" in findings("versions", code=1)[0]["summary"]
+
+
+def test_machines_that_write_with_another_version_are_told(made: Path, baton: Any, git: Any, findings: Any) -> None:
+    baton("boot")
+    assert "Baton-Version: " in git(made.parent, "log", "-1", "--format=%b", BRANCH)
+    assert findings("versions")[0]["severity"] == "ok"
+    for machine, version in (("desk", "99.1.0"), ("old", "0.0.9"), ("desk", "99.2.0")):
+        trailers = f"Baton-Machine: {machine}\nBaton-Version: {version}"
+        commit_by_hand(git, made.parent, "readme", version, trailers)
+    desk, old, _ = findings("versions")
+    assert "desk writes with baton 99.2.0" in desk["summary"]
+    assert desk["advice"] == "update baton on this machine"
+    assert old["advice"] == "update baton on old"
 
 
 def test_another_baton_on_the_path_is_told(made: Path, tmp_path: Path, findings: Any) -> None:
