@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
+import annotated_types
 import pytest
 
 from baton_git.agents.claude.prompts import extract_typed_text as typed_in_claude
@@ -17,7 +18,9 @@ from baton_git.agents.extraction.commits import find_git_work
 from baton_git.agents.gemini.prompts import extract_typed_text as typed_in_gemini
 from baton_git.git.remotes.error_messages import mask_logins
 from baton_git.systems.ecc.adapters.markdown import parse_sections
+from baton_git.verbs.table import all_verbs
 
+NUMBERS = {int, float}
 NOWHERE: Any = SimpleNamespace(cwd=None)
 CASES = {
     "the heading of a file": (lambda text: parse_sections(f"# a{text}x"), " #", 400_000),
@@ -41,3 +44,14 @@ CASES = {
 def test_a_long_text_is_read_in_time(case: str) -> None:
     read, unit, size = CASES[case]
     read(unit * (size // len(unit)))
+
+
+def test_each_number_that_a_verb_takes_has_an_upper_bound() -> None:
+    unbounded = [
+        f"{verb.name}: {name}"
+        for verb in all_verbs().values()
+        for name, field in verb.input_model.model_fields.items()
+        if NUMBERS & {field.annotation, *get_args(field.annotation)}
+        and not any(isinstance(item, annotated_types.Le) for item in field.metadata)
+    ]
+    assert unbounded == []

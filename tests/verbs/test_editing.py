@@ -40,6 +40,8 @@ def test_fields_are_changed_and_taken_away(ws):
     assert (record.priority, record.reason, record.item) == ("escalated", None, "Do it")
     with pytest.raises(InvalidArgument, match="follow-ups have no field 'status'"):
         edit_record(ws, NOW, "FU-1", fields={"status": "open"})
+    with pytest.raises(InvalidArgument, match="is more than"):
+        edit_record(ws, NOW, "FU-1", fields={"defer_count": 10**20})
     with pytest.raises(NotAllowed, match="an id stays"):
         edit_record(ws, NOW, "FU-1", fields={"id": "FU-2"})
 

@@ -32,7 +32,7 @@ class ListTargets(Input):
     """Which sessions to list."""
 
     adapter: str | None = ADAPTER
-    limit: int = Field(20, ge=1, description="At most so many.")
+    limit: int = Field(20, ge=1, le=1000, description="At most so many.")
     around: Around = None
 
 

@@ -39,7 +39,7 @@ class ExtractHandoff(Input):
     """Which facts of which session to extract."""
 
     transcript: Path | None = Field(None, description="The transcript; an interface may find the newest one.")
-    max_turns: int | None = Field(None, ge=1, description="Only the last N turns, the goal apart.  [all]")
+    max_turns: int | None = Field(None, ge=1, le=1_000_000, description="Only the last N turns, the goal apart.  [all]")
     activity: UpTo = Field(None, description="So many of the last calls.  [5]")
     max_commits: UpTo = Field(None, description="At most N commits, the newest.  [20]")
     diff_stats: bool = Field(False, description="With what each commit changed.")

@@ -57,10 +57,14 @@ class SaveCheckpoint(Input):
     memory_id: list[str] = Field([], description="A memory that the session made.")
     last_query: str | None = Field(None, description="What was searched for last.")
     started_at: str | None = Field(None, description="When the session began, where baton does not know it.")
-    duration: int | None = Field(None, ge=0, description="How long it lasted, in seconds; else worked out.")
+    duration: int | None = Field(
+        None, ge=0, le=1_000_000_000, description="How long it lasted, in seconds; else worked out."
+    )
     more: dict[str, Any] = Field({}, description="PAIF's request body, or a whole checkpoint; the others count more.")
     periodic: bool = Field(False, description="On the way: only if the newest one is old enough.")
-    interval_minutes: int = Field(INTERVAL_MINUTES, description="How old the newest one must be for a periodic one.")
+    interval_minutes: int = Field(
+        INTERVAL_MINUTES, le=1_000_000_000, description="How old the newest one must be for a periodic one."
+    )
     source: str = Field("", description="Where `more` comes from, for messages.")
 
 
@@ -77,7 +81,7 @@ class RestoreAgent(Input):
     """Which agent to restore."""
 
     agent: str | None = Field(None, description="The agent.", examples=["zero"])
-    budget: int = Field(BUDGET, ge=MIN_BUDGET, description="Bytes of the text.")
+    budget: int = Field(BUDGET, ge=MIN_BUDGET, le=1_000_000, description="Bytes of the text.")
     look: bool = Field(False, description="Only print it: no session begins, nothing is written.")
 
 

@@ -19,7 +19,7 @@ class NewDocument(Input):
 
     baton: Any = Field(description="The document, as `read` gives it; records that it lacks are archived.")
     expected_revision: int | None = Field(
-        None, ge=0, description="Refuse unless this is still the newest revision.", examples=[12]
+        None, ge=0, le=1_000_000_000, description="Refuse unless this is still the newest revision.", examples=[12]
     )
     source: str = Field("", description="Where the document comes from, for messages.")
 

@@ -42,11 +42,16 @@ class EditRecord(NamedRecord):
     )
 
 
+LARGEST = 1_000_000_000
+"""The largest number that an edit takes."""
+
+
 @verb(
     "edit",
     "POST /v1/records/{kind}/{id}/edit",
     effect=REPLACES,
     more_paths=("/v1/records/{id}/edit",),
+    is_authored=True,
     positional=("id",),
     options={"fields": Option(hidden=True), "seen": Option(hidden=True)},
     examples=("baton edit FU-2x8m4c --priority escalated", "baton edit OL-7k3f9q"),
@@ -116,6 +121,9 @@ def _check_fields(model: type[Record], fields: Fields) -> None:
     if unknown:
         names = ", ".join(name for name in model.model_fields if name != "id")
         raise InvalidArgument(f"{KINDS[model.kind].name(2)} have no field {unknown[0]!r}", hint=f"there are {names}")
+    absurd = [name for name, value in fields.items() if isinstance(value, int) and value > LARGEST]
+    if absurd:
+        raise InvalidArgument(f"{absurd[0]}: {fields[absurd[0]]} is more than {LARGEST:,}")
 
 
 def _check_seen(before: Fields, asked: EditRecord) -> None:

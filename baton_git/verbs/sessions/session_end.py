@@ -107,7 +107,7 @@ class SessionEnd(Input):
         None, description="What this session did, in a sentence.", examples=["fixed the deploy script"]
     )
     expected_revision: int | None = Field(
-        None, ge=0, description="Refuse unless this is still the newest revision.", examples=[12]
+        None, ge=0, le=1_000_000_000, description="Refuse unless this is still the newest revision.", examples=[12]
     )
     sync: bool = Field(True, description="Whether it is sent to the remote that this namespace is synced with.")
 
