@@ -522,7 +522,7 @@ def test_the_log_and_going_back_know_a_snapshot_by_its_id(ws):
     for minute in (1, 2):
         keep(ws, at(minute), minutes=minute)
     keep(ws, a_snapshot(id_="other"), minutes=3)
-    assert [entry.revision for entry, _ in read_log(ws, Filter(record=PROOF))] == [2, 1]
+    assert [entry.revision for entry, *_ in read_log(ws, Filter(record=PROOF))] == [2, 1]
     rollback_record(ws, later(minutes=4), PROOF, "1")
     assert stored(ws, "snapshot", PROOF).snapshot.as_data() == at(1)
     assert len(recorded(ws)) == 2
