@@ -6,7 +6,7 @@ note who worked when.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -34,8 +34,14 @@ class Operation(NamedTuple):
     is_undone: bool
 
 
-def list_operations(ws: Workspace, newest_first: Iterable[LogEntry]) -> Iterator[Operation]:
-    """Yield the operations among the commits of a history that begins with its tip."""
+def list_operations(
+    ws: Workspace, newest_first: Iterable[LogEntry], wanted: Callable[[LogEntry], bool] = lambda entry: True
+) -> Iterator[Operation]:
+    """Yield the operations among the commits of a history that begins with its tip.
+
+    Args:
+        wanted: which commits matter; of the others it is not looked up what they changed.
+    """
     undone: set[str] = set()
     sides: set[Oid] = set()
     for entry in newest_first:
@@ -44,7 +50,7 @@ def list_operations(ws: Workspace, newest_first: Iterable[LogEntry]) -> Iterator
             undone.update(entry.undone_commits())
         if entry.op not in ("", "merge"):
             sides.update(entry.parents[1:])  # its own work, which it merged with what others did meanwhile
-        if entry.commit not in sides and _is_operation(ws, entry):
+        if entry.commit not in sides and wanted(entry) and _is_operation(ws, entry):
             yield Operation(entry, is_undone)
 
 
@@ -65,17 +71,17 @@ def find_undoable(ws: Workspace) -> Iterator[LogEntry]:
         NotAllowed: there are no more.
     """
     _check_exists(ws)
-    newest = None
-    for operation in list_operations(ws, ws.branch.log()):
-        if operation.is_undone or is_undo(operation.entry) or is_redo(operation.entry):
-            continue
-        if _is_own(ws, operation.entry):
-            yield operation.entry
-        else:
-            newest = newest or operation.entry
+    yield from _list_standing(ws, lambda entry: _is_own(ws, entry))
+    newest = next(_list_standing(ws, lambda entry: not _is_own(ws, entry)), None)
     whose = f" of session {ws.actor.session}" if ws.actor.session is not None else ""
     hint = "baton log shows what there was" if newest is None else _name_newest(newest)
     raise NotAllowed(f"nothing{whose} is left to undo", hint=hint)
+
+
+def _list_standing(ws: Workspace, wanted: Callable[[LogEntry], bool]) -> Iterator[LogEntry]:
+    """Yield the operations that were not undone, without the undos and redos themselves."""
+    operations = list_operations(ws, ws.branch.log(), wanted)
+    return (entry for entry, is_undone in operations if not (is_undone or is_undo(entry) or is_redo(entry)))
 
 
 def find_redoable(ws: Workspace) -> LogEntry:
@@ -86,11 +92,8 @@ def find_redoable(ws: Workspace) -> LogEntry:
         NotAllowed: nothing was undone, or something was changed since.
     """
     _check_exists(ws)
-    own = (
-        entry
-        for entry, is_undone in list_operations(ws, ws.branch.log())
-        if not is_undone and not is_redo(entry) and _is_own(ws, entry)
-    )
+    operations = list_operations(ws, ws.branch.log(), lambda entry: not is_redo(entry) and _is_own(ws, entry))
+    own = (entry for entry, is_undone in operations if not is_undone)
     newer: LogEntry | None = None
     for entry in islice(own, SEARCHED):
         if is_undo(entry) and newer is not None:
