@@ -164,7 +164,7 @@ def make_board(shop: Shop, page: Browser) -> None:
     with subprocess.Popen(argv, cwd=shop.folder, env=shop.environment, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         page.driver.get(server.stdout.readline().strip() + "/n/shop")
-        page.size(1200, 1160)
+        page.size(1440, 640)
         page.one("main h1, main h2")
         page.run("document.documentElement.style.overflow = 'hidden'")  # no scroll bar
         save_picture(page, HERE / "board.png")

@@ -63,6 +63,9 @@ def test_a_loop_is_added_checked_and_closed_and_the_last_step_undone(work: None,
     assert "as planned" in served.get(unescape(undo)).text
     served.send(unescape(undo), {"tip": str(served.site.tip("shop"))})
     assert id_ in served.get("board").text
+    served.send("back?way=redo", {"tip": str(served.site.tip("shop"))})
+    assert id_ not in served.get("board").text
+    assert "nothing" in served.get("back?way=redo", code=403).text.casefold()
 
 
 def test_one_click_on_the_board_defers_and_another_one_is_done(work: None, baton: Any, serve: Any) -> None:

@@ -19,6 +19,7 @@ from baton_git.verbs.revisions.rollback import (
     WayBack,
     go_back,
     preview,
+    way_forward,
     way_to,
     way_to_record,
     way_without,
@@ -26,7 +27,7 @@ from baton_git.verbs.revisions.rollback import (
 )
 
 MOST_CHANGES = 300
-WAYS = ("revision", "record", "session", "undo")
+WAYS = ("revision", "record", "session", "undo", "redo")
 
 
 def show(request: PageRequest) -> Response:
@@ -71,6 +72,9 @@ def _find_way(request: PageRequest, ws: Workspace) -> tuple[WayBack, str]:
     if target["way"] == "undo":
         way, entry = way_without(ws, revision)
         return way, f"without {shown}: {entry.subject}"
+    if target["way"] == "redo":
+        way, entry = way_forward(ws)
+        return way, f"once more: {entry.subject}"
     if target["way"] == "revision" and revision:
         return way_to(ws, revision), f"everything as it was at {shown}"
     raise InvalidArgument("it is not said where to", hint="choose a revision, a record or a session")
@@ -93,6 +97,8 @@ def _terminal_command(request: PageRequest, ws: Workspace) -> str:
     revision = target.get("revision", "")[:10]
     if target.get("way") == "undo":
         return command("baton", "undo", revision, namespace=namespace)
+    if target.get("way") == "redo":
+        return command("baton", "redo", namespace=namespace)
     if target.get("way") == "session":
         return command("baton", "rollback", "--of-session", target.get("session", ""), namespace=namespace)
     place = [revision] if revision else []

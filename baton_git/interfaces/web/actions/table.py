@@ -55,6 +55,10 @@ def _is_checkable(loop: OpenLoop) -> bool:
     return loop.verify is not None and loop.verify.method != "manual"
 
 
+def _is_not_verified(loop: OpenLoop) -> bool:
+    return loop.status != "verified"
+
+
 def _is_watchable(decision: ActiveDecision) -> bool:
     return decision.status == "active"
 
@@ -80,7 +84,8 @@ _LOOP, _ITEM, _PATTERN, _DECISION = OpenLoop.kind, FollowUp.kind, Pattern.kind, 
 ACTIONS = {
     "check": Action("loop verify", "Check", kind=_LOOP, hidden=("result", "note"), is_offered=_is_checkable,
                     is_quick=True),
-    "passed": Action("loop verify", "Passed", "{id} passed.", _LOOP, {"result": "passed"}, is_quick=True),
+    "passed": Action("loop verify", "Passed", "{id} passed.", _LOOP, {"result": "passed"}, is_offered=_is_not_verified,
+                     is_quick=True),
     "failed": Action("loop verify", "Failed", "{id} failed.", _LOOP, {"result": "failed"}),
     "close-loop": Action("loop close", "Close", "{id} is closed.", _LOOP),
     "done": Action("followup done", "Done", "{id} is done.", _ITEM, is_quick=True),
