@@ -29,13 +29,13 @@ COMMANDS = {
     "followup": ("", "Follow-ups: work that is put off."),
     "pattern": ("records.pattern", "Patterns: what keeps going wrong, on its way to a rule."),
     "decision": ("records.decision", "Decisions and their reasons."),
-    "handover": ("sessions.handover", "Protocol runs of KAIROS, handed over from one client to the next."),
-    "mine": ("sessions.mine", "Take over earlier sessions from the transcripts on this machine."),
+    "handover": ("sessions.handover", "Protocol runs of KAIROS, from one client to the next."),
+    "mine": ("sessions.mine", "Take over earlier sessions from transcripts on this machine."),
     "handoff": ("records.handoff", "Facts of a session, from its transcript, for the next one."),
     "todo": ("records.todo", "The session's list of what is to be done."),
     "checkpoint": ("sessions.checkpoint", "Save where an agent stands (PAIF)."),
     "restore": ("sessions.checkpoint", "Restore an agent: its identity and its newest checkpoint (PAIF)."),
-    "sessions": ("sessions.checkpoint", "List the sessions of an agent, saved or only restored (PAIF)."),
+    "sessions": ("sessions.checkpoint", "List the sessions of an agent, saved or restored (PAIF)."),
     "identity": ("sessions.identity", "Who an agent is, and whether it still speaks so (PAIF)."),
     "verify": ("records.checks", "Run the checks of open loops."),
     "trust": ("records.checks", "Approve a check, a command, or what a remote sends."),
@@ -43,36 +43,51 @@ COMMANDS = {
     "show": ("revisions.history", "Show one revision and what it changed."),
     "diff": ("revisions.history", "Show what changed between two revisions."),
     "recall": ("records.recall", "Answer a question from what earlier sessions left."),
-    "rollback": ("revisions.rollback", "Go back to a revision, for one record, or without one session."),
-    "undo": ("revisions.rollback", "Take the newest change back, step by step, or the revision that is named."),
+    "rollback": ("revisions.rollback", "Go back to a revision, for one record, or without a session."),
+    "undo": ("revisions.rollback", "Take the newest change back, step by step, or a revision."),
     "redo": ("revisions.rollback", "Bring back what the newest undo took."),
     "sync": ("sharing.sync", "Fetch what other machines sent, merge it, send what they lack."),
-    "review": ("sharing.review", "See what came from a remote and waits; take it over or turn it down."),
+    "review": ("sharing.review", "See what came from a remote; take it over or turn it down."),
     "conflicts": ("sharing.conflicts", "List the values that two sides changed differently."),
     "resolve": ("sharing.conflicts", "Settle a conflict."),
     "merge-driver": ("sharing.conflicts", "Merge one file for git merge."),
-    "session": ("sessions.session", "Sessions of agents as ECC's snapshots: list, inspect, record, look back."),
+    "session": ("sessions.session", "Sessions of agents as ECC's snapshots: list, inspect, record."),
     "workflow": ("machine.workflow", "Workflows: what happens at the events of agents' sessions."),
     "loop-run": ("sessions.loop_run", "Run an agent again and again until its task is done."),
     "import": ("machine.exchange", "Take over the state of another system."),
     "export": ("machine.exchange", "Give the state to another system."),
-    "cache": ("machine.cache", "A session-baton server elsewhere, with a local cache for when it is away."),
+    "cache": ("machine.cache", "A session-baton server elsewhere, with a local cache."),
     "namespace": ("sharing.namespaces", "The namespaces of a repository."),
     "validate": ("records.formats", "Check files, or a whole branch."),
     "schema": ("records.formats", "Make the JSON Schema of a kind of record."),
-    "hooks": ("machine.hooks", "Git hooks: verify what a commit settles, push the state along, check what is pushed."),
-    "agents": ("machine.agents", "The coding agents' CLIs: have them call baton at the turns of a session."),
-    "serve": (
-        "machine.serve",
-        "Serve the state over HTTP, with session-baton's and PAIF's APIs, and a page to look at it.",
-    ),
-    "mcp": ("machine.mcp", "Serve the verbs to an agent as tools, over MCP on standard input and output."),
+    "hooks": ("machine.hooks", "Git hooks: verify what a commit settles, push the state along."),
+    "agents": ("machine.agents", "The coding agents' CLIs: have them call baton at each turn."),
+    "serve": ("machine.serve", "Serve the state over HTTP, and a page to work with it."),
+    "mcp": ("machine.mcp", "Serve the verbs to an agent as tools, over MCP."),
     "doctor": ("machine.doctor", "Check the installation, and repair it."),
     "gc": ("machine.upkeep", "Pack what baton has stored."),
     "completion": ("machine.upkeep", "Print the shell code that completes commands."),
+    "help": ("machine.help", "Show the help of a command, or of a topic such as dates."),
     "demo": ("machine.demo", "See three sessions hand over, in a temporary repository."),
 }
 """By name, the module and the line of help, so that `--help` loads no command."""
+
+SECTIONS = {
+    "Everyday": (
+        "init", "boot", "wrap", "status", "list", "show", "ready", "recall", "loop", "followup", "pattern", "decision",
+        "verify", "record", "edit", "reopen", "forget",
+    ),
+    "History": ("log", "diff", "undo", "redo", "rollback"),
+    "Sharing": ("sync", "review", "conflicts", "resolve"),
+    "Agents": ("agents", "mine", "handoff", "todo", "workflow", "loop-run", "session"),
+    "Servers": ("serve", "mcp", "cache"),
+    "Other systems": ("read", "write", "checkpoint", "restore", "sessions", "identity", "handover"),
+    "Maintenance": (
+        "doctor", "validate", "gc", "hooks", "trust", "namespace", "schema", "import", "export", "merge-driver",
+        "completion", "demo", "help",
+    ),
+}  # fmt: skip
+"""The commands as `--help` lists them; it leaves out those in no section."""
 
 
 OF_COMMANDS = ("--repo", "--namespace", "-n", "--session", "--agent", "--json")
@@ -89,7 +104,10 @@ class Commands(LazyGroup):
 
 
 @click.group(
-    cls=Commands, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=Commands,
+    table=COMMANDS,
+    sections=SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="baton")
 def baton() -> None:
@@ -101,8 +119,8 @@ def baton() -> None:
     baton loop add "Deployed X" --expect "health is 200" --verify-http URL
     baton wrap --context "Where the work stands"
 
-    Every command has --json, and --help with an example.
-    Exit status: 0 ok, 1 failed, 2 usage, 3 conflict or stale, 4 busy, 5 unknown, 70 a bug.
+    Every command has --json, and --help with an example. Topics: baton help
+    dates, revisions, json, kinds, configuration, environment, exit-codes.
     """
 
 

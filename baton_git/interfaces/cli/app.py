@@ -18,6 +18,7 @@ import click
 from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded, StoreError
 from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
+from baton_git.interfaces.cli.common_command import CommonCommand
 from baton_git.interfaces.cli.printing import tell, write, write_json
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
@@ -47,14 +48,21 @@ MAX_INPUT = 64 << 20
 
 @dataclass(frozen=True)
 class App(Call):
-    """One call of the command, and how it answers."""
+    """One call of the command, and how it answers.
+
+    Attributes:
+        fields: the fields that `--json` names; all where it names none.
+        known_fields: the names of fields that the answer may have, where that is known.
+    """
 
     json: bool
+    fields: tuple[str, ...] = ()
+    known_fields: tuple[str, ...] = ()
 
     def answer(self, data: Any, text: str) -> None:
         """Write to stdout: the data as JSON with --json, else the text, if any."""
         if self.json:
-            write_json(data)
+            self.answer_json(data)
         elif text:
             write(text)
 
@@ -95,7 +103,15 @@ class App(Call):
         return is_person_typing(self.settings.agent)
 
     def answer_json(self, data: Any) -> None:
-        """Write data to stdout as JSON, whether or not --json is given."""
+        """Write data to stdout as JSON, whether or not --json is given; only the fields that it names, if any.
+
+        Raises:
+            InvalidArgument: the data has no such field.
+        """
+        if self.fields:
+            from baton_git.interfaces.cli.field_selection import select_fields  # few commands name fields
+
+            data = select_fields(data, self.fields, self.known_fields)
         write_json(data)
 
     def tell_change(self, result: WrittenResult) -> None:
@@ -118,6 +134,16 @@ class App(Call):
         self.say(f"this began the namespace {namespace} in {self.settings.repository.common_dir}")
 
 
+JSON = click.option("--json", "json_fields", metavar="[FIELDS]", help="Answer in JSON; id,status: only these fields.")
+"""The option of every command; `CommonCommand` gives it a value where it has none."""
+
+
+def make_app(settings: Settings, json_fields: str | None) -> App:
+    """Return the call of a command with these settings, and what is given with `--json`."""
+    fields = tuple(name for name in (json_fields or "").split(",") if name)
+    return App(settings, json_fields is not None, fields)
+
+
 SESSION_HELP = "The session that acts; else BATON_SESSION, the agent's own, or the one that booted here."
 
 
@@ -135,7 +161,7 @@ def command(
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
-        @click.command(name, **settings)
+        @click.command(name, **{"cls": CommonCommand, **settings})
         @click.option(
             "--repo", metavar="PATH", help="The repository; else BATON_REPO, the one around, or your own store."
         )
@@ -147,11 +173,11 @@ def command(
         )
         @click.option("--session", metavar="ID", help=session_help)
         @click.option("--agent", metavar="NAME", help="The agent that acts; else BATON_AGENT.")
-        @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+        @JSON
         @functools.wraps(function)
-        def run_with_app(as_json: bool, **values: Any) -> Any:
+        def run_with_app(json_fields: str | None, **values: Any) -> Any:
             common = CommonOptions(**{name: values.pop(name) for name in CommonOptions._fields if name in values})
-            return function(App(Settings(common), as_json), **values)
+            return function(make_app(Settings(common), json_fields), **values)
 
         return cast("click.Command", CREATE(run_with_app) if may_create else run_with_app)
 
@@ -162,11 +188,11 @@ def command_alone(name: str, **settings: Any) -> Callable[[Callable[..., Any]], 
     """Declare a command that works in no repository; its function gets the `App` first."""
 
     def decorate(function: Callable[..., Any]) -> click.Command:
-        @click.command(name, **settings)
-        @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+        @click.command(name, **{"cls": CommonCommand, **settings})
+        @JSON
         @functools.wraps(function)
-        def run_alone(as_json: bool, **rest: Any) -> Any:
-            return function(App(Settings(CommonOptions()), as_json), **rest)
+        def run_alone(json_fields: str | None, **rest: Any) -> Any:
+            return function(make_app(Settings(CommonOptions()), json_fields), **rest)
 
         return cast("click.Command", run_alone)
 

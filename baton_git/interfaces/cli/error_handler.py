@@ -75,7 +75,7 @@ def _report_os_error(error: OSError) -> int:
 
 def report_error(error: BatonError) -> int:
     """Report an error and its hint, as JSON too with --json; return the exit status."""
-    if "--json" in sys.argv:
+    if any(word.partition("=")[0] == "--json" for word in sys.argv):
         write_json({"error": error.code, "message": str(error), "hint": error.hint, **error.data}, indent=None)
     tell(f"baton: {error}", *([f"       {error.hint}"] if error.hint else []))
     return status_of(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -16,11 +16,19 @@ class LazyGroup(click.Group):
         table: by name, the module and the line of help, so that `--help` loads no command. A command that the module
             does not have in `COMMANDS` is derived from the verbs of that name, with the module's `ADDITIONS`; so is one
             that names no module.
+        sections: the titles under which `--help` lists commands; it leaves out those in no section.
     """
 
-    def __init__(self, name: str | None, table: Mapping[str, tuple[str, str]], **settings: Any) -> None:
+    def __init__(
+        self,
+        name: str | None,
+        table: Mapping[str, tuple[str, str]],
+        sections: Mapping[str, Sequence[str]],
+        **settings: Any,
+    ) -> None:
         super().__init__(name, **{"no_args_is_help": True, **settings})
         self.table = table
+        self.sections = sections
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.table)
@@ -34,8 +42,10 @@ class LazyGroup(click.Group):
         return command or _derive_command(cmd_name, about, getattr(module, "ADDITIONS", {}))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
+        width = max(map(len, self.table))
+        for title, names in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), self.table[name][1]) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -71,6 +71,7 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         fields = addition.fill(app, given) if addition.fill is not None else given
         own = {name: value for name, value in fields.items() if name in verb.input_model.model_fields}
         asked = _parse(verb, own, app.now)
+        app = _know_fields(app, verb) if app.fields else app
         app = addition.acting(app) if addition.acting is not None else app
         with _open_workspace(app, verb) as ws:
             ws = _with_typing_person(app, verb, ws)
@@ -96,6 +97,21 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         else functools.partial(command, session_help=addition.session_help, may_create=may_create)
     )
     return declare(verb.name.split()[-1], **settings)(wrapped)
+
+
+def _know_fields(app: App, verb: Verb[Any, Any]) -> App:
+    """Return the call with the fields that the verb's answer can have; a verb that writes checks them before.
+
+    Raises:
+        InvalidArgument: what writes is asked for a field that its answer does not have.
+    """
+    from baton_git.interfaces.cli.field_selection import list_fields, unknown_field  # few commands name fields
+
+    known = list_fields(verb.result_model)
+    unknown = [name for name in app.fields if name.partition(".")[0] not in known]
+    if unknown and verb.effect != READS:
+        raise unknown_field(unknown[0], known)
+    return replace(app, known_fields=tuple(known))
 
 
 @contextmanager
@@ -217,7 +233,8 @@ def _options(verb: Verb[Any, Any], name: str, info: FieldInfo) -> list[Decorator
         metavar = option.metavar or "TEXT"
         return [click.option(*names, name, type=_click_type(info), multiple=True, metavar=metavar, help=about)]
     type_ = _click_type(info)
-    named: dict[str, Any] = {"metavar": option.metavar or ("TEXT" if type_ is click.STRING else None)}
+    plain = "TEXT" if type_ is click.STRING else ("N" if isinstance(type_, click.IntRange | Number) else None)
+    named: dict[str, Any] = {"metavar": option.metavar or plain}
     return [
         click.option(
             *names, name, type=type_, required=info.is_required(), help=about,

@@ -17,6 +17,7 @@ from baton_git.interfaces.cli import COMMANDS
 
 ALONE = {
     ("demo",): "it makes a repository of its own",
+    ("help",): "its answer is a text, and no repository matters",
     ("completion",): "its answer is shell code, and no repository matters",
     ("schema",): "it says what is the same everywhere",
     ("cache", "read"): "it asks a server, and no repository matters",
@@ -26,7 +27,7 @@ ALONE = {
 }
 """Commands that work in no repository, and why."""
 
-NO_JSON = {("completion",)}
+NO_JSON = {("completion",), ("help",)}
 
 GOOD = {
     ("init",): [],
@@ -249,6 +250,9 @@ BAD = [
     ("write", "--file", "-"),
     ("write", "--file", "{in}"),
     ("write", "--file", "{in}/baton.json", "--expected-revision", "x"),
+    ("help", "dater"),
+    ("help", "loop", "addd"),
+    ("help", "dates", "loop"),
     ("status", "--repo", ""),
     ("status", "--session", ""),
     ("loop",),

@@ -12,10 +12,10 @@ import click
 
 from baton_git.core.errors import InvalidArgument, RemoteError, Unreachable
 from baton_git.core.redaction import Redaction
-from baton_git.interfaces.cli.app import SECONDS, App, flat, group, read_bytes
+from baton_git.interfaces.cli.app import JSON, SECONDS, App, flat, group, make_app, read_bytes
+from baton_git.interfaces.cli.common_command import CommonCommand
 from baton_git.interfaces.cli.error_handler import CONFLICT, FAILED
 from baton_git.interfaces.cli.machine.cache_words import go_on, outcome_data, tell_rest
-from baton_git.interfaces.cli.printing import write_json
 from baton_git.interfaces.context.process import read_token
 from baton_git.interfaces.context.settings import CommonOptions, Settings, read_user_config
 from baton_git.systems.session_baton.cache import CacheFolder
@@ -44,8 +44,8 @@ def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
-        def run_with_cache(as_json: bool, folder: Path | None, **rest: Any) -> Any:
-            app = App(Settings(CommonOptions()), as_json)
+        def run_with_cache(json_fields: str | None, folder: Path | None, **rest: Any) -> Any:
+            app = make_app(Settings(CommonOptions()), json_fields)
             there = CacheFolder(folder or Path.home() / ".claude" / "loop" / "batons")
             if not asks:
                 return function(app, there, **rest)
@@ -55,14 +55,14 @@ def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable
         place = click.Path(path_type=Path, file_okay=False)
         options = [
             click.option("--folder", type=place, help="The cache; else ~/.claude/loop/batons."),
-            click.option("--json", "as_json", is_flag=True, help="Answer in JSON."),
+            JSON,
         ]
         if asks:
             options += [
                 click.option("--url", metavar="URL", help=_URL_HELP),
                 click.option("--timeout", type=SECONDS, default=5.0, show_default=True, help="Seconds for a request."),
             ]
-        return click.command(name, short_help=short_help)(
+        return click.command(name, cls=CommonCommand, short_help=short_help)(
             functools.reduce(lambda done, option: option(done), options, run_with_cache)
         )
 
@@ -100,7 +100,7 @@ def read_command(app: App, cache: BatonCache, namespace: str) -> None:
     if app.json:
         refused = {"refused": str(outcome.refused)} if outcome.refused is not None else {}
         data |= {"source": source, "status": outcome.entry.status, **refused}
-    write_json(data)
+    app.answer_json(data)
     if outcome.offline:
         app.say(
             f"baton: {outcome.offline}",
@@ -175,7 +175,7 @@ def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int
     data = outcome_data(outcome)
     if redactions:
         data["redactions"] = [redaction._asdict() for redaction in redactions]
-    write_json(data)
+    app.answer_json(data)
     if outcome.offline:
         app.say(f"baton: {outcome.offline}", "offline: it waits in the local cache and is sent the next time")
     tell_rest(app, outcome)

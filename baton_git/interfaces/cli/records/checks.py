@@ -11,6 +11,7 @@ from baton_git.core.output import shell_line, terminal_line
 from baton_git.core.records.work_items import VerifySpec
 from baton_git.git.remotes.error_messages import mask_logins
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat
+from baton_git.interfaces.cli.common_command import CommonCommand
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.cli.verb_command import Addition
@@ -34,7 +35,7 @@ def render_checks(app: App, results: CheckResults) -> int | None:
 ADDITIONS = {"verify": Addition(render=render_checks, progress="checking")}
 
 
-class _WithDashes(click.Command):
+class _WithDashes(CommonCommand):
     """Remembers whether `--` was given: what follows it is a command, not an id."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -1,0 +1,73 @@
+"""`--json FIELDS`: only some fields of an answer, or of the items of the list that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel
+
+from baton_git.core.errors import InvalidArgument
+
+
+def select_fields(data: Any, fields: Sequence[str], known: Collection[str] = ()) -> Any:
+    """Return an answer with only these fields; `a.b` names the field `b` within `a`. Without fields it is unchanged.
+
+    Fields of the answer give an object. Fields of the items of a list that the answer is, or holds, give that list.
+
+    Args:
+        known: names of fields that may be missing in this answer; their value is then null.
+
+    Raises:
+        InvalidArgument: there is no such field.
+    """
+    if not fields:
+        return data
+    heads = {name.partition(".")[0] for name in fields}
+    if isinstance(data, dict) and heads <= set(data):
+        return _pick(data, fields)
+    lists = list(_find_lists(data))
+    are_empty = not any(lists)
+    for items in lists:
+        if heads <= {*_names_of(items), *known} or (are_empty and not known):
+            return [_pick(item, fields) for item in items]
+    if isinstance(data, dict) and heads <= {*data, *known}:
+        return _pick(data, fields)
+    names = [
+        *(data if isinstance(data, dict) else ()),
+        *(name for items in lists for name in _names_of(items)),
+    ]
+    raise unknown_field(next(name for name in heads if name not in names), [*names, *known])
+
+
+def list_fields(model: type[BaseModel]) -> list[str]:
+    """Return the names of a model's fields, and of those of the items of its lists."""
+    items = (get_args(info.annotation)[:1] for info in model.model_fields.values())
+    models = (arg for args in items for arg in args if isinstance(arg, type) and issubclass(arg, BaseModel))
+    return list(dict.fromkeys([*model.model_fields, *(name for item in models for name in item.model_fields)]))
+
+
+def unknown_field(name: str, names: Collection[str]) -> InvalidArgument:
+    """Return the error about a field that does not exist; `names` are those that do."""
+    return InvalidArgument(f"--json: there is no field {name!r}", hint=f"there are {', '.join(dict.fromkeys(names))}")
+
+
+def _find_lists(data: Any) -> Iterator[list[dict[str, Any]]]:
+    """Give the lists of objects that an answer is or holds, those that are not empty first."""
+    values = [data] if isinstance(data, list) else list(data.values()) if isinstance(data, dict) else []
+    lists = [value for value in values if isinstance(value, list) and all(isinstance(item, dict) for item in value)]
+    yield from sorted(lists, key=lambda items: not items)
+
+
+def _names_of(items: Sequence[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for item in items for name in item))
+
+
+def _pick(item: dict[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+    return {name: _value_at(item, name) for name in fields}
+
+
+def _value_at(item: Any, name: str) -> Any:
+    for part in name.split("."):
+        item = item.get(part) if isinstance(item, dict) else None
+    return item

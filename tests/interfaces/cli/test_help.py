@@ -1,0 +1,65 @@
+"""What `baton help` says, and which fields of an answer `--json` gives."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from command_tree import leaves
+from looped_cases import for_each
+
+from baton_git.core.errors import InvalidArgument
+from baton_git.interfaces.cli import COMMANDS, SECTIONS
+from baton_git.interfaces.cli.field_selection import select_fields
+from baton_git.interfaces.cli.machine.help import TOPICS
+
+LISTED = {"revision": 1, "records": [{"id": "A", "at": {"by": "x"}}, {"id": "B", "why": "y"}], "notes": []}
+
+
+def test_every_command_is_in_one_section_of_the_help():
+    assert sorted(name for names in SECTIONS.values() for name in names) == sorted(COMMANDS)
+
+
+@for_each("topic", TOPICS)
+def test_a_topic_fits_80_columns(baton, topic):
+    lines = baton("help", topic).out.splitlines()
+    assert len(lines) > 5
+    assert max(map(len, lines)) <= 80
+
+
+@for_each("command", leaves(), ids=" ".join)
+def test_the_help_of_a_command_lists_common_options_last_and_fits(baton, command):
+    text = baton("help", *command).out
+    own, _, common = text.partition("Options of every command:")
+    assert not common or not re.search(r"^  (-h, --help|--json \[)", own, re.MULTILINE)
+    assert text.count("  -h, --help") == 1
+    assert all(len(line) <= 80 or not re.search(r"\s--\w", line[9:]) for line in text.splitlines())
+
+
+@for_each(
+    ("fields", "answer"),
+    [
+        (["revision"], {"revision": 1}),
+        (["id"], [{"id": "A"}, {"id": "B"}]),
+        (["id", "at.by", "why"], [{"id": "A", "at.by": "x", "why": None}, {"id": "B", "at.by": None, "why": "y"}]),
+        ([], LISTED),
+    ],
+)
+def test_fields_of_an_answer_or_of_the_items_that_it_holds(fields, answer):
+    assert select_fields(LISTED, fields) == answer
+
+
+def test_an_unknown_field_is_named_with_those_that_there_are():
+    with pytest.raises(InvalidArgument, match="no field 'colour'") as caught:
+        select_fields(LISTED, ["id", "colour"])
+    assert "revision, records, notes, id, at, why" in caught.value.hint
+    assert select_fields({"records": []}, ["id"], ["id"]) == []
+
+
+def test_json_takes_the_next_word_only_where_it_lists_fields(baton, filled):
+    assert {"id", "title"} == set(baton("list", "--json", "id,title").json[0])
+    assert set(baton("status", "--json=revision").json) == {"revision"}
+    assert {record["kind"] for record in baton("list", "--json", "loops").json["records"]} == {"open_loop"}
+    before = baton("status", "--json=revision").json
+    assert "no field 'colour'" in baton("followup", "add", "later", "--json=colour", code=2).err
+    assert baton("status", "--json=revision").json == before
