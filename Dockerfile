@@ -52,4 +52,4 @@ HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --retries=3 \
     CMD ["python", "-c", "import os, urllib.request as r; r.urlopen('http://127.0.0.1:' + os.environ['BATON_PORT'] + '/health', timeout=4)"]
 
 ENTRYPOINT ["baton"]
-CMD ["serve"]
+CMD ["serve", "--create"]

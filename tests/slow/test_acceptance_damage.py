@@ -87,7 +87,9 @@ def test_a_disk_that_fills_up_bit_by_bit_loses_nothing_that_was_acknowledged(bat
     with mounted("-t", "tmpfs", "-o", "size=600k", "tmpfs", at=tmp_path / "small") as small:
         repo, told, refused = str(small / "state.git"), [], 0
         for number in range(400):
-            done = baton("followup", "add", f"{number} " + os.urandom(3000).hex(), "--repo", repo, code=None)
+            done = baton(
+                "followup", "add", f"{number} " + os.urandom(3000).hex(), "--repo", repo, "--create", code=None
+            )
             if done.code == 0:
                 told.append(done.id)
             else:

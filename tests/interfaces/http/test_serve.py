@@ -114,7 +114,7 @@ def test_it_ends_beside_those_who_listen_and_dawdle(top):
 @pytest.mark.slow
 def test_outside_of_any_repository_it_serves_the_users_own_store(tmp_path):
     home = tmp_path / "data"
-    with serving("--port", "0", "--json", cwd=tmp_path, XDG_DATA_HOME=str(home)) as (_, line):
+    with serving("--port", "0", "--json", "--create", cwd=tmp_path, XDG_DATA_HOME=str(home)) as (_, line):
         told = json.loads(line)
         assert told["repository"] == str(home / "baton" / "state.git")
         assert asked(told["url"], "/v1/baton/read", {"namespace": "x"})["baton"] is None

@@ -41,7 +41,7 @@ def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -
     if over_http and importlib.util.find_spec("fastapi") is None:
         raise BatonError("baton mcp --http needs fastapi", hint="pip install 'baton-git[mcp,http]'")
     token = _alone() if over_http else None
-    with app.workspace():
+    with app.workspace_anywhere():
         pass  # what is wrong with the options or the repository is told now, not at the first call
     if over_http:
         _serve(app, host or HOST, PORT if port is None else port, token)

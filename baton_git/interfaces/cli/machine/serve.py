@@ -9,7 +9,6 @@ import socket
 import sys
 import threading
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -32,7 +31,7 @@ LEAVE_SECONDS = 2
 """How long requests that are being answered may take once the server is told to end."""
 
 
-@command("serve")
+@command("serve", may_create=True)
 @click.option("--host", metavar="ADDRESS", help=f"Where to listen; else BATON_HOST, or {HOST}.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), help=f"The port; else BATON_PORT, or {PORT}; 0 takes a free one."
@@ -84,13 +83,13 @@ def _open_site(app: App, token: str | None) -> Site:
     from baton_git.interfaces.context.person import find_agent  # as above
     from baton_git.interfaces.http.site import Site  # a quarter of a second, and an extra that is not everywhere
 
-    named = app.settings.options.repo or os.environ.get("BATON_REPO")
-    is_new = bool(named) and not Path(str(named)).exists()
-    site = Site(app.settings.options, token, find_agent(os.environ, app.settings.agent))
+    is_new = app.settings.options.create and app.settings.found_repository is None
+    repository = app.settings.repository
+    site = Site(app.settings.options._replace(create=False), token, find_agent(os.environ, app.settings.agent))
     with site.work() as ws:
         ws.branch.read()
     if is_new:
-        app.say(f"there was nothing at {named}: it is a new repository now")
+        app.say(f"made {repository.common_dir}")
     if token is None and site.agents:
         raise NotAllowed(
             "agents are registered here, and without a token anybody could act for them",
