@@ -22,6 +22,8 @@ def outcome_data(outcome: CacheOutcome) -> dict[str, Any]:
     }  # fmt: skip
     if outcome.clash is not None:
         data["conflict"] = _describe_conflict(outcome.clash)
+    if outcome.answer is not None and outcome.answer.archived:
+        data["archived"] = list(outcome.answer.archived)
     if outcome.contested:
         data["contested"] = [
             {"kind": key.kind, "id": key.id, **conflict.as_data()} for key, conflict in outcome.contested
@@ -40,9 +42,11 @@ def _describe_conflict(clash: CacheConflict) -> dict[str, Any]:
 
 
 def tell_rest(app: App, outcome: CacheOutcome) -> None:
-    """The conflict, what was contested, what had to make room, and who else wants the file's name."""
+    """The conflict, what was archived or contested, what had to make room, and who else wants the file's name."""
     if outcome.clash is not None:
         app.say(*_clash_words(outcome.clash))
+    if outcome.answer is not None and outcome.answer.archived:
+        app.say(f"archived, as the document leaves them out: {flat(', '.join(outcome.answer.archived))}")
     for key, conflict in outcome.contested:
         field = f"{flat(key.id or key.kind)} {flat(conflict.field)}"
         app.say(f"contested: {field}: {_value(conflict.ours)} stands, not {_value(conflict.theirs)}")

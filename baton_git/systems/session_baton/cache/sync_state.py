@@ -40,7 +40,9 @@ class SyncState:
 
 
 def _encode_answer(answer: ServerAnswer | None) -> dict[str, Any] | None:
-    return answer._asdict() if answer is not None else None
+    if answer is None:
+        return None
+    return {"baton": answer.baton, "updated_at": answer.updated_at, "revision": answer.revision}
 
 
 def parse_sync_state(text: bytes, namespace: str, where: str) -> SyncState:

@@ -19,12 +19,14 @@ _AWAY = (502, 503, 504)
 class ServerAnswer(NamedTuple):
     """The baton of a namespace as a server had it; `baton` is None where it had none.
 
-    `revision` is None for the original server, which does not count, and 0 where one that does has no baton.
+    `revision` is None for the original server, which does not count, and 0 where one that does has no baton. `archived`
+    are the ids of records that a write left out, where the server says so.
     """
 
     baton: dict[str, Any] | None
     updated_at: str | None
     revision: int | None = None
+    archived: tuple[str, ...] = ()
 
 
 class StaleWrite(NamedTuple):
@@ -78,7 +80,9 @@ class BatonServer:
         data = self._parse_success(reply)
         if data.get("ok") is not True:
             raise self._make_format_error("it does not say that the baton was written")
-        return _parse_answer({**data, "baton": baton}, str(self.address))
+        archived = data.get("archived")
+        ids = tuple(str(id_) for id_ in archived) if isinstance(archived, list) else ()
+        return _parse_answer({**data, "baton": baton}, str(self.address))._replace(archived=ids)
 
     def _post(self, path: str, body: dict[str, Any]) -> ServerReply:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}

@@ -327,6 +327,18 @@ def test_a_document_that_was_turned_away_is_kept_when_a_newer_one_takes_its_plac
     assert cached(folder, "work")["context"] == "newer"
 
 
+def test_what_the_server_archived_is_said(cache, counting, folder):
+    class Archiving(Wire):
+        def written(self, body):
+            status, answer = super().written(body)
+            return status, {**answer, "archived": ["OL-7"]}
+
+    counting.__class__ = Archiving
+    done = cache("write", "work", url=counting.url, doc=a_baton("one"))
+    assert done.json["archived"] == ["OL-7"]
+    assert "archived, as the document leaves them out: OL-7" in done.err
+
+
 def test_a_server_that_counts_decides_by_the_revision_and_nobody_slips_between(cache, counting):
     cache("write", "work", url=counting.url, doc=a_baton("one"))
     counting.asked.clear()

@@ -20,6 +20,7 @@ def url(tmp_path):
     """A server of ours on a store of its own, with a token."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
+    subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "state.git")], check=True)
     words = ["serve", "--port", str(port), "--repo", str(tmp_path / "state.git")]
     env = {**os.environ, "BATON_API_TOKEN": "s3same"}
     process = subprocess.Popen([sys.executable, "-m", "baton_git", *words], env=env, stdout=subprocess.DEVNULL)
@@ -68,3 +69,6 @@ def test_two_machines_that_write_through_our_server_meet_in_a_merge(cache, url, 
     assert (loops["OL-001"]["action"], loops["OL-001"]["expected_outcome"]) == ("Shipped", "201")
     assert made["revision"] > 2
     assert "nothing waits" in on("one", "send").err
+    done = on("two", "write", "work", doc={**made["baton"], "open_loops": [loops["OL-001"]]})
+    assert done.json["archived"] == ["OL-002"]
+    assert "archived, as the document leaves them out: OL-002" in done.err
