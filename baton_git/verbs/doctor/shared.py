@@ -70,10 +70,10 @@ def _check_remote(ws: Workspace, name: str) -> Iterator[Diagnostic]:
         remote = open_remote(ws.branch.store.repository, name, ws.environment)
         theirs = remote.tips({ws.branch.ref: refs.incoming}, seconds=ANSWER_SECONDS).get(ws.branch.ref)
     except Unreachable as error:
-        yield Diagnostic("unknown", f"{name} does not answer: {error}", "the network, or the server", error.hint)
+        yield Diagnostic("unknown", f"{name} does not answer", str(error), error.hint)
         return
     except AccessDenied as error:
-        yield Diagnostic("error", f"{name} lets us not in: {error}", "the login, or the address", error.hint)
+        yield Diagnostic("error", f"{name} refuses access", str(error), error.hint)
         return
     except RemoteError as error:
         yield Diagnostic("error", f"{name}: {error}", advice=error.hint)
