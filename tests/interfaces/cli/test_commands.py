@@ -267,9 +267,9 @@ def test_rollback_and_undo_say_what_they_did(baton, filled):
 def test_the_log_shows_operations_and_the_changes_of_one_record(baton, filled):
     baton("rollback", "2")
     baton("undo")
-    operations = [line.split("  ") for line in baton("log", "--ops").out.splitlines()]
-    assert [words[3].strip() for words in operations[:2]] == ["undo", "rollback"]
-    assert "undone" in operations[1]
+    heading, newest, before, *_ = [line.split() for line in baton("log", "--ops").out.splitlines()]
+    assert heading == ["REV", "WHEN", "VERB", "RECORDS", "WHO", "WHAT"]
+    assert (newest[3], before[3], "undone" in before) == ("undo", "rollback", True)
     newest = baton("log", "--record", "PAT-1", "--limit", "1").out.splitlines()
     assert "PAT-1" in newest[0]
     assert "FU-1" not in baton("log", "--record", "PAT-1").out

@@ -13,7 +13,7 @@ from baton_git.core.records.lineage import Session
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.revisions.change_lines import LINES, change_lines
-from baton_git.interfaces.cli.revisions.operation_lines import operation_line
+from baton_git.interfaces.cli.revisions.operation_table import render_operations
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.history import Shown, compare, read_log
@@ -31,11 +31,11 @@ def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> Non
     if app.json:
         app.answer_json([CommitResult.of(shown).as_data() for shown in commits])
         return
+    if asked.ops and (operations := list(commits)):
+        write(render_operations(operations, app.now))
+        return
     number = 0
     for number, shown in enumerate(commits, 1):  # noqa: B007  the number of the last one is looked at below
-        if asked.ops:
-            write(operation_line(shown))
-            continue
         line = heading(shown if asked.record is None else _narrow(shown))
         write(line if values.get("oneline") else LINES.join([line, *change_lines(shown.changes), ""]))
     if not number and ws.branch.read().commit is None:
