@@ -7,9 +7,11 @@ from typing import Literal, NamedTuple
 
 from baton_git.core.errors import BatonError, Corrupt, NotFound
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.doctor.agent_hooks import check_agent_hooks
+from baton_git.verbs.doctor.agent_programs import check_hook_cost, check_mcp
 from baton_git.verbs.doctor.diagnostic import Diagnostic, ok
 from baton_git.verbs.doctor.examination import Examination
-from baton_git.verbs.doctor.hooked import check_agent_hooks, check_git_hooks, check_hook_cost, check_mcp
+from baton_git.verbs.doctor.git_hooks import check_git_hooks
 from baton_git.verbs.doctor.imports import check_imports
 from baton_git.verbs.doctor.installation import (
     check_index,

@@ -1,0 +1,114 @@
+"""The check of the hooks of agents' CLIs: do they run, when did they last, and was everything saved?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
+from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
+from baton_git.agents.registry import AGENTS
+from baton_git.agents.settings.locations import Scope
+from baton_git.agents.settings.report import AgentReport, FileReport, Verdict
+from baton_git.core.natural_times import relative_time
+from baton_git.core.times import parse_time_or_none
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, Severity, ok
+from baton_git.verbs.doctor.examination import AgentSetup, Examination
+from baton_git.verbs.doctor.hook_log import read_hook_log
+
+SAVED_AFTER = 60.0
+"""Seconds in which the facts of a turn are saved."""
+_SEVERITIES: Mapping[Verdict, Severity] = {"off": "error", "unknown": "unknown", "ok": "ok"}
+
+
+def check_agent_hooks(examination: Examination) -> Iterator[Diagnostic]:
+    """Find hooks of agents' CLIs that do not run, turns that were not saved, and transcripts of an unknown form."""
+    for name, setup in examination.local.agents.items():
+        report = setup.inspection.report()
+        diagnostics = list(_describe_agent(examination, name, setup, report))
+        yield from diagnostics or [ok(_describe_running(examination, name, report))]
+    if examination.store is not None:
+        yield from read_hook_log(examination, "agents.log")
+
+
+def _describe_agent(
+    examination: Examination, name: str, setup: AgentSetup, report: AgentReport
+) -> Iterator[Diagnostic]:
+    for file in report.files:
+        for problem in file.findings:
+            repair = _install_hooks(name, setup, file)
+            yield Diagnostic(_SEVERITIES[problem.verdict], f"{name}: {problem.said}", str(file.path), repair=repair)
+    for problem in report.findings:
+        yield Diagnostic(_SEVERITIES[problem.verdict], f"{name}: {problem.said}")
+    if report.is_installed:
+        yield from _find_unsaved(examination, name)
+    if report.is_installed and report.program is None:
+        yield Diagnostic("warning", f"{name}: hooks are installed, but {AGENTS[name].hooks.program} is not on the PATH")
+
+
+def _install_hooks(name: str, setup: AgentSetup, file: FileReport) -> Repair | None:
+    """Return how the hooks of one settings file are installed again; None where it cannot be read."""
+    if file.state == "unreadable":
+        return None
+    settings = setup.inspection.files[file.scope]
+    return Repair(
+        f"Install the hooks of {name} again in {file.path}",
+        partial(_run_agent_install, setup, file.scope),
+        lambda: [file.path, *sorted(settings.memory.glob("*.json"))],
+    )
+
+
+def _run_agent_install(setup: AgentSetup, scope: Scope) -> None:
+    setup.inspection.files[scope].install(setup.wanted[scope])
+
+
+def _sessions(examination: Examination, name: str) -> list[HookSession]:
+    if examination.store is None:
+        return []
+    return [seen for seen in HookSessionStore(str(examination.common_dir)).all() if seen.cli == name]
+
+
+def _describe_running(examination: Examination, name: str, report: AgentReport) -> str:
+    """Say how the hooks of a CLI are: the last event, and the last save."""
+    if not report.is_installed:
+        return f"{name}: {'no hooks are installed' if report.program else 'not on the PATH'}"
+    sessions = _sessions(examination, name)
+    if not sessions:
+        return f"{name}: hooks are installed; no session has called them here yet"
+    last = sessions[0]
+    event = f"{last.event or 'an event'} {_ago(examination, last.seen)}"
+    saved = _last_save(examination, sessions)
+    return f"{name}: hooks run; the last event was {event}" + (f", the last save {saved}" if saved else "")
+
+
+def _ago(examination: Examination, text: str) -> str:
+    moment = parse_time_or_none(text)
+    return relative_time(moment, examination.now) if moment is not None else "at an unknown time"
+
+
+def _last_save(examination: Examination, sessions: list[HookSession]) -> str:
+    store = HookSessionStore(str(examination.common_dir))
+    ages = []
+    for seen in sessions:
+        with suppress(OSError):
+            path = Path(store.path(seen.cli, seen.session, ".facts"))
+            ages.append(examination.now.timestamp() - path.stat().st_mtime)
+    return relative_time(examination.now - timedelta(seconds=min(ages)), examination.now) if ages else ""
+
+
+def _find_unsaved(examination: Examination, name: str) -> Iterator[Diagnostic]:
+    """Find turns whose facts were to be saved by now."""
+    if examination.store is None:
+        return
+    store = HookSessionStore(str(examination.common_dir))
+    for seen in _sessions(examination, name):
+        path = Path(store.path(seen.cli, seen.session, ".turn"))
+        if find_unsaved_turn(store, seen) is not None and examination.age(path) > SAVED_AFTER:
+            yield Diagnostic(
+                "warning", f"{name}: the last turn of session {seen.session} was not saved",
+                "the process that saves it was killed, or failed; see baton/agents.log in the git directory",
+                "the next start of a session saves it",
+            )  # fmt: skip

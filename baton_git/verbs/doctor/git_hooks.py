@@ -1,0 +1,91 @@
+"""The check of git's hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from baton_git.git.hooks.installing import install
+from baton_git.git.hooks.location import EVENTS, HookLocation, events_for
+from baton_git.git.hooks.reporting import EventState, status
+from baton_git.git.hooks.script import HookScript, read_marker, scripts
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, count, ok
+from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.hook_log import read_hook_log
+from baton_git.verbs.doctor.journal import list_files
+
+
+def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
+    """Find git hooks that do not run: not installed everywhere, overwritten, out of date, without their program."""
+    if examination.common_dir == examination.local.data / "state.git":
+        yield ok("your own store has no hooks")
+        return
+    place = HookLocation.of(examination.stored.repository, examination.git)
+    ours = _list_scripts(examination, place)
+    states = status(place, list(ours.values()), examination.local.health)
+    stopped = [state for state in states if not state.runs]
+    stale = [state for state in states if state.runs and "not up to date" in state.said]
+    if len(stopped) == len(states) and not place.scripts.is_dir():
+        yield ok("not installed; baton hooks install has commits settle open loops")
+        return
+    if not stopped and not stale:
+        yield ok(f"{count(len(states), 'hook')} installed, and run")
+    for problem, events in _group_states(stopped).items():
+        yield Diagnostic(
+            "error", f"{', '.join(events)}: {problem}", "another tool wrote there, files were removed, or baton moved",
+            "baton hooks install", _install_git_hooks(place, ours),
+        )  # fmt: skip
+    if stale:
+        yield Diagnostic(
+            "warning", f"{', '.join(state.event for state in stale)}: not up to date", "baton was updated since",
+            "baton hooks install", _install_git_hooks(place, ours),
+        )  # fmt: skip
+    yield from read_hook_log(examination, "hooks.log")
+
+
+def _list_scripts(examination: Examination, place: HookLocation) -> dict[str, HookScript]:
+    """The scripts of the events that are installed here, or would be."""
+    wanted = events_for(examination.stored.repository)
+    events = [event for event in EVENTS if event in wanted or (place.scripts / event).exists()]
+    return scripts(events, examination.prefix, examination.local.own_command)
+
+
+def _group_states(states: Iterable[EventState]) -> dict[str, list[str]]:
+    """The events by why they do not run; where only the name of the event differs, that is the same."""
+    groups: dict[str, list[str]] = {}
+    for state in states:
+        why = state.said.removesuffix(": baton hooks install").replace(f"/{state.event}", "/<event>")
+        groups.setdefault(why, []).append(state.event)
+    return groups
+
+
+def _install_git_hooks(place: HookLocation, ours: dict[str, HookScript]) -> Repair | None:
+    """Return how git's hooks are installed; None where a newer baton or another tool owns the place."""
+    files = list_files(place.scripts)
+    if place.mode == "external" or any((mark := _marker(path)) and mark > _own_version(ours) for path in files):
+        return None
+    config = place.repository.common_dir / "config"
+    return Repair(
+        "Install the git hooks again; hooks of others run first and are kept",
+        partial(_run_install, place, ours),
+        lambda: [*list_files(place.scripts, *place.folders), *(place.scripts / event for event in ours), config],
+    )
+
+
+def _run_install(place: HookLocation, ours: dict[str, HookScript]) -> None:
+    install(place, ours)
+
+
+def _marker(path: Path) -> int | None:
+    with suppress(OSError):
+        mark = read_marker(path.read_bytes())
+        return mark.version if mark is not None else None
+    return None
+
+
+def _own_version(ours: dict[str, HookScript]) -> int:
+    mark = read_marker(next(iter(ours.values())).text)
+    assert mark is not None
+    return mark.version
