@@ -80,6 +80,15 @@ def _ancestors() -> Iterator[Ancestor]:
         process = _parent(process)
 
 
+def list_ancestor_ids() -> set[int]:
+    """Return the numbers of the processes that started us, as far as they can be seen."""
+    ids, process = set(), _parent(psutil.Process())
+    while process is not None:
+        ids.add(process.pid)
+        process = _parent(process)
+    return ids
+
+
 def find_parent() -> Ancestor | None:
     """Return the process that started us; None if nothing can be said about it."""
     return next(_ancestors(), None)

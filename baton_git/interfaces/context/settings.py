@@ -16,14 +16,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from baton_git.agents.hook_events.hook_session import HookSessionStore
-from baton_git.agents.registry import session_variables
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
 from baton_git.core.lifecycle import Policy
 from baton_git.core.names import AgentId, Namespace, Oid, RecordId, SessionId
 from baton_git.git.files.ref_locks import until
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository, Store
+from baton_git.interfaces.context.agent_session import find_hooked_session
 from baton_git.interfaces.context.process import child_environment
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
@@ -327,11 +326,8 @@ class Settings:
 
     @property
     def hooked_session(self) -> str | None:
-        """The session of the agent's CLI around us, if hooks know it; its id is in the environment of its programs."""
-        memory = HookSessionStore(str(self.repository.common_dir))
-        named = ((cli, os.environ.get(variable)) for variable, cli in session_variables().items())
-        known = (memory.get(cli, session) for cli, session in named if session)
-        return next((seen.session for seen in known if seen and not seen.ended), None)
+        """The session of the agent's CLI around us, if hooks know it."""
+        return find_hooked_session(self.repository.common_dir)
 
     @property
     def run(self) -> str | None:

@@ -11,6 +11,8 @@ import pytest
 from pseudo_terminal import typing
 from session_snapshots import a_recording, a_snapshot, put, worker
 
+from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
+
 HISTORY = "# Rework the login\n\n**Branch:** login\n\n### Completed\n- [x] Read it\n\n### In Progress\n- [ ] The form\n"
 
 
@@ -332,3 +334,15 @@ def test_what_two_machines_recorded_is_merged_and_both_are_in_the_history(baton,
         assert [one["snapshot"]["workers"][0]["state"] for one in found] == ["step-3", "step-2", "step-1"]
         assert baton("session", "inspect", "recorded:proof", cwd=where).json == a_snapshot(worker(state="step-3"))
         assert baton("conflicts", "--json", cwd=where).json["conflicts"] == []
+
+
+def test_boot_joins_the_session_of_an_agent_that_names_none_to_its_programs(baton, top, monkeypatch):
+    """Gemini CLI says in its shell that it is one, and not which session it is in; hooks know its process."""
+    memory = HookSessionStore(str(top / ".git"))
+    for session, pid, seen in (("mine", os.getppid(), "1"), ("cleared", os.getppid(), "0"), ("others", 4_000_000, "2")):
+        memory.save(HookSession("gemini", session, pid=pid, seen=seen))
+    assert baton("boot", "--json").json["session"] not in ("mine", "others")
+    monkeypatch.setenv("GEMINI_CLI", "1")
+    assert baton("boot", "--json").json["session"] == "mine"
+    memory.save(HookSession("gemini", "mine", pid=os.getppid(), seen="1", ended="exit"))
+    assert baton("boot", "--json").json["session"] == "cleared"
