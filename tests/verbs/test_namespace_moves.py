@@ -124,6 +124,9 @@ def test_a_remote_is_changed_only_where_it_has_nothing_that_is_not_here(
     baton("sync")
     baton("namespace", "rename", "work", "shop", "--remote", "origin", "--yes")
     assert list(_refs(git, tmp_path)) == ["refs/heads/baton/shop"]
+    assert [line.split() for line in baton("namespace", "list").out.splitlines()] == [
+        ["NAMESPACE", "REVISION", "RECORDS", "CHANGED"], ["shop", "2", "2", "just", "now"],
+    ]  # fmt: skip
     baton("namespace", "rename", "work", "shop", cwd=tmp_path / "work2")
     baton("followup", "add", "z", "--id", "FU-3", cwd=tmp_path / "work2")
     baton("sync", cwd=tmp_path / "work2")

@@ -40,9 +40,15 @@ class ToolContext:
 
     @contextmanager
     def reading(self, namespace: str | None = None) -> Iterator[Workspace]:
-        """The workspace of who only looks; of another namespace of the same repository, where one is named."""
+        """The workspace of who only looks; of another namespace of the same repository, where one is named.
+
+        Raises:
+            NotFound: the namespace that is named does not exist.
+        """
         app = self._on(namespace)
         with app.workspace() as ws:
+            if namespace is not None:
+                ws.branch.check_exists()
             found = app.settings.session if self.over_http else ws.actor.session
             yield replace(ws, actor=replace(ws.actor, session=found), calls_tools=True)
 

@@ -112,8 +112,8 @@ def test_a_bug_while_reading_is_told_as_one(here, monkeypatch, tmp_path):
     assert "a bug in baton itself: ZeroDivisionError" in failure("baton://brief/work").message
 
 
-def test_a_namespace_that_does_not_exist_has_no_state(here, read):
-    assert json.loads(read("baton://state/nobody"))["baton"] is None
+def test_a_namespace_that_does_not_exist_has_no_state(here):
+    assert "there is no namespace 'nobody'" in failure("baton://state/nobody").message
 
 
 def test_the_prompts_say_how_to_begin_and_to_end(here, era):

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import click
 
 from baton_git.core.names import Namespace
+from baton_git.core.natural_times import relative_time
+from baton_git.core.times import parse_time_or_none
 from baton_git.core.verb import Result, VerbFunction
 from baton_git.interfaces.cli.app import App, at_terminal, flat
 from baton_git.interfaces.cli.printing import agrees
+from baton_git.interfaces.cli.rendering.styles import Role
+from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.remote_selection import format_commits
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.upkeep.namespace_moves import (
     DeletedNamespace,
@@ -20,6 +27,7 @@ from baton_git.verbs.upkeep.namespace_moves import (
     delete_namespace,
     rename_namespace,
 )
+from baton_git.verbs.upkeep.namespaces import NamespaceList, NamespaceSummary
 
 YES = click.option("--yes", "-y", is_flag=True, default=None, help="Do not ask; needed where nobody can be asked.")
 
@@ -78,7 +86,35 @@ def _render_deleted(app: App, result: DeletedNamespace) -> None:
         app.say(f"to get it back: git update-ref {ref} {result.backup}")
 
 
+def _render_list(app: App, result: NamespaceList) -> None:
+    columns = (
+        Column("namespace", lambda row: row.namespace, Role.HEADING),
+        Column("revision", lambda row: "" if row.revision is None else row.revision, right=True),
+        Column("records", lambda row: sum(row.counts.values()), right=True),
+        Column("changed", lambda row: _describe_change(row, app.now)),
+        Column("to do", _describe_due, Role.WARNING),
+    )
+    app.answer(result.as_data(), render_table(result.namespaces, columns))
+    if not result.namespaces:
+        app.say("there is no namespace yet; to create one: baton init")
+    elif result.next is not None:
+        app.say(f"more: baton namespace list --after {shlex.quote(flat(result.next))}")
+
+
+def _describe_change(row: NamespaceSummary, now: datetime) -> str:
+    then = parse_time_or_none(row.updated_at) if row.updated_at and row.revision else None
+    return relative_time(then, now) if then is not None else ""
+
+
+def _describe_due(row: NamespaceSummary) -> str:
+    if row.unreadable is not None:
+        return flat(row.unreadable)
+    waiting = [f"{format_commits(number)} of {remote} wait for a review" for remote, number in row.waiting.items()]
+    return ", ".join([*waiting, *(f"{format_commits(number)} for {name}" for name, number in row.pending.items())])
+
+
 ADDITIONS = {
+    "namespace list": Addition(render=_render_list),
     "namespace rename": Addition((YES,), run=_asking(rename_namespace, _ask_rename), render=_render_renamed),
     "namespace delete": Addition((YES,), run=_asking(delete_namespace, _ask_delete), render=_render_deleted),
 }
