@@ -83,7 +83,7 @@ def test_without_a_named_file_it_is_about_those_that_the_session_changed(baton, 
     (top / "x.py").write_text("# 1\n")
     (top / "y.py").write_text("# 2\n")
     decide(baton, "no file")
-    record = baton("list", "active_decision").json["records"][0]
+    record = baton("list", "active_decision", "--json").json["records"][0]
     assert {(anchor["path"], anchor["by_default"]) for anchor in record["anchors"]} == {("x.py", True), ("y.py", True)}
     code()
     code(x="# 3\n")
@@ -145,7 +145,7 @@ def test_a_rebase_and_an_amended_commit_are_followed(baton, code, git, top, hook
     assert line(baton, "on x") == f"agent, changed since {now[:7]}: x.py"
     baton("loop", "add", "a", "--expect", "b", "--verify-commit", decided, "--id", "OL-1")
     baton("verify", "OL-1")
-    assert baton("record", "open_loop", "OL-1").json["record"]["last_check"]["commit"].startswith(before[:7])
+    assert baton("show", "OL-1", "--json").json["record"]["last_check"]["commit"].startswith(before[:7])
 
 
 def test_of_commits_that_became_one_a_handoff_names_that_one(tmp_path):

@@ -10,18 +10,25 @@ import click
 from baton_git import __version__
 from baton_git.interfaces.cli.error_handler import run
 from baton_git.interfaces.cli.lazy import LazyGroup
-from baton_git.interfaces.context.process import end_in_order, hide_tokens, mend_streams, skip_plugin_search
+from baton_git.interfaces.context.process import (
+    end_in_order,
+    hide_tokens,
+    is_in_repository,
+    mend_streams,
+    skip_plugin_search,
+)
 
 COMMANDS = {
     "init": ("sessions.lifespan", "Make a namespace in this repository."),
     "boot": ("sessions.lifespan", "Begin a session: check, settle, and print the brief."),
     "wrap": ("sessions.lifespan", "End a session: say where the work stands."),
+    "dashboard": ("dashboard", "Show where the work stands, on one screen; baton alone does so in a repository."),
     "status": ("sessions.lifespan", "Show counts per kind and anything that needs attention."),
     "read": ("records.document", "Read the whole state as JSON."),
     "write": ("records.document", "Write a whole session-baton document."),
     "ready": ("records.ready", "Show what needs somebody now, the most urgent first."),
-    "list": ("", "List the records of a namespace."),
-    "record": ("", "Show one record, live or in the archive."),
+    "list": ("records.listing", "List the records of a namespace, of all kinds or of one."),
+    "record": ("records.showing", "Show one record, live or in the archive."),
     "edit": ("records.editing", "Change fields of a record."),
     "reopen": ("records.editing", "Bring a closed record back."),
     "forget": ("records.editing", "Take a record to the archive, with a reason."),
@@ -40,7 +47,7 @@ COMMANDS = {
     "verify": ("records.checks", "Run the checks of open loops."),
     "trust": ("records.checks", "Approve a check, a command, or what a remote sends."),
     "log": ("revisions.history", "Show what was changed, by whom, newest first."),
-    "show": ("revisions.history", "Show one revision and what it changed."),
+    "show": ("records.showing", "Show a record of any kind, or a revision and what it changed."),
     "diff": ("revisions.history", "Show what changed between two revisions."),
     "recall": ("records.recall", "Answer a question from what earlier sessions left."),
     "rollback": ("revisions.rollback", "Go back to a revision, for one record, or without a session."),
@@ -74,8 +81,8 @@ COMMANDS = {
 
 SECTIONS = {
     "Everyday": (
-        "init", "boot", "wrap", "status", "list", "show", "ready", "recall", "loop", "followup", "pattern", "decision",
-        "verify", "record", "edit", "reopen", "forget",
+        "init", "boot", "wrap", "status", "list", "show", "ready", "recall", "edit", "forget", "reopen", "loop",
+        "followup", "pattern", "decision", "verify",
     ),
     "History": ("log", "diff", "undo", "redo", "rollback"),
     "Sharing": ("sync", "review", "conflicts", "resolve"),
@@ -100,6 +107,8 @@ class Commands(LazyGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0].partition("=")[0] in OF_COMMANDS:
             ctx.fail(f"{args[0]} stands after the command: baton COMMAND {args[0]} …")
+        if not args and is_in_repository():
+            args = ["dashboard"]
         return super().parse_args(ctx, args)
 
 

@@ -221,8 +221,19 @@ def flat(text: str) -> str:
     return one_line(text, len(text))
 
 
+class Family(click.Group):
+    """A group of commands that lists where no command is named, if it has `list`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_help = args[:1] in (["--help"], ["-h"])
+        if "list" in self.commands and not is_help and all(arg.startswith("-") for arg in args[:1]):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
 def group(name: str, help_text: str, commands: Sequence[click.Command]) -> click.Group:
-    return click.Group(name, commands=list(commands), help=help_text, no_args_is_help=True)
+    alone = " Without a command they are listed." if any(command.name == "list" for command in commands) else ""
+    return Family(name, commands=list(commands), help=f"{help_text}{alone}", no_args_is_help=True)
 
 
 def read_bytes(file: str) -> bytes:

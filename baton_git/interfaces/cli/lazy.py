@@ -61,4 +61,15 @@ def _derive_command(word: str, about: str, additions: Mapping[str, Any]) -> clic
     from baton_git.interfaces.cli.verb_command import verb_group  # not needed for commands that are written by hand
     from baton_git.verbs.table import verbs_of
 
-    return verb_group(word, about, verbs_of(word), additions)
+    return verb_group(word, about, verbs_of(word), additions, [make_list(word)] if word in FAMILIES else [])
+
+
+FAMILIES = ("loop", "followup", "pattern", "decision", "handover")
+"""The groups of commands about one kind of record that has no verb of its own to list them."""
+
+
+def make_list(word: str) -> click.Command:
+    """Return the command that lists the records of a family: `loop list` is `list loop`."""
+    from baton_git.interfaces.cli.records.listing import make_family_list  # needed for one family at a time
+
+    return make_family_list(word)

@@ -56,10 +56,14 @@ NOTHING = Addition()
 
 
 def verb_group(
-    word: str, about: str, verbs: Mapping[str, Verb[Any, Any]], additions: Mapping[str, Addition]
+    word: str,
+    about: str,
+    verbs: Mapping[str, Verb[Any, Any]],
+    additions: Mapping[str, Addition],
+    more: Sequence[click.Command] = (),
 ) -> click.Command:
-    """Return the command for all verbs that begin with one word: a group, or the only verb of that name."""
-    commands = [verb_command(verb, additions.get(name, NOTHING)) for name, verb in verbs.items()]
+    """Return the command for all verbs that begin with one word, and `more`: a group, or the only verb of that name."""
+    commands = [*more, *(verb_command(verb, additions.get(name, NOTHING)) for name, verb in verbs.items())]
     return commands[0] if set(verbs) == {word} else group(word, about, commands)
 
 

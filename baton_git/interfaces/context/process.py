@@ -83,3 +83,10 @@ def take_variable(name: str) -> str | None:
 def end_in_order() -> None:
     """Let SIGTERM end us as Ctrl-C does, so that the programs we have started end with us."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def is_in_repository() -> bool:
+    """Return whether BATON_REPO names a repository, or we stand in one; without reading it."""
+    from baton_git.git.store import Repository  # most commands find it later on their own
+
+    return bool(os.environ.get("BATON_REPO")) or Repository.discover(Path.cwd()) is not None

@@ -22,6 +22,7 @@ from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.results import AtNamespace, PastRevision, ResultPart, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import RecordAging, Workspace
+from baton_git.verbs.records.ready import ReadyItem, find_ready
 from baton_git.verbs.records.stored import TIME, StoredRecord, check_kind, describe_stored
 from baton_git.verbs.revisions.history import changes_of, files_at
 
@@ -67,6 +68,7 @@ class ShownRecord(AtNamespace, StoredRecord):
     began: RecordEvent | None = Field(None, description="The commit that made it.")
     history: list[RecordEvent] = Field([], description=f"The newest {SHOWN} commits that changed it, newest first.")
     earlier: int = Field(0, description="How many more commits changed it before these.")
+    ready: ReadyItem | None = Field(None, description="What it needs now, as `ready` says it.")
     conflicts: list[str] = Field([], description="The conflicts about it that nobody settled.", examples=[["C-1"]])
 
 
@@ -101,8 +103,16 @@ def show_record(ws: Workspace, now: datetime, asked: OneRecord) -> ShownRecord:
         **full_position(version), **describe_stored(ws, version, RecordAging(ws, version), key, entry),
         began=_describe_event(ws, commits[-1], key) if commits else None, history=events,
         earlier=len(commits) - len(events),
-        conflicts=conflicts,
+        conflicts=conflicts, ready=_find_need(ws, now, version, key) if asked.at is None else None,
     )  # fmt: skip
+
+
+def _find_need(ws: Workspace, now: datetime, version: Revision, key: Key) -> ReadyItem | None:
+    """Return what a record needs somebody for; None where that is nothing."""
+    if key.archived:
+        return None
+    items = find_ready(ws, now, version)
+    return next((item for item in items if (item.kind, item.id) == (key.kind, key.id)), None)
 
 
 def find_record(state: State, text: str, kind: str | None = None) -> Key:

@@ -149,8 +149,8 @@ class OneRevision(Input):
     effect=READS,
     tag="history",
     positional=("revision",),
-    options={"revision": Option(metavar="[REV]")},
-    examples=("baton show", "baton show 12", "baton show ~3 --json"),
+    options={"revision": Option(metavar="[REV|ID]")},
+    examples=("baton show", "baton show 12", "baton show OL-7k3f9q", "baton show ~3 --json"),
 )
 def show(ws: Workspace, now: datetime, asked: OneRevision) -> CommitResult:
     """Show one revision and what it changed; the newest unless one is named.

@@ -27,7 +27,7 @@ def test_a_text_with_a_fault_is_edited_again_until_it_has_none(baton, filled, to
     code, screen = typing(top, "edit", "OL-1", asked="again?", typed=b"y\n")
     assert code == 0, screen
     assert "ttl_days: input should be greater than or equal to 0, not -3" in screen
-    assert baton("record", "loop", "OL-1").json["record"]["ttl_days"] == 9
+    assert baton("record", "loop", "OL-1", "--json").json["record"]["ttl_days"] == 9
     assert edits(top) == []
 
 

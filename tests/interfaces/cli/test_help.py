@@ -17,7 +17,8 @@ LISTED = {"revision": 1, "records": [{"id": "A", "at": {"by": "x"}}, {"id": "B",
 
 
 def test_every_command_is_in_one_section_of_the_help():
-    assert sorted(name for names in SECTIONS.values() for name in names) == sorted(COMMANDS)
+    unlisted = {"dashboard", "record"}  # `baton` alone, and `show`
+    assert sorted(name for names in SECTIONS.values() for name in names) == sorted(COMMANDS.keys() - unlisted)
 
 
 @for_each("topic", TOPICS)

@@ -1,33 +1,54 @@
-"""What the command line adds to `ready`: two lines for each item, what it is about and what settles it."""
+"""What the command line adds to `ready`: for each item what it is about, what is the matter, and what settles it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from baton_git.core.brief import age
-from baton_git.core.output import BOLD, CYAN, RED, Styled, one_line, style
+from baton_git.core.output import Styled, terminal_line
 from baton_git.interfaces.cli.app import App
+from baton_git.interfaces.cli.records.listing import show_age
+from baton_git.interfaces.cli.rendering.pager import write_paged
+from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
+from baton_git.interfaces.cli.rendering.widths import fit, terminal_width
 from baton_git.interfaces.cli.verb_command import Addition
 from baton_git.verbs.records.ready import ReadyItem, ReadyResult
 
-URGENT = ("failed", "overdue", "unreadable")
-WIDTH = 12
+NEED_ROLES = {
+    **dict.fromkeys(("failed", "overdue", "unreadable"), Role.BAD),
+    **dict.fromkeys(("follow_up", "conflict", "review", "rule"), Role.WARNING),
+}
+INDENT = " " * 12
 
 
 def _render_ready(app: App, result: ReadyResult) -> None:
-    app.answer(result.as_data(), Styled("\n").join(line for item in result.items for line in _item_lines(app, item)))
+    if app.json:
+        app.answer_json(result.as_data())
+    elif result.items:
+        write_paged(join([line for item in result.items for line in _item_lines(app, item)], "\n"))
     if not result.items:
         app.say("nothing needs anybody now")
     elif result.total > len(result.items):
         app.say(f"and {result.total - len(result.items)} more: baton ready --limit {result.total}")
 
 
-def _item_lines(app: App, item: ReadyItem) -> Iterator[str]:
-    need = item.need.replace("_", "-").ljust(WIDTH)
-    since = f" · {age(item.since, app.now)}" if item.since is not None else ""
-    yield style(need, RED if item.need in URGENT else BOLD) + f"{one_line(item.id, 40)}  {item.title}"
-    yield " " * WIDTH + f"{item.why}{since}"
-    yield Styled(" " * WIDTH) + style(item.command, CYAN)
+def _item_lines(app: App, item: ReadyItem) -> Iterator[Styled]:
+    yield describe_item(item)
+    since = f" · {show_age(app, item.since)}" if item.since is not None else ""
+    yield join([INDENT, fit_terminal(f"{item.why}{since}", len(INDENT))])
+    yield join([INDENT, paint(terminal_line(item.command), Role.ID, styled=shows_styles())])
+
+
+def describe_item(item: ReadyItem) -> Styled:
+    """Return what an item is about, on one line."""
+    need = paint(item.need.replace("_", "-"), NEED_ROLES.get(item.need, Role.HEADING), styled=shows_styles())
+    padding = INDENT[len(item.need) :]
+    return join([need, padding, fit_terminal(f"{item.id}  {item.title}", len(INDENT))])
+
+
+def fit_terminal(text: str, taken: int) -> str:
+    """Return a text on one line, cut to the columns that a terminal has left; whole where there is none."""
+    line, width = terminal_line(text), terminal_width()
+    return line if width is None else fit(line, width - taken)
 
 
 ADDITIONS = {"ready": Addition(render=_render_ready)}

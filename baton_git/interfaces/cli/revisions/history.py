@@ -103,7 +103,8 @@ def session_line(session: Session) -> str:
     )
 
 
-def _render_commit(app: App, result: CommitResult) -> None:
+def render_commit(app: App, result: CommitResult) -> None:
+    """Print one commit, who made it, and what it changed."""
     shown = result.shown
     entry = shown.entry
     facts = [
@@ -135,6 +136,5 @@ _LOG = (
 )
 ADDITIONS = {
     "log": Addition(_LOG, run=_print_log),
-    "show": Addition(render=_render_commit),
     "diff": Addition(run=_compare_all, render=_render_diff),
 }

@@ -12,6 +12,7 @@ from baton_git.core.errors import BatonError, Fault, InvalidDocument, StoreError
 from baton_git.core.records.base import parse
 from baton_git.interfaces.cli.app import App, flat, group, read_text
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN, report_error
+from baton_git.interfaces.cli.lazy import make_list
 from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
 from baton_git.interfaces.context.paif import fill_agent
 from baton_git.systems.paif.identity_verbs import CheckedIdentity, ShownIdentity
@@ -136,4 +137,8 @@ ADDITIONS = {
 }  # fmt: skip
 DERIVED = {name: verb_command(verb, ADDITIONS[name]) for name, verb in verbs_of("identity").items()}
 exit_unknown_on_errors(DERIVED["identity check"])
-COMMANDS = {"identity": group("identity", "Who an agent is, and whether it still speaks so.", [*DERIVED.values()])}
+COMMANDS = {
+    "identity": group(
+        "identity", "Who an agent is, and whether it still speaks so.", [make_list("identity"), *DERIVED.values()]
+    )
+}

@@ -1,0 +1,123 @@
+"""What `baton` alone prints in a repository: where the work stands, on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import click
+
+from baton_git.core.kinds import KINDS
+from baton_git.core.output import Styled, one_line, terminal_line
+from baton_git.core.records.lineage import Session
+from baton_git.interfaces.cli.app import App, command
+from baton_git.interfaces.cli.records.listing import show_age
+from baton_git.interfaces.cli.records.ready import NEED_ROLES, fit_terminal
+from baton_git.interfaces.cli.records.showing import event_columns
+from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
+from baton_git.interfaces.cli.rendering.table import Column, render_table
+from baton_git.interfaces.cli.rendering.widths import fit
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.records.ready import ReadyItem, ReadyResult, list_ready
+from baton_git.verbs.revisions.history import read_log
+from baton_git.verbs.revisions.log import CommitResult
+from baton_git.verbs.upkeep.namespace_status import StatusResult, status
+
+CONTEXT, NEEDS, CHANGES, SESSIONS = 3, 6, 5, 2
+"""Lines of each part, so that all of it fits a screen of 24."""
+COUNTED = ("open_loop", "follow_up", "pattern", "active_decision", "rule")
+TITLE = 34
+
+
+@command(
+    "dashboard",
+    short_help="Show where the work stands, on one screen.",
+    help="Show where the work stands, on one screen: what needs somebody, and the newest changes.\n\n\b\n"
+    "baton\nbaton dashboard -n project:memory-hall",
+)
+def dashboard_command(app: App) -> None:
+    with app.workspace() as ws:
+        if not ws.branch.exists and app.settings.options.namespace is None:
+            _tell_how_to_begin(app)
+            return
+        ws.branch.check_exists()
+        state, ready = status(ws, app.now), list_ready(ws, app.now, limit=NEEDS)
+        changes = [CommitResult.of(shown) for shown in islice(read_log(ws), CHANGES)]
+        if app.json:
+            log = [change.as_data() for change in changes]
+            app.answer_json({"status": state.as_data(), "ready": ready.as_data(), "log": log})
+        else:
+            app.answer(None, join(list(_lines(app, ws, state, ready, changes)), "\n"))
+
+
+def _tell_how_to_begin(app: App) -> None:
+    parent = click.get_current_context().parent
+    app.answer({}, parent.get_help() if parent is not None else "")
+    app.say("nothing is recorded in this repository yet; begin with: baton init")
+
+
+def _lines(
+    app: App, ws: Workspace, state: StatusResult, ready: ReadyResult, changes: Sequence[CommitResult]
+) -> Iterator[str]:
+    heading = paint(state.namespace, Role.HEADING, styled=shows_styles())
+    yield join([heading, f"  revision {state.revision}, {show_age(app, state.updated_at)}"])
+    yield from (fit_terminal(line, 0) for line in _session_lines(app, state.status.sessions))
+    yield from _context_lines(ws)
+    yield ""
+    yield from _need_lines(ready)
+    yield ""
+    yield _head("Newest changes")
+    yield render_table(changes, event_columns(app, lambda change: change.subject), headings=False)
+    yield ""
+    yield _describe_counts(ws)
+    yield fit_terminal("baton list · show ID · ready · log · recall QUESTION · --help", 0)
+
+
+def _session_lines(app: App, sessions: Sequence[Session]) -> Iterator[str]:
+    newest = sorted(sessions, key=lambda session: session.started, reverse=True)
+    for session in newest[:SESSIONS]:
+        agent = f" ({session.agent})" if session.agent else ""
+        yield f"at work: {session.id}{agent}, began {show_age(app, session.started)}"
+    if len(newest) > SESSIONS:
+        yield f"         and {len(newest) - SESSIONS} more"
+
+
+def _context_lines(ws: Workspace) -> Iterator[str]:
+    """Give the first lines of what the last session said about where the work stands."""
+    texts = [line for line in ws.branch.read().state.readable_head.context.splitlines() if line.strip()]
+    for text in texts[:CONTEXT]:
+        yield paint(fit_terminal(f"| {one_line(text, 400)}", 0), Role.DIM, styled=shows_styles())
+
+
+def _need_lines(ready: ReadyResult) -> Iterator[Styled]:
+    if not ready.items:
+        yield _head("Nothing needs anybody now")
+        return
+    yield _head(f"Needs somebody ({ready.total})")
+    yield render_table(ready.items, NEED_COLUMNS, headings=False)
+    if ready.total > len(ready.items):
+        yield join([f"and {ready.total - len(ready.items)} more: baton ready"])
+
+
+def _role_of_need(item: ReadyItem) -> Role:
+    return NEED_ROLES.get(item.need, Role.HEADING)
+
+
+NEED_COLUMNS = (
+    Column("need", lambda item: item.need.replace("_", "-"), _role_of_need),
+    Column("about", lambda item: fit(terminal_line(item.title), TITLE)),
+    Column("command", lambda item: item.command, Role.ID),
+)
+
+
+def _describe_counts(ws: Workspace) -> str:
+    state = ws.branch.read().state
+    counts = ((kind, len(state.ids(kind))) for kind in COUNTED)
+    return ", ".join(f"{count} {KINDS[kind].name(count)}" for kind, count in counts if count) or "no records yet"
+
+
+def _head(text: str) -> Styled:
+    return join([paint(text, Role.HEADING, styled=shows_styles())])
+
+
+COMMANDS = {"dashboard": dashboard_command}

@@ -1,0 +1,134 @@
+"""What the command line adds to `list`: tables, one for each kind."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+
+import click
+
+from baton_git.core.kinds import KINDS, find_kind
+from baton_git.core.natural_times import relative_time
+from baton_git.core.output import Styled
+from baton_git.core.times import parse_time_or_none
+from baton_git.core.verb import Option
+from baton_git.interfaces.cli.app import App, path_from_top
+from baton_git.interfaces.cli.rendering.pager import write_paged
+from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
+from baton_git.interfaces.cli.rendering.table import Column, render_table
+from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.records.listing import ListedRecords, RecordFilter, list_records
+from baton_git.verbs.records.stored import StoredRecord
+
+STATUS_ROLES = {
+    **dict.fromkeys(("failed", "escalated", "unreadable"), Role.BAD),
+    **dict.fromkeys(("elevated", "rule_candidate"), Role.WARNING),
+    **dict.fromkeys(("verified", "graduated"), Role.GOOD),
+}
+"""How a status looks."""
+
+
+def show_age(app: App, text: str | None) -> str:
+    """Return how long ago an ISO time was; the text itself where it is none."""
+    time = parse_time_or_none(text)
+    return relative_time(time, app.now) if time is not None else text or ""
+
+
+def describe_status(record: StoredRecord) -> str:
+    """Return the status of a record in words; of one that cannot be read, that."""
+    return "unreadable" if record.unreadable is not None else (record.status or "").replace("_", " ")
+
+
+def status_role(record: StoredRecord) -> Role:
+    """Return how the status of a record looks."""
+    return STATUS_ROLES.get(describe_status(record).replace(" ", "_"), Role.PLAIN)
+
+
+def describe_source(record: StoredRecord) -> str:
+    """Return in a word who vouches for a record; empty for an agent on this machine, which is the usual."""
+    source = record.provenance
+    if source is None or source.kind == "agent":
+        return ""
+    return f"from {source.remote}" if source.kind == "received" else {"hand": "by hand"}.get(source.kind, source.kind)
+
+
+def _describe_about(record: StoredRecord) -> str:
+    if record.unreadable is not None:
+        return record.unreadable.why
+    moved = [anchor.path for anchor in record.anchors or () if anchor.state in ("changed", "gone")]
+    closed = f" ({record.closed.reason})" if record.closed is not None else ""
+    return f"{record.title}{closed}{f' · changed since: {moved[0]}' if moved else ''}"
+
+
+def _columns(app: App, *, with_kind: bool) -> list[Column]:
+    kind = [Column("kind", lambda record: KINDS[record.kind].title)] if with_kind else []
+    return [
+        Column("id", lambda record: record.id, Role.ID),
+        *kind,
+        Column("status", describe_status, status_role),
+        Column("changed", lambda record: show_age(app, record.updated), Role.DIM),
+        Column("source", describe_source),
+        Column("about", _describe_about),
+    ]
+
+
+def _render_records(app: App, result: ListedRecords) -> None:
+    if app.json:
+        app.answer_json(result.as_data())
+        return
+    if result.records:
+        write_paged(_make_tables(app, result.records))
+    else:
+        app.say("there is no such record")
+    if result.next is not None:
+        app.say(f"there are more: baton list --after {result.next}, or --limit with a higher number")
+
+
+def _make_tables(app: App, records: list[StoredRecord]) -> Styled:
+    """Return the records in a table for each kind; in one table where they are sorted otherwise."""
+    groups = [(kind, list(items)) for kind, items in groupby(records, key=lambda record: record.kind)]
+    if len({kind for kind, _ in groups}) < len(groups):
+        return render_table(records, _columns(app, with_kind=True))
+    if len(groups) == 1:
+        return render_table(records, _columns(app, with_kind=False))
+    parts: list[str] = []
+    for kind, items in groups:
+        title = f"{KINDS[kind].name(2).capitalize()} ({len(items)})"
+        heading = paint(title, Role.HEADING, styled=shows_styles())
+        parts.append(join([heading, render_table(items, _columns(app, with_kind=False), headings=False)], "\n"))
+    return join(parts, "\n\n")
+
+
+def fill_filter(app: App, values: Values) -> Values:
+    """Return the values with the session and agent of the options of every command, and with a path from the top."""
+    options = app.settings.options
+    named = {"by_session": options.session, "by_agent": options.agent}
+    about = values.get("about")
+    if about is not None and Path(about).exists():
+        named["about"] = path_from_top(app, about)
+    return {"limit": 1000} | values | {name: value for name, value in named.items() if value is not None}
+
+
+LISTING = Addition(
+    about="--session and --agent show what a session or an agent made or changed.", fill=fill_filter,
+    session_help="Only what this session made or changed.", render=_render_records,
+)  # fmt: skip
+ADDITIONS = {"list": LISTING}
+
+
+def make_family_list(word: str) -> click.Command:
+    """Return the command that lists the records of one kind, `baton loop list`."""
+    kind = find_kind(word)
+    assert kind is not None
+    declared = list_records.verb
+    options = {**declared.options, "kind": Option(hidden=True)}
+    examples = (f"baton {word} list", f"baton {word} list --sort newest --since 2026-06-17")
+
+    def run(ws: Workspace, now: datetime, asked: RecordFilter) -> ListedRecords:
+        return declared.run(ws, now, asked)
+
+    run.__doc__ = f"List the {KINDS[kind].name(2)}; those that cannot be read as well."
+    family = declared._replace(name=f"{word} list", run=run, positional=(), options=options, examples=examples)
+    return verb_command(family, LISTING._replace(fill=lambda app, values: {**fill_filter(app, values), "kind": kind}))

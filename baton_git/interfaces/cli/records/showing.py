@@ -1,0 +1,198 @@
+"""What the command line adds to `show`: besides a revision, a record of any kind; and how both look."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import click
+
+from baton_git.core.errors import Ambiguous, InvalidArgument, NotFound
+from baton_git.core.kinds import KINDS
+from baton_git.core.output import Styled, terminal, terminal_line
+from baton_git.core.times import parse_time_or_none
+from baton_git.core.verb import Result
+from baton_git.interfaces.cli.app import App
+from baton_git.interfaces.cli.records.listing import describe_status, show_age, status_role
+from baton_git.interfaces.cli.rendering.pager import write_paged
+from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
+from baton_git.interfaces.cli.rendering.table import Column, render_table
+from baton_git.interfaces.cli.rendering.widths import terminal_width
+from baton_git.interfaces.cli.revisions.history import render_commit
+from baton_git.interfaces.cli.verb_command import Addition, Values
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.records.details import RecordEvent, ShownRecord, find_exact, find_record, show_record
+from baton_git.verbs.revisions.log import CommitResult, OneRevision, show
+
+LABEL = 20
+"""Columns of the names of fields."""
+REVISION = "revision or record"
+
+
+def _show(app: App, ws: Workspace, asked: OneRevision, values: Values) -> Result:
+    """Show the revision or record that a word names: a revision comes before the beginning of an id.
+
+    Raises:
+        Ambiguous: it is a revision and the whole id of a record.
+        NotFound: it is neither.
+    """
+    text, at = asked.revision, values.get("at")
+    if at is not None:
+        return show_record(ws, app.now, text, at=at)
+    version = ws.branch.read()
+    if version.commit is None:
+        return show(ws, app.now, asked)
+    records, revision = find_exact(version.state, text), _find_revision(ws, text)
+    if records and revision:
+        names = [revision, *(f"{key.kind}/{key.id}" for key in records)]
+        raise Ambiguous(REVISION, text, names, hint="name the record as KIND/ID, or the commit by its id")
+    if revision:
+        return show(ws, app.now, asked)
+    try:
+        find_record(version.state, text)
+    except NotFound:
+        raise NotFound(REVISION, text, hint="baton list shows the records, baton log the revisions") from None
+    return show_record(ws, app.now, text)
+
+
+def _find_revision(ws: Workspace, text: str) -> str:
+    """Return what a revision is called; empty where the text names none."""
+    try:
+        return ws.branch.name(ws.branch.resolve(text))
+    except Ambiguous:
+        return f"revision {text}"
+    except (NotFound, InvalidArgument):
+        return ""
+
+
+def _render_shown(app: App, result: Result) -> None:
+    if isinstance(result, ShownRecord):
+        render_record(app, result)
+    elif isinstance(result, CommitResult):
+        render_commit(app, result)
+
+
+def render_record(app: App, result: ShownRecord) -> None:
+    """Print a record: its fields, where it came from, and its newest changes."""
+    if app.json:
+        app.answer_json(result.as_data())
+    else:
+        write_paged(join(list(_record_lines(app, result)), "\n"))
+
+
+def _record_lines(app: App, result: ShownRecord) -> Iterator[str]:
+    yield _heading(app, result)
+    if result.title:
+        yield Styled(terminal(_wrap(result.title, "")))
+    yield ""
+    yield from _field_lines(app, result)
+    yield from _source_lines(app, result)
+    if result.history:
+        yield ""
+        yield render_table(result.history, event_columns(app), headings=False)
+    if result.earlier:
+        yield f"and {result.earlier} earlier: baton log --record {terminal_line(result.id)}"
+    if result.ready is not None:
+        yield ""
+        yield join([f"{result.ready.why}; next: ", _paint(result.ready.command, Role.ID)])
+
+
+def _heading(app: App, result: ShownRecord) -> Styled:
+    parts = [_paint(result.id, Role.HEADING), KINDS[result.kind].title]
+    if describe_status(result):
+        parts.append(_paint(describe_status(result), status_role(result)))
+    if result.closed is not None:
+        parts.append(f"archived {show_age(app, result.closed.at)}: {result.closed.reason}")
+    return join(parts, "  ")
+
+
+def _field_lines(app: App, result: ShownRecord) -> Iterator[str]:
+    if result.unreadable is not None:
+        yield _field("cannot be read", f"{result.unreadable.path}: {result.unreadable.why}")
+        return
+    hidden = {"id", KINDS[result.kind].about, "status", "priority", "anchors"}
+    for name, value in (result.record or {}).items():
+        if name not in hidden and value not in (None, "", [], {}):
+            yield _field(name.replace("_", " "), _show_value(app, value))
+
+
+def _show_value(app: App, value: Any) -> str:
+    """Return a value as text: of a table its fields, of a list a line for each item, of a time how long ago it was."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_show_value(app, item)}".replace("_", " ", 1) for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return "\n".join(f"- {_show_value(app, item)}" for item in value)
+    text = str(value)
+    return f"{text} ({show_age(app, text)})" if parse_time_or_none(text) is not None else text
+
+
+def _source_lines(app: App, result: ShownRecord) -> Iterator[str]:
+    for anchor in result.anchors or ():
+        since = f" since {anchor.since[:10]}" if anchor.since else ""
+        state = "" if anchor.state == "same" else f", {anchor.state}{since}"
+        yield _field("about", f"{anchor.path}{f':{anchor.symbol}' if anchor.symbol else ''}{state}")
+    if result.provenance is not None:
+        yield _field("vouched for", result.provenance.text)
+    if result.began is not None:
+        yield _field("made by", f"{_describe_maker(result.began)}, {show_age(app, result.began.time)}")
+    for id_ in result.conflicts:
+        yield _field("contested", f"{id_} (baton resolve {id_} --ours or --theirs)")
+
+
+def _describe_maker(event: RecordEvent) -> str:
+    if event.session is None:
+        return event.author
+    agent, machine = f" of {event.agent}" if event.agent else "", f" on {event.machine}" if event.machine else ""
+    return f"session {event.session}{agent}{machine}"
+
+
+def event_columns(app: App, text: Callable[[Any], str] = lambda event: event.text) -> list[Column]:
+    """Return the columns of a table of commits: when, who, and what was done, as `text` says it."""
+
+    def who(event: Any) -> str:
+        return " ".join(filter(None, (event.session, f"({event.agent})" if event.agent else "")))
+
+    def number(event: Any) -> object:
+        return event.revision if event.revision is not None else event.commit[:10]
+
+    return [
+        Column("revision", number, Role.WARNING, right=True),
+        Column("when", lambda event: show_age(app, event.time), Role.DIM),
+        Column("who", who, Role.ID),
+        Column("what", text),
+    ]
+
+
+def _field(name: str, text: str) -> Styled:
+    label = terminal_line(name)
+    padding = " " * max(LABEL - len(label), 1)
+    return join([_paint(label, Role.DIM), padding, terminal(_wrap(text, " " * LABEL))])
+
+
+def _wrap(text: str, indent: str) -> str:
+    """Return a text in the columns of the terminal, its further lines indented; only indented where there is none."""
+    width = terminal_width()
+    lines = [line for part in text.splitlines() for line in _wrap_line(part, width, len(indent))]
+    return f"\n{indent}".join(lines)
+
+
+def _wrap_line(line: str, width: int | None, indent: int) -> list[str]:
+    return (textwrap.wrap(line, max(width - indent, 30)) if width is not None else [line]) or [""]
+
+
+def _paint(text: str, role: Role) -> str:
+    return paint(text, role, styled=shows_styles())
+
+
+AT = click.option("--at", metavar="REV|TIME", help="Of a record: as it was then.")
+ADDITIONS = {
+    "show": Addition(
+        (AT,),
+        about="The id of a record of any kind (or a unique beginning of it, or KIND/ID) shows the record, live or "
+        "archived: its fields, who vouches for it, where it came from, and its newest changes.",
+        run=_show,
+        render=_render_shown,
+    ),
+    "record": Addition(render=render_record),
+}

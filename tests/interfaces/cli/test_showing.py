@@ -1,0 +1,50 @@
+"""What a person sees of records: lists, one record, and the screen of `baton` alone."""
+
+from __future__ import annotations
+
+import subprocess
+
+
+def test_show_takes_a_revision_or_a_record_and_asks_which_where_it_is_both(baton, filled):
+    baton("followup", "add", "Count", "--id", "2")
+    assert "expected outcome    it answers" in baton("show", "ol-1").out
+    assert baton("show", "DEC-2", "--json").json["began"]["op"] == "decision-add"
+    assert "archived" in baton("show", "FU-0").out
+    assert baton("show", "1", "--json").json["revision"] == 1
+    assert baton("show", "follow-up/2", "--json").json["title"] == "Count"
+    both = baton("show", "2", code=1).err
+    assert "could be revision 2, follow_up/2" in both
+    assert "KIND/ID" in both
+    assert "no revision or record 'OL-nope'" in baton("show", "OL-nope", code=1).err
+    assert baton("show", "OL-1", "--at", "1", code=1).err
+
+
+def test_a_family_lists_where_no_command_is_named(baton, filled):
+    for words in (("loop",), ("loop", "list"), ("list", "loops"), ("loop", "--status", "open")):
+        assert baton(*words).out.split()[:2] == ["ID", "STATUS"]
+        assert "OL-1" in baton(*words).out
+    assert "Commands:" in baton("loop", "--help").out
+    assert baton("decision", "list", "--json").json["records"][0]["id"] == "DEC-1"
+
+
+def test_a_list_has_a_table_for_each_kind_with_whole_lines_in_a_pipe(baton, filled):
+    title = "Refactor " + "the scoring formula " * 8
+    baton("followup", "add", title, "--id", "FU-2", "--session", "s2")
+    listed = baton("list").out
+    assert "Open loops (1)\nOL-1  open" in listed
+    assert title.strip() in listed
+    assert [record["id"] for record in baton("list", "--session", "s2", "--json").json["records"]] == ["FU-2"]
+    assert "there is no such record" in baton("list", "rules").err
+
+
+def test_baton_alone_shows_where_the_work_stands_and_makes_nothing(baton, filled, top, tmp_path, git):
+    shown = baton(cwd=top)
+    assert shown.out.startswith("work  revision ")
+    assert "Needs somebody" in shown.out
+    assert "baton resolve C-1 --ours" in shown.out
+    assert len(shown.out.splitlines()) < 24
+    empty = tmp_path / "empty"
+    subprocess.run(["git", "init", "-q", str(empty)], check=True)
+    assert "begin with: baton init" in baton(cwd=empty).err
+    assert git(empty, "for-each-ref") == ""
+    assert not (empty / ".git" / "baton").exists()
