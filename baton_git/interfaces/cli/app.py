@@ -18,7 +18,7 @@ import click
 from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded, StoreError
 from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
-from baton_git.interfaces.cli.common_command import CommonCommand
+from baton_git.interfaces.cli.common_command import CommonCommand, offer_for
 from baton_git.interfaces.cli.printing import tell, write, write_json
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
@@ -163,16 +163,25 @@ def command(
     def decorate(function: Callable[..., Any]) -> click.Command:
         @click.command(name, **{"cls": CommonCommand, **settings})
         @click.option(
-            "--repo", metavar="PATH", help="The repository; else BATON_REPO, the one around, or your own store."
+            "--repo",
+            metavar="PATH",
+            type=click.Path(readable=False),
+            help="The repository; else BATON_REPO, the one around, or your own store.",
         )
         @click.option(
             "--namespace",
             "-n",
             metavar="NS",
+            shell_complete=offer_for("namespace", ""),
             help="The namespace; else git config baton.namespace, the folder's name, or in a clone the only one there.",
         )
-        @click.option("--session", metavar="ID", help=session_help)
-        @click.option("--agent", metavar="NAME", help="The agent that acts; else BATON_AGENT.")
+        @click.option("--session", metavar="ID", help=session_help, shell_complete=offer_for("session", ""))
+        @click.option(
+            "--agent",
+            metavar="NAME",
+            help="The agent that acts; else BATON_AGENT.",
+            shell_complete=offer_for("agent", ""),
+        )
         @JSON
         @functools.wraps(function)
         def run_with_app(json_fields: str | None, **values: Any) -> Any:

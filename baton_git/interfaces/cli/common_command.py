@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import click
 
@@ -11,6 +12,28 @@ COMMON = frozenset({"--create", "--repo", "--namespace", "--session", "--agent",
 """The options that every command has; `--create` those that write."""
 _FIELDS = re.compile(r"[\w.]+(?:,[\w.]+)+")
 """More than one field: a single word after `--json` may be an argument of the command."""
+
+
+SOURCES = {
+    "ids": ("id", "ids", "record", "into", "decision"), "namespaces": ("namespace", "name"),
+    "sessions": ("session", "by_session"), "agents": ("agent", "by_agent"), "kinds": ("kind",),
+    "revisions": ("at", "a", "b", "revision"),
+}  # fmt: skip
+"""By what a shell offers, the fields and parameters for which it does."""
+
+
+def offer_for(field: str, word: str) -> Callable[[click.Context, click.Parameter, str], list[Any]] | None:
+    """Return what completes a field of a command whose first word this is; None where nothing can be offered."""
+    source = next((source for source, fields in SOURCES.items() if field in fields), None)
+    if source is None:
+        return None
+
+    def offer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        from baton_git.interfaces.cli.shell_completion import complete  # only a shell that completes needs it
+
+        return complete(source, word, ctx, incomplete)
+
+    return offer
 
 
 class CommonCommand(click.Command):

@@ -19,6 +19,7 @@ from baton_git.core.errors import InvalidArgument
 from baton_git.core.names import is_minted_session
 from baton_git.core.verb import READS, Input, Option, Result, Verb
 from baton_git.interfaces.cli.app import SESSION_HELP, App, Number, command, command_alone, group
+from baton_git.interfaces.cli.common_command import offer_for
 from baton_git.interfaces.cli.printing import progress_line
 from baton_git.namespace.results import Changed, Preview, WrittenResult
 from baton_git.namespace.workspace import Vouched, Workspace
@@ -215,6 +216,7 @@ def _parameters(verb: Verb[Any, Any]) -> list[Decorator]:
 def _argument(verb: Verb[Any, Any], name: str, info: FieldInfo) -> Decorator:
     option = verb.options.get(name, Option())
     metavar: dict[str, Any] = {"metavar": option.metavar} if option.metavar else {}
+    metavar["shell_complete"] = offer_for(name, verb.name.split()[0])
     if _is_list(info.annotation):
         return click.argument(name, nargs=-1, type=_click_type(info), **metavar)
     return click.argument(name, required=info.is_required(), type=_click_type(info), **metavar)
@@ -231,17 +233,22 @@ def _options(verb: Verb[Any, Any], name: str, info: FieldInfo) -> list[Decorator
         ]
     names = option.names or (option_name(verb, name),)
     about = _help(info)
+    offer = None if name == "id" else offer_for(name, verb.name.split()[0])
     if _plain(info.annotation) is bool:
         return [click.option(*names, name, is_flag=True, default=None, help=about)]
     if _is_list(info.annotation):
         metavar = option.metavar or "TEXT"
-        return [click.option(*names, name, type=_click_type(info), multiple=True, metavar=metavar, help=about)]
+        return [
+            click.option(
+                *names, name, type=_click_type(info), multiple=True, metavar=metavar, help=about, shell_complete=offer
+            )
+        ]
     type_ = _click_type(info)
     plain = "TEXT" if type_ is click.STRING else ("N" if isinstance(type_, click.IntRange | Number) else None)
     named: dict[str, Any] = {"metavar": option.metavar or plain}
     return [
         click.option(
-            *names, name, type=type_, required=info.is_required(), help=about,
+            *names, name, type=type_, required=info.is_required(), help=about, shell_complete=offer,
             **{key: value for key, value in named.items() if value},
         )
     ]  # fmt: skip

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from click.shell_completion import ShellComplete
 from command_tree import leaves
 from looped_cases import for_each
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.interfaces.cli import COMMANDS, SECTIONS
+from baton_git.interfaces.cli import baton as root
 from baton_git.interfaces.cli.field_selection import select_fields
 from baton_git.interfaces.cli.machine.help import TOPICS
 
@@ -64,3 +66,31 @@ def test_json_takes_the_next_word_only_where_it_lists_fields(baton, filled):
     before = baton("status", "--json=revision").json
     assert "no field 'colour'" in baton("followup", "add", "later", "--json=colour", code=2).err
     assert baton("status", "--json=revision").json == before
+
+
+@for_each(
+    ("line", "offered"),
+    [
+        ("baton followup done FU-", {"FU-1"}),
+        ("baton loop close ", {"OL-1"}),
+        ("baton status --namespace w", {"work"}),
+        ("baton list open", {"open-loops"}),
+        ("baton show 1", {"1"}),
+        ("baton log --agent cl", {"claude"}),
+        ("baton help date", {"dates"}),
+        ("baton help loop c", {"close"}),
+    ],
+)
+def test_a_shell_is_offered_what_there_is(filled, top, monkeypatch, line, offered):
+    words = line.split(" ")
+    monkeypatch.chdir(top)
+    completed = ShellComplete(root, {}, "baton", "_BATON_COMPLETE").get_completions(words[1:-1], words[-1])
+    assert {item.value for item in completed} >= offered
+    assert all(item.value.startswith(words[-1]) for item in completed)
+
+
+def test_completion_creates_nothing(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert ShellComplete(root, {}, "baton", "_BATON_COMPLETE").get_completions(["loop", "close"], "") == []
+    assert list(tmp_path.iterdir()) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 
 import click
+from click.shell_completion import CompletionItem
 
 from baton_git.core.natural_times import EXAMPLES
 from baton_git.interfaces.cli.printing import write
@@ -136,8 +137,18 @@ TOPICS = {
 """The pages that are not about one command; that of the kinds is made of their registry."""
 
 
+def _offer_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the topics and commands that begin so; after a group, its commands."""
+    group: click.Command | None = ctx.find_root().command
+    given = ctx.params.get("words") or ()
+    for word in given:
+        group = group.get_command(ctx, word) if isinstance(group, click.Group) else None
+    names = group.list_commands(ctx) if isinstance(group, click.Group) else []
+    return [CompletionItem(name) for name in [*names, *(() if given else TOPICS)] if name.startswith(incomplete)]
+
+
 @click.command("help")
-@click.argument("words", metavar="[TOPIC | COMMAND...]", nargs=-1)
+@click.argument("words", metavar="[TOPIC | COMMAND...]", nargs=-1, shell_complete=_offer_words)
 @click.pass_context
 def help_command(ctx: click.Context, words: tuple[str, ...]) -> None:
     """Show the help of a command, or a topic.
