@@ -8,7 +8,7 @@ from typing import NamedTuple
 from baton_git.core.kinds import LABELLED
 from baton_git.core.records.base import Record
 from baton_git.core.records.rule import Rule
-from baton_git.core.records.work_items import ActiveDecision, Pattern
+from baton_git.core.records.work_items import ActiveDecision, FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Key, State, key_of
 from baton_git.namespace.provenance.labels import RANK, Kind, Label, Labels
 
@@ -19,6 +19,10 @@ _WORDS: dict[Kind, tuple[str, str]] = {
     "hand": ("by hand", "edited by hand"),
 }
 """By kind of label, how a brief says it, and in full."""
+
+
+_WITHOUT_CLAIMS = (OpenLoop.kind, FollowUp.kind)
+"""Kinds of which no rule asks whether a person confirmed them: the label says enough."""
 
 
 class UnvouchedClaim(NamedTuple):
@@ -89,7 +93,7 @@ class Judgement:
             return self._describe_claim(
                 by, "still in force", f"{record.superseded_by} takes its place", "baton decision supersede"
             )
-        if label.kind == "confirmed":
+        if label.kind == "confirmed" or record.kind in _WITHOUT_CLAIMS:
             return ""
         says_so = label.is_claim or isinstance(record, Rule) or getattr(record, "status", "") == "graduated"
         declared = "source_tier" in record.model_fields_set and getattr(record, "source_tier", "") == "human_confirmed"

@@ -82,7 +82,7 @@ def test_each_of_an_agents_variables_counts_and_an_empty_one_does_not(name):
     assert find_agent({name: ""}) is None
 
 
-def test_what_a_person_types_into_a_shell_is_theirs_and_what_an_agent_or_a_script_gives_is_not(baton, filled, top):
+def test_what_a_person_types_into_a_shell_is_theirs_and_what_an_agent_or_a_script_gives_is_not(baton, filled, git, top):
     process, terminal = at_terminal(top, ["/bin/sh", "-i"])
     add = f"{sys.executable} -m baton_git followup add"
     lines = [
@@ -100,6 +100,16 @@ def test_what_a_person_types_into_a_shell_is_theirs_and_what_an_agent_or_a_scrip
     assert labels == {"typed": "confirmed", "acted": "agent", "scripted": "agent", "shared": "agent"}
     tiers = {word: added[word]["source_tier"] for word in WAYS_OF_TYPING}
     assert (tiers.pop("typed"), set(tiers.values())) == ("human_confirmed", {"llm_derived"})
+    clone = top.parent / "clone"
+    git(top.parent, "clone", "-q", str(top), str(clone))
+    baton("sync", "-n", "work", cwd=clone)
+    said = baton("record", "follow_up", added["typed"]["id"], "-n", "work", "--json", cwd=clone).json["provenance"]
+    assert said == {
+        "kind": "received",
+        "text": "received from origin",
+        "remote": "origin",
+        "claims": "confirmed by a person",
+    }
 
 
 @for_each(
