@@ -21,7 +21,7 @@ from baton_git.namespace.sync.policy import Terms
 Kind = Literal["nothing", "take", "forward", "merge", "wait", "send", "create", "reset", "stop"]
 
 
-class Action(NamedTuple):
+class SyncAction(NamedTuple):
     """One step. `commits`: how many it concerns; `why`: the reason, for people, where it is not obvious.
 
     `take`: create the local branch at the remote tip; `forward`: fast-forward; `merge`: both sides have new commits;
@@ -50,7 +50,7 @@ class BranchTips(NamedTuple):
 class Plan(NamedTuple):
     """The actions, and the newest remote commit that needs no review (None: none)."""
 
-    actions: tuple[Action, ...]
+    actions: tuple[SyncAction, ...]
     accepted: Oid | None = None
 
     @property
@@ -78,15 +78,15 @@ def plan_sync(branch: Branch, facts: BranchTips, terms: Terms) -> Plan:
         return Plan((stop,))
     if facts.theirs is None:
         ahead = count_commits(branch.store, facts.local, None)
-        return Plan((Action("create" if ahead else "nothing", name, ahead),))
+        return Plan((SyncAction("create" if ahead else "nothing", name, ahead),))
     behind = count_commits(branch.store, facts.theirs, facts.local)
     accepted, waits = _find_accepted(branch, facts, terms) if behind else (None, [])
     actions = [*_plan_incoming(branch, facts, accepted), *waits]
     sends = facts.local is not None and not waits and not _is_behind(branch.store, facts.local, facts.theirs)
     if sends:
         merges = any(action.kind == "merge" for action in actions)
-        actions.append(Action("send", name, count_commits(branch.store, facts.local, facts.theirs) + merges))
-    return Plan(tuple(actions) or (Action("nothing", name),), accepted)
+        actions.append(SyncAction("send", name, count_commits(branch.store, facts.local, facts.theirs) + merges))
+    return Plan(tuple(actions) or (SyncAction("nothing", name),), accepted)
 
 
 def is_rewritten(store: Store, facts: BranchTips) -> bool:
@@ -100,55 +100,55 @@ def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
     return old == new or store.is_ancestor(old, new)
 
 
-def _find_stop(branch: Branch, facts: BranchTips, terms: Terms) -> Action | None:
+def _find_stop(branch: Branch, facts: BranchTips, terms: Terms) -> SyncAction | None:
     """Return the action `stop` for a remote branch that was rewritten or deleted, or an accidental local revert."""
     name = str(branch.namespace)
     if facts.seen is not None and facts.theirs is None and terms.settle == "theirs":
-        return Action("stop", name, 0, "the branch was deleted there, so there is nothing to take over",
+        return SyncAction("stop", name, 0, "the branch was deleted there, so there is nothing to take over",
                       "baton sync --settle merge sends it again")  # fmt: skip
     if terms.settle is not None:
         return None
     known = facts.theirs or facts.seen
     reverts = _find_reverts(branch, facts.local, known) if facts.local is not None and known is not None else {}
     for commit, older in reverts.items():
-        return Action(
+        return SyncAction(
             "stop", name, 0,
             f"a commit made by hand here goes back to {branch.name(older.commit)} without saying so",
             f"baton undo {commit[:10]} takes it back; baton sync --settle merge stands by it",
         )  # fmt: skip
     if facts.seen is not None and facts.theirs is None:
-        return Action(
+        return SyncAction(
             "stop", name, 0, "the branch was deleted there",
             "baton sync --settle merge sends it again; git config baton.autosync false stops syncing",
         )  # fmt: skip
     if not is_rewritten(branch.store, facts):
         return None
     lost = count_commits(branch.store, facts.seen, facts.theirs)
-    return Action(
+    return SyncAction(
         "stop", name, lost, f"the branch was rewritten there: {lost} commits that it had are gone",
         "baton sync --settle merge brings them back; --settle theirs gives them up here too (a backup ref keeps them)",
     )  # fmt: skip
 
 
-def _plan_incoming(branch: Branch, facts: BranchTips, accepted: Oid | None) -> Iterator[Action]:
+def _plan_incoming(branch: Branch, facts: BranchTips, accepted: Oid | None) -> Iterator[SyncAction]:
     if accepted is None:
         return
     name, store = str(branch.namespace), branch.store
     commits = count_commits(store, accepted, facts.local)
     if facts.local is None:
-        yield Action("take", name, commits)
+        yield SyncAction("take", name, commits)
     elif commits:
-        yield Action("forward" if _is_behind(store, facts.local, accepted) else "merge", name, commits)
+        yield SyncAction("forward" if _is_behind(store, facts.local, accepted) else "merge", name, commits)
 
 
-def _find_accepted(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[Oid | None, list[Action]]:
+def _find_accepted(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[Oid | None, list[SyncAction]]:
     """Return the newest remote commit that needs no review, and the action `wait` for the rest."""
     assert facts.theirs is not None
     why, fine = _judge_incoming(branch, facts, terms)
     if not why:
         return facts.theirs, []
     commits = count_commits(branch.store, facts.theirs, fine or facts.local)
-    waits = Action("wait", str(branch.namespace), commits, why, "baton review")
+    waits = SyncAction("wait", str(branch.namespace), commits, why, "baton review")
     return fine, [waits]
 
 

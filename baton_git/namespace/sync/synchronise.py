@@ -18,7 +18,7 @@ from baton_git.namespace.ingest.fetch import FetchResult, fetch_and_check
 from baton_git.namespace.ingest.trees import check_changed
 from baton_git.namespace.machine_state import HookMarkers
 from baton_git.namespace.revision import CommitStamp
-from baton_git.namespace.sync.actions import Action, BranchTips, Plan, is_rewritten, plan_sync
+from baton_git.namespace.sync.actions import BranchTips, Plan, SyncAction, is_rewritten, plan_sync
 from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.connectivity import first_damage
 from baton_git.namespace.sync.integration import (
@@ -52,7 +52,7 @@ class SyncOutcome:
     """
 
     namespace: str
-    actions: tuple[Action, ...] = ()
+    actions: tuple[SyncAction, ...] = ()
     received: int = 0
     sent: int = 0
     pending: int = 0
@@ -235,7 +235,7 @@ def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
         if commit is not None:
             branch.revision_at(commit)  # raises for what is no namespace, or of a newer layout
     resets = terms.settle == "theirs" and facts.local is not None and is_rewritten(store, facts)
-    reset = (Action("reset", str(branch.namespace), count_commits(store, facts.seen, theirs)),) if resets else ()
+    reset = (SyncAction("reset", str(branch.namespace), count_commits(store, facts.seen, theirs)),) if resets else ()
     notes: tuple[str, ...] = ()
     if resets and not dry_run:
         local, backup = reset_to_theirs(branch, facts, stamp)
