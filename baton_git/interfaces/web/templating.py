@@ -49,7 +49,7 @@ def environment() -> Environment:
         "words": texts.words, "cut": texts.cut, "json": texts.plain_json,
         "kind": texts.kind_words, "about": texts.about, "tier": texts.tier_words, "point": texts.point,
         "machine_time": texts.machine_time, "human_time": texts.human_time, "since": texts.since,
-        "count": texts.count_words,
+        "name_day": texts.name_day, "count": texts.count_words,
     }  # fmt: skip
     jinja.tests |= {"link": texts.is_link, "moment": texts.is_moment}
     jinja.globals |= {

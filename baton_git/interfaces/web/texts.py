@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -122,6 +122,14 @@ def machine_time(moment: datetime) -> str:
 
 def human_time(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def name_day(day: date, now: datetime) -> str:
+    """Return `Today`, `Yesterday`, or `Friday, 20 November`, with the year where it is another one."""
+    distance = (now.astimezone(UTC).date() - day).days
+    if distance in (0, 1):
+        return "Yesterday" if distance else "Today"
+    return f"{day:%A}, {day.day} {day:%B}" + ("" if day.year == now.year else f" {day.year}")
 
 
 def since(moment: datetime, now: datetime) -> str:

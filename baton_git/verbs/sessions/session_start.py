@@ -176,20 +176,35 @@ def _make_verified_lines(ws: Workspace, version: Revision, loops: Sequence[OpenL
         return []
 
 
-def compose_brief(ws: Workspace, now: datetime, *, budget: int = BUDGET, mark: str | None = None) -> Brief:
-    """Return the brief of how things stand, without beginning a session: nothing is settled, checked or written."""
-    version, sections = list_sections(ws, now)
+def compose_brief(
+    ws: Workspace, now: datetime, *, budget: int = BUDGET, mark: str | None = None, at: str | None = None
+) -> Brief:
+    """Return the brief of how things stand, without beginning a session: nothing is settled, checked or written.
+
+    Args:
+        at: the revision that it is made of; None: the newest.
+
+    Raises:
+        NotFound, Ambiguous, InvalidArgument: `at` names no revision.
+    """
+    version, sections = list_sections(ws, now, at=at)
     return _compose(ws, _make_heading(now, ws.actor.session or "none", version), sections, mark, budget)
 
 
-def list_sections(ws: Workspace, now: datetime, *, handoff: bool = True) -> tuple[Revision, tuple[Section, ...]]:
-    """Return the newest revision and the sections of its brief, without beginning a session.
+def list_sections(
+    ws: Workspace, now: datetime, *, handoff: bool = True, at: str | None = None
+) -> tuple[Revision, tuple[Section, ...]]:
+    """Return a revision and the sections of its brief, without beginning a session.
 
     Args:
         handoff: whether the facts of earlier sessions are among them.
+        at: the revision; None: the newest, or an empty one, with the reason among the problems, if it cannot be read.
+
+    Raises:
+        NotFound, Ambiguous, InvalidArgument: `at` names no revision.
     """
     problems: list[str] = []
-    version = _read_tip(ws, problems)
+    version = _read_tip(ws, problems) if at is None else ws.branch.read(at)
     parts = [*_make_parts(ws, now, version, problems, Persona(ws.actor.agent), handoff=handoff)]
     problems += _list_damage(version.state, problems)
     return version, _make_sections(parts, (), problems, ())

@@ -18,7 +18,7 @@ def entry(commit: str, session: str | None, *parents: str) -> LogEntry:
 
 def test_commits_of_one_session_in_a_row_are_one_stretch() -> None:
     drawn = draw_commits([entry("c", "s1", "b"), entry("b", "s1", "a"), entry("a", None)])
-    assert [[one.commit for one in s.commits] for s in drawn.stretches] == [["a"], ["b", "c"]]
+    assert [[one.commit for one in s.commits] for s in drawn.stretches] == [["b", "c"], ["a"]]
     assert [s.lane for s in drawn.stretches] == [0, 0]
 
 
@@ -29,7 +29,7 @@ def test_sessions_side_by_side_have_lanes_of_their_own_and_a_merge_joins_them() 
     ])  # fmt: skip
     lanes = {s.last.commit: s.lane for s in drawn.stretches}
     assert lanes == {"r": 0, "a2": 0, "b1": 1, "m": 0}
-    assert [s.is_merge for s in drawn.stretches] == [False, False, False, True]
+    assert [s.is_merge for s in drawn.stretches] == [True, False, False, False]
     assert [line.sort for line in drawn.lines].count("join") == 1
 
 

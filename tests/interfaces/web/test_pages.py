@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
+
+from baton_git.interfaces.web.pages import timeline
 
 PAGES = ("board", "timeline", "lineage", "handed", "review", "conflicts", "back", "compare", "compare?a=1&b=~0",
          "commit/1", "back?way=undo", "records?kind=open_loop", "records?kind=follow_up&archived=1",
          "record?kind=open_loop&id=OL-1", "record?kind=follow_up&archived=1&id=FU-1",
          "graduate?id=PAT-1", "back?way=revision&revision=2", "back?way=session&session=s1",
          "back?way=record&record=OL-1", "recall", "recall?q=shop",
-         "do/add-loop", "do/merge-patterns?id=PAT-1", "do/sync")  # fmt: skip
+         "do/add-loop", "do/merge-patterns?id=PAT-1", "do/sync", "session?id=s1")  # fmt: skip
 """Of a namespace as `some_work` leaves it."""
 
 
@@ -114,7 +117,8 @@ def test_what_pages_load_is_ours_and_kept_by_its_version(serve: Any) -> None:
     assert "http" not in served.get("/static/page.css").text
 
 
-def test_the_timeline_goes_on_on_another_page_and_filters(baton: Any, serve: Any) -> None:
+def test_the_timeline_goes_on_on_another_page_and_filters(baton: Any, serve: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(timeline, "SHOWN", 25)
     some_work(baton)
     for number in range(30):
         baton("followup", "add", f"number {number}", "--namespace", "shop", "--session", "s3", "--agent", "codex")
@@ -127,6 +131,25 @@ def test_the_timeline_goes_on_on_another_page_and_filters(baton: Any, serve: Any
     assert served.get("timeline?session=s1").text.count('class="moment"') == 3
     assert served.get("timeline?record=FU-1").text.count('class="moment"') == 2
     assert served.get("timeline?agent=nobody").text.count('class="moment"') == 0
+
+
+def test_a_session_shows_what_it_was_told_changed_and_left(baton: Any, serve: Any, top: Path) -> None:
+    baton("init", "--namespace", "shop")
+    baton("decision", "add", "Half to even", "--why", "books", "--namespace", "shop")
+    baton("boot", "--namespace", "shop", "--session", "s9", "--agent", "claude")
+    baton("followup", "add", "Translate", "--namespace", "shop", "--session", "s9", "--agent", "claude")
+    prompt = {"type": "user", "sessionId": "s9", "cwd": str(top), "timestamp": "2026-06-17T12:30:00Z",
+              "uuid": "1", "message": {"role": "user", "content": "Export it with semicolons"}}  # fmt: skip
+    (top / "t.jsonl").write_text(json.dumps(prompt) + "\n")
+    baton("handoff", "extract", str(top / "t.jsonl"), "--keep", "--namespace", "shop", "--agent", "claude", "--session", "s9")
+    served = serve()
+    page = served.get("session?id=s9").text
+    told = page.partition("What it was told")[2]
+    assert "Half to even" in told
+    assert "Translate" not in told, "it was told what was known when it began"
+    assert "Translate" in page
+    assert "Export it with semicolons" in page
+    assert "no session" in served.get("session?id=s77", code=404).text
 
 
 def test_two_points_are_compared_in_the_order_that_was_given(baton: Any, serve: Any) -> None:

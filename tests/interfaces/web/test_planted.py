@@ -57,7 +57,8 @@ def pages(keys: list[Key]) -> list[str]:
              f"back?way=session&session={quote(SESSION)}", f"graduate?id={quote(ID)}&rule={quote(PLANTED)}",
              f"timeline?session={quote(PLANTED)}", f"recall?q={quote(PLANTED[:60])}",
              f"do/merge-patterns?id={quote(ID)}&into={quote(PLANTED)}&next={quote(PLANTED)}", f"trust?id={quote(ID)}",
-             f"do/add-loop?action={quote(PLANTED)}",
+             f"do/add-loop?action={quote(PLANTED)}", f"session?id={quote(SESSION)}",
+             *(f"session?id={quote(key.id.partition('/')[2])}" for key in keys if key.kind == "handoff"),
              f"board?done=check-failed&about={quote(PLANTED)}&in={quote(PLANTED)}"]  # fmt: skip
     shown += [f"records?kind={kind}&archived={old}&q=" for kind in KINDS for old in ("", "1")]
     return shown + [f"record?kind={one.kind}&id={quote(one.id)}&archived={'1' if one.archived else ''}" for one in keys]

@@ -1,4 +1,6 @@
-"""Who worked after whom, and beside whom, as a drawing: time goes down, each session has a lane, merges join lanes.
+"""Who worked after whom, and beside whom, as a drawing: each session has a lane, merges join lanes.
+
+The newest is at the top: rows count from the oldest, and heights from the top.
 
 Pure: from the commits to places on a grid. Commits that one session made in a row are one stretch.
 """
@@ -14,9 +16,12 @@ from baton_git.namespace.commit_log import LogEntry
 
 LANES = 7
 """Sessions that stand side by side; what is more shares the last lane."""
-ROW, LANE, EDGE = 56, 22, 16
+ROW, LANE, EDGE = 32, 18, 14
 """Units: the height of a row, the width of a lane, and the margin."""
+STRAIGHT, BEND = 9, 23
+"""How far from their ends the handles of a curve are."""
 COLOURS = 6
+SESSION_OPS = frozenset({"boot", "wrap"})
 
 
 @dataclass
@@ -28,6 +33,7 @@ class Stretch:
     before: list[int]
     """The rows of the stretches that it goes on from; -1 for one that is not drawn."""
     lane: int = field(default=0)
+    y: int = field(default=0)
 
     @property
     def session(self) -> str | None:
@@ -42,6 +48,11 @@ class Stretch:
         return self.commits[-1]
 
     @property
+    def telling(self) -> LogEntry:
+        """The newest commit that says more than that a session began or ended, if there is one."""
+        return next((entry for entry in reversed(self.commits) if entry.op not in SESSION_OPS), self.last)
+
+    @property
     def is_merge(self) -> bool:
         return len(self.first.parents) > 1
 
@@ -53,13 +64,9 @@ class Stretch:
     def x(self) -> int:
         return EDGE + self.lane * LANE
 
-    @property
-    def y(self) -> int:
-        return self.row * ROW + ROW // 2
-
 
 class Line(NamedTuple):
-    """A line between two stretches. `sort` is next, join or earlier (it comes from above the drawing)."""
+    """A line between two stretches. `sort` is next, join or earlier (it comes from below the drawing)."""
 
     path: str
     sort: str
@@ -67,6 +74,8 @@ class Line(NamedTuple):
 
 
 class Drawing(NamedTuple):
+    """The stretches, the newest first, the lines between them, and the size."""
+
     stretches: list[Stretch]
     lines: list[Line]
     width: int
@@ -77,9 +86,11 @@ def draw_commits(newest_first: Sequence[LogEntry]) -> Drawing:
     """Lay out commits, given newest first, as session lanes and lines."""
     stretches = _find_stretches(list(reversed(newest_first)))
     _assign_lanes(stretches)
+    for stretch in stretches:
+        stretch.y = (len(stretches) - 1 - stretch.row) * ROW + ROW // 2
     lines = [line for stretch in stretches for line in _draw_lines(stretch, stretches)]
     lanes = 1 + max((stretch.lane for stretch in stretches), default=0)
-    return Drawing(stretches, lines, 2 * EDGE + (lanes - 1) * LANE, len(stretches) * ROW)
+    return Drawing(stretches[::-1], lines, 2 * EDGE + (lanes - 1) * LANE, len(stretches) * ROW)
 
 
 def _find_stretches(oldest_first: Sequence[LogEntry]) -> list[Stretch]:
@@ -135,7 +146,7 @@ def _draw_lines(stretch: Stretch, stretches: Sequence[Stretch]) -> list[Line]:
     lines = []
     for number, row in enumerate(stretch.before):
         if row < 0:
-            lines.append(Line(f"M{stretch.x} {stretch.y - ROW // 2}V{stretch.y}", "earlier", stretch.colour))
+            lines.append(Line(f"M{stretch.x} {stretch.y + ROW // 2}V{stretch.y}", "earlier", stretch.colour))
         else:
             sort = "join" if number else "next"
             lines.append(Line(_draw_path(stretches[row], stretch, late=bool(number)), sort, stretches[row].colour))
@@ -147,7 +158,7 @@ def _draw_path(above: Stretch, below: Stretch, *, late: bool) -> str:
     if above.lane == below.lane:
         return f"M{above.x} {above.y}V{below.y}"
     if late:
-        turn = below.y - ROW
-        return f"M{above.x} {above.y}V{turn}C{above.x} {turn + 40} {below.x} {turn + 16} {below.x} {below.y}"
-    turn = above.y + ROW
-    return f"M{above.x} {above.y}C{above.x} {turn - 16} {below.x} {turn - 40} {below.x} {turn}V{below.y}"
+        turn = below.y + ROW
+        return f"M{above.x} {above.y}V{turn}C{above.x} {turn - BEND} {below.x} {below.y + STRAIGHT} {below.x} {below.y}"
+    turn = above.y - ROW
+    return f"M{above.x} {above.y}C{above.x} {turn + STRAIGHT} {below.x} {above.y - BEND} {below.x} {turn}V{below.y}"

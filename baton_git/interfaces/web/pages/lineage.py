@@ -16,7 +16,7 @@ from baton_git.interfaces.web.pages.paging import Paging
 from baton_git.interfaces.web.pages.revisions import take_readable
 from baton_git.verbs.sessions.lineage import find_sessions
 
-DRAWN = 80
+DRAWN = 200
 """Commits that one drawing has."""
 SESSIONS = 50
 MOST_CONCURRENT = 4
@@ -40,8 +40,16 @@ def show(request: PageRequest) -> Response:
         newest = every[::-1][:SESSIONS]
         sessions = [SessionRow(session, _find_concurrent(session, newest, request.site.now())) for session in newest]
         drawn = draw_commits(entries[:DRAWN])
+        summaries = {session.id: session.summary for session in every if session.summary}
         return request.render(
-            "lineage.html", ws, drawn=drawn, sessions=sessions, total=len(every), paging=paging, gap=gap
+            "lineage.html",
+            ws,
+            drawn=drawn,
+            summaries=summaries,
+            sessions=sessions,
+            total=len(every),
+            paging=paging,
+            gap=gap,
         )
 
 

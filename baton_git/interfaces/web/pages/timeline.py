@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, date
+from typing import NamedTuple
+
 from starlette.responses import Response
 
 from baton_git.core.diff import RecordChange
@@ -14,7 +18,7 @@ from baton_git.interfaces.web.pages.revisions import resolve_revision, take_read
 from baton_git.interfaces.web.texts import sentence
 from baton_git.verbs.revisions.history import Filter, Shown, compare, full_id, read_commit, read_log
 
-SHOWN = 25
+SHOWN = 50
 MOST_CHANGES = 300
 """Changed records that one page shows in full."""
 
@@ -27,9 +31,38 @@ def show_timeline(request: PageRequest) -> Response:
         commits, gap = take_readable(read_log(ws, wanted, SHOWN + 1, skip=first), SHOWN + 1)
         paging = Paging.of(request, SHOWN, more=len(commits) > SHOWN)
         return request.render(
-            "timeline.html", ws, commits=[drop_bookkeeping(commit) for commit in commits[:SHOWN]], paging=paging,
+            "timeline.html", ws, days=group_by_day([drop_bookkeeping(commit) for commit in commits[:SHOWN]]),
+            several=len(commits) > 1, paging=paging,
             gap=gap, record=record or "", session=session or "", agent=agent or "",
         )  # fmt: skip
+
+
+class SessionRun(NamedTuple):
+    """Commits that one session made in a row, the newest first; `session` is None for those of none."""
+
+    session: str | None
+    commits: list[Shown]
+
+
+class Day(NamedTuple):
+    """The runs of one day in UTC, the newest first."""
+
+    date: date
+    runs: list[SessionRun]
+
+
+def group_by_day(newest_first: Sequence[Shown]) -> list[Day]:
+    """Return the commits by day, and within a day by the session that made several in a row."""
+    days: list[Day] = []
+    for shown in newest_first:
+        day, session = shown.entry.time.astimezone(UTC).date(), shown.entry.session
+        if not days or days[-1].date != day:
+            days.append(Day(day, []))
+        runs = days[-1].runs
+        if not runs or runs[-1].session != session:
+            runs.append(SessionRun(session, []))
+        runs[-1].commits.append(shown)
+    return days
 
 
 def drop_bookkeeping(shown: Shown) -> Shown:

@@ -1,0 +1,55 @@
+"""`/n/…/session?id=…`: one session: what it was told, what it changed, and what it left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from starlette.responses import Response
+
+from baton_git.core.errors import NotFound
+from baton_git.core.lifecycle import find_session
+from baton_git.core.state import State
+from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.pages.revisions import take_readable
+from baton_git.interfaces.web.pages.timeline import drop_bookkeeping
+from baton_git.namespace.workspace import Workspace
+from baton_git.systems.gobby.previous_sessions import read_handoff
+from baton_git.systems.gobby.record import Handoff
+from baton_git.verbs.revisions.history import Filter, Shown, read_log
+from baton_git.verbs.sessions.session_start import compose_brief
+
+MOST_COMMITS = 500
+"""Commits of a session that are looked at; a brief is made of the first of them."""
+
+
+def show(request: PageRequest) -> Response:
+    id_ = request.query.get("id", "")
+    with request.work() as ws:
+        state = ws.branch.read().state
+        commits, gap = take_readable(read_log(ws, Filter(None, id_, None), MOST_COMMITS), MOST_COMMITS)
+        session, digests = find_session(state, id_), _find_digests(state, id_)
+        if session is None and not commits and not digests:
+            raise NotFound("session", id_)
+        return request.render(
+            "session.html", ws, id=id_, session=session, digests=digests, gap=gap,
+            commits=[drop_bookkeeping(commit) for commit in commits], brief=_rebuild_brief(ws, commits),
+        )  # fmt: skip
+
+
+def _find_digests(state: State, session: str) -> list[Handoff]:
+    """Return the digests that a session left, live or archived; sessions of two agents can have one id."""
+    ids = {*state.ids(Handoff.kind), *state.ids(Handoff.kind, archived=True)}
+    own = islice((id_ for id_ in sorted(ids) if id_.partition("/")[2] == session), 5)
+    return [digest for id_ in own if (digest := read_handoff(state, id_)) is not None]
+
+
+def _rebuild_brief(ws: Workspace, commits: Sequence[Shown]) -> str:
+    """Return the brief of the revision that a session's start made; empty where its start is not known."""
+    if not commits or commits[-1].entry.op != "boot" or len(commits) == MOST_COMMITS:
+        return ""
+    start = commits[-1].entry
+    return compose_brief(ws, start.time, at=start.commit).text
+
+
+PAGES = {"/n/{component}/session": PageRoute(show)}
