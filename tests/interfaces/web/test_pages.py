@@ -141,7 +141,8 @@ def test_a_session_shows_what_it_was_told_changed_and_left(baton: Any, serve: An
     prompt = {"type": "user", "sessionId": "s9", "cwd": str(top), "timestamp": "2026-06-17T12:30:00Z",
               "uuid": "1", "message": {"role": "user", "content": "Export it with semicolons"}}  # fmt: skip
     (top / "t.jsonl").write_text(json.dumps(prompt) + "\n")
-    baton("handoff", "extract", str(top / "t.jsonl"), "--keep", "--namespace", "shop", "--agent", "claude", "--session", "s9")
+    who = ("--namespace", "shop", "--agent", "claude", "--session", "s9")
+    baton("handoff", "extract", str(top / "t.jsonl"), "--keep", *who)
     served = serve()
     page = served.get("session?id=s9").text
     told = page.partition("What it was told")[2]
