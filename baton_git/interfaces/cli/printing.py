@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -82,6 +81,8 @@ class ProgressLine:
     def show(self, text: str) -> None:
         """Show a text in place of the one before."""
         if self.is_shown and time.monotonic() - self._since >= PROGRESS_AFTER:
+            import shutil  # slow to load, and only long work at a terminal needs it
+
             line = terminal_line(text)[: shutil.get_terminal_size().columns - 1]
             self._overwrite(line)
             self._width = len(line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import click
 
@@ -12,6 +12,7 @@ from baton_git.core.output import CYAN, YELLOW, Styled, one_line, style, termina
 from baton_git.core.records.lineage import Session
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.printing import write
+from baton_git.interfaces.cli.rendering.pager import write_paged
 from baton_git.interfaces.cli.revisions.change_lines import LINES, change_lines
 from baton_git.interfaces.cli.revisions.operation_table import render_operations
 from baton_git.interfaces.cli.verb_command import Addition, Values
@@ -34,14 +35,24 @@ def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> Non
     if asked.ops and (operations := list(commits)):
         write(render_operations(operations, app.now))
         return
-    number = 0
-    for number, shown in enumerate(commits, 1):  # noqa: B007  the number of the last one is looked at below
-        line = heading(shown if asked.record is None else _narrow(shown))
-        write(line if values.get("oneline") else LINES.join([line, *change_lines(shown.changes), ""]))
+    number = _print_commits(asked, commits, oneline=bool(values.get("oneline")))
     if not number and ws.branch.read().commit is None:
         app.say(f"there is no namespace {flat(str(ws.branch.namespace))} here (baton log -n NAMESPACE)")
     elif not number:
         app.say("no commit matches")
+
+
+def _print_commits(asked: LogFilter, commits: Iterable[Shown], *, oneline: bool) -> int:
+    """Print commits: on a terminal through the pager, elsewhere as they are read; return how many."""
+    number = 0
+    waiting: list[str] = []
+    print_now = waiting.append if sys.stdout.isatty() else write
+    for number, shown in enumerate(commits, 1):  # noqa: B007  the number of the last one is returned
+        line = heading(shown if asked.record is None else _narrow(shown))
+        print_now(line if oneline else LINES.join([line, *change_lines(shown.changes), ""]))
+    if waiting:
+        write_paged(LINES.join(waiting))
+    return number
 
 
 def _narrow(shown: Shown) -> Shown:
@@ -124,7 +135,10 @@ def _compare_all(app: App, ws: Workspace, asked: TwoRevisions, values: Values) -
 
 def _render_diff(app: App, result: DiffResult) -> None:
     compared = result.compared
-    app.answer(result.as_data(), LINES.join(change_lines(compared.changes)))
+    if app.json:
+        app.answer_json(result.as_data())
+    elif compared.changes:
+        write_paged(LINES.join(change_lines(compared.changes)))
     if not compared.changes:
         app.say(f"nothing differs between revisions {compared.before.number} and {compared.after.number}")
 
