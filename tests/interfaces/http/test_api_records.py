@@ -98,7 +98,7 @@ def test_a_record_is_read_as_it_was(api: Any) -> None:
     api.post("/v1/loops/OL-1/verify", {"result": "passed"})
     assert record(api, "open_loop", "OL-1", at="1")["record"]["status"] == "open"
     assert api.problem("GET", "/v1/records/open_loop/OL-1", 404, params={"at": "99"})["error"] == "not_found"
-    problem = api.problem("GET", "/v1/records/open_loop/OL-1", 422, params={"at": "yesterday"})
+    problem = api.problem("GET", "/v1/records/open_loop/OL-1", 422, params={"at": "nonsense"})
     assert problem["error"] == "invalid_argument"
 
 
