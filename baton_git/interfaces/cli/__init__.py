@@ -64,7 +64,7 @@ COMMANDS = {
     "import": ("machine.exchange", "Take over the state of another system."),
     "export": ("machine.exchange", "Give the state to another system."),
     "cache": ("machine.cache", "A session-baton server elsewhere, with a local cache."),
-    "namespace": ("sharing.namespaces", "The namespaces of a repository."),
+    "namespace": ("sharing.namespaces", "The namespaces of a repository: list, rename, delete."),
     "validate": ("records.formats", "Check files, or a whole branch."),
     "schema": ("records.formats", "Make the JSON Schema of a kind of record."),
     "hooks": ("machine.hooks", "Git hooks: verify what a commit settles, push the state along."),
