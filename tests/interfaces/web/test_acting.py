@@ -182,6 +182,19 @@ def test_without_a_token_of_its_own_the_page_approves_no_check(baton: Any, git: 
     served.post("trust?id=OL-run", {"mark": mark_of(served), "shown": "x"}, code=403)
 
 
+def test_a_namespace_is_made_renamed_and_deleted(baton: Any, serve: Any) -> None:
+    baton("init", "--namespace", "shop")
+    served = serve()
+    made = served.send("do/new-namespace?next=/", {"namespace": "ledger"})
+    assert "<bdi>ledger</bdi>" in follow(served, made)
+    ledger = served.path("do/rename-namespace", "ledger")
+    page = follow(served, served.send(ledger, {"new_name": "books"}))
+    assert "<bdi>books</bdi>" in page
+    assert "<bdi>ledger</bdi>" not in page
+    gone = served.path("do/delete-namespace", "books")
+    assert "<bdi>books</bdi>" not in follow(served, served.send(gone, {"mark": mark_of(served)}))
+
+
 # --- edit, forget, reopen
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.interfaces.web.pages import timeline
+from baton_git.verbs.work_items.followups import add_follow_up
 
 PAGES = ("board", "timeline", "lineage", "handed", "review", "conflicts", "back", "compare", "compare?a=1&b=~0",
          "commit/1", "back?way=undo", "records?kind=open_loop", "records?kind=follow_up&archived=1",
@@ -120,9 +121,10 @@ def test_what_pages_load_is_ours_and_kept_by_its_version(serve: Any) -> None:
 def test_the_timeline_goes_on_on_another_page_and_filters(baton: Any, serve: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(timeline, "SHOWN", 25)
     some_work(baton)
-    for number in range(30):
-        baton("followup", "add", f"number {number}", "--namespace", "shop", "--session", "s3", "--agent", "codex")
     served = serve()
+    with served.site.work("shop", session="s3", agent="codex") as ws:
+        for number in range(30):
+            add_follow_up(ws, served.site.now(), f"number {number}")
     first, second = served.get("timeline").text, served.get("timeline?page=2").text
     assert "number 29" in first
     assert "number 1<" not in first

@@ -28,7 +28,9 @@ class Action(NamedTuple):
         is_offered: whether a record offers it; None: always.
         is_quick: whether one click in a list does it, without its form.
         subject: the field that names the record.
+        labels: what the form calls a field, where the description of the input does not fit there.
         takes_archived: whether it is for records in the archive, too.
+        is_about_namespace: whether the field `name` names the namespace of the address, which may be gone afterwards.
     """
 
     verb: str
@@ -40,7 +42,9 @@ class Action(NamedTuple):
     is_offered: Callable[[Any], bool] | None = None
     is_quick: bool = False
     subject: str = "id"
+    labels: Mapping[str, str] = NONE
     takes_archived: bool = False
+    is_about_namespace: bool = False
 
     @property
     def declaration(self) -> Verb[Any, Any]:
@@ -81,12 +85,14 @@ def _is_closed(record: Record) -> bool:
 
 _LOOP, _ITEM, _PATTERN, _DECISION = OpenLoop.kind, FollowUp.kind, Pattern.kind, ActiveDecision.kind
 
+_SEEN = {"note": "What you saw"}
+
 ACTIONS = {
     "check": Action("loop verify", "Check", kind=_LOOP, hidden=("result", "note"), is_offered=_is_checkable,
                     is_quick=True),
     "passed": Action("loop verify", "Passed", "{id} passed.", _LOOP, {"result": "passed"}, is_offered=_is_not_verified,
-                     is_quick=True),
-    "failed": Action("loop verify", "Failed", "{id} failed.", _LOOP, {"result": "failed"}),
+                     is_quick=True, labels=_SEEN),
+    "failed": Action("loop verify", "Failed", "{id} failed.", _LOOP, {"result": "failed"}, labels=_SEEN),
     "close-loop": Action("loop close", "Close", "{id} is closed.", _LOOP),
     "done": Action("followup done", "Done", "{id} is done.", _ITEM, is_quick=True),
     "defer": Action("followup defer", "Defer", "{id} is put off once more.", _ITEM, is_quick=True),
@@ -109,6 +115,11 @@ ACTIONS = {
     "add-follow-up": Action("followup add", "Add a follow-up", "{id} is added.", hidden=("id",)),
     "add-pattern": Action("pattern record", "Add a pattern", "{id} is counted.", hidden=("id",)),
     "add-decision": Action("decision add", "Add a decision", "{id} is added.", hidden=("id", "tier")),
+    "new-namespace": Action("init", "Make a namespace", "The namespace is made."),
+    "rename-namespace": Action("namespace rename", "Rename", "The namespace is renamed.",
+                               hidden=("remote", "dry_run"), is_about_namespace=True),
+    "delete-namespace": Action("namespace delete", "Delete", "The namespace is deleted.",
+                               hidden=("remote", "dry_run"), is_about_namespace=True),
     "verify": Action("verify", "Run all checks", hidden=("ids", "budget_seconds")),
     "sync": Action("sync", "Sync", hidden=("dry_run",)),
 }  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from baton_git.core.diff import title_of
 from baton_git.core.errors import BatonError, NotFound
@@ -56,6 +56,8 @@ def act(request: PageRequest) -> Response:
             data = {**read_entered(form.fields, request.form), **form.action.values}
             if form.key is not None:
                 data[form.action.subject] = form.key.id
+            if form.action.is_about_namespace:
+                data["name"] = str(request.namespace)
             if form.action.kind == ANY_KIND and form.key is not None:
                 data["kind"] = form.key.kind
             labels = {field.name: field.label for field in form.fields}
@@ -80,8 +82,12 @@ def _build_form(request: PageRequest, ws: Workspace) -> VerbForm:
     state = ws.branch.read().state
     key = _find_key(request, state, action) if action.kind else None
     without = {*action.hidden, *action.values, *((action.subject, "kind") if key is not None else ())}
+    without |= {"name"} if action.is_about_namespace else set()
     entered = request.form or request.query
-    fields = build_fields(action.declaration.input_model, without, entered, state, action.kind)
+    fields = [
+        field._replace(label=action.labels.get(field.name, field.label))
+        for field in build_fields(action.declaration.input_model, without, entered, state, action.kind)
+    ]
     title = title_of(key.kind, read_fields(state.entry(key))) if key is not None else ""
     return VerbForm(name, action, fields, key, title, _find_next(request, key))
 
@@ -120,6 +126,8 @@ def _answer(request: PageRequest, ws: Workspace, form: VerbForm, result: Result)
         return go_back(request, form.next, f"check-{check.result}" if check else "unchanged", about, result)
     if isinstance(result, (CheckResults, SyncResult)) and not form.action.done:
         return request.render("result.html", ws, form=form, lines=_describe(result), failed=result.failure is not None)
+    if form.action.is_about_namespace:
+        return RedirectResponse(f"/?done={form.name}", 303)
     done = "unchanged" if getattr(result, "changes", None) == [] else form.name
     return go_back(request, form.next, done, getattr(result, "id", None) or about, result)
 
