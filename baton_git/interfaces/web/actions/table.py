@@ -15,7 +15,7 @@ ANY_KIND = "*"
 """The kind of an action on any record; its address names the kind."""
 
 
-class Action(NamedTuple):
+class PageAction(NamedTuple):
     """One thing that a person does on the page: a verb with the words of its button.
 
     Attributes:
@@ -88,40 +88,41 @@ _LOOP, _ITEM, _PATTERN, _DECISION = OpenLoop.kind, FollowUp.kind, Pattern.kind, 
 _SEEN = {"note": "What you saw"}
 
 ACTIONS = {
-    "check": Action("loop verify", "Check", kind=_LOOP, hidden=("result", "note"), is_offered=_is_checkable,
-                    is_quick=True),
-    "passed": Action("loop verify", "Passed", "{id} passed.", _LOOP, {"result": "passed"}, is_offered=_is_not_verified,
-                     is_quick=True, labels=_SEEN),
-    "failed": Action("loop verify", "Failed", "{id} failed.", _LOOP, {"result": "failed"}, labels=_SEEN),
-    "close-loop": Action("loop close", "Close", "{id} is closed.", _LOOP),
-    "done": Action("followup done", "Done", "{id} is done.", _ITEM, is_quick=True),
-    "defer": Action("followup defer", "Defer", "{id} is put off once more.", _ITEM, is_quick=True),
-    "merge-follow-ups": Action("followup merge", "Merge", "{id} is merged.", _ITEM),
-    "seen-again": Action("pattern record", "Seen again", "{id} is counted once more.", _PATTERN,
-                         hidden=("id", "rule", "about"), subject="what"),
-    "propose": Action("pattern propose", "Propose a rule", "The rule of {id} is proposed.", _PATTERN,
-                      is_offered=_may_become_a_rule),
-    "dismiss": Action("pattern dismiss", "Dismiss", "{id} is dismissed.", _PATTERN, is_offered=_may_become_a_rule),
-    "merge-patterns": Action("pattern merge", "Merge", "{id} is merged.", _PATTERN),
-    "monitor": Action("decision monitor", "Watch", "{id} is being watched.", _DECISION, is_offered=_is_watchable,
-                      is_quick=True),
-    "supersede": Action("decision supersede", "Supersede", "{id} is superseded.", _DECISION,
-                        is_offered=_is_in_force),
-    "merge-decisions": Action("decision merge", "Merge", "{id} is merged.", _DECISION),
-    "reopen": Action("reopen", "Reopen", "{id} is open again.", ANY_KIND, is_offered=_is_closed, takes_archived=True),
-    "forget": Action("forget", "Forget", "{id} is in the archive.", ANY_KIND, hidden=("dry_run",),
-                     is_offered=_is_in_document),
-    "add-loop": Action("loop add", "Add an open loop", "{id} is added.", hidden=("id",)),
-    "add-follow-up": Action("followup add", "Add a follow-up", "{id} is added.", hidden=("id",)),
-    "add-pattern": Action("pattern record", "Add a pattern", "{id} is counted.", hidden=("id",)),
-    "add-decision": Action("decision add", "Add a decision", "{id} is added.", hidden=("id", "tier")),
-    "new-namespace": Action("init", "Make a namespace", "The namespace is made."),
-    "rename-namespace": Action("namespace rename", "Rename", "The namespace is renamed.",
-                               hidden=("remote", "dry_run"), is_about_namespace=True),
-    "delete-namespace": Action("namespace delete", "Delete", "The namespace is deleted.",
-                               hidden=("remote", "dry_run"), is_about_namespace=True),
-    "verify": Action("verify", "Run all checks", hidden=("ids", "budget_seconds")),
-    "sync": Action("sync", "Sync", hidden=("dry_run",)),
+    "check": PageAction("loop verify", "Check", kind=_LOOP, hidden=("result", "note"), is_offered=_is_checkable,
+                        is_quick=True),
+    "passed": PageAction("loop verify", "Passed", "{id} passed.", _LOOP, {"result": "passed"}, labels=_SEEN,
+                         is_offered=_is_not_verified, is_quick=True),
+    "failed": PageAction("loop verify", "Failed", "{id} failed.", _LOOP, {"result": "failed"}, labels=_SEEN),
+    "close-loop": PageAction("loop close", "Close", "{id} is closed.", _LOOP),
+    "done": PageAction("followup done", "Done", "{id} is done.", _ITEM, is_quick=True),
+    "defer": PageAction("followup defer", "Defer", "{id} is put off once more.", _ITEM, is_quick=True),
+    "merge-follow-ups": PageAction("followup merge", "Merge", "{id} is merged.", _ITEM),
+    "seen-again": PageAction("pattern record", "Seen again", "{id} is counted once more.", _PATTERN,
+                             hidden=("id", "rule", "about"), subject="what"),
+    "propose": PageAction("pattern propose", "Propose a rule", "The rule of {id} is proposed.", _PATTERN,
+                          is_offered=_may_become_a_rule),
+    "dismiss": PageAction("pattern dismiss", "Dismiss", "{id} is dismissed.", _PATTERN, is_offered=_may_become_a_rule),
+    "merge-patterns": PageAction("pattern merge", "Merge", "{id} is merged.", _PATTERN),
+    "monitor": PageAction("decision monitor", "Watch", "{id} is being watched.", _DECISION, is_offered=_is_watchable,
+                          is_quick=True),
+    "supersede": PageAction("decision supersede", "Supersede", "{id} is superseded.", _DECISION,
+                            is_offered=_is_in_force),
+    "merge-decisions": PageAction("decision merge", "Merge", "{id} is merged.", _DECISION),
+    "reopen": PageAction("reopen", "Reopen", "{id} is open again.", ANY_KIND, is_offered=_is_closed,
+                         takes_archived=True),
+    "forget": PageAction("forget", "Forget", "{id} is in the archive.", ANY_KIND, hidden=("dry_run",),
+                         is_offered=_is_in_document),
+    "add-loop": PageAction("loop add", "Add an open loop", "{id} is added.", hidden=("id",)),
+    "add-follow-up": PageAction("followup add", "Add a follow-up", "{id} is added.", hidden=("id",)),
+    "add-pattern": PageAction("pattern record", "Add a pattern", "{id} is counted.", hidden=("id",)),
+    "add-decision": PageAction("decision add", "Add a decision", "{id} is added.", hidden=("id", "tier")),
+    "new-namespace": PageAction("init", "Make a namespace", "The namespace is made."),
+    "rename-namespace": PageAction("namespace rename", "Rename", "The namespace is renamed.",
+                                   hidden=("remote", "dry_run"), is_about_namespace=True),
+    "delete-namespace": PageAction("namespace delete", "Delete", "The namespace is deleted.",
+                                   hidden=("remote", "dry_run"), is_about_namespace=True),
+    "verify": PageAction("verify", "Run all checks", hidden=("ids", "budget_seconds")),
+    "sync": PageAction("sync", "Sync", hidden=("dry_run",)),
 }  # fmt: skip
 """By the name in its address, each action."""
 
@@ -129,7 +130,7 @@ ADDING = {_LOOP: "add-loop", _ITEM: "add-follow-up", _PATTERN: "add-pattern", _D
 """By kind, the action that adds a record."""
 
 
-def list_actions(record: Record, *, is_quick: bool = False) -> Iterator[tuple[str, Action]]:
+def list_actions(record: Record, *, is_quick: bool = False) -> Iterator[tuple[str, PageAction]]:
     """Yield the names and actions that a live record offers; with `is_quick` those that one click does."""
     for name, action in ACTIONS.items():
         if action.takes(record) and (action.is_quick or not is_quick):

@@ -17,7 +17,7 @@ from baton_git.core.verb import Result
 from baton_git.interfaces.http.problems import status_of
 from baton_git.interfaces.web.actions.form_fields import FormField, build_fields, read_entered
 from baton_git.interfaces.web.actions.outcomes import describe_refusal, go_back, vouch
-from baton_git.interfaces.web.actions.table import ACTIONS, ANY_KIND, Action
+from baton_git.interfaces.web.actions.table import ACTIONS, ANY_KIND, PageAction
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import address, next_page
 from baton_git.namespace.workspace import Workspace
@@ -30,7 +30,7 @@ class VerbForm(NamedTuple):
     """The form of an action: its fields, and the record that it is about."""
 
     name: str
-    action: Action
+    action: PageAction
     fields: Sequence[FormField]
     key: Key | None
     title: str
@@ -92,7 +92,7 @@ def _build_form(request: PageRequest, ws: Workspace) -> VerbForm:
     return VerbForm(name, action, fields, key, title, _find_next(request, key))
 
 
-def _find_key(request: PageRequest, state: State, action: Action) -> Key:
+def _find_key(request: PageRequest, state: State, action: PageAction) -> Key:
     """Return the record that a form is about: a live one, or one in the archive for what brings it back."""
     kind = request.query.get("kind", "") if action.kind == ANY_KIND else action.kind
     key = Key(kind, request.query.get("id", ""), action.takes_archived and bool(request.query.get("archived")))

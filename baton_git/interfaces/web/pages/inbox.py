@@ -12,7 +12,7 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.names import Namespace
 from baton_git.core.records.base import Record
 from baton_git.core.state import Key, State
-from baton_git.interfaces.web.actions.table import Action, list_actions
+from baton_git.interfaces.web.actions.table import PageAction, list_actions
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.pages.health import Health, summarize_health
 from baton_git.interfaces.web.pages.paging import Paging
@@ -36,7 +36,7 @@ class InboxRow(NamedTuple):
     namespace: Namespace
     item: ReadyItem
     link: str
-    actions: Sequence[tuple[str, Action]]
+    actions: Sequence[tuple[str, PageAction]]
 
     @property
     def settled_by(self) -> str:
@@ -98,7 +98,7 @@ def _read_glance(request: PageRequest, name: Namespace) -> Glance:
         return Glance(name, None, (), str(error))
 
 
-def _offer(state: State, item: ReadyItem) -> Sequence[tuple[str, Action]]:
+def _offer(state: State, item: ReadyItem) -> Sequence[tuple[str, PageAction]]:
     entry = state.entry(Key(item.kind, item.id)) if item.kind in KINDS else None
     return list(list_actions(entry, is_quick=True)) if isinstance(entry, Record) else ()
 

@@ -15,7 +15,7 @@ from baton_git.core.records.base import Part, Record
 from baton_git.core.records.work_items import OpenLoop, Pattern
 from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.interfaces.web.actions.editing import EDITED
-from baton_git.interfaces.web.actions.table import ACTIONS, Action, list_actions
+from baton_git.interfaces.web.actions.table import ACTIONS, PageAction, list_actions
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.pages.board import contains_text
 from baton_git.interfaces.web.pages.paging import Paging
@@ -119,7 +119,7 @@ def show_record(request: PageRequest) -> Response:
         )  # fmt: skip
 
 
-def _list_actions(key: Key, entry: Entry) -> list[tuple[str, Action]]:
+def _list_actions(key: Key, entry: Entry) -> list[tuple[str, PageAction]]:
     """Return what can be done with a record; with one in the archive, to bring it back."""
     if isinstance(entry, Record):
         return list(list_actions(entry))
