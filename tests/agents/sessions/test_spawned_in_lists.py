@@ -69,7 +69,7 @@ def test_in_the_list_of_all_sessions_they_are_marked(baton, records, top):
     baton("boot", "--session", "s1", "--no-verify")
     records.save(SpawnedSession("SP-one000", "claude", "exited", session="s1"))
     done = baton("session", "list", "--adapter", "baton")
-    assert "[SP-one000 exited]" in done.out
+    assert "SP-one000 exited" in done.out
     marked = [one for one in baton("session", "list", "--adapter", "baton", "--json").json if "spawned" in one]
     assert [(one["spawned"], one["status"]) for one in marked] == [("SP-one000", "exited")]
 

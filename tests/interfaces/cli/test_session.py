@@ -110,7 +110,7 @@ def test_list_shows_what_can_be_opened_newest_first(baton, home):
     assert [(one["adapter"], one["target"], one["title"]) for one in found] == [
         ("claude-history", "claude:beef0000", "The form"), ("claude-history", "claude:a1b2", "Old"),
     ]  # fmt: skip
-    assert len(baton("session", "list", "--limit", "1").out.splitlines()) == 1
+    assert len(baton("session", "list", "--limit", "1").out.splitlines()) == 2  # with the titles
     assert "claude:beef0000  The form" in baton("session", "list", "--adapter", "claude-history").out
     assert baton("session", "list", "--adapter", "baton").out == ""
 
@@ -122,8 +122,8 @@ def test_list_shows_what_was_recorded(baton, home):
     assert {one["id"]: one["workers"] for one in found} == {"claude-history/beef0000": 1, "dmux-tmux/proof": 2}
     shown = baton("session", "list", "--recorded").out
     assert "claude-history/beef0000  recorded: The form" in shown
-    assert "dmux-tmux/proof  active: 2 workers" in shown
-    assert len(baton("session", "list", "--recorded", "--adapter", "dmux-tmux").out.splitlines()) == 1
+    assert "dmux-tmux/proof          active: 2 workers" in shown
+    assert len(baton("session", "list", "--recorded", "--adapter", "dmux-tmux").out.splitlines()) == 2
 
 
 def test_adapters_are_told_as_ecc_tells_them(baton):
@@ -281,7 +281,7 @@ def test_one_bad_recording_among_others_is_named_and_fails(baton, tmp_path):
     said = done.err.splitlines()
     assert said[0] == "dmux-tmux/proof: 1 new (revision 1)"
     assert said[1].startswith(f"baton: {tmp_path}/ecc/x/b.json: schemaVersion: is missing")
-    assert len(baton("session", "list", "--recorded").out.splitlines()) == 1
+    assert len(baton("session", "list", "--recorded").out.splitlines()) == 2
 
 
 def test_a_file_of_eccs_that_has_more_is_left_alone_and_named(baton, tmp_path):

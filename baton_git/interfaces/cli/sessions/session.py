@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
@@ -11,14 +11,18 @@ import click
 
 from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.core.codecs import json
+from baton_git.core.natural_times import relative_time
 from baton_git.core.output import json_text
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import Session
+from baton_git.core.times import parse_time_or_none
 from baton_git.core.verb import NoInput
 from baton_git.git.files.atomic_files import read_bytes as read_file
 from baton_git.git.files.atomic_files import write_all
 from baton_git.interfaces.cli.app import App, flat, read_bytes
 from baton_git.interfaces.cli.printing import write
+from baton_git.interfaces.cli.rendering.styles import Role
+from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.revisions.history import session_line
 from baton_git.interfaces.cli.sessions.spawned import list_spawned, mark_of, marks_of_spawned, render_stopped
 from baton_git.interfaces.cli.verb_command import Addition, Values
@@ -60,13 +64,13 @@ def _list_sessions(app: App, ws: Workspace, asked: ListTargets, values: Values) 
         kept = [snapshot for snapshot in recorded(ws) if asked.adapter in (None, snapshot.snapshot.adapterId)]
         kept = kept[: asked.limit]
         summaries = [summarise_snapshot(snapshot).model_dump() for snapshot in kept]
-        app.answer(summaries, "\n".join(_kept_line(snapshot) for snapshot in kept))
+        app.answer(summaries, _make_recorded_table(app, kept))
     else:
         with _apart():
             result = list_targets(ws, app.now, asked)
         marks = marks_of_spawned(app, ws)
         data = [{**session.model_dump(), **mark_of(marks, session.target)} for session in result.sessions]
-        app.answer(data, "\n".join(_offered_line(session, marks) for session in result.sessions))
+        app.answer(data, _make_offered_table(app, result.sessions, marks))
         _warn(app, result)
 
 
@@ -119,14 +123,35 @@ def _line(*parts: str) -> str:
     return "  ".join([f"{time or '-':<24}", *rest])
 
 
-def _offered_line(session: OfferedTarget, marks: Mapping[str, SpawnedSession]) -> str:
-    mark = mark_of(marks, session.target)
-    marked = [f"[{mark['spawned']} {mark['status']}]"] if mark else []
-    return _line(session.updated_at, session.target, *marked, session.title)
+def _make_offered_table(app: App, sessions: Sequence[OfferedTarget], marks: Mapping[str, SpawnedSession]) -> str:
+    """Return the sessions that can be opened as a table; those that were started here with their id and status."""
+
+    def mark(session: OfferedTarget) -> str:
+        marked = mark_of(marks, session.target)
+        return f"{marked['spawned']} {marked['status']}" if marked else ""
+
+    columns = [
+        Column("updated", lambda session: _age(app, session.updated_at), Role.DIM),
+        Column("target", lambda session: session.target, Role.ID),
+        Column("started here", mark),
+        Column("title", lambda session: flat(session.title)),
+    ]
+    return render_table(sessions, columns)
 
 
-def _kept_line(snapshot: Snapshot) -> str:
-    return _line(snapshot.recorded_at, snapshot.id, _in_words(snapshot.snapshot))
+def _make_recorded_table(app: App, kept: Sequence[Snapshot]) -> str:
+    columns = [
+        Column("recorded", lambda snapshot: _age(app, snapshot.recorded_at), Role.DIM),
+        Column("id", lambda snapshot: snapshot.id, Role.ID),
+        Column("about", lambda snapshot: flat(_in_words(snapshot.snapshot))),
+    ]
+    return render_table(kept, columns)
+
+
+def _age(app: App, time: str) -> str:
+    """Return how long ago a time is; a text that is none as it is."""
+    moment = parse_time_or_none(time)
+    return relative_time(moment, app.now) if moment is not None else time
 
 
 def _in_words(snapshot: CanonicalSession) -> str:
