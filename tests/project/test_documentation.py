@@ -97,7 +97,9 @@ def parse_command(arguments: list[str]) -> None:
         click.UsageError: there is no such command, option or value.
     """
     command: click.Command = baton
-    context = click.Context(command, info_name="baton")
+    context = click.Context(
+        command, info_name="baton", **baton.context_settings
+    )  # click keeps the help option that it makes
     while isinstance(command, click.Group) and arguments and not arguments[0].startswith("-"):
         name, *arguments = arguments
         found = command.get_command(context, name)
