@@ -31,7 +31,7 @@ NO_JSON = {("completion",), ("help",)}
 
 FAMILIES = ("loop", "followup", "pattern", "decision", "handover", "identity")
 
-GOOD = {
+GOOD: dict[tuple[str, ...], list[str]] = {
     ("init",): [],
     ("boot",): [],
     ("wrap",): ["--context", "It runs"],
