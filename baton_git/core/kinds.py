@@ -280,6 +280,14 @@ def find_kind(name: str) -> str | None:
     return _kinds_by_name().get(_fold_name(name))
 
 
+def suggest_kind(name: str) -> str | None:
+    """Return the kind whose names come closest to a mistyped one; None where none is close."""
+    from difflib import get_close_matches  # most programs never need it
+
+    near = get_close_matches(_fold_name(name), _kinds_by_name(), 1)
+    return _kinds_by_name()[near[0]] if near else None
+
+
 LABELLED = tuple(kind for kind, info in KINDS.items() if info.labelled)
 """The kinds whose records have a provenance."""
 

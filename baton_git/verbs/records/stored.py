@@ -9,7 +9,7 @@ from pydantic import Field
 from pydantic.fields import FieldInfo
 
 from baton_git.core.errors import NotFound
-from baton_git.core.kinds import KINDS, LABELLED, find_kind, value_at
+from baton_git.core.kinds import KINDS, LABELLED, find_kind, suggest_kind, value_at
 from baton_git.core.output import one_line
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record
@@ -90,7 +90,9 @@ def check_kind(name: str) -> str:
     """
     kind = find_kind(name)
     if kind is None:
-        raise NotFound("kind of record", name, hint=f"there are {', '.join(KINDS)}")
+        near = suggest_kind(name)
+        meant = f"did you mean {near}? " if near else ""
+        raise NotFound("kind of record", name, hint=f"{meant}there are {', '.join(KINDS)}")
     return kind
 
 
