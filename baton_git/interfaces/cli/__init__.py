@@ -107,7 +107,7 @@ class Commands(LazyGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0].partition("=")[0] in OF_COMMANDS:
             ctx.fail(f"{args[0]} stands after the command: baton COMMAND {args[0]} …")
-        if not args and is_in_repository():
+        if not args and not ctx.resilient_parsing and is_in_repository():
             args = ["dashboard"]
         return super().parse_args(ctx, args)
 

@@ -234,8 +234,8 @@ class Family(click.Group):
     """A group of commands that lists where no command is named, if it has `list`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        is_help = args[:1] in (["--help"], ["-h"])
-        if "list" in self.commands and not is_help and all(arg.startswith("-") for arg in args[:1]):
+        is_other = ctx.resilient_parsing or args[:1] in (["--help"], ["-h"])
+        if "list" in self.commands and not is_other and all(arg.startswith("-") for arg in args[:1]):
             args = ["list", *args]
         return super().parse_args(ctx, args)
 

@@ -367,7 +367,7 @@ def test_nothing_goes_to_where_it_never_was_or_where_that_is_switched_off(baton,
     baton("followup", "add", "Later")
     assert pushed() == ""
     baton("sync")
-    baton("followup", "add", "Later")
+    baton("followup", "add", "Later still")
     git(hooked, "config", "baton.autosync", "false")
     commit(git, hooked)
     assert pushed() == ""

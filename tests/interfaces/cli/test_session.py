@@ -172,7 +172,8 @@ def is_harmless(screen: str) -> bool:
 
 
 @pytest.mark.slow
-def test_texts_of_sessions_cannot_send_control_characters_to_a_terminal(baton, home, top, tmp_path):
+def test_texts_of_sessions_cannot_send_control_characters_to_a_terminal(baton, home, top, tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")  # what is left of styles comes from the texts
     put(home / ".claude/session-data", {"2026-02-03-evil-session.tmp": f"# evil {EVIL} red\n"})
     evil = a_snapshot(worker(f"w{EVIL}", state=f"s{EVIL}", label=EVIL), id_=f"evil{EVIL}")
     put(

@@ -121,13 +121,17 @@ def bash_completes(baton, tmp_path, line):
     return done.stdout.split()
 
 
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+def test_bash_completes_the_commands_of_a_group(baton, tmp_path):
+    assert {"add", "verify", "close", "list"} <= set(bash_completes(baton, tmp_path, "baton loop "))
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
         ("baton fol", {"followup"}),
-        ("baton loop ", {"add", "verify", "close"}),
         ("baton loop add --verify-p", {"--verify-process", "--verify-port"}),
         ("baton completion z", {"zsh"}),
         ("baton decision add x --tier h", {"human_confirmed"}),

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -197,3 +197,9 @@ def api(wire: Client) -> Client:
     with wire.site.work(wire.namespace) as ws:
         begin(ws.branch)
     return wire
+
+
+@pytest.fixture
+def run_server() -> Callable[..., AbstractContextManager[str]]:
+    """`running`, for who wants to see a server end."""
+    return running

@@ -189,7 +189,6 @@ def test_there_are_only_so_many_streams_and_one_that_ends_makes_room(
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_streams_end_with_the_server(run_server: Any, listen: Listen, api: Any, top: Path) -> None:
     site = Site(CommonOptions(str(top), api.namespace, None, None))
     with run_server(site) as url:

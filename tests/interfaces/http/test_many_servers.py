@@ -33,7 +33,17 @@ class Process:
     """One `baton serve`; started anew it listens on the same port."""
 
     def __init__(self, repository: Path) -> None:
-        self._argv = [sys.executable, "-m", "baton_git", "serve", "--repo", str(repository), "-n", NAMESPACE]
+        self._argv = [
+            sys.executable,
+            "-m",
+            "baton_git",
+            "serve",
+            "--repo",
+            str(repository),
+            "-n",
+            NAMESPACE,
+            "--create",
+        ]
         self.port = 0
         self.start()
 

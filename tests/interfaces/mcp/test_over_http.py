@@ -148,12 +148,12 @@ def test_the_session_is_that_of_the_connection_and_never_the_servers(baton, top)
     async def use(url):
         async with Client(url, mode="legacy") as one, Client(url, mode="legacy") as two, Client(url) as new:
             begun = [(await client.call_tool("boot", {})).structured_content["session"] for client in (one, two)]
-            for client in (one, two, new):
-                await client.call_tool("followup_add", {"item": "x"})
-            await new.call_tool("followup_add", {"item": "x", "session": begun[0]})
+            for number, client in enumerate((one, two, new)):
+                await client.call_tool("followup_add", {"item": f"item {number}"})
+            await new.call_tool("followup_add", {"item": "item 3", "session": begun[0]})
             await one.call_tool("wrap", {"context": "It stands"})
-            await one.call_tool("followup_add", {"item": "y"})
-            await two.call_tool("followup_add", {"item": "y"})
+            await one.call_tool("followup_add", {"item": "item 4"})
+            await two.call_tool("followup_add", {"item": "item 5"})
         return begun
 
     baton("init")
