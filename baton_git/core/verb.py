@@ -152,6 +152,8 @@ class Verb(NamedTuple, Generic[I, R]):
             that person's.
         session: whether it acts in a session, as all verbs do that write, begins one or ends one; its result names the
             one that it began or ended.
+        on_existing: it acts only on what exists, so a namespace is never created for it; so do all whose `id` is
+            required.
     """
 
     name: str
@@ -177,6 +179,14 @@ class Verb(NamedTuple, Generic[I, R]):
     options: Mapping[str, Option] = NONE
     is_authored: bool = False
     session: Literal["acts", "begins", "ends"] | None = None
+    on_existing: bool = False
+
+    @property
+    def may_create(self) -> bool:
+        """Whether it can be what begins a namespace: it writes, and not only to what exists."""
+        named = self.input_model.model_fields.get("id")
+        is_on_record = self.on_existing or (named is not None and named.is_required())
+        return self.effect != READS and not self.anywhere and not is_on_record
 
     @property
     def about(self) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from world import NOW, by_hand, later
 
 from baton_git.core.records.conflict import Conflict
+from baton_git.namespace.import_quarantine import ImportQuarantine, RefusedRow
 from baton_git.verbs.records.ready import NEEDS, list_ready
+from baton_git.verbs.upkeep.namespace_status import status
 from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up
 from baton_git.verbs.work_items.loops import add_loop, settle_loop
 from baton_git.verbs.work_items.patterns import propose_rule, record_pattern
@@ -32,6 +34,8 @@ def test_each_need_is_told_with_what_settles_it_the_most_urgent_first(ws):
         id="C-1", record_kind="open_loop", record_id="OL-new", field="action", ours="a", theirs="b", winner="theirs"
     )
     ws.update("test", NOW, lambda tip: tip.state.put(contested))
+    quarantine = ImportQuarantine(ws.branch.store.repository.common_dir, ws.branch.namespace)
+    quarantine.replace("a file", [RefusedRow("open_loops[3]", "is no table")], "2026-06-17T12:30:00Z")
     by_hand(ws, {"open_loops/x/OL-1.toml": b"= no TOML", "open_loops/OL-2.toml": b"x"})
 
     ready = list_ready(ws, later(days=8))
@@ -43,12 +47,14 @@ def test_each_need_is_told_with_what_settles_it_the_most_urgent_first(ws):
         ("follow_up", "FU-2", "baton followup done FU-2"),
         ("follow_up", "FU-1", "baton followup done FU-1"),
         ("conflict", "C-1", "baton resolve C-1 --theirs"),
+        ("import", str(ws.branch.namespace), "baton import quarantine"),
         ("rule", "PAT-1", "baton pattern graduate PAT-1"),
         ("unverified", "OL-new", "baton loop verify OL-new --passed"),
     ]
     assert ready.items[0].why == "failed: status 500"
     assert list(ready.counts) == [need for need in NEEDS if need in ready.counts]
-    assert list_ready(ws, later(days=8), limit=2).total == ready.total == 9
+    assert list_ready(ws, later(days=8), limit=2).total == ready.total == 10
+    assert status(ws, NOW).quarantined == 1
 
 
 def test_an_id_is_quoted_in_the_command(ws):

@@ -36,6 +36,18 @@ def test_a_fresh_record_gets_a_short_id_that_a_unique_beginning_finds(ws):
     assert settle_loop(ws, NOW, made.id[:6].lower(), "passed").id == made.id
 
 
+def test_a_new_record_refers_only_to_one_that_exists(ws):
+    for add in (
+        lambda: add_loop(ws, NOW, action="a", expect="b", decision="DEC-nope"),
+        lambda: add_follow_up(ws, NOW, item="a", pattern="PAT-nope"),
+    ):
+        with pytest.raises(NotFound, match="-nope"):
+            add()
+    add_decision(ws, NOW, what="a", why="b", id="DEC-whole")
+    made = add_loop(ws, NOW, action="a", expect="b", decision="dec-who")
+    assert stored(ws, "open_loop", made.id).decision_ref == "DEC-whole"
+
+
 def test_a_beginning_that_several_ids_share_is_ambiguous(ws):
     for id_ in ("OL-11", "OL-12"):
         add_loop(ws, NOW, action="a", expect="b", id=id_)

@@ -148,7 +148,7 @@ SESSION_HELP = "The session that acts; else BATON_SESSION, the agent's own, or t
 
 
 CREATE = click.option("--create", is_flag=True, help="Create the namespace, and the repository, if there is none.")
-"""For commands that write."""
+"""For commands that write what need not exist yet."""
 
 
 def command(

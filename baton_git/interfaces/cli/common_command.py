@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 COMMON = frozenset({"--create", "--repo", "--namespace", "--session", "--agent", "--json", "--help"})
-"""The options that every command has; `--create` those that write."""
+"""The options that every command has; `--create` those that can begin a namespace."""
 _FIELDS = re.compile(r"[\w.]+(?:,[\w.]+)+")
 """More than one field: a single word after `--json` may be an argument of the command."""
 

@@ -95,11 +95,10 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
     examples = "\b\n" + "\n".join(verb.examples) if verb.examples else ""
     about = "\n\n".join(part for part in (verb.about, addition.about, examples) if part)
     settings: dict[str, Any] = {"short_help": f"{verb.summary}.", "help": about}
-    may_create = verb.effect != READS and not verb.anywhere
     declare = (
         command_alone
         if verb.standalone
-        else functools.partial(command, session_help=addition.session_help, may_create=may_create)
+        else functools.partial(command, session_help=addition.session_help, may_create=verb.may_create)
     )
     return declare(verb.name.split()[-1], **settings)(wrapped)
 

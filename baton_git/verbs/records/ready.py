@@ -24,9 +24,10 @@ from baton_git.namespace.remote_selection import format_commits, waiting_counts
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.upkeep.quarantine import list_quarantined
 from baton_git.verbs.verification.consent import list_waiting_checks
 
-Need = Literal["failed", "overdue", "unreadable", "follow_up", "conflict", "review", "rule", "unverified"]
+Need = Literal["failed", "overdue", "unreadable", "follow_up", "conflict", "review", "import", "rule", "unverified"]
 NEEDS: tuple[Need, ...] = get_args(Need)
 """Why something needs somebody, the most urgent first."""
 
@@ -43,10 +44,16 @@ class ReadyItem(ResultPart):
     need: Need = Field(
         description="`failed`: a check failed. `overdue`: nobody verified it in time. `unreadable`: a stored file is "
         "no record. `follow_up`: put off too often. `conflict`: two sides changed a value. `review`: commits of a "
-        "remote wait. `rule`: a pattern is ripe for a rule. `unverified`: nobody verified it yet."
+        "remote wait. `import`: rows of an import did not fit. `rule`: a pattern is ripe for a rule. "
+        "`unverified`: nobody verified it yet."
     )
-    kind: str = Field(description="The kind of the record; `remote` for a review.", examples=["open_loop"])
-    id: str = Field(description="The id of the record; the name of the remote for a review.", examples=["OL-7k3f9q"])
+    kind: str = Field(
+        description="The kind of the record; `remote` for a review, `import` for rows of one.", examples=["open_loop"]
+    )
+    id: str = Field(
+        description="The id of the record; the name of the remote for a review, of the namespace for imported rows.",
+        examples=["OL-7k3f9q"],
+    )
     title: str = Field(description="What it is about.", examples=["Deployed X"])
     why: str = Field(description="What is the matter.", examples=["failed: HTTP status 500"])
     since: str | None = Field(None, description="Since when, where that is known.", examples=["2026-06-17T12:30:00Z"])
@@ -90,6 +97,7 @@ def find_ready(ws: Workspace, now: datetime, version: Revision) -> list[ReadyIte
         *(_describe_follow_up(item) for item in _list_due(state.records(FollowUp))),
         *(_describe_conflict(conflict) for conflict in state.records(Conflict)),
         *_list_reviews(ws),
+        *_describe_quarantine(ws),
         *(_describe_candidate(item) for item in state.records(Pattern) if item.status == "rule_candidate"),
     ]
     return sorted(items, key=lambda item: NEEDS.index(item.need))
@@ -170,6 +178,18 @@ def _list_reviews(ws: Workspace) -> Iterator[ReadyItem]:
         yield ReadyItem(
             need="review", kind="remote", id=name, title=f"{format_commits(count)} of {name}",
             why="sent by a remote, and not taken over by itself", command=_command("review", "--remote", name),
+        )  # fmt: skip
+
+
+def _describe_quarantine(ws: Workspace) -> Iterator[ReadyItem]:
+    """Give one item for all rows that imports could not take over."""
+    rows = list_quarantined(ws)
+    if rows:
+        yield ReadyItem(
+            need="import", kind="import", id=str(ws.branch.namespace),
+            title=f"{len(rows)} imported {'row' if len(rows) == 1 else 'rows'} kept aside",
+            why=f"did not fit: {one_line(rows[0].why, 120)}", since=rows[0].at,
+            command=_command("import", "quarantine"),
         )  # fmt: skip
 
 

@@ -87,6 +87,7 @@ class RollbackResult(ReturnResult):
     "rollback",
     "POST /v1/rollback",
     effect=REPLACES,
+    on_existing=True,
     tag="history",
     positional=("revision",),
     options={"revision": Option(metavar="[REV|TIME]"), "record": Option(metavar="ID"),
@@ -122,6 +123,7 @@ class UndoResult(ReturnResult):
     "undo",
     "POST /v1/undo",
     effect=REPLACES,
+    on_existing=True,
     tag="history",
     positional=("revision",),
     options={"revision": Option(metavar="[REV]")},
@@ -154,7 +156,7 @@ class RedoResult(ReturnResult):
 
 
 @verb(
-    "redo", "POST /v1/redo", effect=REPLACES, tag="history",
+    "redo", "POST /v1/redo", effect=REPLACES, on_existing=True, tag="history",
     examples=("baton redo", "baton redo --dry-run"),
 )  # fmt: skip
 def redo(ws: Workspace, now: datetime, asked: RedoInput) -> RedoResult:

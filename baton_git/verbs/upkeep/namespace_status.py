@@ -21,6 +21,7 @@ from baton_git.namespace.results import AtNamespace, UnreadableFile, full_positi
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sessions.gone_sessions import find_gone_sessions
+from baton_git.verbs.upkeep.quarantine import list_quarantined
 
 
 class NamespaceStatus(NamedTuple):
@@ -34,6 +35,7 @@ class NamespaceStatus(NamedTuple):
     waiting: tuple[WaitingCount, ...] = ()
     pending: Mapping[str, int] = MappingProxyType({})
     gone: tuple[Session, ...] = ()
+    quarantined: int = 0
 
 
 def read_status(ws: Workspace) -> NamespaceStatus:
@@ -52,8 +54,9 @@ def read_status(ws: Workspace) -> NamespaceStatus:
     place = ws.branch.store.checked_out_at(ws.branch.ref)
     damaged = tuple(state.unreadable((*SINGLETONS, *KINDS)))
     waiting = tuple(waiting_counts(ws))
+    quarantined = len(list_quarantined(ws))
     return NamespaceStatus(
-        version, counts, active, damaged, str(place) if place else None, waiting, pending_counts(ws), gone
+        version, counts, active, damaged, str(place) if place else None, waiting, pending_counts(ws), gone, quarantined
     )
 
 
@@ -81,6 +84,7 @@ class StatusResult(AtNamespace):
     checked_out_at: str | None = Field(description="A work tree that has the branch checked out.")
     waiting: dict[str, int] = Field(description="By remote, commits that wait for a review.")
     pending: dict[str, int] = Field(description="By remote, commits that it does not have yet.")
+    quarantined: int = Field(description="Rows that imports could not take over; import quarantine lists them.")
     problems: list[str] = Field(description="What is wrong with the settings of this machine.")
 
     _status: NamespaceStatus = PrivateAttr()
@@ -105,6 +109,7 @@ class StatusResult(AtNamespace):
             checked_out_at=status.checked_out_at,
             waiting={remote.remote: remote.commits for remote in status.waiting},
             pending=dict(status.pending),
+            quarantined=status.quarantined,
             problems=list(ws.problems),
         )
         result._status = status

@@ -86,6 +86,7 @@ def list_quarantine(ws: Workspace, now: datetime, asked: WhichQuarantine) -> Qua
     "import discard",
     "POST /v1/quarantine/discard",
     effect=REPLACES,
+    on_existing=True,
     tag=TAG,
     positional=("ids",),
     options={"everything": Option(names=("--all",))},

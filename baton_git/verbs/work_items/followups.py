@@ -10,7 +10,7 @@ from pydantic import Field
 from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import apply_deferral
 from baton_git.core.records.base import parse
-from baton_git.core.records.work_items import FollowUp
+from baton_git.core.records.work_items import FollowUp, Pattern
 from baton_git.core.state import State
 from baton_git.core.times import iso_exact
 from baton_git.core.verb import ADDS, REPLACES, Input, Option, Tool, verb
@@ -18,6 +18,7 @@ from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, archive_record, check_not_empty, fresh_id
 from baton_git.verbs.work_items.authorship import authorship_of
+from baton_git.verbs.work_items.references import find_reference
 from baton_git.verbs.work_items.similar_records import (
     MAX_COMPARED,
     Added,
@@ -78,9 +79,11 @@ def add_follow_up(ws: Workspace, now: datetime, asked: NewFollowUp) -> Added:
     Raises:
         InvalidDocument: a value does not fit its field.
         NotAllowed: the id is taken.
+        NotFound, Ambiguous: there is no such pattern, or there are several.
     """
     check_not_empty(asked.item, "item")
-    optional = {"reason": asked.reason, "linked_pattern": asked.pattern, "priority": asked.priority}
+    pattern = find_reference(ws, Pattern, asked.pattern)
+    optional = {"reason": asked.reason, "linked_pattern": pattern, "priority": asked.priority}
     id_ = asked.id or fresh_id(KINDS[FollowUp.kind].prefix)
     author = authorship_of(ws, FollowUp, id_)
     data = {

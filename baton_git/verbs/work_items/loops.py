@@ -11,7 +11,7 @@ from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import apply_check
 from baton_git.core.records.base import parse
 from baton_git.core.records.check_methods import USAGE
-from baton_git.core.records.work_items import LastCheck, OpenLoop, VerifySpec
+from baton_git.core.records.work_items import ActiveDecision, LastCheck, OpenLoop, VerifySpec
 from baton_git.core.state import State
 from baton_git.core.times import iso
 from baton_git.core.verb import ADDS, REPLACES, SETTLES, Input, Option, Tool, verb
@@ -22,6 +22,7 @@ from baton_git.verbs.verification.check_results import repeats_last_check
 from baton_git.verbs.verification.checks import CheckResults, check_loops
 from baton_git.verbs.verification.new_checks import refuse_impossible_check
 from baton_git.verbs.work_items.authorship import authorship_of
+from baton_git.verbs.work_items.references import find_reference
 
 LoopId = Annotated[
     str, Field(description="The id of an open loop, or a unique beginning of it.", examples=["OL-7k3f9q"])
@@ -102,11 +103,13 @@ def add_loop(ws: Workspace, now: datetime, asked: NewLoop) -> Changed:
         InvalidArgument: the check can never be made.
         InvalidDocument: a value does not fit its field.
         NotAllowed: the id is taken.
+        NotFound, Ambiguous: there is no such decision, or there are several.
     """
     check_not_empty(asked.action, "action")
     check_not_empty(asked.expect, "expected outcome")
     if asked.verify is not None:
         refuse_impossible_check(asked.verify, ws.folder)
+    decision = find_reference(ws, ActiveDecision, asked.decision)
     id_ = asked.id or fresh_id(KINDS[OpenLoop.kind].prefix)
     author = authorship_of(ws, OpenLoop, id_)
     data = {
@@ -119,7 +122,7 @@ def add_loop(ws: Workspace, now: datetime, asked: NewLoop) -> Changed:
         "source_tier": author.tier,
     }
     check = asked.verify.as_data() if asked.verify is not None else None
-    data |= {name: value for name, value in (("verify", check), ("decision_ref", asked.decision)) if value}
+    data |= {name: value for name, value in (("verify", check), ("decision_ref", decision)) if value}
     loop = parse(OpenLoop, data)
     return Changed.of(
         ws.update("loop-add", now, lambda tip: ProposedState(tip.state.add(loop), trailers=author.trailers)), id=loop.id

@@ -39,6 +39,12 @@ def test_the_help_of_a_command_lists_common_options_last_and_fits(baton, command
     assert all(len(line) <= 80 or not re.search(r"\s--\w", line[9:]) for line in text.splitlines())
 
 
+def test_only_commands_that_can_write_something_new_offer_to_create_a_namespace(baton):
+    for command in ("edit", "forget", "reopen", "undo", "redo", "loop verify", "todo done", "import discard"):
+        assert "--create " not in baton("help", *command.split()).out
+    assert "--create " in baton("help", "loop", "add").out
+
+
 @for_each(
     ("fields", "answer"),
     [

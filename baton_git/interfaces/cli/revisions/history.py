@@ -63,7 +63,7 @@ def _narrow(shown: Shown) -> Shown:
 
 def heading(shown: Shown) -> Styled:
     entry = shown.entry
-    revision = style(f"{'?' if entry.revision is None else entry.revision:>4}", YELLOW)
+    revision = style(f"{'' if entry.revision is None else entry.revision:>4}", YELLOW)
     who = " ".join(part for part in (entry.session, f"({entry.agent})" if entry.agent else "") if part)
     when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M") if entry.parents else " " * len("2026-06-17 12:30")
     about = [revision, entry.commit[:10], when, *([style(who, CYAN)] if who else [""]), terminal_line(entry.subject)]

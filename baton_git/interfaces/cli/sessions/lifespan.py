@@ -84,6 +84,9 @@ def _status_lines(app: App, result: StatusResult) -> list[str]:
     lines += [
         f"  {'pending':<18}{format_commits(number)} for {name} (baton sync)" for name, number in status.pending.items()
     ]
+    if status.quarantined:
+        rows = f"{status.quarantined} imported {'row' if status.quarantined == 1 else 'rows'}"
+        lines.append(f"  {'kept aside':<18}{rows} that did not fit (baton import quarantine)")
     lines += [f"  cannot be read: {file.path}: {file.why}" for file in status.damaged]
     return [*lines, f"  {CHECKED_OUT.format(status.checked_out_at)}"] if status.checked_out_at else lines
 

@@ -25,7 +25,7 @@ MOST_ITEMS = 100
 MOST_UNVERIFIED = 20
 WORDS = {
     "failed": "failed", "overdue": "overdue", "unreadable": "unreadable", "follow_up": "follow-up",
-    "conflict": "conflict", "review": "review", "rule": "rule", "unverified": "to verify",
+    "conflict": "conflict", "review": "review", "import": "import", "rule": "rule", "unverified": "to verify",
 }  # fmt: skip
 BAD = ("failed", "overdue", "unreadable", "conflict")
 
@@ -112,6 +112,8 @@ def _find_link(name: Namespace, item: ReadyItem) -> str:
     """Return the address of the page where something is settled."""
     if item.need in ("conflict", "review"):
         return address(name.component, {"conflict": "conflicts", "review": "review"}[item.need])
+    if item.need == "import":
+        return address(name.component, "board")
     if item.need == "unreadable":
         return address(name.component, "back", way="record", record=item.id)
     if _takes_approval(item):
