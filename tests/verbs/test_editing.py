@@ -118,3 +118,19 @@ def test_what_is_forgotten_already_is_said_to_be_in_the_archive(ws):
     with pytest.raises(NotFound, match="no live follow-up") as gone:
         forget_record(ws, NOW, "FU-1", reason="again")
     assert gone.value.hint == "it is in the archive: baton show FU-1"
+
+
+def test_a_date_is_taken_as_people_say_it_and_one_that_is_none_is_refused(ws):
+    id_ = add_follow_up(ws, NOW, "Write the guide").id
+    edit_record(ws, NOW, id=id_, fields={"first_seen": "yesterday"})
+    assert stored(ws, "follow_up", id_).first_seen == "2026-11-20"
+    with pytest.raises(InvalidArgument, match="no date or time"):
+        edit_record(ws, NOW, id=id_, fields={"first_seen": "soon"})
+
+
+def test_the_prefix_of_a_kind_names_no_record(ws):
+    id_ = add_follow_up(ws, NOW, "Write the guide").id
+    for text in ("F", "FU", "fu-"):
+        with pytest.raises(NotFound):
+            edit_record(ws, NOW, id=text, fields={"item": "x"})
+    assert edit_record(ws, NOW, id=id_[:5], fields={"item": "x"}).id == id_

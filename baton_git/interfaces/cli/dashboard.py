@@ -60,7 +60,14 @@ def _lines(
     app: App, ws: Workspace, state: StatusResult, ready: ReadyResult, changes: Sequence[CommitResult]
 ) -> Iterator[str]:
     heading = paint(state.namespace, Role.HEADING, styled=shows_styles())
-    yield join([heading, f"  revision {state.revision}, {show_age(app, state.updated_at)}"])
+    yield join(
+        [
+            heading,
+            f"  revision {state.revision}, {show_age(app, state.updated_at)}"
+            if state.revision
+            else "  nothing recorded yet",
+        ]
+    )
     yield from (fit_terminal(line, 0) for line in _session_lines(app, state.status.sessions))
     yield from _context_lines(ws)
     yield ""

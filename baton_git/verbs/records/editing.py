@@ -11,17 +11,19 @@ from pydantic import Field
 from baton_git.core.errors import Corrupt, InvalidArgument, NeedsHuman, NotAllowed, Unsettled
 from baton_git.core.kinds import DOCUMENT_LISTS, KINDS
 from baton_git.core.lifecycle import HeldClaim, hold_claims
+from baton_git.core.natural_times import EXAMPLES, expand_time
 from baton_git.core.records.base import Record, alike, parse
 from baton_git.core.records.confirmable import covered_fields, covered_values
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key, State, Unreadable, key_of
+from baton_git.core.times import parse_time_or_none
 from baton_git.core.verb import REPLACES, Option, verb
 from baton_git.namespace.commit_log import confirmation_trailers
 from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Vouched, Workspace
 from baton_git.verbs.records.details import NamedRecord, find_record
-from baton_git.verbs.records.stored import check_kind
+from baton_git.verbs.records.stored import DATES, check_kind
 
 EDITABLE: Mapping[str, type[Record]] = {model.kind: model for model in DOCUMENT_LISTS.values()}
 """The kinds whose records are edited; the others are written as a whole, by verbs of their own."""
@@ -73,12 +75,13 @@ def edit_record(ws: Workspace, now: datetime, asked: EditRecord) -> Changed:
     if not asked.fields:
         raise InvalidArgument("nothing is to be changed", hint="name a field and its new value")
     _check_fields(EDITABLE[key.kind], asked.fields)
+    new = _expand_dates(asked.fields, now)
 
     def change(tip: Revision) -> ProposedState:
         record = tip.state.get(EDITABLE[key.kind], key.id)
         before = record.as_data()
         _check_seen(before, asked)
-        rest = {name: value for name, value in {**before, **asked.fields}.items() if value is not None}
+        rest = {name: value for name, value in {**before, **new}.items() if value is not None}
         edited = parse(type(record), rest, where=key.id)
         _check_claims(ws, tip, record, edited)
         return ProposedState(tip.state.put(edited), trailers=_confirm(ws, tip, record, edited))
@@ -124,6 +127,21 @@ def _check_fields(model: type[Record], fields: Fields) -> None:
     absurd = [name for name, value in fields.items() if isinstance(value, int) and value > LARGEST]
     if absurd:
         raise InvalidArgument(f"{absurd[0]}: {fields[absurd[0]]} is more than {LARGEST:,}")
+
+
+def _expand_dates(fields: Fields, now: datetime) -> dict[str, Any]:
+    """Return the fields with the phrases in dates, such as `yesterday`, as ISO times.
+
+    Raises:
+        InvalidArgument: a date is none.
+    """
+    dates = {
+        name: expand_time(value, now) for name, value in fields.items() if name in DATES and isinstance(value, str)
+    }
+    for name, value in dates.items():
+        if parse_time_or_none(value) is None:
+            raise InvalidArgument(f"{name}: {value!r} is no date or time", hint=f"for example {EXAMPLES}")
+    return {**fields, **dates}
 
 
 def _check_seen(before: Fields, asked: EditRecord) -> None:

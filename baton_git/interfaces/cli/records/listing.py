@@ -81,7 +81,7 @@ def _render_records(app: App, result: ListedRecords) -> None:
     if result.records:
         write_paged(_make_tables(app, result.records))
     else:
-        app.say("there is no such record")
+        app.say("no record fits")
     if result.next is not None:
         app.say(f"there are more: baton list --after {result.next}, or --limit with a higher number")
 
