@@ -254,20 +254,23 @@ Single = TypeVar("Single", Head, Shape)
 def complete_id(ids: Iterable[str], text: str, what: str) -> str | None:
     """Return the only one of `ids` that starts with `text`, ignoring case; None if none does.
 
-    The prefix that all records of a kind share, such as `FU-`, is no beginning: it says nothing about which one.
-
     Raises:
         Ambiguous: several do.
     """
-    near = sorted(id_ for id_ in ids if id_.lower().startswith(text.lower()) and len(text) > len(_shared_prefix(id_)))
+    near = sorted(id_ for id_ in ids if is_beginning(text, id_))
     if len(near) > 1:
         raise Ambiguous(what, text, near)
     return near[0] if near else None
 
 
-def _shared_prefix(id_: str) -> str:
+def is_beginning(text: str, id_: str) -> bool:
+    """Whether an id starts with `text`, ignoring case.
+
+    The prefix that all records of a kind share, such as `FU-`, is no beginning: it says nothing about which one.
+    """
     prefix, dash, _ = id_.partition("-")
-    return f"{prefix}-" if dash and prefix.isalpha() and prefix.isupper() else ""
+    shared = len(prefix) + 1 if dash and prefix.isalpha() and prefix.isupper() else 0
+    return len(text) > shared and id_.lower().startswith(text.lower())
 
 
 def key_of(record: Part) -> Key:

@@ -106,7 +106,7 @@ def test_records_with_one_id_or_beginning_are_told_apart_by_more_of_it(work):
     with pytest.raises(Ambiguous, match="open_loop/OL-1, pattern/OL-1"):
         show_record(work, NOW, "OL-1")
     assert show_record(work, NOW, "patterns/OL-1").title == "Guessed"
-    with pytest.raises(Ambiguous, match="open_loop/OL-1, open_loop/OL-2"):
+    with pytest.raises(NotFound, match="no record 'OL-'"):
         show_record(work, NOW, "OL-")
     work.update("test", NOW, lambda tip: tip.state.put(Rule(id="PAT-1", text="# Look first")))
     assert show_record(work, NOW, "PAT-1").kind == "rule"

@@ -55,6 +55,10 @@ def test_each_need_is_told_with_what_settles_it_the_most_urgent_first(ws):
     assert list(ready.counts) == [need for need in NEEDS if need in ready.counts]
     assert list_ready(ws, later(days=8), limit=2).total == ready.total == 10
     assert status(ws, NOW).quarantined == 1
+    file = ws.branch.store.repository.common_dir / "baton" / "quarantine" / f"{ws.branch.namespace.component}.json"
+    file.write_bytes(b"{")
+    assert status(ws, NOW).quarantined is None
+    assert ("unreadable", "baton doctor") in [(item.need, item.command) for item in list_ready(ws, NOW).items]
 
 
 def test_an_id_is_quoted_in_the_command(ws):

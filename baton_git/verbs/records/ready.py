@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from pydantic import Field
 
 from baton_git.core.diff import title_of
+from baton_git.core.errors import BatonError
 from baton_git.core.kinds import KINDS, SINGLETONS
 from baton_git.core.layout import key_at
 from baton_git.core.lifecycle import PRIORITIES, deadline, is_due
@@ -183,7 +184,14 @@ def _list_reviews(ws: Workspace) -> Iterator[ReadyItem]:
 
 def _describe_quarantine(ws: Workspace) -> Iterator[ReadyItem]:
     """Give one item for all rows that imports could not take over."""
-    rows = list_quarantined(ws)
+    try:
+        rows = list_quarantined(ws)
+    except BatonError as error:
+        yield ReadyItem(
+            need="unreadable", kind="import", id=str(ws.branch.namespace), title="imported rows kept aside",
+            why=one_line(str(error), 200), command="baton doctor",
+        )  # fmt: skip
+        return
     if rows:
         yield ReadyItem(
             need="import", kind="import", id=str(ws.branch.namespace),

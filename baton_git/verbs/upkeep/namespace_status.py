@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self, cast
 
 from pydantic import ConfigDict, Field, PrivateAttr
 
+from baton_git.core.errors import BatonError
 from baton_git.core.kinds import BY_FOLDER, KINDS, LIVE, SINGLETONS, KindInfo, value_at
 from baton_git.core.records.base import Record
 from baton_git.core.records.lineage import Session
@@ -35,7 +36,7 @@ class NamespaceStatus(NamedTuple):
     waiting: tuple[WaitingCount, ...] = ()
     pending: Mapping[str, int] = MappingProxyType({})
     gone: tuple[Session, ...] = ()
-    quarantined: int = 0
+    quarantined: int | None = 0
 
 
 def read_status(ws: Workspace) -> NamespaceStatus:
@@ -54,7 +55,10 @@ def read_status(ws: Workspace) -> NamespaceStatus:
     place = ws.branch.store.checked_out_at(ws.branch.ref)
     damaged = tuple(state.unreadable((*SINGLETONS, *KINDS)))
     waiting = tuple(waiting_counts(ws))
-    quarantined = len(list_quarantined(ws))
+    try:
+        quarantined: int | None = len(list_quarantined(ws))
+    except BatonError:
+        quarantined = None
     return NamespaceStatus(
         version, counts, active, damaged, str(place) if place else None, waiting, pending_counts(ws), gone, quarantined
     )
@@ -84,7 +88,9 @@ class StatusResult(AtNamespace):
     checked_out_at: str | None = Field(description="A work tree that has the branch checked out.")
     waiting: dict[str, int] = Field(description="By remote, commits that wait for a review.")
     pending: dict[str, int] = Field(description="By remote, commits that it does not have yet.")
-    quarantined: int = Field(description="Rows that imports could not take over; import quarantine lists them.")
+    quarantined: int | None = Field(
+        description="Rows that imports could not take over (import quarantine lists them); null if that is unknown."
+    )
     problems: list[str] = Field(description="What is wrong with the settings of this machine.")
 
     _status: NamespaceStatus = PrivateAttr()

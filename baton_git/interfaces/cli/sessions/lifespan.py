@@ -87,6 +87,8 @@ def _status_lines(app: App, result: StatusResult) -> list[str]:
     if status.quarantined:
         rows = f"{status.quarantined} imported {'row' if status.quarantined == 1 else 'rows'}"
         lines.append(f"  {'kept aside':<18}{rows} that did not fit (baton import quarantine)")
+    elif status.quarantined is None:
+        lines.append(f"  {'kept aside':<18}unknown: the rows of imports cannot be read (baton doctor)")
     lines += [f"  cannot be read: {file.path}: {file.why}" for file in status.damaged]
     return [*lines, f"  {CHECKED_OUT.format(status.checked_out_at)}"] if status.checked_out_at else lines
 
