@@ -7,6 +7,7 @@ from itertools import islice
 
 import click
 
+from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.output import Styled, one_line, terminal_line
 from baton_git.core.records.lineage import Session
@@ -37,10 +38,13 @@ TITLE = 34
 )
 def dashboard_command(app: App) -> None:
     with app.workspace() as ws:
-        if not ws.branch.exists and app.settings.options.namespace is None:
-            _tell_how_to_begin(app)
+        try:
+            ws.branch.check_exists()
+        except NotFound as missing:
+            if app.settings.options.namespace is not None:
+                raise
+            _tell_how_to_begin(app, missing)
             return
-        ws.branch.check_exists()
         state, ready = status(ws, app.now), list_ready(ws, app.now, limit=NEEDS)
         changes = [CommitResult.of(shown) for shown in islice(read_log(ws), CHANGES)]
         if app.json:
@@ -50,10 +54,10 @@ def dashboard_command(app: App) -> None:
             app.answer(None, join(list(_lines(app, ws, state, ready, changes)), "\n"))
 
 
-def _tell_how_to_begin(app: App) -> None:
+def _tell_how_to_begin(app: App, missing: NotFound) -> None:
     parent = click.get_current_context().parent
     app.answer({}, parent.get_help() if parent is not None else "")
-    app.say("nothing is recorded in this repository yet; begin with: baton init")
+    app.say(f"nothing is recorded here yet: {missing.hint}")
 
 
 def _lines(

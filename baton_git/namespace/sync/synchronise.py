@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 from baton_git.core.diff import RecordChange
 from baton_git.core.errors import BatonError, Busy, Corrupt, NotAllowed, Unreachable, Unsettled
+from baton_git.core.kinds import LABELLED
 from baton_git.core.names import Oid
+from baton_git.core.state import Key
 from baton_git.git.remotes import Push, PushAccepted, PushOvertaken, PushRefused, Remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.ingest.budget import SYNC, Budget
@@ -255,7 +257,26 @@ def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
         _record_received(branch, facts, theirs, terms)
         set_ref(store, job.places.seen, theirs, stamp)
     came = integrate(branch, plan.accepted, facts, stamp)
+    removed = _list_removed(branch, facts.local, came) if came.received else []
+    outcome = replace(outcome, notes=(*outcome.notes, *(_REMOVED.format(id_) for id_ in removed)))
     return job._replace(outcome=_add_integration(outcome, came), push=_push(branch, plan, came, theirs))
+
+
+_REMOVED = "{0} was taken away there (baton rollback --record {0} brings it back)"
+
+
+def _list_removed(branch: Branch, before: Oid | None, came: Integration) -> list[str]:
+    """Return the ids of records of people's kinds that what came removed: they are not in the archive either."""
+    if before is None or came.tip is None:
+        return []
+    old, new = branch.revision_at(before).state, branch.revision_at(came.tip).state
+    changed = {Key(key.kind, key.id) for key in old.differing(new) if key.kind in LABELLED and not key.archived}
+    return sorted(
+        key.id
+        for key in changed
+        if key.id in old.ids(key.kind)
+        and key.id not in {*new.ids(key.kind), *new.ids(key.kind, archived=True), *came.renamed}
+    )
 
 
 def _record_received(branch: Branch, facts: BranchTips, theirs: Oid, terms: Terms) -> None:

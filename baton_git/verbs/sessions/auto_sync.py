@@ -43,6 +43,6 @@ def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only:
 
 def _list_other_namespaces(ws: Workspace) -> list[str]:
     """Name the remote's other namespaces if this one does not exist yet."""
-    there = unfetched_namespaces(ws)
+    there = [name for name in unfetched_namespaces(ws) if name != ws.branch.namespace.text]
     text = ", ".join(there[:5]) + (", …" if len(there) > 5 else "")
     return [f"the remote has {text}, but not {ws.branch.namespace}: choose with --namespace"] if there else []

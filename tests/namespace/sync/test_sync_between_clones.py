@@ -12,6 +12,7 @@ from machines import INCOMING, REF, SEEN, Machine, loop, settled
 
 from baton_git.core.errors import Busy, InvalidArgument, NotAllowed, NotFound, Unsettled
 from baton_git.core.names import Oid
+from baton_git.core.state import Key
 from baton_git.git.remotes import PushOvertaken, open_remote
 from baton_git.git.store import TreeEntry
 from baton_git.namespace.machine_state import HookMarkers
@@ -22,6 +23,7 @@ from baton_git.verbs.sessions.auto_sync import sync_at_end, sync_at_start
 from baton_git.verbs.sessions.session_start import begin_session
 from baton_git.verbs.sharing.sync import describe_sync
 from baton_git.verbs.upkeep.namespace_status import read_status
+from baton_git.verbs.work_items.followups import finish_follow_up
 
 Pair = tuple[Machine, Machine]
 Make = Callable[..., Machine]
@@ -653,3 +655,13 @@ def test_a_namespace_that_is_nowhere_is_synced_and_still_nowhere(ada):
     assert (done.received, done.sent, done.pending) == (0, 0, 0)
     assert ada.tip is None
     assert ada.sync(receive_only=True).error is None
+
+
+def test_a_record_that_another_machine_took_away_is_named(pair: Pair) -> None:
+    ada, bob = pair
+    bob.ws.update("rollback", bob.clock(), lambda tip: tip.state.remove(Key("open_loop", "OL-1")))
+    bob.sync()
+    assert ada.sync().notes == ("OL-1 was taken away there (baton rollback --record OL-1 brings it back)",)
+    finish_follow_up(bob.ws, bob.clock(), id="FU-1")
+    bob.sync()
+    assert ada.sync().notes == (), "what is in the archive was not taken away"
