@@ -62,5 +62,5 @@ def check_remote_name(name: str, names: tuple[str, ...]) -> str:
     looks = any(sign in name for sign in ":/\\") or name in {".", ".."}
     if name and not name.startswith("-") and (name in names or looks):
         return name
-    known = f"the remotes here are {', '.join(names)}" if names else "there are none; add one with `git remote add`"
-    raise NotFound("remote", mask_logins(name), hint=f"{known}; a URL or a path will do as well")
+    known = f"the remotes here are {', '.join(names)}" if names else "no remote is configured (git remote add NAME URL)"
+    raise NotFound("remote", mask_logins(name), hint=f"{known}; a URL or a path can be given instead of a name")

@@ -87,7 +87,7 @@ def test_a_dry_run_prints_what_would_be_done(baton: Baton, synced: tuple[Path, P
     done = baton("sync", "--dry-run", "--json")
     assert [action["kind"] for action in done.json["namespaces"][0]["actions"]] == ["merge", "send"]
     done = baton("sync", "--dry-run")
-    assert "merge what both have, 1 commits" in done.err
+    assert "merge what both have, 1 commit\n" in done.err
     assert "OL-2  added" in done.out
     assert (git(here, "rev-parse", REF), git(here, "ls-remote", "origin")) == before
 

@@ -29,7 +29,13 @@ from baton_git.verbs.upkeep.namespace_moves import (
 )
 from baton_git.verbs.upkeep.namespaces import NamespaceList, NamespaceSummary
 
-YES = click.option("--yes", "-y", is_flag=True, default=None, help="Do not ask; needed where nobody can be asked.")
+YES = click.option(
+    "--yes",
+    "-y",
+    is_flag=True,
+    default=None,
+    help="Do not ask; needed for a change on a remote, and to delete, where nobody can be asked.",
+)
 
 
 def _asking(

@@ -12,6 +12,7 @@ from baton_git.interfaces.cli.app import SECONDS, App, at_terminal, command, fla
 from baton_git.interfaces.cli.previewing import YES, check_extent
 from baton_git.interfaces.cli.printing import progress_line
 from baton_git.interfaces.cli.revisions.change_lines import LINES, change_lines
+from baton_git.namespace.remote_selection import format_commits
 from baton_git.namespace.sync.policy import Settle
 from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT
 from baton_git.namespace.sync.synchronise import SyncOptions
@@ -87,7 +88,7 @@ def _describe_plan(done: Synced) -> list[str]:
     lines = [f"working offline: {done.offline}"] if done.offline else []
     for one in done.outcomes:
         for action in one.actions:
-            commits = f", {action.commits} commits" if action.commits else ""
+            commits = f", {format_commits(action.commits)}" if action.commits else ""
             lines.append(f"{one.namespace}: {_WORDS[action.kind]}{commits}{f' ({action.why})' if action.why else ''}")
     return lines
 
