@@ -13,7 +13,7 @@ from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.added_text import AddedText
 from baton_git.agents.settings.entries import WantedHooks
 from baton_git.agents.settings.locations import Scope, user_folder
-from baton_git.agents.settings.mcp_server import SERVER, find_server_file
+from baton_git.agents.settings.mcp_server import SERVER, find_server, find_server_file
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.git.files.atomic_files import show_path
@@ -57,6 +57,14 @@ class AgentTools:
         folder = AGENTS[self.agent].hooks.skills
         place = self.root / folder if folder else self.folder / "skills"
         return {name: AddedText(place / name / "SKILL.md", self.memory, self.within) for name in SKILLS}
+
+    def has_skills(self) -> bool:
+        """Whether all skills are there, ours or the user's own; not where that cannot be read."""
+        return all(skill.path.is_file() for skill in self.list_skills().values())
+
+    def find_server(self) -> Any:
+        """Return what the settings say of our MCP server; None if nothing, or they cannot be read."""
+        return find_server(self.agent, self.scope, self.root, self.environment)
 
     def install_skills(self) -> tuple[list[Path], list[Path]]:
         """Write the skills; return those that changed, and those of the user's own that stay as they are.

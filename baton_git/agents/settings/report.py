@@ -18,6 +18,7 @@ from baton_git.agents.extraction import extract
 from baton_git.agents.hook_events.hook_session import HookSessionStore
 from baton_git.agents.hook_settings import HookSettings
 from baton_git.agents.registry import AGENTS
+from baton_git.agents.settings.agent_tools import AgentTools
 from baton_git.agents.settings.entries import HookEntry
 from baton_git.agents.settings.hook_lines import hook_line, is_older, program_in
 from baton_git.agents.settings.locations import Scope
@@ -48,7 +49,15 @@ class FileReport(NamedTuple):
 
 
 class AgentReport(NamedTuple):
-    """One CLI: `program` is None when it is not on the PATH, `version` when it does not show without being run."""
+    """One CLI.
+
+    Attributes:
+        program: None when it is not on the PATH.
+        version: None when it does not show without being run.
+        package: the CLI's copy of the hooks of baton's plugin or extension; None where it has none.
+        skills: whether baton's skills are there, from `agents install` or the package.
+        server: whether the CLI knows baton's MCP server, whoever told it, or from the package.
+    """
 
     agent: str
     program: str | None
@@ -56,10 +65,14 @@ class AgentReport(NamedTuple):
     files: tuple[FileReport, ...]
     findings: tuple[Finding, ...]
     last_ran: str | None = None
+    package: Path | None = None
+    skills: bool = False
+    server: bool = False
 
     @property
     def is_installed(self) -> bool:
-        return any(file.state in ("current", "outdated") for file in self.files)
+        """Whether the CLI calls baton: by hooks in its settings, or by the plugin or extension."""
+        return self.package is not None or any(file.state in ("current", "outdated") for file in self.files)
 
     @property
     def verdict(self) -> Verdict:
@@ -79,6 +92,7 @@ class HookInspection:
         own_folder: the CLI's folder of this user.
         folder: where we stand.
         remembered: the folder with what hooks left behind here, None outside of a repository.
+        tools: where the skills and the MCP server of each scope are.
     """
 
     agent: str
@@ -90,6 +104,7 @@ class HookInspection:
     environment: Mapping[str, str]
     health: ProgramHealth
     remembered: Path | None = None
+    tools: tuple[AgentTools, ...] = ()
 
     @property
     def cli(self) -> AgentCLI:
@@ -98,12 +113,21 @@ class HookInspection:
     def report(self) -> AgentReport:
         program = shutil.which(self.settings.program, path=self.environment.get("PATH"))
         files = tuple(self._file(scope, file) for scope, file in self.files.items())
-        findings = [*self._packages(), *self._misread()]
-        if any(file.state in ("current", "outdated") for file in files):
+        copies = self._list_copies()
+        findings = [*self._describe_older(copies), *self._misread()]
+        installed = [file.path for file in files if file.state in ("current", "outdated")]
+        if installed:
+            findings += _describe_twice(self.agent, installed[0], copies)
             findings += self._switches()
             findings += self._trust(program) if self.cli.must_trust_hooks else []
         version = _version(Path(program)) if program else None
-        return AgentReport(self.agent, program, version, files, tuple(findings), _last_ran(self.remembered, self.agent))
+        last_ran = _last_ran(self.remembered, self.agent)
+        package = max(copies, default=None)
+        skills = package is not None or any(tools.has_skills() for tools in self.tools)
+        server = package is not None or any(tools.find_server() is not None for tools in self.tools)
+        return AgentReport(
+            self.agent, program, version, files, tuple(findings), last_ran, package, skills, server
+        )  # fmt: skip
 
     def _file(self, scope: Scope, file: SettingsFile) -> FileReport:
         try:
@@ -119,17 +143,19 @@ class HookInspection:
         findings = [*self._broken(scope, entries), *([] if is_current else [self._describe_outdated(scope, entries)])]
         return FileReport(scope, file.path, "current" if is_current else "outdated", tuple(findings))
 
-    def _packages(self) -> Iterator[Finding]:
-        """Copies of the plugin or extension that the CLI made, where all of them have the line of an older baton."""
-        package = self.cli.package
-        paths = sorted(self.own_folder.glob(package.copies))
+    def _list_copies(self) -> dict[Path, list[str]]:
+        """Return the copies of the hooks of the plugin or extension that the CLI made, with the lines that call us."""
+        paths = sorted(self.own_folder.glob(self.cli.package.copies))
         copies = [SettingsFile(path, path.parent, comments=True) for path in paths]
         lines = {copy.path: [entry.command for entry in copy.entries_or_none()] for copy in copies}
-        older = [path for path, commands in lines.items() if any(map(is_older, commands))]
-        if older and len(older) == len(lines):
-            yield Finding(
-                "off", f"{older[-1]}: an older line, with which a broken baton stops the agent: {package.update}"
-            )
+        return {path: commands for path, commands in lines.items() if commands}
+
+    def _describe_older(self, copies: Mapping[Path, list[str]]) -> Iterator[Finding]:
+        """Describe the copies, where all of them have the line of an older baton."""
+        older = [path for path, commands in copies.items() if any(map(is_older, commands))]
+        if older and len(older) == len(copies):
+            update = self.cli.package.update
+            yield Finding("off", f"{older[-1]}: an older line, with which a broken baton stops the agent: {update}")
 
     def _misread(self) -> Iterator[Finding]:
         """A transcript of the last sessions here, if its form is not understood: nothing of it would be kept."""
@@ -247,6 +273,13 @@ def _version(program: Path) -> str | None:
         return str(data["version"]) if isinstance(data, dict) and "version" in data else None
     match = _VERSION.search(real.name)
     return match[0] if match else None
+
+
+def _describe_twice(agent: str, file: Path, copies: Mapping[Path, list[str]]) -> Iterator[Finding]:
+    """Say that each hook runs twice, where a plugin or extension calls baton besides a settings file."""
+    if copies:
+        remove = f"baton agents uninstall {agent}, or remove the package"
+        yield Finding("off", f"{file} and {max(copies)} both call baton, so every hook runs twice: {remove}")
 
 
 def _last_ran(folder: Path | None, agent: str) -> str | None:

@@ -175,6 +175,12 @@ def test_a_copy_of_an_older_plugin_is_named_until_there_is_a_newer_one(baton, ag
     newer.parent.mkdir(parents=True, exist_ok=True)
     newer.write_text(json.dumps({"hooks": {"Stop": [entry]}}))
     assert "an older line" not in baton("agents", "status", agent, code=None).out
+    (report,) = baton("agents", "status", agent, "--json", code=None).json
+    seen = [report[name] for name in ("package", "installed", "skills", "mcp_server")]
+    assert seen == [str(newer), True, True, True]
+    baton("agents", "install", agent, "--with", "none")
+    done = baton("agents", "status", agent, code=1)
+    assert f"{newer} both call baton, so every hook runs twice: baton agents uninstall {agent}" in done.out
 
 
 # --- status

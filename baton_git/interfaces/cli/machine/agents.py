@@ -315,7 +315,11 @@ def build_inspection(app: App, agent: str, health: ProgramHealth) -> HookInspect
         files["project"] = _open_settings(app, agent, "project")
     programs = {scope: tuple(find_program(scope)) for scope in files}
     own = user_folder(settings, Path.home(), os.environ)
-    return HookInspection(agent, settings, files, programs, own, top or Path.cwd(), outside_git(), health, remembered)
+    roots: dict[Scope, Path] = {"user": Path.home(), **({"project": top} if top is not None else {})}
+    tools = tuple(AgentTools.of(agent, scope, root, os.environ, _memory()) for scope, root in roots.items())
+    return HookInspection(
+        agent, settings, files, programs, own, top or Path.cwd(), outside_git(), health, remembered, tools
+    )
 
 
 def _describe_report(report: AgentReport) -> dict[str, Any]:
@@ -331,6 +335,9 @@ def _describe_report(report: AgentReport) -> dict[str, Any]:
         ],
         "findings": _list_findings(report),
         "last_ran": report.last_ran,
+        "package": str(report.package) if report.package is not None else None,
+        "skills": report.skills,
+        "mcp_server": report.server,
     }
 
 
@@ -346,6 +353,11 @@ def _format_report(report: AgentReport) -> Iterator[str]:
         if file.state != "absent":
             yield f"  {file.scope:<9}{file.state}  {flat(str(file.path))}"
         yield from (f"  {finding.verdict:<9}{flat(finding.said)}" for finding in file.findings)
+    if report.package is not None:
+        yield f"  {'package':<9}{flat(str(report.package))}"
+    if report.is_installed:
+        extras = [name for name, is_there in (("skills", report.skills), ("MCP server", report.server)) if is_there]
+        yield f"  {'with':<9}{' and '.join(extras) or 'no skills and no MCP server (baton agents install --with)'}"
     yield from (f"  {finding.verdict:<9}{flat(finding.said)}" for finding in report.findings)
     if report.last_ran:
         yield f"  last ran {flat(report.last_ran)}"
