@@ -12,7 +12,7 @@ from baton_git.interfaces.http.streams import Places
 from baton_git.interfaces.web import events, login
 from baton_git.interfaces.web.actions import conflicts, editing, graduation, review, rollback, trust, verb_forms
 from baton_git.interfaces.web.page_controller import PageController, PageRequest, PageRoute
-from baton_git.interfaces.web.pages import board, inbox, lineage, recall, records, sessions, timeline
+from baton_git.interfaces.web.pages import board, inbox, lineage, quarantine, recall, records, sessions, timeline
 from baton_git.interfaces.web.session_cookie import PageAccess
 from baton_git.interfaces.web.templating import static_files
 
@@ -20,7 +20,8 @@ FOREVER = "public, max-age=31536000, immutable"
 """A file's address has its version in it."""
 
 PAGES = {
-    **inbox.PAGES, **board.PAGES, **timeline.PAGES, **lineage.PAGES, **sessions.PAGES, **records.PAGES, **recall.PAGES,
+    **inbox.PAGES, **board.PAGES, **timeline.PAGES, **lineage.PAGES, **sessions.PAGES, **quarantine.PAGES,
+    **records.PAGES, **recall.PAGES,
     **review.PAGES, **conflicts.PAGES, **graduation.PAGES, **rollback.PAGES,
     **trust.PAGES, **editing.PAGES, **verb_forms.PAGES,
 }  # fmt: skip

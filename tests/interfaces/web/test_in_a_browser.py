@@ -20,7 +20,7 @@ PAGES = {
     "inbox": "/", "board": "board", "add": "do/add-loop", "supersede": "do/supersede?id=DEC-001",
     "trust": "trust?id=OL-stage", "search": "recall?q=rounding", "edit": "edit?kind=open_loop&id=OL-stage",
     "timeline": "timeline", "commit": "commit/5", "compare": "compare?a=3&b=9",
-    "lineage": "lineage", "session": "session?id=2026-11-20-claude-1", "handed": "handed",
+    "lineage": "lineage", "session": "session?id=2026-11-20-claude-1", "quarantine": "quarantine", "handed": "handed",
     "records": "records?kind=open_loop",
     "record": "record?kind=open_loop&id=OL-stage", "review": "review", "conflicts": "conflicts",
     "graduate": "graduate?id=PAT-schema", "back": "back", "preview": "back?way=revision&revision=4",

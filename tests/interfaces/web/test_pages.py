@@ -15,7 +15,7 @@ PAGES = ("board", "timeline", "lineage", "handed", "review", "conflicts", "back"
          "record?kind=open_loop&id=OL-1", "record?kind=follow_up&archived=1&id=FU-1",
          "graduate?id=PAT-1", "back?way=revision&revision=2", "back?way=session&session=s1",
          "back?way=record&record=OL-1", "recall", "recall?q=shop",
-         "do/add-loop", "do/merge-patterns?id=PAT-1", "do/sync", "session?id=s1")  # fmt: skip
+         "do/add-loop", "do/merge-patterns?id=PAT-1", "do/sync", "session?id=s1", "quarantine")  # fmt: skip
 """Of a namespace as `some_work` leaves it."""
 
 

@@ -10,6 +10,7 @@ from planting import ID, LINK, PLANTED, SESSION, UNSAFE, planted_states
 
 from baton_git.core.kinds import KINDS
 from baton_git.core.state import Key, State
+from baton_git.namespace.import_quarantine import ImportQuarantine, RefusedRow
 
 TAGS = {
     "html", "head", "meta", "title", "link", "script", "body", "a", "header", "div", "img", "p", "span", "bdi", "form",
@@ -45,6 +46,8 @@ def plant(served: Any) -> list[str]:
                 "plant", served.site.now(), lambda tip, e=edits: State(tip.state.source, {**tip.state.edits, **e})
             )
     with served.site.work("shop") as ws:
+        rows = [RefusedRow(PLANTED, PLANTED, {PLANTED: PLANTED})]
+        ImportQuarantine(ws.branch.store.repository.common_dir, ws.branch.namespace).replace(PLANTED, rows, PLANTED)
         state = ws.branch.read().state
         keys = [Key(kind, one, old) for kind in KINDS for old in (False, True) for one in state.ids(kind, archived=old)]
     assert {key.kind for key in keys} == set(KINDS)
@@ -52,7 +55,8 @@ def plant(served: Any) -> list[str]:
 
 
 def pages(keys: list[Key]) -> list[str]:
-    shown = ["board", "timeline", "commit/~0", "commit/~1", "compare?a=0", "lineage", "handed", "review", "conflicts",
+    shown = ["board", "timeline", "commit/~0", "commit/~1", "compare?a=0", "lineage", "quarantine", "handed",
+             "review", "conflicts",
              f"graduate?id={quote(ID)}", "back", "back?way=undo", "back?way=revision&revision=1",
              f"back?way=session&session={quote(SESSION)}", f"graduate?id={quote(ID)}&rule={quote(PLANTED)}",
              f"timeline?session={quote(PLANTED)}", f"recall?q={quote(PLANTED[:60])}",

@@ -110,10 +110,10 @@ def _takes_approval(item: ReadyItem) -> bool:
 
 def _find_link(name: Namespace, item: ReadyItem) -> str:
     """Return the address of the page where something is settled."""
+    if item.kind == "import":
+        return address(name.component, "quarantine")
     if item.need in ("conflict", "review"):
         return address(name.component, {"conflict": "conflicts", "review": "review"}[item.need])
-    if item.need == "import":
-        return address(name.component, "board")
     if item.need == "unreadable":
         return address(name.component, "back", way="record", record=item.id)
     if _takes_approval(item):

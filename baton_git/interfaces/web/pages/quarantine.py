@@ -1,0 +1,23 @@
+"""`/n/…/quarantine`: the rows that imports could not take over, each with the reason."""
+
+from __future__ import annotations
+
+from starlette.responses import Response
+
+from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
+from baton_git.interfaces.web.pages.paging import Paging
+from baton_git.verbs.upkeep.quarantine import list_quarantined
+
+SHOWN = 50
+
+
+def show(request: PageRequest) -> Response:
+    with request.work() as ws:
+        rows = list_quarantined(ws)
+        paging = Paging.of(request, SHOWN, len(rows))
+        return request.render(
+            "quarantine.html", ws, rows=rows[paging.first : paging.first + SHOWN], total=len(rows), paging=paging
+        )
+
+
+PAGES = {"/n/{component}/quarantine": PageRoute(show)}
