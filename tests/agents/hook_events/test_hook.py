@@ -761,8 +761,8 @@ def test_two_turns_are_saved_by_one_process(hook, session, git, repo):
     session.say("user", "Now the CSV export")
     hook("Stop", last_assistant_message="It exports.")
     (saver,) = savers(repo)
-    until(lambda: not savers(repo))
-    assert not saver.is_running() or saver.status() == psutil.STATUS_ZOMBIE  # our own child here, unlike a hook's
+    until(lambda: not saver.is_running() or saver.status() == psutil.STATUS_ZOMBIE)  # our own child, unlike a hook's
+    assert not savers(repo)
     assert saves(git, repo) == 1
     assert "It exports." in git(repo, "show", f"baton/{repo.name}:handoffs/claude/{OLD}.toml")
 
