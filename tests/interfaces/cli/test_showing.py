@@ -45,6 +45,6 @@ def test_baton_alone_shows_where_the_work_stands_and_makes_nothing(baton, filled
     assert len(shown.out.splitlines()) < 24
     empty = tmp_path / "empty"
     subprocess.run(["git", "init", "-q", str(empty)], check=True)
-    assert "begin with: baton init" in baton(cwd=empty).err
+    assert "to create it: baton init" in baton(cwd=empty).err
     assert git(empty, "for-each-ref") == ""
     assert not (empty / ".git" / "baton").exists()
