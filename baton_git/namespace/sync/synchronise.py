@@ -132,6 +132,8 @@ def synchronise(
             if attempt == 0:
                 raise
             break  # there was time for all but this
+        if attempt and any(error.data.get("for_now") for error in came.rejected.values()):
+            break  # as above: what came was left unchecked
         if more:
             jobs += [_job(branch, name) for branch in _find_new_namespaces(branches[0], came, jobs)]
             more = False
