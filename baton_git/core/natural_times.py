@@ -6,7 +6,8 @@ import re
 from datetime import datetime, timedelta
 from typing import Annotated, Final
 
-from baton_git.core.times import iso
+from baton_git.core.errors import InvalidArgument
+from baton_git.core.times import iso, parse_local_time
 
 EXAMPLES = "2026-06-17, 2026-06-17T12:30, yesterday, 2 days ago, last monday, 3h"
 """What a message or a help text gives as examples of a time."""
@@ -47,6 +48,18 @@ def expand_time(text: str, now: datetime) -> str:
         return iso(now + timedelta(seconds=seconds)) if seconds is not None else text
     except OverflowError:
         return text
+
+
+def parse_moment(text: str, *, end_of_day: bool = False) -> datetime:
+    """Parse an ISO date or time, as `parse_local_time` does.
+
+    Raises:
+        InvalidArgument: it is none; the hint has examples.
+    """
+    try:
+        return parse_local_time(text, end_of_day=end_of_day)
+    except ValueError:
+        raise InvalidArgument(f"{text!r} is no date or time", hint=f"for example {EXAMPLES}") from None
 
 
 def _count_days(phrase: str, now: datetime) -> int | None:

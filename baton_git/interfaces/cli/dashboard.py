@@ -13,11 +13,11 @@ from baton_git.core.output import Styled, one_line, terminal_line
 from baton_git.core.records.lineage import Session
 from baton_git.interfaces.cli.app import App, command
 from baton_git.interfaces.cli.records.listing import show_age
-from baton_git.interfaces.cli.records.ready import NEED_ROLES, fit_terminal
+from baton_git.interfaces.cli.records.ready import NEED_ROLES
 from baton_git.interfaces.cli.records.showing import event_columns
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.rendering.widths import fit
+from baton_git.interfaces.cli.rendering.widths import fit, fit_terminal
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.ready import ReadyItem, ReadyResult, list_ready
 from baton_git.verbs.revisions.history import read_log

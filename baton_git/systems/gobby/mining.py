@@ -22,10 +22,10 @@ from baton_git.agents.mining.expiry import find_expiring
 from baton_git.agents.mining.progress import MiningProgress
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotFound
-from baton_git.core.natural_times import EXAMPLES, TimeField
+from baton_git.core.natural_times import TimeField, parse_moment
 from baton_git.core.progress import Progress
 from baton_git.core.state import State
-from baton_git.core.times import iso, parse_local_time, parse_time_or_none
+from baton_git.core.times import iso, parse_time_or_none
 from baton_git.core.verb import SETTLES, Input, Option, verb
 from baton_git.git.files.atomic_files import read_head, show_path, write_all
 from baton_git.git.files.ref_locks import hold_flock
@@ -136,7 +136,7 @@ def mine(ws: Workspace, now: datetime, asked: Mine) -> MineResult:
         known_agent(asked.agent)
     if not asked.home:
         raise InvalidArgument("no home directory is named", hint="give home")
-    since = _parse_since(asked.since)
+    since = parse_moment(asked.since) if asked.since is not None else None
     with _hold_lock(ws, needed=not asked.dry_run):
         run = _Run(ws, now, asked)
         run.sort_candidates(since)
@@ -189,13 +189,6 @@ def _read_text(path: Path) -> str | None:
         return read_head(path, 64).decode("ascii", "replace")
     except NotFound:
         return None
-
-
-def _parse_since(text: str | None) -> datetime | None:
-    try:
-        return parse_local_time(text) if text is not None else None
-    except ValueError:
-        raise InvalidArgument(f"{text!r} is no date or time", hint=f"for example {EXAMPLES}") from None
 
 
 def _folder(ws: Workspace) -> Path:

@@ -7,13 +7,12 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from baton_git.core import diff
-from baton_git.core.errors import InvalidArgument, NotFound
+from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.layout import path_of
 from baton_git.core.names import Oid
-from baton_git.core.natural_times import EXAMPLES
+from baton_git.core.natural_times import parse_moment
 from baton_git.core.state import Key, State, complete_id
-from baton_git.core.times import parse_local_time
 from baton_git.git.store import TreeEntry
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.revision import Revision
@@ -98,10 +97,7 @@ def moment(text: str | None, *, end: bool = False) -> datetime | None:
     Raises:
         InvalidArgument: it is none.
     """
-    try:
-        return None if text is None else parse_local_time(text, end_of_day=end)
-    except ValueError:
-        raise InvalidArgument(f"{text!r} is no date or time", hint=f"for example {EXAMPLES}") from None
+    return None if text is None else parse_moment(text, end_of_day=end)
 
 
 def _matches(entry: LogEntry, wanted: Filter) -> bool:

@@ -9,7 +9,7 @@ from baton_git.interfaces.cli.app import App
 from baton_git.interfaces.cli.records.listing import show_age
 from baton_git.interfaces.cli.rendering.pager import write_paged
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
-from baton_git.interfaces.cli.rendering.widths import fit, terminal_width
+from baton_git.interfaces.cli.rendering.widths import fit_terminal
 from baton_git.interfaces.cli.verb_command import Addition
 from baton_git.verbs.records.ready import ReadyItem, ReadyResult
 
@@ -43,12 +43,6 @@ def describe_item(item: ReadyItem) -> Styled:
     need = paint(item.need.replace("_", "-"), NEED_ROLES.get(item.need, Role.HEADING), styled=shows_styles())
     padding = INDENT[len(item.need) :]
     return join([need, padding, fit_terminal(f"{item.id}  {item.title}", len(INDENT))])
-
-
-def fit_terminal(text: str, taken: int) -> str:
-    """Return a text on one line, cut to the columns that a terminal has left; whole where there is none."""
-    line, width = terminal_line(text), terminal_width()
-    return line if width is None else fit(line, width - taken)
 
 
 ADDITIONS = {"ready": Addition(render=_render_ready)}

@@ -6,6 +6,8 @@ import shutil
 import sys
 from unicodedata import category, east_asian_width
 
+from baton_git.core.output import terminal_line
+
 ELLIPSIS = "…"
 DEFAULT_WIDTH = 80
 
@@ -37,3 +39,9 @@ def fit(text: str, width: int) -> str:
             break
         kept.append(char)
     return "".join(kept).rstrip() + ELLIPSIS
+
+
+def fit_terminal(text: str, taken: int) -> str:
+    """Return a text on one line, cut to the columns that a terminal has left; whole where there is none."""
+    line, width = terminal_line(text), terminal_width()
+    return line if width is None else fit(line, width - taken)
