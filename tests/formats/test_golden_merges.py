@@ -47,6 +47,7 @@ def versions_of(case: dict[str, Any]) -> tuple[int, ...]:
 
 
 RULED_CASES = [
+    # a parameter set types its values as objects
     pytest.param(*case.values, rules, id=f"{case.id}-{rules}") for case in CASES for rules in versions_of(case.values[1])  # type: ignore[arg-type]
 ]
 
