@@ -36,6 +36,12 @@ def test_a_path_that_nobody_knows_and_a_method_are_problems(api: Any) -> None:
     assert problem["error"] == "method_not_allowed"
 
 
+def test_an_unknown_id_is_not_found_also_with_a_line_break(api: Any) -> None:
+    for path in ("/v1/records/no%0Asuch/reopen", "/v1/records/loop/no%0Asuch%0A/forget"):
+        assert api.problem("POST", path, 404, {"reason": "x"} if "forget" in path else {})["error"] == "not_found"
+    assert api.problem("GET", "/v1/records/no%0Asuch%0A", 404)["error"] == "not_found"
+
+
 @pytest.mark.parametrize("name", ["BATON-SESSION", "BATON-AGENT"])
 def test_a_name_that_cannot_be_one_is_refused(api: Any, name: str) -> None:
     problem = api.problem("POST", "/v1/undo", 422, headers={name: "x" * 200})

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Body, Path, Query
 from pydantic import ConfigDict, create_model
 from pydantic.fields import FieldInfo
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import Response
 
 from baton_git.core.names import Oid
@@ -30,6 +31,15 @@ KNOWN = "if_none_match"
 """The parameter of a handler that takes the ETags which the client knows."""
 
 
+class _IdConvertor(PathConvertor):
+    """Any text as an id; Starlette's own `path` stops at a line break, so that a shorter route would match."""
+
+    regex = "(?s:.*)"
+
+
+register_url_convertor("id", _IdConvertor())
+
+
 class _Body(Input):
     """The body of a request; FastAPI needs its validator at once."""
 
@@ -44,7 +54,7 @@ def verb_router(site: Site, verbs: Iterable[Verb[Any, Any]]) -> APIRouter:
             form = verb._replace(path=path)
             verb.result_model.model_rebuild()  # FastAPI needs its schema at once
             routes.add_api_route(
-                _with_slashes(form), _handler(site, form), methods=[verb.method], response_model=verb.result_model,
+                _match_any_id(form), _handler(site, form), methods=[verb.method], response_model=verb.result_model,
                 status_code=verb.status, tags=[verb.tag], summary=verb.summary, description=verb.about,
                 responses=_responses(verb),
                 operation_id=f"{verb.run.__name__}_{number}" if number else verb.run.__name__,
@@ -62,9 +72,9 @@ def _responses(verb: Verb[Any, Any]) -> Responses:
     return also | refusals(*verb.refuses, *(() if verb.method == "GET" else WRITES))
 
 
-def _with_slashes(verb: Verb[Any, Any]) -> str:
-    """The path of a verb, as FastAPI has one whose last part may hold slashes, as ids may."""
-    return re.sub(r"\{(\w+)\}([^{]*)$", r"{\1:path}\2", verb.path)
+def _match_any_id(verb: Verb[Any, Any]) -> str:
+    """Return the path of a verb, whose last id may hold slashes and line breaks."""
+    return re.sub(r"\{(\w+)\}([^{]*)$", r"{\1:id}\2", verb.path)
 
 
 def _handler(site: Site, verb: Verb[Any, Any]) -> Callable[..., Response]:
