@@ -1,6 +1,6 @@
-"""The facts of a session that a compaction of its context loses, read from its transcript and its repository.
+"""Extract from a session's transcript and repository the facts that a context compaction loses.
 
-`Extraction` and `extract` are loaded when they are first used: most starts of sessions need the options alone.
+`Extraction` and `extract` are imported on first use, because most session starts need only the options.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one analyser of all agents: takes the events of a transcript in, and knows at each moment what they come to."""
+"""The analyser of all agents: collects findings from the events of a transcript, one event at a time."""
 
 from __future__ import annotations
 
@@ -41,11 +41,18 @@ from baton_git.agents.tool_use import TodoChange, ToolOutcome, ToolTodo, ToolUse
 from baton_git.agents.turn_store import keep_ends
 
 _COMMAND = 2000
-"""Bytes of a command that are remembered until its result comes."""
+"""Maximum size in bytes of a command that is kept until its result comes."""
 
 
 class Analyser:
-    """What is known, and what was settled of it when the file had no more finished lines."""
+    """Findings so far, and a copy of them at the last complete line of the file.
+
+    Attributes:
+        known: the findings after all events.
+        settled: the findings at the resume point, as plain data; None before the file's end was reached.
+        end: the position at which reading stopped.
+        unread: number of lines that could not be read.
+    """
 
     def __init__(self, agent: str, known: Findings | None = None) -> None:
         self.agent: AgentTranscripts = AGENTS[agent].transcripts
@@ -55,11 +62,11 @@ class Analyser:
         self.unread, self.tally = 0, Tally()
 
     def add_event(self, event: Event) -> None:
-        """Takes the next event in."""
+        """Update the findings with the next event."""
         kind = type(event)
         handle = self._HANDLERS.get(kind)
         if handle is not None:
-            # One turn more: the event stands in another record than the one before. A setting alone makes none.
+            # An event of another record than the previous one starts a turn, unless it is only a setting.
             if self.known.at != event.place and kind is not Setting:
                 self.known.at = event.place
                 self.known.turn += 1
@@ -76,13 +83,13 @@ class Analyser:
             self.known = Findings()
 
     def memory(self) -> Table:
-        """What was settled, to go on with."""
+        """Return the findings from which a later reading can continue, as plain data."""
         return self.settled if self.settled is not None else self.known.as_data()
 
     def _mark(self, event: Any) -> Mark:
         return [self.known.turn, *event.place, event.time]
 
-    # --- who and what for
+    # --- session and prompts
 
     def _setting(self, event: Setting) -> None:
         known = self.known
@@ -131,28 +138,28 @@ class Analyser:
     # --- calls
 
     def _call(self, event: ToolCall) -> None:
-        deed, known = self.agent.read_call(event), self.known
+        use, known = self.agent.read_call(event), self.known
         mark = self._mark(event)
         waiting: Table = {"name": event.name, "side": event.side, "mark": mark}
-        if deed[_LATER:] != _NOTHING_LATER:
-            waiting |= _keep_for_result(deed)
-        if deed.files:
-            waiting["files"] = [self._absolute(path, deed.folder) for path in deed.files]
-            waiting["names"] = find_names(deed.written)
-        if deed.reads:
-            waiting["reads"] = [self._absolute(path, deed.folder) for path in deed.reads]
-        if deed.searches:
+        if use[_LATER:] != _NOTHING_LATER:
+            waiting |= _keep_for_result(use)
+        if use.files:
+            waiting["files"] = [self._absolute(path, use.folder) for path in use.files]
+            waiting["names"] = find_names(use.written)
+        if use.reads:
+            waiting["reads"] = [self._absolute(path, use.folder) for path in use.reads]
+        if use.searches:
             waiting["searches"] = True
-        if deed.command is not None:
-            waiting |= self._shell(deed)
+        if use.command is not None:
+            waiting |= self._shell(use)
         known.open[event.id] = waiting
         if len(known.open) > KEPT_OPEN:
             del known.open[next(iter(known.open))]
-        if not event.side and not _is_own(event.name, deed):
-            self._act(event, deed.activity, mark)
+        if not event.side and not _is_own(event.name, use):
+            self._act(event, use.activity, mark)
 
     def _act(self, event: ToolCall, text: str, mark: Mark) -> None:
-        """Notes a call; one that code made stands for the call of the code."""
+        """Add a call to the activity; a call made from within a code-running call replaces that one."""
         activity = self.known.activity
         entry = {"id": event.id, "text": text, "mark": mark}
         if event.within is not None:
@@ -163,11 +170,11 @@ class Analyser:
         if len(activity) > 2 * KEPT_ACTIVITY:
             del activity[:-KEPT_ACTIVITY]
 
-    def _shell(self, deed: ToolUse) -> Table:
-        """What a command does with git, if anything."""
+    def _shell(self, use: ToolUse) -> Table:
+        """Return what must be kept of a shell command, including what it does with git."""
         known = self.known
-        folder = self._absolute(deed.folder, None) if deed.folder else known.cwd
-        command = deed.command or ""
+        folder = self._absolute(use.folder, None) if use.folder else known.cwd
+        command = use.command or ""
         waiting: Table = {"command": keep_ends(command, _COMMAND), "searches": True}
         work = find_git_work(command, folder)
         if not work.makings and not work.repositories:
@@ -212,7 +219,7 @@ class Analyser:
             self._decide("plan", decisions.of_plan(waiting["plan"] or (noted if isinstance(noted, str) else "")), event)
 
     def _add_file_changes(self, event: FilesChanged) -> None:
-        """Where the agent itself says what it changed, the call's own words do not count."""
+        """Record the changes that the agent itself reports; they replace those guessed from the call."""
         if event.id in self.known.open:
             self.known.open[event.id]["changed"] = True
         change = {"side": event.side, "mark": self._mark(event)}
@@ -226,7 +233,7 @@ class Analyser:
             self.known.files[path] = list(waiting["mark"])
             use_file(self.known, path, CHANGED, found=_found(waiting), names=waiting.get("names", ()))
 
-    # --- what was looked at, and what went wrong
+    # --- files read, and failures
 
     def _note_uses(self, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
         for path in () if outcome.failed else waiting.get("reads", ()):
@@ -241,7 +248,7 @@ class Analyser:
                 self.known, name, waiting["command"], event.text, waiting["mark"], failed=outcome.failed
             )
 
-    # --- lists of what is to be done
+    # --- todo lists
 
     def _list(self, waiting: Table, outcome: ToolOutcome) -> None:
         known = self.known
@@ -261,7 +268,7 @@ class Analyser:
             known.tasks[number] = {**before, **new, "action": action, "mark": waiting["mark"]}
 
     def _replace_todos(self, todos: Any, mark: Mark) -> None:
-        """The whole list, also an empty one: that says that nothing is left."""
+        """Replace the whole list; an empty one means that nothing is left to do."""
         known = self.known
         marks = {(todo["id"], todo["content"], todo["status"]): todo["mark"] for todo in known.todos}
         known.todos = [
@@ -277,7 +284,7 @@ class Analyser:
             item = {"id": number, "content": "", "status": "pending", "mark": []}
             known.todos.append(item)
         if item is None:
-            # Told before the result that says which one it is.
+            # The change came before the result that names the item.
             known.early[number] = {"content": change.content, "status": change.status, "mark": waiting["mark"]}
             return
         self._set_todo(item, change.content, change.status, waiting["mark"])
@@ -300,14 +307,14 @@ class Analyser:
     # --- commits
 
     def _git(self, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
-        """What a command did with git: its commits, and repositories that are made for a try."""
+        """Record a command's commits, and the scratch repositories that it created."""
         known = self.known
         work = GitWork.from_data(waiting)
         if not outcome.failed:
             known.tries += [
                 folder for folder in work.repositories if folder and folder not in known.tries and folder != known.home
             ]
-        made = find_made_commits(work, event.text) if not outcome.failed else _in_spite_of_failure(work, event.text)
+        made = find_made_commits(work, event.text) if not outcome.failed else _find_despite_failure(work, event.text)
         known.last_shell = {"id": event.id, "waiting": waiting}
         for commit in made:
             if not is_elsewhere(work, commit.making, known.home, known.tries):
@@ -326,8 +333,8 @@ class Analyser:
             }
         )  # fmt: skip
 
-    def _told_commit(self, event: ReportedCommit) -> None:
-        """The agent itself says that a commit was made: by the command that has just ended."""
+    def _add_reported_commit(self, event: ReportedCommit) -> None:
+        """Record a commit that the agent itself reports: the command that just ended made it."""
         known, last = self.known, self.known.last_shell
         own = [commit for commit in known.commits if commit["call"] == event.id]
         if any(_same(commit["hash"], event.sha) for commit in own if commit["hash"]) or last.get("id") != event.id:
@@ -351,13 +358,13 @@ class Analyser:
         ToolCall: _call,
         ToolResult: _result,
         FilesChanged: _add_file_changes,
-        ReportedCommit: _told_commit,
+        ReportedCommit: _add_reported_commit,
     }
-    """What is done with each kind of event."""
+    """The handler of each type of event."""
 
 
-def _in_spite_of_failure(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
-    """A command may fail after its commit, as a push does: git's own line proves that there is one."""
+def _find_despite_failure(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
+    """Return the commits of a command that failed after them (in a push, say), as git's own lines prove."""
     loud = work._replace(makings=tuple(making._replace(is_quiet=False) for making in work.makings))
     return tuple(commit for commit in find_made_commits(loud, output) if commit.hash and f" {commit.hash}] " in output)
 
@@ -367,33 +374,33 @@ _OWN_TOOL = re.compile(r"(?:mcp_{1,2})?(?:plugin_)?baton_")
 _OWN_COMMAND = re.compile(r"\s*(?:\S*/)?baton(?:\s|$)")
 
 
-def _is_own(name: str, deed: ToolUse) -> bool:
-    """Return whether a call is one of baton, which says nothing about the work."""
-    return bool(_OWN_TOOL.match(name) or _OWN_COMMAND.match(deed.command or ""))
+def _is_own(name: str, use: ToolUse) -> bool:
+    """Whether a call runs baton itself, which says nothing about the work."""
+    return bool(_OWN_TOOL.match(name) or _OWN_COMMAND.match(use.command or ""))
 
 
 _USUAL = frozenset(
     ("name", "side", "mark", "files", "names", "reads", "searches", "command", "makings", "repositories", "changed",
      "later")
 )  # fmt: skip
-"""What is kept of a call that says nothing of any list or plan."""
+"""Keys kept of a call that concerns no todo list or plan."""
 _LATER = ToolUse._fields.index("todos")
 _NOTHING_LATER = (None,) * (len(ToolUse._fields) - _LATER)
 
 
-def _keep_for_result(deed: ToolUse) -> Table:
-    """What must be known of a deed when its result comes."""
+def _keep_for_result(use: ToolUse) -> Table:
+    """Return the parts of a tool use that are needed when its result comes."""
     kept: Table = {}
-    if deed.todos is not None:
-        kept["todos"] = [list(todo) for todo in deed.todos]
+    if use.todos is not None:
+        kept["todos"] = [list(todo) for todo in use.todos]
     for name in ("change", "task"):
-        if (value := getattr(deed, name)) is not None:
+        if (value := getattr(use, name)) is not None:
             kept[name] = list(value)
-    return kept | ({"plan": deed.plan} if deed.plan is not None else {})
+    return kept | ({"plan": use.plan} if use.plan is not None else {})
 
 
 def _order(item: Table) -> tuple[int, float]:
-    """Items in the order in which they were asked for; their keeper counts them so."""
+    """Sort key of a todo item: the number its tool gave it, else the turn in which it was created."""
     number = item["id"]
     return (0, int(number)) if number.isdecimal() and len(number) < 10 else (1, item.get("order", 0))
 

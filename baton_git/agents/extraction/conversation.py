@@ -1,4 +1,4 @@
-"""What was said in a session: its turns, the latest prompts, and the last answer."""
+"""The conversation of a session: its turns, the latest prompts, and the last answer."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from baton_git.agents.extraction.open_ends import find_next_steps, find_question
 from baton_git.agents.turn_store import MAX_TEXT, Turn, bound_turns, keep_ends
 
 MAX_PROMPTS = 5
-"""Prompts after the first that a digest keeps."""
+"""Number of prompts after the first that a digest keeps."""
 MAX_PROMPT = 2048
 MAX_ANSWER = 6144
-"""Bytes of a prompt and of the last answer in a digest."""
+"""Maximum size in bytes of a prompt and of the last answer in a digest."""
 _BOUND_EVERY = 32
-"""Turns after which those that are remembered are bounded again."""
+"""The remembered turns are cut to their limit once per this many turns."""
 
 
 _LOOP = re.compile(
@@ -27,12 +27,12 @@ _LOOP = re.compile(
 
 
 def remove_loop_instructions(text: str) -> str:
-    """Return a prompt without what `baton loop-run` tells each of its sessions: the task alone is the goal."""
+    """Strip the instructions that `baton loop-run` puts before the task of each of its sessions."""
     return _LOOP.sub("", text, count=1).rstrip() if "that work on one task" in text else text
 
 
 def add_prompt(known: Findings, event: Prompt) -> None:
-    """Begin a turn."""
+    """Start a turn with a prompt."""
     known.turn_count += 1
     text = keep_ends(event.text, MAX_TEXT)
     known.turns.append([known.turn_count, event.time, text, "", *event.place])
@@ -41,7 +41,7 @@ def add_prompt(known: Findings, event: Prompt) -> None:
 
 
 def add_reply(known: Findings, event: ModelReply, mark: Mark) -> None:
-    """Take a reply as the answer of its turn, in place of earlier ones."""
+    """Set the answer of the current turn, replacing an earlier one."""
     text = keep_ends(event.text.strip(), MAX_TEXT)
     known.last_answer = {"text": text, "mark": mark}
     if known.turns:
@@ -49,12 +49,12 @@ def add_reply(known: Findings, event: ModelReply, mark: Mark) -> None:
 
 
 def list_turns(known: Findings) -> tuple[Turn, ...]:
-    """Return the turns, bounded."""
+    """Return the turns, cut to the size limit of a session."""
     return bound_turns(Turn(*turn) for turn in known.turns)
 
 
 def describe_conversation(known: Findings) -> Table:
-    """Return the facts about what was said: `latest_prompts`, and those of the last answer."""
+    """Return the facts of the conversation: `latest_prompts`, and those of `describe_answer`."""
     prompts = [
         {"text": keep_ends(text, MAX_PROMPT), "source": describe_place(line, offset, time)}
         for _, time, text, _, line, offset in known.turns[1:][-MAX_PROMPTS:]
@@ -67,7 +67,7 @@ def describe_conversation(known: Findings) -> Table:
 
 
 def describe_answer(text: str, source: Table | None) -> Table:
-    """Return the facts of the last answer: itself, and the questions and next steps in it."""
+    """Return `last_answer`, and the `open_questions` and `next_steps` found in it."""
     place = {"source": source} if source is not None else {}
     facts: Table = {"last_answer": {"text": keep_ends(text, MAX_ANSWER), **place}}
     for name, texts in (("open_questions", find_questions(text)), ("next_steps", find_next_steps(text))):
@@ -77,5 +77,5 @@ def describe_answer(text: str, source: Table | None) -> Table:
 
 
 def describe_place(line: int, offset: int, time: str | None) -> Table:
-    """Return a source as plain data."""
+    """Return a position in a transcript as the plain data of a source."""
     return {"line": line, "offset": offset} | ({"time": time} if time else {})

@@ -1,11 +1,11 @@
-"""Sentences that perhaps say what was decided. Few of them do: what is found is marked as found by its wording."""
+"""Find sentences that probably state a decision. Few do, so the results are marked as found by their wording."""
 
 from __future__ import annotations
 
 import re
 
 LENGTH = 500
-"""Characters of one decision that are kept."""
+"""Maximum length of a decision in characters."""
 
 _SENTENCE = re.compile(
     r"^[ \t>*_#-]*((?:Decision:|(?:I|We)(?:'ve| have)? (?:decided|chose)\b|We(?:'ll| will) (?:use|go with)\b"
@@ -14,13 +14,13 @@ _SENTENCE = re.compile(
 )
 _START = re.compile(r"(?<=[.!?]) +(?=(?:Decision:|I |We |We'|Let's |Instead ))")
 _ANY = ("Decision:", "decided", "chose", "We'll ", "We will ", "Let's go with", "Instead of")
-"""One of these is in every text with such a sentence; most texts have none, and looking is quick."""
+"""Every text with such a sentence contains one of these; most texts do not, so this quick test comes first."""
 _HEADING = re.compile(r"^#{1,6} .*\bdecisions?\b.*$", re.MULTILINE | re.IGNORECASE)
 _ITEM = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]+(.+)$", re.MULTILINE)
 
 
 def by_wording(text: str) -> list[str]:
-    """The sentences of a reply that begin as decisions do."""
+    """Return the sentences of a reply that begin as decisions do."""
     if not any(word in text for word in _ANY):
         return []
     lines = _START.sub("\n", text)
@@ -28,7 +28,7 @@ def by_wording(text: str) -> list[str]:
 
 
 def of_summary(text: str) -> list[str]:
-    """The items under a heading of decisions."""
+    """Return the list items below a summary's heading that names decisions."""
     match = _HEADING.search(text)
     if not match:
         return []
@@ -38,14 +38,14 @@ def of_summary(text: str) -> list[str]:
 
 
 def of_plan(text: str) -> str:
-    """What a plan is called: its first line."""
+    """Return the title of a plan: its first line with text."""
     lines = (line.strip().lstrip("#").strip() for line in text.splitlines())
     return _clean(next((line for line in lines if line), "a plan"))
 
 
 def _first_sentence(text: str) -> str:
     head, sep, _ = text.partition(". ")
-    # `Decision: we use X. Y follows.` says it in the first one.
+    # In `Decision: we use X. Y follows.` the first sentence is the decision.
     return head + sep.strip() if sep else text
 
 

@@ -1,4 +1,4 @@
-"""From a transcript to the facts of its session."""
+"""Read a transcript and return the facts of its session."""
 
 from __future__ import annotations
 
@@ -28,18 +28,17 @@ class Extraction:
     """The facts of a session.
 
     Attributes:
-        cwd: where it works; None when nothing tells it.
-        home: where it began to.
-        started: ISO text as the transcript has it.
-        misread: why its form is probably not understood; None when it is.
-        ended: the same of the last thing that happened so far.
-        facts: plain data in the shape of `records.handoff.Facts`; `git_status` is not known to a transcript.
-        compactions: how often its context was replaced so far.
-        unread: lines that could not be read.
-        place: how far the transcript was read.
-        ended: when its last event was.
-        turns: what was asked and answered, bounded.
-        commits: what is known of each commit in the facts beside them: when its command ended, and where it ran.
+        cwd: current working directory; None when unknown.
+        home: working directory at the start.
+        started, ended: times of the first and the last event so far, as ISO text from the transcript.
+        facts: plain data in the shape of `Facts` in `systems.gobby.record`, without `git_status`, which a transcript
+            does not contain.
+        compactions: number of context compactions so far.
+        unread: number of lines that could not be read.
+        place: the position up to which the transcript was read.
+        turns: prompts and answers, cut to the size limit of a session.
+        commits: for each commit in the facts, when its command ended and where it ran.
+        misread: why the transcript's format was probably not understood; None when it was.
     """
 
     agent: str
@@ -67,18 +66,18 @@ def extract(
     options: Options | None = None,
     folder: Path | None = None,
 ) -> Extraction:
-    """The facts of a session, read from its transcript.
+    """Extract the facts of a session from its transcript.
 
     Args:
-        agent: whose transcript it is; None: it tells.
-        memory: a file in which it is remembered how far was read; the same comes out with and without, other than
-            secrets, which are not remembered.
-        folder: where the session works, where the transcript does not say it.
+        agent: the agent CLI that wrote the transcript; None: detect it.
+        memory: a file that keeps the state of the reading, so that the next call reads only what is new. The result is
+            the same with and without it, except for secrets, which are not kept.
+        folder: the session's working directory, in case the transcript does not name one.
 
     Raises:
-        InvalidDocument: the file is empty, or no transcript.
-        InvalidArgument: there is no such agent, or `path` is a folder.
-        NotFound, StoreError, LimitExceeded: it cannot be read.
+        InvalidDocument: the file is empty, or not a transcript of this agent.
+        InvalidArgument: there is no such agent, or `path` is a directory.
+        NotFound, StoreError, LimitExceeded: the file cannot be read.
     """
     name = known_agent(agent) if agent is not None else detect(path)
     before = load_resume_state(memory, path, name) if memory is not None else None
@@ -91,13 +90,13 @@ def extract(
     end = analyser.end or START_OF_FILE
     has_news = _read_subagents(name, path, analyser)
     if memory is not None and end.place.offset and (has_news or before is None or end.place != before.end.place):
-        with suppress(WriteFailed):  # the next look then reads more
+        with suppress(WriteFailed):  # the next call then reads more
             save_resume_state(memory, path, name, EndReached(*end), analyser.memory())
     return _extraction(name, analyser, end.place, options or Options(), str(folder) if folder is not None else None)
 
 
 def _read_subagents(name: str, path: Path, analyser: Analyser) -> bool:
-    """Add what the session's subagents did; return whether there was anything new."""
+    """Add the findings of the session's subagents; return whether there were new ones."""
     known, reader = analyser.known, AGENTS[name].transcripts
     new = choose_transcripts(find_transcripts(reader, path, known.session), known.subagents)
     for file, size in new:
@@ -106,7 +105,7 @@ def _read_subagents(name: str, path: Path, analyser: Analyser) -> bool:
             for event in reader.events(file):
                 subagent.add_event(event)
         except BatonError:
-            continue  # it is unreadable, as a file of another user; the session's own transcript still counts
+            continue  # unreadable, such as another user's file; the session's own transcript still counts
         known.subagents[file.name] = summarize_subagent(subagent.known, size, known)
     if new and analyser.settled is not None:
         analyser.settled["subagents"] = known.subagents
@@ -114,7 +113,7 @@ def _read_subagents(name: str, path: Path, analyser: Analyser) -> bool:
 
 
 def _check_owner(path: Path, agent: str) -> None:
-    """Raises InvalidDocument when the transcript is surely another agent's; one that nobody knows may be a new form."""
+    """Raise InvalidDocument for another agent's transcript. An unknown format passes: it may be a newer one."""
     try:
         owner = detect(path)
     except InvalidDocument:
@@ -137,16 +136,16 @@ def _extraction(name: str, analyser: Analyser, place: Position, options: Options
 
 
 def known_agent(name: str) -> str:
-    """Raises InvalidArgument when there is no agent of that name."""
+    """Return `name`. Raises InvalidArgument when there is no agent of that name."""
     if name not in AGENTS:
         raise InvalidArgument(f"there is no agent {name!r}", hint=f"the agents are {', '.join(sorted(AGENTS))}")
     return name
 
 
 def add_final_answer(extraction: Extraction, text: str) -> Extraction:
-    """Return the extraction with the answer that a hook was given, if the transcript does not have it yet.
+    """Return the extraction with the final answer that a hook received, if the transcript does not contain it yet.
 
-    Claude Code writes the final message of a turn after its Stop hook.
+    Claude Code writes the final message of a turn only after running its Stop hook.
     """
     text = keep_ends(text.strip(), MAX_TEXT)
     known: Any = extraction.facts.get("last_answer", {}).get("text")

@@ -1,4 +1,4 @@
-"""What is known of a session, as the facts of `systems.gobby.record`: plain data, with a source for each."""
+"""Turn findings into the facts of `systems.gobby.record`: plain data with a source for each fact."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _ACTIVE_GOALS = (None, "active", "in_progress", "paused", "budget_limited")
 
 
 def facts_of(known: Findings, options: Options, folder: str | None = None) -> tuple[Facts, tuple[Table, ...]]:
-    """The facts that are wanted, and what is known of their commits beside them.
+    """Return the facts that `options` selects, and for each commit fact what else is known about the commit.
 
     Args:
-        folder: where the session works, for a transcript that does not say it.
+        folder: the session's working directory, in case the transcript does not name one.
     """
     wanted, sources = options.extract, dict[str, Any]()
     last = options.max_turns_to_analyze
-    # A turn is within when it is one of the last so many; the first turn is 1.
+    # Turns are numbered from 1; only the last `last` turns count.
     window = _Window(known, 0 if last is None else known.turn - last, folder or known.cwd)
     facts: Facts = {}
     unknown: dict[str, str] = {}
@@ -44,7 +44,7 @@ def facts_of(known: Findings, options: Options, folder: str | None = None) -> tu
         facts["files_modified"] = list(files)
         sources["files_modified"] = [source(mark) for mark in files.values()]
         if relative := [path for path in files if not is_absolute(path)]:
-            unknown["files_modified"] = f"nothing says in which folder {len(relative)} of the paths begin"
+            unknown["files_modified"] = f"folder unknown for {len(relative)} relative path(s)"
     if wanted.git_commits:
         commits = tuple(window.commits(options.git.max_commits))
         facts["git_commits"] = [commit_fact(commit) for commit in commits]
@@ -59,7 +59,7 @@ def facts_of(known: Findings, options: Options, folder: str | None = None) -> tu
 
 
 def _digest(known: Findings, wanted: Extract) -> Facts:
-    """Return the facts beyond those of Gobby's document: what was said, the files at work, and what failed."""
+    """Return the facts that Gobby's document does not have: the conversation, the files used, and the failures."""
     facts: Facts = describe_conversation(known) if wanted.conversation else {}
     if wanted.files_used and (uses := list_uses(known)):
         facts["files_used"] = [_file_use(path, use) for path, use in rank_uses(known, uses)[:MAX_USES]]
@@ -79,7 +79,7 @@ def _error(failure: Table) -> Table:
 
 
 def is_absolute(path: str) -> bool:
-    """Whether a path begins at the top, also as Windows names it."""
+    """Whether a path is absolute, on POSIX or Windows."""
     return path.startswith("/") or path[1:3] in (":\\", ":/")
 
 
@@ -95,12 +95,12 @@ def commit_fact(commit: Table) -> dict[str, Any]:
 
 
 def _goal(known: Findings) -> Table | None:
-    """The first prompt; a command alone only where nothing else was asked; else what the agent keeps as the aim."""
+    """Return the first prompt; else the first bare command; else the goal that the agent maintains."""
     return known.goal or known.bare_goal or (known.kept_goal if (known.kept_goal or {}).get("text") else None)
 
 
 class _Window:
-    """The facts of the turns after `before`."""
+    """The facts of the turns after turn number `before`."""
 
     def __init__(self, known: Findings, before: int, folder: str | None) -> None:
         self._known, self._before, self._folder = known, before, folder
@@ -141,7 +141,7 @@ class _Window:
         return {"title": todo["content"], "status": todo["status"], "origin": "todo", "source": todo["source"]}
 
     def todos(self) -> list[Table]:
-        """The list as it is; one that was sent and not yet answered counts."""
+        """Return the current todo list, including one that was sent but not yet confirmed by a result."""
         known = self._known
         items, at = [(todo["content"], todo["status"], todo["mark"]) for todo in known.todos], known.todos_at
         for waiting in known.open.values():
@@ -157,7 +157,7 @@ class _Window:
         ]
 
     def files(self) -> dict[str, Mark]:
-        """By path; a relative one begins where the session works, and stays as it is where nobody knows that."""
+        """Return the last change of each file; relative paths are made absolute if the session's folder is known."""
         files = {}
         for path, mark in list_files(self._known).items():
             if self._has(mark):
@@ -166,7 +166,7 @@ class _Window:
         return files
 
     def commits(self, most: int) -> list[Table]:
-        """Those that were made, and those of commands that have no result yet."""
+        """Return the newest `most` commits, including those of commands without a result yet."""
         made = sorted(self._known.commits + self._pending(), key=lambda commit: commit["mark"][:2])
         commits = [commit for commit in add_commits(self._known, made) if self._has(commit["mark"])]
         return commits[-most:] if most else []
@@ -175,7 +175,7 @@ class _Window:
         return [commit for name, waiting in self._known.open.items() for commit in self._pending_of(name, waiting)]
 
     def _pending_of(self, call: str, waiting: Table) -> list[Table]:
-        """The commits that a command may have made by now."""
+        """Return the commits that a command without a result may have made."""
         known = self._known
         work = GitWork.from_data(waiting)
         more = {"hash": "", "mark": waiting["mark"], "until": None, "call": call, "pending": True}
@@ -190,7 +190,7 @@ class _Window:
         return calls[-most:] if most else []
 
     def decisions(self) -> list[Table]:
-        """At most ten decisions in their order: answers and plans of a person first, then the newest wordings."""
+        """Return at most ten decisions in order; a person's answers and plans are preferred to the newest wordings."""
         decisions = [decision for decision in self._known.decisions if self._has(decision["mark"])]
         ranked = sorted(range(len(decisions)), key=lambda number: (decisions[number]["kind"] != "wording", number))
         chosen = [decisions[number] for number in sorted(ranked[-MAX_DECISIONS:])]

@@ -1,4 +1,4 @@
-"""Commands that failed and did not work later: errors that the next session meets again."""
+"""Commands that failed and did not succeed later, which the next session is likely to meet again."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from baton_git.agents.extraction.findings import Findings, Mark
 from baton_git.agents.turn_store import keep_ends
 
 MAX_FAILURES = 3
-"""Failures that a digest has, the newest."""
+"""Maximum number of failures in a digest; the newest are kept."""
 _KEPT = 20
 _OUTPUT = 600
-"""Bytes of the output of a failed command."""
+"""Maximum size in bytes of a failed command's output; `_COMMAND` is that of the command itself."""
 _COMMAND = 200
 
 _PARTS = re.compile(r"&&|\|\||[;|\n]")
@@ -23,7 +23,7 @@ _LOOKS = frozenset(
         "rg", "sed", "sleep", "sort", "stat", "tail", "test", "tree", "true", "type", "uniq", "wc", "which", "xargs",
     }
 )  # fmt: skip
-"""Programs that look at something or find nothing, which is no error."""
+"""Programs that only inspect something, and whose failure often just means that nothing was found."""
 _GIT_LOOKS = frozenset(
     {
         "blame", "branch", "cat-file", "check-ignore", "diff", "grep", "log", "ls-files", "merge-base", "rev-parse",
@@ -33,7 +33,7 @@ _GIT_LOOKS = frozenset(
 
 
 def name_command(command: str) -> str | None:
-    """Return what a command line runs, in two words (`go test`); None for one that only looks at something."""
+    """Return the first two words of what a command line runs (`go test`); None when it only inspects something."""
     for part in _PARTS.split(command[:2000]):
         words = part.split()
         while words and (_ASSIGNMENT.match(words[0]) or words[0] in ("sudo", "time", "(", "timeout")):
@@ -48,7 +48,7 @@ def name_command(command: str) -> str | None:
 
 
 def note_outcome(known: Findings, name: str, command: str, output: str, mark: Mark, *, failed: bool) -> None:
-    """Remember a failure; what the same command reported before is settled by this outcome."""
+    """Record the outcome of a command; it replaces an earlier failure of the same command."""
     known.failures.pop(name, None)
     if failed:
         texts = {"command": keep_ends(command, _COMMAND), "text": keep_ends(output.strip(), _OUTPUT)}

@@ -1,7 +1,7 @@
-"""How much a session used each file, recent uses counting more: what the next session is told first.
+"""Rank the files of a session by how much and how recently they were used.
 
-Each use adds a weight, and what was added before halves with every so many uses of any file since. So a file that was
-edited often, or a moment ago, stands before one that was looked at once, long ago.
+Each use adds a weight, and a weight halves after every `_HALF_LIFE` uses of any file. So a file that was edited often
+or just now ranks above one that was read once, long ago.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Iterable, Mapping
 from baton_git.agents.extraction.findings import Findings, Table
 
 CHANGED, READ, NAMED = 4.0, 2.0, 0.5
-"""Weights: a change that worked, a look into the file, its name in a command or in what one printed."""
+"""Weights of a successful change, of reading the file, and of its name in a command or its output."""
 MAX_USES = 40
-"""Files that a digest names."""
+"""Maximum number of files in a digest."""
 MAX_NAMES = 8
-"""Functions, types and other names that are told of one file."""
+"""Maximum number of identifiers listed with one file."""
 _FREQUENT = 6
-"""Names up to which frequent ones are added to those that a text defines."""
+"""Frequent identifiers are added to the defined ones up to this number."""
 _HALF_LIFE = 40.0
-"""Uses after which a use counts half."""
+"""Number of later uses after which a use counts half."""
 _KEPT = 200
 _SCANNED = 1000
-"""Characters at either end of a text in which files are looked for."""
+"""Number of characters at each end of a text that are searched for file names."""
 
 _ENDINGS = (
     "c|cc|cfg|conf|cpp|cs|css|cue|dart|ex|exs|go|gradle|h|hpp|hs|htm|html|ini|java|js|json|jsx|kt|kts|lua|m|md|mjs|mk|ml"
@@ -33,7 +33,7 @@ _ENDINGS = (
 )
 _FILE = re.compile(rf"(?<![\w./@~-])((?:~?/|\.{{1,2}}/)?(?:[\w.@+-]+/)*[\w.@+-]*\w\.(?:{_ENDINGS}))(?![\w/-]|\.\w)")
 _WORD = re.compile(r"""[^ \t\r\n:;,'"()\[\]{}<>|=*&^%$#!?`\\]+""")
-"""What a name stands in: no name has any of these characters. To look into each word once takes a third of the time."""
+"""A word that may contain a file name. Searching distinct words takes a third of the time of searching the text."""
 _DEFINED = re.compile(
     r"^[ \t+]*(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|pub(?:\([a-z]+\))?"
     r"|unsafe|override|open|suspend|inline)[ \t]+)*(?:def|class|func(?:[ \t]*\([^)\n]*\))?|function\*?|fn|fun|interface"
@@ -68,13 +68,13 @@ def use_file(
 
 
 def name_files(known: Findings, text: str, found: str = "transcript") -> None:
-    """Count the files that a text names, once each; a name without its folder is the file that ends so."""
+    """Count one use of each file named in a text. A bare name means the last used path that ends with it."""
     for name in find_file_names(text):
         use_file(known, _known_path(known, name), NAMED, found=found)
 
 
 def find_file_names(text: str) -> list[str]:
-    """Return the names of files in a text, once each; only both ends of the text are looked at."""
+    """Return the distinct file names at both ends of a text."""
     if len(text) > 2 * _SCANNED:
         text = f"{text[:_SCANNED]}\n{text[-_SCANNED:]}"
     words = (word for word in dict.fromkeys(_WORD.findall(text)) if "." in word)
@@ -85,8 +85,10 @@ def find_file_names(text: str) -> list[str]:
 
 
 def find_names(text: str) -> list[str]:
-    """Return the names of what a piece of code is about: the functions and types that it defines, then the names of
-    several words (`parse_line`, `parseLine`) that are in it most often."""
+    """Return the identifiers that characterise a piece of code.
+
+    The functions and types that it defines, then its most frequent compound names (`parse_line`, `parseLine`).
+    """
     text = text[: 16 * _SCANNED]
     defined = list(dict.fromkeys(_DEFINED.findall(text)))[:MAX_NAMES]
     most_often = [name for name, _ in Counter(_NAME.findall(text)).most_common(MAX_NAMES) if name not in defined]
@@ -94,7 +96,7 @@ def find_names(text: str) -> list[str]:
 
 
 def rank_uses(known: Findings, uses: Mapping[str, Table] | None = None) -> list[tuple[str, Table]]:
-    """Return the files with their uses, those of `known` or `uses`, the one that was used most and last first."""
+    """Return the files of `uses` (by default those of `known`) with their uses, the highest ranked first."""
     now = known.touches
     items = (known.uses if uses is None else uses).items()
     return sorted(items, key=lambda item: (-_score_now(item[1], now), -item[1]["at"]))
@@ -106,7 +108,7 @@ def _score_now(use: Table, touches: int) -> float:
 
 
 def _known_path(known: Findings, name: str) -> str:
-    """Return the path of the file of that name that was used last, if it ends with `name`."""
+    """Return the last used path that ends with `name`, or `name` itself when there is none."""
     if name.startswith("/") or name in known.uses:
         return name
     path = known.paths.get(name.rpartition("/")[2], "")

@@ -1,6 +1,6 @@
-"""What is known of a session after a part of its transcript: plain data, so that it can be kept and gone on with.
+"""What the analyser knows after reading part of a transcript, as plain data that can be saved and resumed from.
 
-A mark is `[turn, line, offset, time]`: where something stands, and in the how-manieth turn.
+A mark is `[turn, line, offset, time]`: the turn's number, and the position in the transcript.
 """
 
 from __future__ import annotations
@@ -14,33 +14,34 @@ Table = dict[str, Any]
 KEPT_ACTIVITY = 100
 KEPT_DECISIONS = 50
 KEPT_OPEN = 500
-"""The newest that are remembered; calls that never got a result are few."""
+"""How many of the newest are remembered. Calls that never get a result are rare."""
 
 
 @dataclass
 class Findings:
-    """Everything that is known.
+    """The state of an analysis.
 
     Attributes:
-        answers: replies and calls of the model.
-        turn: how many there were; a turn is a record with something in it.
+        answers: number of replies and calls of the model.
+        turn: number of turns so far; a turn is a transcript record that has content.
         at: line and offset of the last event.
-        home: the folder that the session began in.
-        ended: when the last event was, as far as the transcript goes.
+        home: the folder in which the session started.
+        ended: the time of the last event.
         goal, bare_goal: the first prompt, and the first command without arguments.
-        kept_goal: what the agent itself keeps as the aim, as it is now.
-        open: by id, calls without a result.
-        files: by path, the mark of the last change, in the order of these.
-        todos: the list as it was written whole, each item with the id of its keeper, or empty.
-        tasks: by id, tasks of gobby-tasks, the one touched last at the end.
-        tries: folders in which the session made repositories.
-        last_shell: the makings of the last command that has ended, by the id of its call.
-        turns, turn_count: what `agents.turn_store` keeps of each turn, as lists; and how many there were.
+        kept_goal: the goal that the agent itself maintains, in its current form.
+        open: calls without a result, by id.
+        files: the mark of each file's last change, by path, ordered by that change.
+        todos: the todo list as last written, each item with the id its tool gave it, or an empty id.
+        early: status changes of todo items whose id is not known yet, by id.
+        tasks: tasks of gobby-tasks by id, the most recently touched one last.
+        tries: folders in which the session created repositories.
+        last_shell: the last finished shell command that ran git: the id of its call, and what was kept of it.
+        turns, turn_count: turns as `agents.turn_store` keeps them, as lists; and how many there were.
         last_answer: the last reply of the model.
-        uses, touches: by path, how much each file was used; and how many uses there were.
-        paths: by the name of a file, the path of the one that was used last.
-        subagents: by the name of its transcript, what is known of each subagent.
-        failures: by the name of a command, how it failed the last time that it ran.
+        uses, touches: how much each file was used, by path; and the total number of uses.
+        paths: for each file name, the path that was used last.
+        subagents: findings of each subagent, by the name of its transcript.
+        failures: the latest failure of each command, by the command's name.
     """
 
     session: str | None = None

@@ -1,7 +1,7 @@
-"""Commits and files that only git knows of: made by a script, by hand, or by a program that the session ran.
+"""Find commits and files that the transcript does not show: made by a script, by hand, or by a program.
 
-A commit counts when the reflog of HEAD in the session's work tree says that it was committed there while the session
-ran, so what was fetched, pulled or checked out does not. A file counts when it is in such a commit, or is not committed
+A commit counts when the reflog of HEAD in the session's work tree shows that it was committed there while the session
+ran; fetched, pulled and checked-out commits do not count. A file counts when it is in such a commit, or is uncommitted
 and was written while the session ran.
 """
 
@@ -20,15 +20,15 @@ from baton_git.git.session_repository import SessionRepository
 
 MAX_COMMITS = 50
 MAX_FILES = 60
-"""Commits, the newest, and files that are found so."""
+"""Maximum number of commits (the newest) and of files found this way."""
 _MAX_MOVES = 300
-"""Moves of HEAD that are looked at."""
+"""Number of reflog entries that are read."""
 _AROUND = timedelta(seconds=60)
 _COMMITTED = re.compile(r"(?:commit(?: \((?:initial|merge|amend|cherry-pick)\))?|cherry-pick|revert):")
 
 
 class SessionSpan(NamedTuple):
-    """When a session ran, in seconds; a minute is added at the end, for what a command went on doing."""
+    """When a session ran, in seconds since the epoch; one minute is added for commands that outlive the last event."""
 
     begin: float
     end: float
@@ -38,7 +38,7 @@ class SessionSpan(NamedTuple):
 
 
 def span_of(extraction: Extraction) -> SessionSpan | None:
-    """Return when a session ran, as far as its transcript goes; None when it does not tell."""
+    """Return when a session ran, according to its transcript; None when the times are missing."""
     began = parse_time_or_none(extraction.started or "")
     ended = parse_time_or_none(extraction.ended or "")
     if began is None or ended is None:
@@ -47,7 +47,7 @@ def span_of(extraction: Extraction) -> SessionSpan | None:
 
 
 def find_commits(repository: SessionRepository, span: SessionSpan) -> list[tuple[str, str]]:
-    """Return id and subject of the commits that were made in this work tree while the session ran, oldest first.
+    """Return id and subject of the commits made in this work tree while the session ran, oldest first.
 
     Raises:
         GitUnavailable: git does not answer.
@@ -78,7 +78,7 @@ def _parse_moves(output: str) -> Iterator[tuple[str, float, str, str]]:
 
 
 def list_committed_files(repository: SessionRepository, commits: Sequence[str]) -> list[str]:
-    """Return the absolute paths of the files in these commits, those of the last one first.
+    """Return the absolute paths of the files in these commits, starting with the last commit.
 
     Raises:
         GitUnavailable: git does not answer.
@@ -95,7 +95,7 @@ def list_committed_files(repository: SessionRepository, commits: Sequence[str]) 
 
 
 def list_written_files(folder: Path, status: str, span: SessionSpan) -> list[str]:
-    """Return the absolute paths of the files in a `git status --short` that were written while the session ran."""
+    """Return the absolute paths of the files in `git status --short` output that were written during the session."""
     paths = []
     for line in status.splitlines():
         name = line[3:].rpartition(" -> ")[2].strip('"')
@@ -104,14 +104,14 @@ def list_written_files(folder: Path, status: str, span: SessionSpan) -> list[str
             try:
                 is_new = span.contains(path.stat().st_mtime)
             except OSError:
-                continue  # it was deleted
+                continue  # deleted since
             if is_new:
                 paths.append(posixpath.normpath(str(path)))
     return paths[:MAX_FILES]
 
 
 def add_found_files(facts: dict[str, Any], paths: Sequence[str]) -> None:
-    """Add files to `files_used` that git alone saw change, after those that the session is known to have changed."""
+    """Add files that only git saw change to `files_used`, after those that the session is known to have changed."""
     uses: list[dict[str, Any]] = list(facts.get("files_used", ()))
     known = {use["path"]: use for use in uses}
     new = []

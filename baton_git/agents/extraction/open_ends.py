@@ -1,4 +1,4 @@
-"""What an answer leaves open: its questions, and the steps that it names as next. By wording alone, so it may err."""
+"""Find the open questions and next steps of an answer, by wording alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 MAX_QUESTIONS, MAX_STEPS = 5, 10
 LENGTH = 300
-"""Characters of one question or step."""
+"""Maximum length of a question or step in characters."""
 
 _FENCE = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n+")
@@ -23,7 +23,7 @@ _HEADING = re.compile(
 
 
 def find_questions(text: str) -> list[str]:
-    """Return the last sentences that end with a question mark, in their order; code is left out."""
+    """Return the last sentences outside code blocks that end with a question mark, in order."""
     if "?" not in text:
         return []
     sentences = (_clean(sentence) for sentence in _SENTENCE_END.split(_FENCE.sub("\n", text)))
@@ -32,7 +32,7 @@ def find_questions(text: str) -> list[str]:
 
 
 def find_next_steps(text: str) -> list[str]:
-    """Return the items of the lists below headings such as "Next steps", "Remaining" or "TODO", the first ones."""
+    """Return the first list items below headings such as "Next steps", "Remaining" or "TODO"."""
     steps = (_clean(item) for item in _items_below_headings(_FENCE.sub("\n", text).splitlines()))
     return list(dict.fromkeys(step for step in steps if step))[:MAX_STEPS]
 

@@ -1,7 +1,7 @@
-"""What the repository of a session says: what is not committed, and which of its commits are really there.
+"""Complete a session's facts from its repository: uncommitted changes, and which of its commits exist.
 
-git is only asked, never let write: no index is refreshed, no monitor started, and none of the variables that bind a
-hook's git to another repository reach it. What cannot be found out is said, with the reason.
+Git only reads here: it refreshes no index, starts no file-system monitor, and does not see the environment variables
+that bind a hook's git to another repository. Whatever cannot be determined is listed under `unknown` with the reason.
 """
 
 from __future__ import annotations
@@ -25,40 +25,44 @@ from baton_git.git.session_repository import GitUnavailable, SessionRepository
 
 MAX_STATUS = 8192
 MAX_STAT = 4096
-"""Bytes that are kept of a status, and of what one commit changed."""
+"""Maximum size in bytes of the status, and of one commit's diffstat."""
 _AROUND = timedelta(seconds=60)
-"""How far the clock of a transcript and the repository's may be apart."""
+"""Allowed difference between the clocks of the transcript and of the repository."""
 _LOG_LENGTH = 1000
 
 
 def with_git(extraction: Extraction, now: datetime, environment: Mapping[str, str], folder: Path | None) -> Extraction:
-    """The extraction with what its repository says.
+    """Return the extraction completed from the session's repository.
 
     Args:
-        folder: where the session works; None: where its transcript says.
+        folder: the session's working directory; None: the one in the transcript.
     """
     options, facts = extraction.options, {**extraction.facts, "unknown": dict(extraction.facts.get("unknown", {}))}
     wanted = [name for name in ("git_status", "git_commits") if getattr(options.extract, name)]
     for name in wanted:
         try:
-            asked = SessionRepository(_place(extraction, folder), environment)
+            repository = SessionRepository(_place(extraction, folder), environment)
             if name == "git_status":
-                facts[name] = _status(asked)
+                facts[name] = _status(repository)
             else:
-                _add_commits(facts, asked, extraction, now)
+                _add_commits(facts, repository, extraction, now)
         except GitUnavailable as error:
             if name == "git_status" or facts.get(name):
                 facts["unknown"][name] = str(error)
     if options.extract.files_used and facts.get("git_status") and (span := span_of(extraction)):
-        add_found_files(facts, list_written_files(asked.folder, facts["git_status"], span))
+        add_found_files(facts, list_written_files(repository.folder, facts["git_status"], span))
     return replace(extraction, facts=facts)
 
 
 def _place(extraction: Extraction, folder: Path | None) -> Path:
-    """Where the session began to work, or where it went when that is gone. Raises Unanswered when nothing tells."""
+    """Return the folder in which the session started, or a later one if that is gone.
+
+    Raises:
+        GitUnavailable: no folder is known.
+    """
     named = [Path(path) for path in (folder, extraction.home, extraction.cwd) if path and Path(path).is_absolute()]
     if not named:
-        raise GitUnavailable("nothing says in which folder the session worked")
+        raise GitUnavailable("the transcript does not name the session's folder")
     return next((path for path in named if path.is_dir()), named[0])
 
 
@@ -67,7 +71,7 @@ def _status(repository: SessionRepository) -> str:
 
 
 def keep_whole_lines(text: str, most: int) -> str:
-    """As many whole lines as fit into `most` bytes, and how many were left out."""
+    """Return as many whole lines as fit into `most` bytes, and a last line that counts the omitted ones."""
     lines = text.rstrip("\n").split("\n")
     kept: list[str] = []
     for line in lines:
@@ -82,36 +86,36 @@ def keep_whole_lines(text: str, most: int) -> str:
 
 
 def _add_commits(facts: dict[str, Any], repository: SessionRepository, extraction: Extraction, now: datetime) -> None:
-    """Put the commits into the facts as the repository knows them, with those that only git knows of."""
+    """Check the commits in the facts against the repository, and add those that only git shows."""
     if facts.get("git_commits"):
         facts["git_commits"] = _check_commits(repository, extraction, now)
     span, limit = span_of(extraction), extraction.options.git.max_commits
     if span is None or not limit or not _head(repository):
         return
-    told: list[dict[str, Any]] = list(facts.get("git_commits", ()))
+    commits: list[dict[str, Any]] = list(facts.get("git_commits", ()))
     new = [
         (name, subject) for name, subject in find_commits(repository, span)
-        if not any(fact["hash"] and name.startswith(fact["hash"]) for fact in told)
+        if not any(fact["hash"] and name.startswith(fact["hash"]) for fact in commits)
     ]  # fmt: skip
     if new:
         on_branch = [name for name, _, _ in reversed(_log(repository, extraction.started))]
         new = [(name, subject) for name, subject in new if name in on_branch]
     if new:
-        found = {"verified": True, "on_branch": True, "found": "git"}
-        told += [{"hash": name[:12], "message": subject, **found} for name, subject in new]
-        facts["git_commits"] = sorted(told, key=lambda fact: _place_in(on_branch, fact))[-limit:]
+        origin = {"verified": True, "on_branch": True, "found": "git"}
+        commits += [{"hash": name[:12], "message": subject, **origin} for name, subject in new]
+        facts["git_commits"] = sorted(commits, key=lambda fact: _place_in(on_branch, fact))[-limit:]
         if extraction.options.extract.files_used:
             add_found_files(facts, list_committed_files(repository, [name for name, _ in new]))
 
 
 def _place_in(oldest_first: list[str], fact: dict[str, Any]) -> int:
-    """Return which of these commits a fact is about; -1 if it is none of them."""
+    """Return the index of a fact's commit in this list; -1 if it is not in it."""
     places = (place for place, name in enumerate(oldest_first) if fact["hash"] and name.startswith(fact["hash"]))
     return next(places, -1)
 
 
 def _check_commits(repository: SessionRepository, extraction: Extraction, now: datetime) -> list[dict[str, Any]]:
-    """The commits as the repository knows them; those without an id are looked for by time and subject."""
+    """Return the commit facts, checked against the repository; those without an id are matched by time and subject."""
     facts = [dict(commit) for commit in extraction.facts["git_commits"]]
     known = find_subjects(repository, [fact["hash"] for fact in facts if fact["hash"]])
     for fact in facts:
@@ -136,7 +140,7 @@ def _check_commits(repository: SessionRepository, extraction: Extraction, now: d
 
 
 def find_subjects(repository: SessionRepository, hashes: list[str]) -> dict[str, str]:
-    """By id as it was given, the subjects of the commits that are there."""
+    """Return the subjects of the existing commits, by id in the form that was passed."""
     if not hashes:
         return {}
     lines = repository.run_git(
@@ -158,7 +162,7 @@ def _match_nameless(
     nameless: list[tuple[dict[str, Any], dict[str, Any]]],
     now: datetime,
 ) -> list[dict[str, Any]]:
-    """The commits with the ids that were found; a command without a result of which nothing is found made none."""
+    """Return the commits, completed with the ids that were found. An unfinished command without a match made none."""
     taken = [fact["hash"] for fact in facts if fact["hash"]]
     lost = []
     for fact, more in nameless:
@@ -175,7 +179,7 @@ def _match_nameless(
 
 
 def _log(repository: SessionRepository, started: str | None) -> list[tuple[str, int, str]]:
-    """Id, time in seconds, and subject of the commits since the session began."""
+    """Return id, time in seconds and subject of the commits since the session started."""
     began = parse_time_or_none(started) if started else None
     since = [f"--since={int((began - _AROUND).timestamp())}"] if began else []
     output = repository.run_git(
@@ -197,7 +201,7 @@ def _head(repository: SessionRepository) -> Iterable[str]:
 def _match(
     fact: dict[str, Any], more: dict[str, Any], log: list[tuple[str, int, str]], now: datetime
 ) -> tuple[str, int, str] | None:
-    """The commit that a command made: of its subject and time; without a subject, the only one of its time."""
+    """Return the commit that a command made: matched by subject and time, or the only one in its time span."""
     begin = parse_time_or_none(fact["source"].get("time") or "")
     end = parse_time_or_none(more.get("until") or "") or now
     if begin is None:

@@ -1,7 +1,7 @@
-"""What was found out of a transcript so far, in a file of its own: so the next look reads only what is new.
+"""Save the findings of a transcript in a file, so that the next reading continues where this one stopped.
 
-The file may be lost or damaged at any time: it is then as if there were none. It stands for one transcript, by its
-path, its beginning, and the bytes before the place that was reached. Secrets are taken out before it is written.
+A lost or damaged file is treated as missing. The file belongs to one transcript, identified by its path, its first
+bytes, and the bytes before the position that was reached. Secrets are redacted before it is written.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from baton_git.git.files.atomic_files import read_bytes, write_all
 
 VERSION = 5
 _LOOKED_AT = 4096
-"""Bytes of the beginning, and before the place that was reached, by which a transcript is known again."""
+"""Number of bytes at the start and before the saved position that identify a transcript."""
 
 
 _IDENTIFIER = re.compile(r"(?:result of )?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|toolu_\w{1,40})\Z", re.ASCII)
 
 
 class _Identifiers:
-    """The ids of records and calls, in which nobody needs to look for secrets: a long session has tens of thousands."""
+    """Ids of records and calls, which need no search for secrets: a long session has tens of thousands of them."""
 
     def __contains__(self, text: object) -> bool:
         return isinstance(text, str) and _IDENTIFIER.match(text) is not None
 
 
 class ResumeState(NamedTuple):
-    """How far an earlier reading came, and what it knew then."""
+    """The position that an earlier reading reached, and its findings."""
 
     end: EndReached
     known: Findings
 
 
 def load_resume_state(file: Path, transcript: Path, agent: str) -> ResumeState | None:
-    """What is remembered of a transcript; None when that is nothing, or not of this one."""
+    """Return the saved state of a transcript; None when there is none, or it belongs to another transcript."""
     try:
         text = read_bytes(file)
         check, _, body = text.partition(b"\n")
@@ -64,7 +64,7 @@ def load_resume_state(file: Path, transcript: Path, agent: str) -> ResumeState |
 
 
 def save_resume_state(file: Path, transcript: Path, agent: str, end: EndReached, known: dict[str, Any]) -> None:
-    """Keeps how far a transcript was read, without secrets. Raises WriteFailed when the disk says no."""
+    """Save the state of a reading, with secrets redacted. Raises WriteFailed when the file cannot be written."""
     reader, _ = redact(dict(end.memory), known=_Identifiers())
     known, _ = redact(known)
     data = {

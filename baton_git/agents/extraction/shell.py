@@ -1,7 +1,7 @@
-"""What a line for a shell runs, and where: as far as that can be told without running it.
+"""Parse a shell command line into its simple commands and their working directories, without running it.
 
-Enough of the grammar to know a command from a text about it: quotes, heredocs, `$(…)`, comments, lists and subshells.
-A folder that hangs on a variable is unknown.
+Covers enough of the grammar to tell a command from text that mentions it: quotes, heredocs, `$(…)`, comments, lists and
+subshells. A directory that depends on a variable is unknown.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 MAX_LENGTH = 65536
-"""Characters of a line that are looked at."""
+"""Maximum number of characters that are parsed."""
 _DEPTH = 5
 
 _HEREDOC = re.compile(r"<<-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([A-Za-z_][A-Za-z0-9_]*))")
@@ -25,32 +25,32 @@ _TOP = re.compile(r"\$\(\s*git rev-parse --show-toplevel\s*\)")
 
 
 class SimpleCommand(NamedTuple):
-    """One command: its words without quotes, and the folder it runs in; None when that cannot be told."""
+    """A command: its words without quotes, and the folder it runs in (None when unknown)."""
 
     words: tuple[str, ...]
     folder: str | None
 
 
 class ParsedScript(NamedTuple):
-    """What a line runs, in order, and the heredocs in it."""
+    """The commands of a line in order, and the bodies of its heredocs."""
 
     commands: tuple[SimpleCommand, ...]
     bodies: tuple[str, ...] = ()
 
     def text(self, word: str) -> str:
-        """What a word says: the heredoc that is in it, else itself."""
+        """Return the heredoc that a word stands for, or the word itself."""
         match = _BODY.search(word)
         return self.bodies[int(match[1])] if match and int(match[1]) < len(self.bodies) else word
 
 
 def parse_script(line: str, folder: str | None) -> ParsedScript:
-    """What `line` runs from `folder` on."""
+    """Parse `line` as run in `folder`."""
     text, bodies = _without_heredocs(line[:MAX_LENGTH].replace("\0", ""))
     return ParsedScript(tuple(_commands(text, folder, _DEPTH)), tuple(bodies))
 
 
 def join_folder(folder: str | None, path: str) -> str | None:
-    """Where `cd path` leads from a folder; None when that cannot be told."""
+    """Return where `cd path` leads from a folder; None when unknown."""
     if _TOP.fullmatch(path):
         return folder
     if any(mark in path for mark in "$`*~") or path == "-":
@@ -61,7 +61,7 @@ def join_folder(folder: str | None, path: str) -> str | None:
 
 
 def _without_heredocs(text: str) -> tuple[str, list[str]]:
-    """The text with each heredoc's lines taken out and a mark in their place, and those lines."""
+    """Replace the body of each heredoc by a mark; return the text and the bodies."""
     if "<<" not in text:
         return text, []
     bodies: list[str] = []
@@ -94,15 +94,15 @@ def _commands(text: str, folder: str | None, depth: int) -> Iterator[SimpleComma
         command = SimpleCommand(_run(words), folder)
         words = []
         if command.words:
-            folder = yield from _one(command, depth)
+            folder = yield from _expand_shell(command, depth)
         if piece == "(":
             outer.append(folder)
         elif piece == ")" and outer:
             folder = outer.pop()
 
 
-def _one(command: SimpleCommand, depth: int) -> Generator[SimpleCommand, None, str | None]:
-    """A command, or what a shell that it starts runs; returns the folder of what follows."""
+def _expand_shell(command: SimpleCommand, depth: int) -> Generator[SimpleCommand, None, str | None]:
+    """Yield a command, or the commands of a shell that it starts; return the folder of the next command."""
     name, folder = command.words[0].rpartition("/")[2], command.folder
     inner = _given_to_shell(command.words) if name in _SHELLS else None
     if inner is not None and depth:
@@ -123,7 +123,7 @@ def _given_to_shell(words: tuple[str, ...]) -> str | None:
 
 
 def _run(words: list[str]) -> tuple[str, ...]:
-    """The words without what stands before the command."""
+    """Return the words without prefixes such as `sudo` and variable assignments."""
     at = 0
     while at < len(words) and (words[at] in _PREFIXES or _ASSIGNMENT.match(words[at])):
         at += 1
@@ -131,7 +131,7 @@ def _run(words: list[str]) -> tuple[str, ...]:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, bool]]:
-    """Words (True) and what stands between commands (False); the last one is always such."""
+    """Yield words (True) and separators of commands (False); the last token is always a separator."""
     at, word, quoted = 0, "", False
     while at < len(text):
         char = text[at]
@@ -159,7 +159,7 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _part(text: str, at: int) -> tuple[str, int]:
-    """A piece of a word that begins at `at`, without its quotes, and where it ends."""
+    """Return the part of a word that begins at `at`, without its quotes, and the position after it."""
     char = text[at]
     if char == "'":
         end = text.find("'", at + 1)
@@ -188,7 +188,7 @@ def _double_quoted(text: str, at: int) -> tuple[str, int]:
 
 
 def _closing(text: str, at: int) -> int:
-    """Behind the parenthesis that closes one opened before `at`."""
+    """Return the position after the parenthesis that closes one opened before `at`."""
     depth = 1
     while at < len(text) and depth:
         if text[at] in "'\"":

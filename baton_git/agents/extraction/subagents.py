@@ -1,4 +1,4 @@
-"""What the subagents of a session did: their files and commits count as the session's, their prompts do not."""
+"""Findings of a session's subagents: their files and commits count as the session's, their prompts do not."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from baton_git.core.errors import BatonError
 
 MAX_SUBAGENTS = 50
 MAX_BYTES = 32 * 1024 * 1024
-"""Transcripts of subagents, the newest, and bytes of them that are read at one time."""
+"""Maximum number of subagent transcripts (the newest) and of bytes that are read in one call."""
 _KEPT = 60
-"""Files and commits of one subagent that are remembered."""
+"""Maximum number of files, and of commits, remembered per subagent."""
 
 
 def choose_transcripts(paths: Iterable[Path], known: Mapping[str, Table]) -> list[tuple[Path, int]]:
@@ -24,7 +24,7 @@ def choose_transcripts(paths: Iterable[Path], known: Mapping[str, Table]) -> lis
         try:
             size = path.stat().st_size
         except OSError:
-            continue  # it was deleted meanwhile; what is known of it stays
+            continue  # deleted since; its earlier findings stay
         if known.get(path.name, {}).get("size") != size and size <= room:
             room -= size
             chosen.append((path, size))
@@ -32,7 +32,7 @@ def choose_transcripts(paths: Iterable[Path], known: Mapping[str, Table]) -> lis
 
 
 def summarize_subagent(found: Findings, size: int, parent: Findings) -> Table:
-    """Return what is remembered of a subagent, as plain data."""
+    """Return the findings of a subagent that are remembered, as plain data."""
     uses = {path: {**use, "at": parent.touches, "found": "subagent"} for path, use in rank_uses(found)[:_KEPT]}
     files = dict(list(found.files.items())[-_KEPT:])
     return {"size": size, "turn": parent.turn, "uses": uses, "files": files, "commits": found.commits[-_KEPT:]}
@@ -48,7 +48,7 @@ def list_files(known: Findings) -> dict[str, Mark]:
 
 
 def add_commits(known: Findings, commits: list[Table]) -> list[Table]:
-    """Return the commits of the session with those of its subagents, oldest first; one that both have counts once."""
+    """Return the commits of the session and its subagents without duplicates, oldest first."""
     commits = list(commits)
     for name, subagent in known.subagents.items():
         for commit in subagent["commits"]:
@@ -75,7 +75,7 @@ def _add_use(own: Table, other: Table) -> Table:
 
 
 def _mark_in(name: str, subagent: Table, mark: Mark) -> Mark:
-    """Return a mark in the file of a subagent: with its name, and in the parent's turn at which it was read."""
+    """Return a mark in a subagent's transcript: with the file's name, and the parent's turn in which it was read."""
     return [subagent["turn"], *mark[1:4], name]
 
 
@@ -84,7 +84,7 @@ def _is_same(left: str, right: str) -> bool:
 
 
 def find_transcripts(reader: Any, path: Path, session: str | None) -> list[Path]:
-    """Return the transcripts of a session's subagents, the newest first; none where a CLI keeps them elsewhere."""
+    """Return the transcripts of a session's subagents, newest first; empty when they cannot be listed."""
     if session is None:
         return []
     try:

@@ -182,4 +182,4 @@ def test_a_folder_that_is_told_is_where_relative_paths_begin(baton, top, tmp_pat
     assert "files_modified" not in told["unknown"]
     untold = baton("handoff", "extract", str(path), "--json").json
     assert untold["files_modified"][0] == "src/greet.py"
-    assert untold["unknown"]["files_modified"] == "nothing says in which folder 1 of the paths begin"
+    assert untold["unknown"]["files_modified"] == "folder unknown for 1 relative path(s)"
