@@ -1,4 +1,4 @@
-"""What baton knows of one agent's CLI: plain data, and the modules of its folder, loaded when they are needed."""
+"""The description of an agent CLI: plain data, and the modules of its folder, imported when needed."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ if TYPE_CHECKING:
 
 
 class AgentTranscripts(Protocol):
-    """What the module `transcripts` of an agent's folder gives."""
+    """The interface of the module `transcripts` in an agent's folder."""
 
     def events(self, path: Path, since: EndReached = ...) -> Iterator[Event]:
-        """What happened in a session since an earlier reading `Ended`; the pieces tell the same as the whole."""
+        """Yield the events since the end of an earlier reading; the parts give the same events as one reading."""
 
     def read_call(self, call: ToolCall) -> ToolUse:
-        """What a call of one of the agent's tools is for."""
+        """Return the meaning of a tool call."""
 
     def read_result(self, name: str, result: ToolResult) -> ToolOutcome:
-        """What a call of the tool `name` gave."""
+        """Return the meaning of the result of a call of the tool `name`."""
 
     def sessions(self, home: Path, environment: Mapping[str, str], warn: Warn = ...) -> Iterator[Transcript]:
-        """The transcripts of sessions that no other session started, newest first."""
+        """Yield the transcripts of sessions that were not started by another session, newest first."""
 
     def subagents(self, path: Path, session: str) -> Iterator[Path]:
-        """The transcripts of the subagents that a session started, newest first; `path` is its own transcript."""
+        """Yield the transcripts of a session's subagents, newest first; `path` is the session's own transcript."""
 
     def recognises(self, record: Record) -> bool:
-        """Can this be the record of a transcript of this agent, and of no other?"""
+        """Whether this is a record of a transcript of this agent, and of no other."""
 
 
 class HookPackage(NamedTuple):
-    """The plugin or extension that brings our hooks, skills and MCP server to a CLI.
+    """The plugin or extension with our hooks, skills and MCP server.
 
     Attributes:
         folder: its folder among the files that baton ships.
         add: the command that adds it; `{0}` is that folder.
-        copies: where the CLI keeps its copies of the hooks, as a pattern below its own folder.
-        update: the command that brings the copies up to date.
+        copies: a glob pattern, relative to the CLI's own folder, of the CLI's copies of the hooks.
+        update: the command that updates the copies.
     """
 
     folder: str
@@ -57,7 +57,7 @@ class HookPackage(NamedTuple):
 
 
 class SessionSource(NamedTuple):
-    """How ECC's session adapter of the CLI is called: its id, the prefix of its targets, the kind of its runtime."""
+    """The names of ECC's session adapter for the CLI: its id, the prefix of its targets, the kind of its runtime."""
 
     adapter: str
     prefix: str
@@ -65,7 +65,7 @@ class SessionSource(NamedTuple):
 
 
 class Retention(NamedTuple):
-    """How long a CLI keeps transcripts: `key` of its settings `file` says for how many days, else `days`."""
+    """How long a CLI keeps transcripts: the number of days under `key` in its settings `file`, by default `days`."""
 
     file: str
     key: str
@@ -73,34 +73,36 @@ class Retention(NamedTuple):
 
 
 class AgentCLI(NamedTuple):
-    """One agent's CLI. Everything that is particular to it is data here, or a module of its folder.
+    """One agent CLI. Everything specific to it is data here, or a module in its folder.
 
     Attributes:
-        name: what it is called here, and its folder in `baton_git/agents/`.
-        title: what people call it.
+        name: its name in baton, and of its folder in `baton_git/agents/`.
+        title: its usual name in text.
         package: the plugin or extension for it.
-        source: its transcripts as a source of ECC's snapshots.
-        mcp_client: what it calls itself as a client of MCP (the beginning of it).
-        installed: what to say when its hooks were installed.
-        session_variables: what names the session to the programs that it starts.
-        folder_variables: what names the folder of the session to its hooks.
-        process_variable: what names its process to its hooks.
-        env_file_variable: the file of variables that its hooks may add to, for the programs that it starts.
-        private_variables: what ties a process to its session, and must not reach another one; `NAME*` is a prefix.
-        todo_variables: what switches its to-do tools on, in its settings.
-        switch_files: files of its folder, beside the hooks, in which hooks can be switched off.
-        managed_files: files of the machine that can do so.
-        sent: whether it sent a payload of a hook that does not say so, by the payload and the environment.
-        retention: how long it keeps transcripts; None: for ever.
-        permission_arguments: what lets its sessions without a terminal change files.
-        empty_reply: what a hook prints that has nothing to say.
-        end_seconds: seconds that it leaves to the hook of a session's end, where that is less than what is installed.
-        folder_in_transcript: the transcript, and not the payload, names the folder that the session began in.
+        source: the names of its transcripts as a source of ECC's snapshots.
+        mcp_client: the beginning of the name it reports as an MCP client.
+        installed: the note printed after its hooks were installed.
+        session_variables: environment variables that hold the session's id in the programs it starts.
+        folder_variables: environment variables that hold the session's folder in its hooks.
+        process_variable: the environment variable that holds its process id in its hooks.
+        env_file_variable: the environment variable that holds the path of a file to which hooks may append variables
+            for the programs it starts.
+        private_variables: environment variables that tie a process to its session and must not be inherited by another
+            session; `NAME*` is a prefix.
+        todo_variables: settings that switch its todo tools on.
+        switch_files: files in its folder, other than that of the hooks, in which hooks can be switched off.
+        managed_files: system-wide files in which hooks can be switched off.
+        sent: whether it sent a hook payload that does not name its sender, judged by payload and environment.
+        retention: how long it keeps transcripts; None: forever.
+        permission_arguments: arguments that let its sessions without a terminal change files.
+        empty_reply: the output of a hook that has nothing to report.
+        end_seconds: the seconds it allows the hook at a session's end, if less than the installed timeout.
+        folder_in_transcript: the folder in which the session started is in the transcript, not in the payload.
         must_trust_hooks: it skips hooks that its user has not trusted.
-        trusts_projects: it takes the settings of a project without being asked to trust its folder.
-        told_at_prompt: a context that is given at a start gets lost, so the first prompt gets it.
-        compacts_unannounced: its event of a compaction comes before every request to the model and does not mean that a
-            compaction follows; it starts no session after one.
+        trusts_projects: it uses a project's settings without asking whether to trust the folder.
+        told_at_prompt: context given at a session's start is lost, so it is given with the first prompt.
+        compacts_unannounced: its compaction event comes before every request to the model, whether or not a compaction
+            follows, and no session start follows a compaction.
     """
 
     name: str
@@ -130,30 +132,30 @@ class AgentCLI(NamedTuple):
 
     @property
     def transcripts(self) -> AgentTranscripts:
-        """How its transcripts are found and read."""
+        """The module that finds and reads its transcripts."""
         reader: AgentTranscripts = self._module("transcripts")
         return reader
 
     @property
     def launcher(self) -> Launcher:
-        """How a session of it is started."""
-        starting: Launcher = self._module("launcher")
-        return starting
+        """The module that starts its sessions."""
+        launcher: Launcher = self._module("launcher")
+        return launcher
 
     @property
     def hooks(self) -> HookSettings:
-        """Where it keeps its hooks, and what is to stand there."""
+        """The settings in which its hooks are installed."""
         settings: HookSettings = self._module("hooks").SETTINGS
         return settings
 
     @property
     def acting(self) -> AgentMarkers:
-        """How a process can tell that it was started by this CLI."""
-        acting: AgentMarkers = self._module("detection").ACTING
-        return acting
+        """The markers of a process that this CLI started."""
+        markers: AgentMarkers = self._module("detection").ACTING
+        return markers
 
     def find_switches(self, settings: Mapping[str, Any]) -> Iterator[str]:
-        """What in its settings keeps our hooks from running, in words."""
+        """Yield a description of each of its settings that keeps our hooks from running."""
         find = getattr(self._module("hooks"), "find_switches", None)
         return iter(find(settings) if find is not None else ())
 

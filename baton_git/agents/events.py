@@ -31,11 +31,11 @@ class Setting(NamedTuple):
     """The session and its environment: the first event, repeated when something changes.
 
     Attributes:
-        branch: of git.
-        commit: what HEAD was when the session began.
-        version: of the agent's program.
+        branch: the current git branch.
+        commit: the commit of HEAD when the session started.
+        version: the version of the agent CLI.
         parent: the session that this one was forked from or works for.
-        subagent: it was started by another session, not by a person.
+        subagent: whether another session started it, rather than a person.
     """
 
     place: Position
@@ -72,9 +72,9 @@ class ToolCall(NamedTuple):
     """A call of a tool.
 
     Attributes:
-        arguments: a text that is no table stands under the key `input`.
-        side: a subagent called it.
-        within: the call of code that made this one (Codex's code mode).
+        arguments: arguments that are plain text rather than a table are under the key `input`.
+        side: whether a subagent made the call.
+        within: the code-running call that made this one (Codex's code mode).
     """
 
     place: Position
@@ -90,9 +90,9 @@ class ToolResult(NamedTuple):
     """The result of a call; a call may have none yet.
 
     Attributes:
-        text: the output alone, without the agent's words around it where those are known.
-        failed: None when the transcript does not tell.
-        structured: what the agent notes for itself; None when there is nothing.
+        text: the output, without the text that the agent CLI is known to add around it.
+        failed: None when unknown.
+        structured: the agent CLI's own structured notes on the result, if any.
     """
 
     place: Position
@@ -169,9 +169,9 @@ class Tally(NamedTuple):
     """How much of a transcript was understood.
 
     Attributes:
-        records: objects that were read.
-        understood: those of a form that is known here.
-        misshaped: messages and calls that lack what they must have.
+        records: number of objects read.
+        understood: number of objects in a known format.
+        misshaped: number of messages and calls that lack a required part.
     """
 
     records: int = 0
@@ -196,10 +196,10 @@ class EndReached(NamedTuple):
     """The last event: nothing more could be read. Passed to `events`, reading resumes there.
 
     Attributes:
-        place: where to begin next time; a line that is not finished yet is left for then.
-        unread: lines that could not be read, or not to their end, from the beginning of the file on.
-        memory: what the reader must know to go on, as plain data; without `Settled` before it.
-        tally: how much was understood, from the beginning of the file on.
+        place: where the next reading begins; an unfinished line is left for it.
+        unread: number of lines of the file so far that could not be read completely.
+        memory: the reader's state at `place`, as plain data.
+        tally: how much of the file so far was understood.
     """
 
     place: Position

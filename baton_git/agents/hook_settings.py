@@ -21,18 +21,19 @@ class HookSettings(NamedTuple):
     """Where an agent CLI keeps its hooks, and which hooks we install.
 
     Attributes:
-        program: what the CLI is called on the PATH.
-        folder: its folder in the home directory, and in a work tree.
-        file: the file in that folder.
-        folder_variable: names the folder itself, where it is not in the home directory.
-        home_variable: names what stands for the home directory.
-        comments: whether the file may have comments.
-        name: what the CLI calls the hook, where hooks have names.
-        unit: how much of a `timeout` is a second.
-        skills: where the CLI finds skills, in the home or the work tree; empty: in `skills` of its own folder.
-        project_servers: the file with the MCP servers of a work tree, below its top.
-        user_servers: that of the user, in the CLI's own folder; empty where only the CLI itself writes it.
-        own_servers: the file that the CLI writes then, in the home; and `add_server` the command that has it do so.
+        program: the name of the CLI's executable.
+        folder: the CLI's folder in the home directory and in a work tree.
+        file: the settings file in that folder.
+        folder_variable: the environment variable that moves the folder elsewhere.
+        home_variable: the environment variable that replaces the home directory.
+        comments: whether the file may contain comments.
+        name: the name of our hook, for CLIs that name hooks.
+        unit: how many units of `timeout` make a second.
+        skills: the folder of skills below the home directory or the work tree; empty: `skills` in the CLI's own folder.
+        project_servers: the file with a work tree's MCP servers, relative to its top.
+        user_servers: the file with the user's MCP servers, in the CLI's own folder; empty if only the CLI may write it.
+        own_servers: in that case, the file in the home directory that the CLI writes.
+        add_server: in that case, the command that makes the CLI write it.
     """
 
     program: str

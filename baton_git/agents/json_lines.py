@@ -1,7 +1,7 @@
-"""Files of JSON lines as agents leave them: written by programs that crash, and read while they are being written.
+"""Read JSON lines files that agents write: their writers may crash, and may still be writing.
 
-Of 552 real files 18 had several documents glued on one line; others end within a line, or hold garbage. A line
-that cannot be read is counted, never an error: the rest of the transcript is still worth reading.
+Of 552 real files, 18 had several documents on one line; others end within a line, or contain garbage. An unreadable
+line is counted and skipped, because the rest of the transcript is still worth reading.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from baton_git.core.errors import InvalidArgument, LimitExceeded
 from baton_git.git.files.atomic_files import reading, show_path
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Bytes of one line, or of a file that is one object; the longest line seen had several MB of images."""
+"""Maximum size in bytes of one line, or of a file that is one object; real lines with images have several MB."""
 
 _scan = json.JSONDecoder(strict=False).scan_once  # type: ignore[attr-defined]  # no stub has it; it saves a call per line
 _BUFFER = 256 * 1024
@@ -33,14 +33,14 @@ class JsonLines:
     """The objects of a file, in order, each with its position; can be iterated once, one line in memory at a time.
 
     Args:
-        start: where to begin, at the beginning of a line; a file that has become shorter than that is read anew.
-        most: lines to read at most, empty and broken ones included; None reads all.
+        start: where to begin, at the start of a line; a file that is now shorter than that is read from its beginning.
+        most: maximum number of lines, including empty and broken ones; None reads all.
 
     Attributes:
-        unread: lines so far that could not be read, or not to their end.
-        unread_before: those of them that have an end.
-        end: where to begin next time: after the last line, or at it when it has no end yet.
-        is_open: the line that is being given has no end yet, so it may still become another.
+        unread: number of lines so far that could not be read completely.
+        unread_before: number of those that end with a line feed.
+        end: where the next reading begins: after the last line, or at its start if it has no line feed yet.
+        is_open: the current line has no line feed yet, so it may still change.
     """
 
     def __init__(self, path: Path, start: Position = BEGINNING, *, most: int | None = None) -> None:
@@ -52,7 +52,7 @@ class JsonLines:
         self._most = most
 
     def __iter__(self) -> Iterator[tuple[Position, Record]]:
-        """Raises NotFound, InvalidArgument or StoreError as `opened` does."""
+        """Raises NotFound, InvalidArgument or StoreError as `open_transcript` does."""
         with open_transcript(self.path) as file:
             if file.seek(0, SEEK_END) < self.end.offset:
                 self.end = BEGINNING
@@ -100,7 +100,7 @@ def _object_of(line: bytes) -> Record | None:
 
 
 def _skip_line(file: BinaryIO) -> tuple[int, bool]:
-    """Skip the rest of a line; return its bytes, and whether it has an end."""
+    """Skip the rest of a line; return the number of bytes, and whether there was a line feed."""
     skipped = 0
     while part := file.readline(1 << 20):
         skipped += len(part)
@@ -167,7 +167,7 @@ def whole_object(path: Path) -> Record | None:
 
     Raises:
         LimitExceeded: it is larger than `MAX_BYTES`.
-        NotFound, InvalidArgument, StoreError: as `opened` says.
+        NotFound, InvalidArgument, StoreError: as for `open_transcript`.
     """
     with open_transcript(path) as file:
         content = file.read(MAX_BYTES + 1)

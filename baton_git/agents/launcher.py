@@ -1,4 +1,4 @@
-"""How a session of an agent CLI is started, and what it reports at its end; each CLI implements both."""
+"""Start a session of an agent CLI, and read its final report; each CLI implements both."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Launch(NamedTuple):
     """A command that starts a session.
 
     Attributes:
-        stdin: what it reads; None for nothing.
-        session: the id that the session will have, where one can choose it.
+        stdin: the text on its standard input; None for no input.
+        session: the id that the session will have, if the CLI lets us choose it.
     """
 
     argv: tuple[str, ...]
@@ -23,10 +23,10 @@ class Launch(NamedTuple):
 
 
 class SessionReport(NamedTuple):
-    """What a session printed about itself; None where the CLI does not report it.
+    """A session's report about itself; None for values that the CLI does not report.
 
     Attributes:
-        denied: the tools that it was not allowed to use.
+        denied: names of tools whose use was denied.
     """
 
     answer: str = ""
@@ -37,24 +37,29 @@ class SessionReport(NamedTuple):
 
 
 class Launcher(Protocol):
-    """What the module `starting` of an agent gives."""
+    """The interface of the module `launcher` in an agent's folder."""
 
     def launch(
         self, executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()
     ) -> Launch:
-        """The command for a session without a terminal; `session` is a fresh uuid, `extra` the user's own options."""
+        """Return the command for a session without a terminal.
+
+        Args:
+            session: a new UUID.
+            extra: the user's own options.
+        """
 
     def in_window(
         self, executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()
     ) -> Launch:
-        """The command for a session with a terminal."""
+        """Return the command for a session with a terminal."""
 
     def report(self, output: str) -> SessionReport:
-        """What the standard output of a session without a terminal says."""
+        """Parse the standard output of a session without a terminal."""
 
 
 def escape_argument(text: str) -> str:
-    """Return the text as an argument that no CLI takes for an option."""
+    """Return the text as an argument that cannot be mistaken for an option."""
     return f" {text}" if text.startswith("-") else text
 
 

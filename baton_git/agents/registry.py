@@ -1,4 +1,4 @@
-"""The registry of agents' CLIs: a new one is a folder with its `CLI`, and its name in `AGENTS` here."""
+"""The registry of agent CLIs. To add one, create a folder that defines `CLI`, and add its name to `AGENTS`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from baton_git.agents.agent_cli import AgentCLI
 
 
 class AgentRegistry(Mapping[str, AgentCLI]):
-    """The agents' CLIs by name; each is loaded when it is asked for, as a hook needs only one."""
+    """The agent CLIs by name; each is imported on first access, since a hook needs only one."""
 
     def __init__(self, *names: str) -> None:
         self._names = names
@@ -31,17 +31,18 @@ class AgentRegistry(Mapping[str, AgentCLI]):
 
 
 AGENTS = AgentRegistry("claude", "codex", "gemini")
-"""In the order in which people choose: the first one that is installed starts sessions where nobody says which.
+"""All agent CLIs, in order of preference: the first installed one starts sessions when none is named.
 
-Where payloads and transcripts have to be told apart, the last one is asked first: those of the first say the least.
+To identify the sender of a payload or the writer of a transcript, they are tried in reverse order, because those of the
+first have the fewest distinguishing marks.
 """
 
 
 def session_variables() -> dict[str, str]:
-    """The environment variables that name a session to the programs that an agent starts, and whose they are."""
+    """Return the environment variables that hold a session's id, each with the name of its agent."""
     return {variable: name for name, cli in AGENTS.items() for variable in cli.session_variables}
 
 
 def agent_of_client(client: str) -> str | None:
-    """The agent whose CLI calls itself so as a client of MCP."""
+    """Return the agent whose CLI reports this MCP client name; None for other clients."""
     return next((name for name, cli in AGENTS.items() if client.startswith(cli.mcp_client)), None)

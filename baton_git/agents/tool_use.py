@@ -46,17 +46,17 @@ class ToolUse(NamedTuple):
     """The meaning of a call.
 
     Attributes:
-        activity: the call in a few words, on one line.
-        files: that it changes if it works, as they are named.
-        command: for a shell.
-        folder: where that runs, if the call says so.
-        reads: files that it looks into.
-        written: what it puts into its files.
-        searches: its result names files.
-        todos: the whole list from then on.
-        change: of one item of a list.
-        task: of gobby-tasks.
-        plan: that a person accepts if it works.
+        activity: a description of the call on one line.
+        files: the files that it changes if it succeeds, as named in the call.
+        command: the shell command.
+        folder: the working directory of the command, if the call names one.
+        reads: the files that it reads.
+        written: the text that it writes into files.
+        searches: whether its result names files.
+        todos: the new todo list as a whole.
+        change: a change of one todo item.
+        task: a task of gobby-tasks.
+        plan: the plan that a person accepts if the call succeeds.
     """
 
     activity: str
@@ -76,13 +76,13 @@ class ToolOutcome(NamedTuple):
     """The meaning of a call's result.
 
     Attributes:
-        failed: it did nothing.
-        files: that it changed, where the result knows better; None: those of the deed.
-        id: of what it made.
-        todos: the whole list, where it was asked for.
-        answers: of a person, each with its question.
-        later: it goes on, and this is not its end.
-        refused: a person did not let it run.
+        failed: whether the call had no effect.
+        files: the files that it changed, if the result names them; None: those of the call.
+        id: the id of the item that it created.
+        todos: the whole todo list, if the call asked for it.
+        answers: a person's answers, each with its question.
+        later: the call continues in the background; this is not its final result.
+        refused: a person refused the call.
     """
 
     failed: bool

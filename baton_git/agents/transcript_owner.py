@@ -1,4 +1,4 @@
-"""Which agent wrote a transcript."""
+"""Detect which agent wrote a transcript."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from baton_git.git.files.atomic_files import show_path
 
 _RECORDS = 50
 _LINES = 200
-"""What is looked at of a file before it counts as unknown: readable records, and lines of any sort."""
+"""How many readable records, and how many lines of any sort, are tried before a file counts as unknown."""
 
 
 def detect(path: Path) -> str:
-    """The name of the agent that wrote a transcript.
+    """Return the name of the agent that wrote a transcript.
 
     Raises:
-        InvalidDocument: it is empty, or of no agent that is known here.
-        NotFound, InvalidArgument, StoreError: it cannot be read.
+        InvalidDocument: the file is empty, or no known agent wrote it.
+        NotFound, InvalidArgument, StoreError: the file cannot be read.
     """
     for record in _first_objects(path):
         for name in reversed(AGENTS):

@@ -1,4 +1,4 @@
-"""Find transcripts by name, newest first, with what their first lines say."""
+"""Find transcripts by their file names, newest first, and read their first lines."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from baton_git.core.errors import BatonError
 from baton_git.git.files.atomic_files import show_path
 
 Warn = Callable[[str], None]
-"""Receives one line about what could not be read."""
+"""Receives a one-line message about something that could not be read."""
 
 HEAD_LINES = 20
 HEAD_BYTES = 65536
 
 
 class Transcript(NamedTuple):
-    """A session's file; `session` and `cwd` are None when its name, place and first lines do not tell them.
+    """The transcript of a session; `session` and `cwd` are None when neither its path nor its first lines name them.
 
     Attributes:
-        cwd_digest: the SHA-256 of the path of `cwd`, where only this is known.
+        cwd_digest: the SHA-256 of `cwd`, if only that is known.
     """
 
     path: Path
@@ -38,9 +38,9 @@ def ignore_warning(_: str) -> None:
 
 
 def find_files(folder: Path, *parts: str, warn: Warn = ignore_warning) -> Iterator[Path]:
-    """What is below a folder by names, as `glob` finds it: `**` at the last but one place is any depth of folders.
+    """Yield the paths below a folder that match a glob pattern, given as its parts; `**` matches any depth of folders.
 
-    A folder that is there and cannot be listed is told, not passed over in silence.
+    A folder that exists but cannot be listed causes a warning.
     """
     first, *rest = parts
     if first == "**":
@@ -74,12 +74,12 @@ def _is_folder(path: Path) -> bool:
 
 
 def sort_newest_first(paths: Iterable[Path], warn: Warn = ignore_warning) -> list[Path]:
-    """The files by the time of their last change; left out is what is gone by now, leads nowhere or is no file."""
+    """Return the regular files among `paths`, last modified first; those that no longer exist are left out."""
     changed = {}
     for path in paths:
         try:
             stat = path.stat()
-            if S_ISREG(stat.st_mode):  # opening a pipe would wait for ever
+            if S_ISREG(stat.st_mode):  # opening a pipe could block forever
                 changed[path] = stat.st_mtime_ns
         except FileNotFoundError:
             continue
@@ -89,7 +89,7 @@ def sort_newest_first(paths: Iterable[Path], warn: Warn = ignore_warning) -> lis
 
 
 def read_first_records(path: Path) -> Iterator[Record]:
-    """What can be read of the first lines; nothing of a file that cannot be read, which must not hide the others."""
+    """Yield the records in the first lines; none when the file cannot be read, so that it does not hide the others."""
     try:
         for _, record in JsonLines(path, most=HEAD_LINES):
             yield record
@@ -98,7 +98,7 @@ def read_first_records(path: Path) -> Iterator[Record]:
 
 
 def read_head(path: Path) -> str:
-    """The first bytes as text; empty for a file that cannot be read."""
+    """Return the first `HEAD_BYTES` as text; empty when the file cannot be read."""
     try:
         with open_transcript(path) as file:
             return file.read(HEAD_BYTES).decode(errors="replace")
