@@ -1,4 +1,4 @@
 """Hook events of the agent CLIs, and the replies to them.
 
-Only the standard library is imported here: most hooks have nothing to do, and must find that out quickly.
+Modules here import only the standard library, so that hooks with nothing to do, which is most of them, exit quickly.
 """

@@ -1,7 +1,7 @@
-"""The turns of sessions that ended, and whose facts are saved a little later: one small local file for each session.
+"""The last ended turn of each session whose facts are to be saved shortly afterwards: one small local file per session.
 
-A file has what only the hook of the turn's end was told. It stays, and the session remembers which turn was saved; so
-nothing is lost when the process that saves it is killed.
+The file contains what only the hook at the turn's end receives. It is not deleted after the save; instead the session
+records which turn was saved. So nothing is lost if the saving process is killed.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class EndedTurn(NamedTuple):
     """A turn that ended.
 
     Attributes:
-        id: no other turn has it.
-        event: as the agent called it.
-        response: the model's answer, which the transcript may not have yet.
-        size: bytes of the transcript when the hook ran; -1 if there was none.
+        id: a unique id.
+        event: the agent CLI's name of the event.
+        response: the model's answer, which may not be in the transcript yet.
+        size: size of the transcript in bytes when the hook ran; -1 if there was none.
     """
 
     id: str
@@ -41,7 +41,7 @@ class EndedTurn(NamedTuple):
 
 
 def save_ended_turn(memory: HookSessionStore, payload: Payload) -> bool:
-    """Store the turn that an event ended, in place of the one before; False when the disk refuses."""
+    """Store the turn that an event ended, replacing the previous one; False when the file cannot be written."""
     try:
         size = os.stat(payload.transcript).st_size
     except (OSError, ValueError):
@@ -53,7 +53,7 @@ def save_ended_turn(memory: HookSessionStore, payload: Payload) -> bool:
 
 
 def find_unsaved_turn(memory: HookSessionStore, seen: HookSession) -> EndedTurn | None:
-    """Return the last turn of a session if its facts were not saved since it ended."""
+    """Return a session's last turn if its facts have not been saved."""
     try:
         with open(memory.path(seen.cli, seen.session, SUFFIX), encoding="utf-8") as file:
             turn = _read(json.load(file))
@@ -63,7 +63,7 @@ def find_unsaved_turn(memory: HookSessionStore, seen: HookSession) -> EndedTurn 
 
 
 def _read(data: Any) -> EndedTurn | None:
-    """Return the turn; None for data of another form."""
+    """Return the turn; None for data of another shape."""
     if not isinstance(data, dict) or any(type(data.get(name)) is not type_ for name, type_ in _TYPES.items()):
         return None
     return EndedTurn(**{name: data[name] for name in _TYPES})

@@ -1,4 +1,4 @@
-"""Is there anything to do? Asked before anything else is loaded."""
+"""Decide whether a hook has anything to do, before anything else is imported."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, may_
 from baton_git.agents.registry import AGENTS
 
 STORM = 256 * 1024
-"""Bytes that a transcript must have grown before Gemini CLI's PreCompress is taken up: it comes before every request
-to the model, nearly always without a compression."""
+"""Minimum growth of the transcript in bytes for handling Gemini CLI's PreCompress, which comes before every request to
+the model and is rarely followed by a compression."""
 
 _EVENTS = {PROMPT: ("on_prompt_submit",), COMPACT: ("on_pre_compact",), STOP: ("on_stop", "on_after_agent")}
 
 
 def is_idle(payload: Payload, place: RepositoryPaths | None, environment: Mapping[str, str]) -> bool:
-    """Whether nothing needs to be done. In doubt there is something."""
+    """Whether nothing needs to be done; False when in doubt."""
     if payload.aside:
         return True
     if place is None or environment.get("BATON_REPO"):
@@ -32,19 +32,19 @@ def is_idle(payload: Payload, place: RepositoryPaths | None, environment: Mappin
 
 
 def may_save_later(payload: Payload, seen: HookSession | None) -> bool:
-    """Return whether nothing but the facts of the turn is due at its end, and these can wait."""
+    """Whether the only thing to do at this turn's end is to save its facts, which can wait."""
     if payload.moment != STOP or seen is None or not seen.saves_later or seen.ended:
         return False
-    if AGENTS[payload.agent].compacts_unannounced:  # the save tells whether the next prompt must bring a context
+    if AGENTS[payload.agent].compacts_unannounced:  # the save finds out whether the next prompt must repeat the context
         return False
     return not any(event in seen.wants for event in _EVENTS[STOP])
 
 
 def _is_due(payload: Payload, seen: HookSession) -> bool:
     path = payload.transcript or seen.transcript
-    grown = _size(path) - seen.size if path else 1  # where nobody says, it is looked for
+    grown = _size(path) - seen.size if path else 1  # without a path, the transcript has to be searched for
     if payload.moment == END:
-        return not seen.ended or grown != 0  # Gemini CLI says it twice
+        return not seen.ended or grown != 0  # Gemini CLI sends this event twice
     if payload.moment == COMPACT and AGENTS[payload.agent].compacts_unannounced:
         return payload.detail == "manual" or grown >= STORM
     if any(event in seen.wants for event in _EVENTS[payload.moment]):

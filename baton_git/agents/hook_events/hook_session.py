@@ -1,6 +1,6 @@
-"""The agent sessions that hooks have seen on this machine: one small local file for each.
+"""The agent sessions seen by hooks on this machine: one small local file per session.
 
-A lost file only costs a second extraction, or a context that is injected twice.
+If a file is lost, the only cost is a repeated extraction or a context that is injected twice.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from typing import Any, NamedTuple
 KEPT = 60
 """How many files are kept; the oldest are removed."""
 GONE = "gone"
-"""Why a session ended whose process is not there any more."""
+"""The end reason of a session whose process no longer exists."""
 LEFT_AFTER = 3600.0
-"""Seconds by which a file in the making is older than the newest one when its writer was killed."""
+"""A temporary file that is this many seconds older than the newest file was left by a killed writer."""
 
 
 class HookSession(NamedTuple):
     """A session as seen by hooks.
 
     Attributes:
-        git_dir: of the work tree that it began in.
-        pid: the process of the agent, which stays the same when a context is cleared.
-        seen: when a hook last had something to do, ISO 8601, and at which `event`.
-        size: bytes of the transcript that the last save has read.
-        knows: the commit of the namespace that it has been told of.
-        told: whether it was told anything at its start.
-        owed: what the next prompt must bring: the sources of a start, with `+` between them.
-        mark: what an injected text holds, so that the transcript shows whether it arrived.
-        compactions: how many of them were made up for.
-        blocks: how often in a row a workflow has kept it from stopping.
-        ended: why it ended; empty while it goes on.
-        parent: the session that it follows.
-        wants: the events that workflows listen to.
-        recalls: whether its prompts are looked up.
-        recalled: digests of the sentences that were added to its prompts.
-        spawned: the record of the session, where baton started it.
-        saves_later: whether the facts of a turn may be saved a little after its end: nothing else is due then.
-        saved_turn: the last turn whose facts were saved though its hook had left that for later.
+        git_dir: the git directory of the work tree in which it started.
+        pid: the agent's process id, which does not change when the context is cleared.
+        seen: the time (ISO 8601) at which a hook last had something to do; `event` is the event.
+        size: number of bytes of the transcript that the last save read.
+        knows: the commit of the namespace that the session was last told about.
+        told: whether it received any context at its start.
+        owed: the start sources (joined by `+`) whose context the next prompt must still bring.
+        mark: a text within the injected context, by which the transcript shows whether it arrived.
+        compactions: number of compactions after which context was injected again.
+        blocks: how many times in a row a workflow kept it from stopping.
+        ended: the reason why it ended; empty while it is running.
+        parent: the session that it continues.
+        wants: the events that workflows handle.
+        recalls: whether `recall` answers are added to its prompts.
+        recalled: digests of the sentences already added to its prompts.
+        spawned: the spawn record of the session, if baton started it.
+        saves_later: whether the facts of a turn may be saved shortly after its end, because nothing else is due then.
+        saved_turn: the id of the last turn whose facts were saved later than its hook.
     """
 
     cli: str
@@ -83,7 +83,7 @@ class HookSessionStore:
         return _read(self.path(cli, session))
 
     def save(self, seen: HookSession) -> bool:
-        """Store a session; False when the disk refuses."""
+        """Store a session; False when the file cannot be written."""
         return replace_file(self.path(seen.cli, seen.session), json.dumps(seen._asdict()))
 
     def all(self) -> Iterator[HookSession]:
@@ -114,19 +114,19 @@ class HookSessionStore:
             return 0.0
 
     def _remove(self, name: str) -> None:
-        try:  # noqa: SIM105  contextlib is not loaded for this
+        try:  # noqa: SIM105  importing contextlib would cost more
             os.remove(os.path.join(self.folder, name))
         except OSError:
             pass
 
 
 def replace_file(path: str, text: str) -> bool:
-    """Store a private file of a session, whole or not at all; False when the disk refuses."""
+    """Write a private file atomically; False when it cannot be written."""
     fresh = f"{path}.{os.getpid()}.tmp"
     folder = os.path.dirname(path)
     try:
         os.makedirs(folder, exist_ok=True)
-        os.chmod(folder, 0o700)  # what is read of a transcript lies there as it was said
+        os.chmod(folder, 0o700)  # it contains unredacted parts of transcripts
         with open(fresh, "w", encoding="utf-8", errors="replace", opener=_open_private) as file:
             file.write(text)
         os.replace(fresh, path)
@@ -153,7 +153,7 @@ def _read(path: str) -> HookSession | None:
 
 
 def _seen(data: Mapping[str, Any]) -> HookSession | None:
-    """A field of another type is as good as none; a session without a name is none."""
+    """Build a session from JSON. A field of another type counts as missing; a session without an id gives None."""
     fields: dict[str, Any] = {}
     for name, default in _DEFAULTS.items():
         value = data.get(name)

@@ -1,4 +1,4 @@
-"""Which of the sessions that hooks have seen are still running."""
+"""Tell which of the sessions seen by hooks are still running."""
 
 from __future__ import annotations
 
@@ -9,37 +9,39 @@ from baton_git.core.times import parse_time_or_none
 
 
 def at_work(memory: HookSessionStore, beside: int = 0) -> set[str]:
-    """The sessions that have not ended and whose process lives, but for those of the process `beside` itself."""
+    """Return the sessions that have not ended and whose process is running, except those of the process `beside`."""
     return {
         session.session for session in memory.all() if not session.ended and session.pid != beside and lives(session)
     }
 
 
 def gone(memory: HookSessionStore) -> set[str]:
-    """Return the sessions that have not ended, or ended only because their process was gone."""
+    """Return the sessions whose process disappeared without an event for their end."""
     return {seen.session for seen in memory.all() if seen.ended == GONE or (not seen.ended and not lives(seen))}
 
 
 def lives(seen: HookSession) -> bool:
-    """Whether the process of a session is there still. A number is given again, after a restart of the machine soon: a
-    process that is younger than what the session did last is another one."""
+    """Whether the process of a session is still running.
+
+    Process ids are reused, so a process that started after the session's last event is a different one.
+    """
     last = parse_time_or_none(seen.seen)
     if seen.pid <= 1 or last is None or not _is_number_taken(seen.pid):
         return False
-    import psutil  # most sessions that did not end are gone
+    import psutil  # rarely needed: most sessions without an end have no process any more
 
     try:
         process = psutil.Process(seen.pid)
         return bool(process.create_time() <= last.timestamp() + 1 and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
-    except psutil.Error:  # it is there, and says nothing
+    except psutil.Error:  # it exists, but we may not inspect it
         return True
 
 
 def _is_number_taken(pid: int) -> bool:
-    """Return whether there may be a process of that number."""
-    if os.name != "posix":  # elsewhere the question could end the process
+    """Whether a process with this id may exist."""
+    if os.name != "posix":  # elsewhere os.kill would end the process
         return True
     try:
         os.kill(pid, 0)

@@ -21,7 +21,7 @@ MOMENTS = {
     "AfterAgent": STOP,
     "SessionEnd": END,
 }
-"""The events of all agents that are listened to. Gemini CLI has its own names for three of them."""
+"""The events that are handled, of all agents. Gemini CLI has its own names for three of them."""
 
 _BACKGROUND = ("<task-notification>", "<task-notification ")
 _ADDED = "</hook_context>"
@@ -31,14 +31,14 @@ class Payload(NamedTuple):
     """A hook event.
 
     Attributes:
-        event: as the agent calls it; a reply names it.
-        moment: one of `MOMENTS`.
-        detail: why: `source` of a start, `trigger` of a compaction, `reason` of an end; empty when nothing is said.
-        transcript: the path of the session's file; empty where the agent does not say.
-        prompt: what the person asked, without what hooks put before it.
+        event: the agent CLI's name of the event; a reply repeats it.
+        moment: the value of the event in `MOMENTS`.
+        detail: the `source` of a start, `trigger` of a compaction or `reason` of an end; empty when missing.
+        transcript: the path of the session's transcript; empty when missing.
+        prompt: the person's prompt, without the context that hooks put before it.
         response: the model's last answer.
-        aside: it is a subagent's, or a message of a background task: not the session's own.
-        data: all of it, as it came.
+        aside: whether the event belongs to a subagent or a background task rather than to the session itself.
+        data: the whole payload.
     """
 
     agent: str
@@ -55,10 +55,10 @@ class Payload(NamedTuple):
 
 
 def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Payload | None:
-    """What `text` tells; None where that is nothing that we listen to.
+    """Parse the standard input of a hook; None when it is not an event that we handle.
 
     Args:
-        agent: whose hook this is; None: it is told by the payload and the environment.
+        agent: the agent CLI that runs the hook; None: infer it from the payload and the environment.
     """
     try:
         check_nesting(text)
@@ -88,7 +88,7 @@ def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Paylo
 
 
 def guess_agent(data: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """Which agent that must be, when nobody says."""
+    """Infer the agent CLI that sent a payload."""
     return next(name for name in reversed(AGENTS) if AGENTS[name].sent(data, environment))
 
 
@@ -98,7 +98,7 @@ def _text(data: Mapping[str, Any], key: str) -> str:
 
 
 def _own(prompt: str) -> str:
-    """Gemini CLI gives a prompt with what hooks have put before it."""
+    """Strip the context that hooks put before a prompt, which Gemini CLI includes."""
     if prompt.startswith("<hook_context>") and _ADDED in prompt:
         return prompt.partition(_ADDED)[2].strip()
     return prompt

@@ -1,7 +1,7 @@
-"""Plan one hook event: from the event and what is remembered of its session to a list of decisions.
+"""Plan the handling of a hook event: turn the event and the remembered session into a list of decisions.
 
-Nothing is read, written or started here; `interfaces.hook.event_runner` carries the decisions out in their order. The
-workflow events are those of `systems.gobby.workflow`.
+This module performs no I/O; `interfaces.hook.event_runner` carries the decisions out in order. The workflow events are
+those of `systems.gobby.workflow`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, S
 from baton_git.agents.registry import AGENTS
 
 MAX_BLOCKS = 8
-"""Times in a row that a workflow may keep an agent from stopping; Claude Code has the same limit of its own."""
+"""How many times in a row a workflow may keep an agent from stopping; Claude Code has the same limit."""
 TRANSCRIPT_DELAY = 4.0
-"""Seconds by which a transcript may lag behind the session."""
+"""How far, in seconds, a transcript may lag behind its session."""
 
 REPEAT_SECONDS = 3.0
-"""Seconds within which the same event is a repetition."""
+"""An identical event within this many seconds is a repetition."""
 
 Trigger = Literal["pre_compact", "stop", "session_end"]
 
@@ -30,13 +30,13 @@ class Circumstances(NamedTuple):
     """What a plan depends on besides the event and the remembered session.
 
     Attributes:
-        pid: the agent's process.
+        pid: the agent's process id.
         saves_facts: whether facts are extracted from transcripts at all.
         checkpoints_periodically: whether PAIF's settings ask for checkpoints during the session.
         checkpoints_at_end: whether they ask for one at its end.
         has_arrived: whether the transcript shows the context that was injected last; see `needs_arrival`.
-        recalls: whether prompts are looked up (`baton.recallAtPrompt`).
-        idle_seconds: since a hook last had something to do in this session.
+        recalls: whether `recall` answers are added to prompts (`baton.recallAtPrompt`).
+        idle_seconds: seconds since a hook last had something to do in this session.
     """
 
     pid: int = 0
@@ -55,13 +55,13 @@ class Remember(NamedTuple):
 
 
 class FindParent(NamedTuple):
-    """Find the session that this one, started by `source`, goes on from."""
+    """Find the session that this one, started by `source`, continues."""
 
     source: str
 
 
 class SaveFacts(NamedTuple):
-    """Extract the transcript's facts and keep them; `force`: even if only passing facts have changed."""
+    """Extract the transcript's facts and save them; `force`: even if only short-lived facts have changed."""
 
     trigger: Trigger
     force: bool = False
@@ -75,13 +75,13 @@ class RunWorkflows(NamedTuple):
 
 
 class Recall(NamedTuple):
-    """Add what earlier sessions say about a prompt, if something clearly fits."""
+    """Add what earlier sessions know about a prompt, if something clearly fits."""
 
     prompt: str
 
 
 class PlanStep(Enum):
-    """A decision that needs no arguments; the value says what is done."""
+    """A decision without arguments; the value describes it."""
 
     CATCH_UP = "save the facts of sessions that ended without a hook"
     BEGIN_SESSION = "boot the session, which makes its brief"
@@ -89,7 +89,7 @@ class PlanStep(Enum):
     REMEMBER_TIP = "remember the commit of the namespace that the session now knows"
     FORGET_OLD_SESSIONS = "remove the oldest remembered sessions"
     SAVE_CHECKPOINT = "make PAIF's periodic checkpoint, if it is due"
-    LIMIT_BLOCKS = "apply `limit_blocks` to what the workflows said"
+    LIMIT_BLOCKS = "apply `limit_blocks` to the workflows' reply"
     WRAP_SESSION = "end the session in the namespace"
     CHECKPOINT_AT_END = "make PAIF's last checkpoint"
 
@@ -107,7 +107,7 @@ def plan_event(event: Payload, known: HookSession, circumstances: Circumstances)
 
 
 def needs_arrival(event: Payload, known: HookSession) -> bool:
-    """Return whether the plan depends on `has_arrived`, which costs a look at the transcript."""
+    """Whether the plan depends on `has_arrived`, for which the transcript must be read."""
     if event.moment == START:
         return event.detail == "resume" and "compact" in known.owed
     return event.moment == PROMPT and known.told and bool(known.owed)
@@ -135,7 +135,7 @@ def _plan_start(event: Payload, known: HookSession, circumstances: Circumstances
 
 def _sources_of_start(event: Payload, known: HookSession, circumstances: Circumstances) -> list[str]:
     """Return why the session starts; a compaction is added if its context never arrived before a resume."""
-    if event.moment == PROMPT:  # the hook of the start did not run, or could not give any context
+    if event.moment == PROMPT:  # the start hook did not run, or could not add context
         return known.owed.split("+") if known.owed else ["startup"]
     source = event.detail or "startup"
     lacks_context = source == "resume" and "compact" in known.owed and not circumstances.has_arrived
@@ -152,9 +152,9 @@ def _plan_prompt(event: Payload, known: HookSession, circumstances: Circumstance
 
 
 def _plan_owed(known: HookSession, circumstances: Circumstances) -> list[Decision]:
-    """Repeat the context of the start after a compaction, once, unless the transcript shows it.
+    """Plan to repeat the start's context once after a compaction, unless the transcript already shows it.
 
-    Claude Code writes it there seconds later, so a prompt that follows at once leaves the question open.
+    Claude Code writes the context to the transcript some seconds later, so a prompt within that time decides nothing.
     """
     if not known.owed or (known.mark and not circumstances.has_arrived and _may_lag(circumstances)):
         return []
@@ -198,7 +198,7 @@ def _save(circumstances: Circumstances, trigger: Trigger, *, force: bool = False
 
 
 def note_compactions(event: Payload, known: HookSession, compactions: int) -> HookSession:
-    """Return the session with the compactions that its transcript shows at a stop; a new one may owe context."""
+    """Return the session with the number of compactions that its transcript shows; a new one may owe context."""
     if event.moment != STOP or compactions <= known.compactions:
         return known
     known = known._replace(compactions=compactions)
@@ -206,7 +206,7 @@ def note_compactions(event: Payload, known: HookSession, compactions: int) -> Ho
 
 
 def limit_blocks(known: HookSession, is_blocked: bool) -> tuple[HookSession, bool]:
-    """Count a workflow that keeps the agent from stopping; returns the session, and whether the agent is kept."""
+    """Count consecutive blocked stops; return the updated session, and whether the stop is still blocked."""
     blocks = known.blocks + 1 if is_blocked else 0
     if blocks > MAX_BLOCKS:
         return known._replace(blocks=0), False
@@ -214,7 +214,7 @@ def limit_blocks(known: HookSession, is_blocked: bool) -> tuple[HookSession, boo
 
 
 def choose_cleared_session(sessions: Sequence[HookSession], session: HookSession, pid: int) -> str:
-    """Return the session whose context was cleared to begin this one, newest first in `sessions`; empty if none."""
+    """Return the session whose context was cleared to start this one; empty if none. `sessions`: newest first."""
     nearby = [
         seen for seen in sessions
         if seen.session != session.session and seen.git_dir == session.git_dir and seen.cli == session.cli
@@ -228,11 +228,11 @@ def choose_cleared_session(sessions: Sequence[HookSession], session: HookSession
 
 
 def identify_event(event: Payload) -> str:
-    """Return a short text that tells one event of a session from another."""
+    """Return a short fingerprint of an event within its session."""
     content = (event.prompt + event.response).encode("utf-8", "replace")
     return f"{event.event} {event.detail} {crc32(content):x}"
 
 
 def is_repeated(event: Payload, known: HookSession, idle_seconds: float) -> bool:
-    """Return whether this event was handled a moment ago: a plugin and the settings may both have our hooks."""
+    """Whether this event was handled just before; our hooks may be installed both by a plugin and in the settings."""
     return known.event == identify_event(event) and idle_seconds < REPEAT_SECONDS

@@ -1,7 +1,7 @@
-"""The reply of a hook: one JSON object, or nothing where any output would do harm.
+"""The reply of a hook: one JSON object, or nothing if any output would do harm.
 
-Claude Code takes whatever PreCompact prints for instructions to its compaction, and Gemini CLI shows the error stream
-where the standard output is empty.
+Claude Code treats the output of PreCompact as instructions for the compaction, and Gemini CLI shows the standard error
+stream when the standard output is empty.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from baton_git.agents.hook_events.payloads import PROMPT, START, STOP, Payload
 from baton_git.agents.registry import AGENTS
 
 MAX_BYTES = 10_000
-"""Of a whole reply: beyond that Claude Code (UTF-16 units) and Codex (UTF-8 bytes) show only its beginning."""
+"""Maximum size of a reply: of a longer one, Claude Code (in UTF-16 units) and Codex (in UTF-8 bytes) show only the
+beginning."""
 
 
 def reply(payload: Payload, context: str = "", block: str | None = None) -> str:
-    """What to print.
+    """Return the text that a hook prints.
 
     Args:
-        context: for the model; only a start and a prompt have room for it.
-        block: why the agent must not stop, or not take the prompt; None lets it.
+        context: text for the model; only replies to a start or a prompt can carry it.
+        block: the reason why the agent must not stop, or must reject the prompt; None allows it.
     """
     answer: dict[str, Any] = {}
     if block is not None and payload.moment in (STOP, PROMPT):
@@ -34,10 +35,10 @@ def reply(payload: Payload, context: str = "", block: str | None = None) -> str:
 
 
 def nothing(agent: str | None) -> str:
-    """The answer that says nothing."""
+    """Return the reply of a hook that has nothing to report."""
     return AGENTS[agent].empty_reply if agent else ""
 
 
 def fits(payload: Payload, context: str) -> bool:
-    """Whether a reply with this context reaches the model whole."""
+    """Whether a reply with this context reaches the model uncut."""
     return len(reply(payload, context).encode("utf-8", "replace")) <= MAX_BYTES

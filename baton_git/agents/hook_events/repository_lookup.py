@@ -1,6 +1,6 @@
-"""Find the repository of a hook, and whether it may hold state.
+"""Find the repository of a hook, and whether it may hold state, by looking at files only.
 
-It only looks for files. The result decides whether the rest of the program is loaded.
+The result decides whether the rest of the program is imported.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 
 class RepositoryPaths(NamedTuple):
-    """A repository.
+    """The directories of a repository.
 
     Attributes:
-        git_dir: that of this work tree.
-        common_dir: what all its work trees share.
+        git_dir: the git directory of this work tree.
+        common_dir: the directory shared by all work trees.
     """
 
     git_dir: str
@@ -50,7 +50,7 @@ def _at(folder: str) -> RepositoryPaths | None:
 
 
 def may_hold_state(place: RepositoryPaths) -> bool:
-    """Whether the repository may have a namespace; False only when it cannot."""
+    """Whether the repository may have a namespace; False only when it certainly has none."""
     common = place.common_dir
     if os.path.isdir(os.path.join(common, "baton")) or os.path.isdir(os.path.join(common, "refs", "heads", "baton")):
         return True

@@ -1,7 +1,7 @@
-"""Where a session belongs: the folder that it began in, wherever it has gone since.
+"""Find the project of a session: the folder in which it started, even if it has moved elsewhere since.
 
-The `cwd` of an event moves with the session (`cd`, another work tree, a submodule). What it did must not be kept with
-another project, nor that one's state be told.
+The `cwd` of an event follows the session (`cd`, another work tree, a submodule). Its facts must not be saved in another
+project, and it must not be told another project's state.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from baton_git.agents.registry import AGENTS
 from baton_git.core.codecs.nesting import check_nesting
 
 PARENT = "BATON_HOOK_PARENT"
-"""The variable in which an installed line tells the process of the CLI; the line's own shell is between them."""
+"""The environment variable in which an installed hook line passes the process id of the agent CLI (the parent of the
+line's shell)."""
 _FIRST_LINE = 1 << 20
-"""Bytes: the first record of Codex has the whole of its instructions."""
+"""Maximum number of bytes read; Codex's first record contains all of its instructions."""
 
 
 def home_of(payload: Payload, environment: Mapping[str, str]) -> str:
-    """The folder that the session began in, as its agent says; else where it is now."""
+    """Return the folder in which the session started, if the agent CLI tells it; else its current folder."""
     cli = AGENTS[payload.agent]
     for name in cli.folder_variables:
         if environment.get(name):
@@ -29,7 +30,7 @@ def home_of(payload: Payload, environment: Mapping[str, str]) -> str:
 
 
 def _read_codex_cwd(transcript: str) -> str:
-    """The folder that a transcript of Codex begins with; empty when it says none."""
+    """Return the folder named in the first record of a Codex transcript; empty when there is none."""
     try:
         with open(transcript, "rb") as file:
             line = file.readline(_FIRST_LINE).decode()
