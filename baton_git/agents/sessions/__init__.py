@@ -1,1 +1,1 @@
-"""Sessions of agents that go on by themselves: started, looked after, recorded, ended; as wholes, and within limits."""
+"""Agent sessions that baton runs on its own: start, supervise, record and stop them, within limits."""

@@ -1,4 +1,4 @@
-"""A session of an agent that is to be started."""
+"""A request to start an agent session, and its limits."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ from baton_git.core.errors import InvalidArgument
 
 MAX_SECONDS = 24 * 3600
 TIMEOUT = 3600
-"""Seconds that a session may take where nobody says otherwise."""
+"""Default time limit of a session in seconds."""
 MAX_ITERATIONS = 20
-"""Sessions of a chain where nobody says otherwise."""
+"""Default maximum number of sessions in a chain."""
 MOST_ITERATIONS = 1000
 CHAIN_SECONDS = 8 * 3600.0
-"""Seconds that a chain may take where nobody says otherwise, from the start of its first session."""
+"""Default time limit of a chain in seconds, from the start of its first session."""
 MOST_CHAIN_SECONDS = 30 * 24 * 3600.0
 BUDGET_USD = 20.0
-"""What the sessions of a chain may cost where nobody says otherwise, as far as they tell."""
+"""Default budget of a chain: the sum of the costs that its sessions report."""
 MOST_USD = 100_000.0
 CHAIN_LIMITS: dict[str, tuple[Any, float]] = {
     "max_iterations": (int, MOST_ITERATIONS),
     "total_timeout": (int | float, MOST_CHAIN_SECONDS),
     "budget": (int | float, MOST_USD),
 }
-"""The limits of its chains that a workflow can set: of which kind they are, and the most that each can be."""
+"""The chain limits that a workflow can set: the type of each, and its maximum."""
 MAX_PROMPT = 100 * 1024
-"""Bytes of a prompt, and of what is said besides: the system takes at most 128 KiB as one argument."""
+"""Maximum size in bytes of a prompt or a system prompt; Linux limits one argument to 128 KiB."""
 
 
 class LaunchRequest(NamedTuple):
-    """What is to be started.
+    """A request to start a session.
 
     Attributes:
-        cli: `claude`, `codex` or `gemini`.
-        cwd: where; None: where we are.
-        seconds: how long it may take, 1 to `MAX_SECONDS`.
-        is_detached: whether it outlives whoever starts it.
-        in_window: whether it gets a window of tmux, with a terminal; in the tmux session `tmux_session`, else in the
-            one around us.
-        most: how many sessions its chain may have, itself and the first one counted.
-        chain_seconds: how long its chain may take, from its first start.
-        budget_usd: what its chain may have cost before, as far as that is known.
-        loop: what its chain is called, for whoever looks at it.
+        cli: the name of the agent CLI.
+        cwd: the working directory; None: the current one.
+        seconds: time limit of the session, 1 to `MAX_SECONDS`.
+        is_detached: whether the session outlives the process that starts it.
+        in_window: whether it runs with a terminal in a new tmux window, of the tmux session `tmux_session` or by
+            default the current one.
+        most: maximum number of sessions in the chain, including the first one and this one.
+        chain_seconds: time limit of the chain, from the start of its first session.
+        budget_usd: the cost at which the chain starts no further session.
+        loop: the name of the chain in lists.
     """
 
     cli: str
@@ -59,19 +59,19 @@ class LaunchRequest(NamedTuple):
 
 
 def check_prompt(text: str, label: str = "the prompt") -> None:
-    """Raises InvalidArgument when `text` cannot be given to a program."""
+    """Raise InvalidArgument when `text` cannot be passed as an argument to a program."""
     size = len(text.encode("utf-8", "surrogatepass"))
     if "\0" in text:
         raise InvalidArgument(f"{label} has a NUL character", hint="leave it out")
     if size > MAX_PROMPT:
         raise InvalidArgument(
             f"{label} has {size:,} bytes, the limit is {MAX_PROMPT:,}",
-            hint="put it into a file, and have the session read that",
+            hint="put it into a file, and let the session read the file",
         )
 
 
 def check_limit(name: str, value: Any) -> None:
-    """Raises InvalidArgument when a workflow's settings say of the chain's limit `name` what is none."""
+    """Raise InvalidArgument when `value` is not a valid setting of the chain limit `name`."""
     kind, most = CHAIN_LIMITS[name]
     is_number = isinstance(value, kind) and not isinstance(value, bool)
     if not (is_number and 0 < value <= most):  # nan is not above 0

@@ -1,4 +1,4 @@
-"""In which surroundings a session of an agent's CLI is started."""
+"""The executable and the environment with which an agent session is started."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from baton_git.agents.registry import AGENTS
 
 SPAWNED = "BATON_SPAWNED"
-"""The variable that tells a session (and its hooks) which record says who started it."""
+"""The environment variable that tells a session and its hooks the id of the session's spawn record."""
 
 _GIT_VARIABLES = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
@@ -18,17 +18,17 @@ _GIT_VARIABLES = (
 
 
 def _is_private(name: str) -> bool:
-    """Whether a variable ties a process to the session (or the git command) around it."""
+    """Whether a variable ties a process to the enclosing session or git command."""
     private = (variable for cli in AGENTS.values() for variable in cli.private_variables)
     return name in ("BATON_SESSION", *_GIT_VARIABLES) or any(fnmatchcase(name, variable) for variable in private)
 
 
-def surroundings(environment: Mapping[str, str], spawned: str) -> dict[str, str]:
-    """The environment of a new session, whose record is called `spawned`."""
+def session_environment(environment: Mapping[str, str], spawned: str) -> dict[str, str]:
+    """Return the environment of a new session with the spawn record `spawned`."""
     kept = {name: value for name, value in environment.items() if not _is_private(name)}
     return {**kept, SPAWNED: spawned}
 
 
 def executable(cli: str, environment: Mapping[str, str]) -> str | None:
-    """Where the program of `cli` is; None when it is not installed."""
+    """Return the path of the CLI's executable; None when it is not installed."""
     return shutil.which(cli, path=environment.get("PATH"))

@@ -18,16 +18,16 @@ from baton_git.core.redaction import redact_text
 
 HEAD = 64 * 1024
 TAIL = 8 * 1024 * 1024
-"""Bytes of standard output that are kept, of its beginning and of its end."""
+"""Maximum number of bytes of standard output that are kept, from its beginning and its end."""
 LOG = 1024 * 1024
-"""Bytes of both outputs that go to the log."""
+"""Maximum size of the log in bytes, both outputs together."""
 _LINE = 64 * 1024
-"""Bytes of a line after which it is taken for a whole one."""
+"""A longer line is logged without waiting for its end."""
 _POLL = 0.05
 
 
 class Command(NamedTuple):
-    """What is run. `seconds` is how long it may take; `log` gets both of its outputs."""
+    """A command to run: `seconds` is its time limit, and both of its outputs go to the file `log`."""
 
     argv: Sequence[str]
     cwd: str | None
@@ -39,7 +39,12 @@ class Command(NamedTuple):
 
 
 class ProcessResult(NamedTuple):
-    """How it ended: `how` is `ended`, `timed_out` or `stopped`; `exit` as the shell has it (negative: a signal)."""
+    """The end of a process: `how` is `ended`, `timed_out` or `stopped`; a negative `exit` is a signal's number.
+
+    Attributes:
+        output: standard output.
+        complaint: the last line of standard error.
+    """
 
     how: str
     exit: int
@@ -53,17 +58,16 @@ def run(
     started: Callable[[int], None] = lambda pid: None,
     grace: float = GRACE,
 ) -> ProcessResult:
-    """Runs it to its end, its time limit, or until `stopped` says so; nothing that it started is left behind, also when
-    we are killed.
+    """Run a command until it ends, reaches its time limit, or `stopped` returns True.
 
-    Whoever handles signals lets `stopped` tell of them: an exception out of a handler could come when the process is
-    there and nobody knows it yet.
+    No descendant is left running, even if this process is killed. Signal handlers should make `stopped` return True
+    instead of raising an exception, which could arrive between the process's start and its registration here.
 
     Args:
-        started: is told the process id.
+        started: called with the process id.
 
     Raises:
-        OSError, ValueError: it cannot be started.
+        OSError, ValueError: the command cannot be started.
     """
     with start_watchdog(is_group=not command.has_terminal) as tell:
 
@@ -82,7 +86,7 @@ def _run(command: Command, stopped: Callable[[], bool], started: Callable[[int],
         stdin=None if command.has_terminal else subprocess.DEVNULL if command.stdin is None else subprocess.PIPE,
         stdout=None if command.has_terminal else subprocess.PIPE,
         stderr=None if command.has_terminal else subprocess.PIPE,
-        start_new_session=not command.has_terminal,  # a group of its own has no terminal to read from
+        start_new_session=not command.has_terminal,  # a process group of its own could not read from the terminal
     )
     try:
         started(process.pid)
@@ -98,7 +102,7 @@ def _run(command: Command, stopped: Callable[[], bool], started: Callable[[int],
 
 
 def _abandon(process: subprocess.Popen[bytes], grace: float, *, is_group: bool) -> None:
-    """Interrupted: nothing stays behind, also when the user is impatient and interrupts again."""
+    """Terminate an interrupted command completely, even if the user interrupts again."""
     try:
         if process.returncode is None:
             end(process.pid, grace, is_group=is_group)
@@ -116,7 +120,7 @@ def _watch_process(
     with _Outputs(process, command.log) as outputs:
         how = _until_end(process, outputs, time.monotonic() + command.seconds, stopped)
         is_group = not command.has_terminal
-        end(process.pid, grace, is_group=is_group)  # before it is reaped: until then its number means nobody else
+        end(process.pid, grace, is_group=is_group)  # before it is reaped, so that its process id is not reused
         outputs.read(0.0)
         code = process.wait()
     return ProcessResult(how, code, outputs.output, outputs.complaint)
@@ -135,18 +139,18 @@ def _until_end(
 
 
 def _has_exited(pid: int) -> bool:
-    """Whether it has, without reaping it."""
+    """Whether a process has exited; it is not reaped."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _write_stdin(pipe: IO[bytes], text: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # who does not read to the end needs no more
+    with contextlib.suppress(OSError, ValueError):  # the process need not read all of its input
         pipe.write(text.encode("utf-8", "replace"))
         pipe.close()
 
 
 class _Outputs:
-    """Both outputs of a process, read as they arrive, limited in memory and in the log."""
+    """Both outputs of a process, read as they arrive, with limits on memory and on the log."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path | None) -> None:
         self.head, self.tail, self.said = b"", b"", b""
@@ -164,11 +168,11 @@ class _Outputs:
         self.log.close()
 
     def read(self, seconds: float) -> None:
-        """What is there by now, and whatever comes first within `seconds`."""
+        """Read what is available, waiting up to `seconds` for the first output."""
         if not self.selector.get_map():
             time.sleep(seconds)
             return
-        for wait in (seconds, *[0.0] * 64):  # whoever never stops writing must not keep us from looking at the time
+        for wait in (seconds, *[0.0] * 64):  # bounded, so that endless output does not delay the check of the time
             for key, _ in self.selector.select(wait):
                 chunk = os.read(key.fd, 65536)
                 if not chunk:
@@ -198,8 +202,7 @@ class _Outputs:
 
 
 class _Log:
-    """Both outputs as they came, without secrets, line by line, up to `LOG` bytes. A full disk ends it, not the
-    session."""
+    """The log of both outputs, redacted line by line, up to `LOG` bytes. A full disk ends the log, not the session."""
 
     def __init__(self, path: Path | None) -> None:
         self.file = _open_log(path)

@@ -1,4 +1,4 @@
-"""The sessions started on this machine: one local JSON file each."""
+"""Records of the sessions started on this machine: one local JSON file per session."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from baton_git.core.names import mint_id
 from baton_git.git.files.atomic_files import read_bytes, write_all
 
 KEPT = 500
-"""Records of ended sessions that are kept."""
+"""Number of records of ended sessions that are kept."""
 LOGS = 100
-"""How many of them keep their logs."""
+"""Number of ended sessions whose logs are kept."""
 Status = Literal["running", "exited", "failed", "timed_out", "stopped", "lost"]
 
 
@@ -52,20 +52,23 @@ class Process:
 
 @dataclass(frozen=True)
 class SpawnedSession:
-    """A session that was started here.
+    """A session started on this machine.
 
     Attributes:
-        starter: who starts it, until somebody looks after it.
-        prompt: without secrets.
-        started, ended: ISO time stamps.
-        iteration: its place in the chain, in the order of their starts; the session that a person began is 1.
-        chain: what all sessions of the chain have in common: the session that a person began, else the first record.
-        chain_began: when the first one of it was started; an ISO time stamp.
-        parent: the session that started it; `parent_spawn` its record, where it was started itself.
-        loop: the workflow or the command that chains it.
-        session: the id that its CLI gives it, where that is known.
-        variables: what the workflows of its parent had, for its own.
-        answer: the end of what it said last, without secrets.
+        process: the process of the agent CLI.
+        keeper: the process that supervises it.
+        starter: the process that starts it, until it is supervised.
+        prompt: the prompt, redacted.
+        started, ended: ISO timestamps.
+        seconds: the time limit.
+        iteration: its number in the chain, by start; the session that a person started is 1.
+        chain: the id of the chain: the session that a person started, else the first record.
+        chain_began: ISO timestamp of the chain's first start.
+        parent: the session that started it; `parent_spawn` is that session's record, if it was spawned as well.
+        loop: the workflow or command that continues the chain.
+        session: the id that the CLI gave it, if known.
+        variables: workflow variables inherited from its parent.
+        answer: the end of its last answer, redacted.
     """
 
     id: str
@@ -96,7 +99,7 @@ class SpawnedSession:
 
     @property
     def exit_in_words(self) -> str:
-        """`exit 7`, or the name of the signal that ended it; empty where that is not known."""
+        """`exit 7`, or the name of the signal that ended it; empty when unknown."""
         if self.exit is None or self.exit >= 0:
             return "" if self.exit is None else f"exit {self.exit}"
         try:
@@ -110,7 +113,7 @@ class SpawnedSession:
 
     @property
     def is_unwatched(self) -> bool:
-        """Whether it should be over, as whoever looked after it is gone and did not say how it ended."""
+        """Whether its supervisor disappeared without recording an end."""
         begun = self.process.pid > 0 and self.keeper.pid > 0
         return begun and self.ended is None and self.status in ("running", "lost") and not self.keeper.is_alive
 
@@ -136,17 +139,17 @@ class SpawnedSessions:
         return self.folder / f"{id_}.json"
 
     def get(self, id_: str) -> SpawnedSession:
-        """The record; one whose processes are gone is `lost`.
+        """Return a record; its status is `lost` if its processes are gone.
 
         Raises:
-            NotFound: there is none.
-            Corrupt: it cannot be read.
+            NotFound: there is no such record.
+            Corrupt: the record cannot be read.
         """
         if not id_.replace("-", "").isalnum():
             raise NotFound("spawned session", id_)
         try:
             seen = _mark_if_lost(self._read(id_))
-            # its keeper may have written how it ended, and gone, between our reading and our look at the processes
+            # its supervisor may have recorded the end and exited between our reading and our check of the processes
             return _mark_if_lost(self._read(id_)) if seen.status == "lost" or seen.is_unwatched else seen
         except NotFound:
             raise NotFound("spawned session", id_, hint="baton session list --spawned shows all") from None
@@ -157,10 +160,12 @@ class SpawnedSessions:
         return _parse_record(json.loads(read_bytes(self.path(id_))))
 
     def find(self, beginning: str) -> SpawnedSession:
-        """The record whose id is, or begins with, `beginning`.
+        """Return the record whose id is, or begins with, `beginning`.
 
         Raises:
-            NotFound, Ambiguous, Corrupt: there is none, there are several, it cannot be read.
+            NotFound: no record matches.
+            Ambiguous: several records match.
+            Corrupt: the record cannot be read.
         """
         ids = [id_ for id_ in self._ids() if id_.lower().startswith(beginning.lower())] if beginning else []
         if beginning in ids or len(ids) == 1:
@@ -170,31 +175,34 @@ class SpawnedSessions:
         raise NotFound("spawned session", beginning, hint="baton session list --spawned shows all")
 
     def all(self) -> tuple[list[SpawnedSession], list[str]]:
-        """Every record, newest first; and what is wrong with those that cannot be read."""
+        """Return all readable records, newest first, and a message for each unreadable one."""
         records, problems = [], []
         for id_ in self._ids():
             try:
                 records.append(self.get(id_))
             except Corrupt as error:
                 problems.append(str(error))
-            except NotFound:  # forgotten meanwhile
+            except NotFound:  # removed meanwhile
                 continue
         return sorted(records, key=lambda record: (record.started, record.id), reverse=True), problems
 
     def save(self, record: SpawnedSession) -> None:
-        """Store a record. Raises WriteFailed when the disk refuses."""
+        """Store a record. Raises WriteFailed when the file cannot be written."""
         write_all({self.path(record.id): json.dumps(asdict(record)).encode()})
 
     def fresh_id(self) -> str:
         return mint_id("SP", os.urandom(4))
 
     def pipe(self, id_: str) -> Path:
-        """The named pipe through which a job reaches who looks after it in a window."""
+        """Return the path of the named pipe through which a supervisor in a tmux window receives its job."""
         return self.folder / f"{id_}.job"
 
     def forget_old(self, chain: str = "") -> None:
-        """The oldest records of sessions that have ended go, except those of `chain`, which still counts them; the
-        logs of more; and pipes that nobody uses."""
+        """Remove the oldest records of ended sessions, old logs, and unused pipes.
+
+        Args:
+            chain: a chain whose records are kept, because they still count towards its limits.
+        """
         records = self.all()[0]
         ended = [record for record in records if record.status != "running"]
         waiting = {self.pipe(record.id) for record in records if record.status == "running"}
@@ -210,11 +218,11 @@ class SpawnedSessions:
 
 @functools.cache
 def _record_type() -> TypeAdapter[SpawnedSession]:
-    return TypeAdapter(SpawnedSession)  # takes a while to make, and few commands read a record
+    return TypeAdapter(SpawnedSession)  # slow to build, and few commands need it
 
 
 def _parse_record(data: Any) -> SpawnedSession:
-    """Parse a record. Raises ValueError, which names the first field that is wrong."""
+    """Parse a record. Raises ValueError naming the first invalid field."""
     try:
         return _record_type().validate_python(data)
     except ValidationError as error:
@@ -223,9 +231,9 @@ def _parse_record(data: Any) -> SpawnedSession:
 
 
 def _mark_if_lost(record: SpawnedSession) -> SpawnedSession:
-    """`lost` instead of `running`, when neither the session nor who looks after it is there any more."""
+    """Return the record with the status `lost` if it is running, but its process and its supervisor are gone."""
     if record.status != "running" or record.process.is_alive or record.keeper.is_alive:
         return record
     if not record.process.pid and not record.keeper.pid and record.starter.is_alive:
-        return record  # it is being started; who starts it says when it cannot be
+        return record  # it is being started; the starter records a failure
     return replace(record, status="lost")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from baton_git.agents.launcher import Launch
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.launch_request import MAX_SECONDS, LaunchRequest, check_prompt
-from baton_git.agents.sessions.launchers import executable, surroundings
+from baton_git.agents.sessions.launchers import executable, session_environment
 from baton_git.agents.sessions.records import Process, SpawnedSession, SpawnedSessions
 from baton_git.agents.sessions.stopping import reap
 from baton_git.agents.sessions.supervisor import Job, send_job
@@ -28,14 +28,14 @@ from baton_git.git.files.atomic_files import make_folder
 from baton_git.git.files.ref_locks import hold_flock
 
 MAX_RUNNING = 8
-"""Sessions that may run at once, of all chains together."""
-KEEPER = "baton_git.interfaces.hook.session_supervisor"
-"""The module that looks after one session."""
+"""Maximum number of sessions running at the same time, in all chains."""
+SUPERVISOR = "baton_git.interfaces.hook.session_supervisor"
+"""The module that supervises one session."""
 _START_SECONDS = 20.0
 _PACKAGE = Path(__file__).parents[2]
 _PROMPT = 2000
-MOMENT = 0.25
-"""Seconds after its start in which a session that fails is told of at once."""
+QUICK_FAILURE_SECONDS = 0.25
+"""A session that fails within this time after its start is reported to the caller."""
 
 
 class Chain(NamedTuple):
@@ -52,11 +52,11 @@ class Spawner:
     """Starts sessions for one session of one repository.
 
     Attributes:
-        environment: of the process that asks.
-        parent: the session that asks, and `parent_spawn` its record where it was started itself.
-        now: ISO text.
-        arguments: by CLI, what the user wants each session to be started with.
-        stop_files: while one of them is there, no session is started.
+        environment: the environment of the calling process.
+        now: the current time as ISO text.
+        parent: the calling session; `parent_spawn` is its record, if it was spawned as well.
+        arguments: the user's additional arguments for new sessions, by CLI.
+        stop_files: no session is started while one of these files exists.
     """
 
     records: SpawnedSessions
@@ -68,7 +68,11 @@ class Spawner:
     stop_files: tuple[Path, ...] = ()
 
     def __call__(self, request: LaunchRequest, variables: Mapping[str, Any]) -> dict[str, Any]:
-        """The result of the document's `start_new_session`: `session_spawned`, `cli`, `pid`; or `error`."""
+        """Start a session, and return the result of Gobby's `start_new_session`.
+
+        Returns:
+            `session_spawned`, `cli`, `pid` and `spawned`, or only `error`.
+        """
         try:
             record = self.start(request, variables)
         except (BatonError, OSError, ValueError) as error:
@@ -78,46 +82,46 @@ class Spawner:
             return {"error": f"{request.cli} ended at once: {why}"}
         return {"session_spawned": True, "cli": request.cli, "pid": record.process.pid, "spawned": record.id}
 
-    def start(self, wish: LaunchRequest, variables: Mapping[str, Any]) -> SpawnedSession:
-        """Starts it, and gives its record once it runs.
+    def start(self, request: LaunchRequest, variables: Mapping[str, Any]) -> SpawnedSession:
+        """Start a session; return its record once it runs.
 
         Raises:
-            InvalidArgument: the CLI is unknown or not installed, the folder is not there.
-            NotAllowed: the chain is as long as it may be, too many sessions run, or a stop file is there.
-            Busy: others are starting sessions.
-            StoreError: the record cannot be written, or nothing is heard of the session.
+            InvalidArgument: the CLI is unknown or not installed, or the folder does not exist.
+            NotAllowed: the chain has reached a limit, too many sessions are running, or a stop file exists.
+            Busy: another process is starting sessions.
+            StoreError: the record cannot be written, or the session did not start in time.
         """
-        record, job = self.prepare(wish, variables)
+        record, job = self.prepare(request, variables)
         try:
-            process = self._start_process(wish, record, job)
+            process = self._start_process(request, record, job)
             return self._wait_for_start(record, process)
         except BaseException as error:
             self._record_failure(record, str(error) or type(error).__name__)
             raise
 
-    def _start_process(self, wish: LaunchRequest, record: SpawnedSession, job: Job) -> subprocess.Popen[bytes]:
-        """The process that makes the keeper: itself, or tmux. Raises OSError, ValueError: it cannot be started."""
-        if not wish.in_window:
-            return _start_supervisor(job, is_detached=wish.is_detached)
-        return _start_in_window(job, record, wish.tmux_session, self.records.pipe(record.id))
+    def _start_process(self, request: LaunchRequest, record: SpawnedSession, job: Job) -> subprocess.Popen[bytes]:
+        """Start the supervisor, directly or through tmux. Raises OSError or ValueError when it cannot be started."""
+        if not request.in_window:
+            return _start_supervisor(job, is_detached=request.is_detached)
+        return _start_in_window(job, record, request.tmux_session, self.records.pipe(record.id))
 
     def _record_failure(self, record: SpawnedSession, why: str) -> None:
-        """Nobody looks after it, so it is over, and counts no more."""
+        """Mark a session that has no supervisor as failed, so that it no longer counts as running."""
         with contextlib.suppress(BatonError):
             if self.records.get(record.id).status == "running" and not self.records.get(record.id).keeper.pid:
                 message = redact_text(why)[0]
                 self.records.save(replace(record, status="failed", ended=self.now, error=message))
 
-    def prepare(self, wish: LaunchRequest, variables: Mapping[str, Any]) -> tuple[SpawnedSession, Job]:
-        """The record, kept, and the job, with every limit looked at. Raises as `start` does."""
-        launch, cwd = self._launch(wish), wish.cwd or os.curdir
+    def prepare(self, request: LaunchRequest, variables: Mapping[str, Any]) -> tuple[SpawnedSession, Job]:
+        """Check all limits, save the record, and return it with the job. Raises as `start` does."""
+        launch, cwd = self._launch(request), request.cwd or os.curdir
         stop = find_stop_file(self.stop_files)
         if stop is not None:
-            raise NotAllowed(f"{stop} is there, so no session is started", hint="remove it to go on")
+            raise NotAllowed(f"{stop} exists, so no session is started", hint="remove it to continue")
         if not Path(cwd).is_dir():
-            raise InvalidArgument(f"there is no folder {cwd}")
-        if wish.in_window and not (wish.tmux_session or self.environment.get("TMUX")):
-            raise InvalidArgument("there is no tmux around us for a window, and no session of it is named")
+            raise InvalidArgument(f"the folder {cwd} does not exist")
+        if request.in_window and not (request.tmux_session or self.environment.get("TMUX")):
+            raise InvalidArgument("not inside tmux, and no tmux session is named")
         make_folder(self.records.folder)
         reap(self.records, self.now)
         with hold_flock(self.records.folder / ".lock", 5.0) as alone:
@@ -125,31 +129,34 @@ class Spawner:
                 raise Busy("another process is starting sessions", hint="try again")
             known = self.records.all()[0]
             chain = self._chain(known)
-            _check_chain_limits(chain, wish, self.now)
+            _check_chain_limits(chain, request, self.now)
             _check_running_limit(known)
-            record = self._record(wish, launch, str(Path(cwd).absolute()), chain, variables)
+            record = self._record(request, launch, str(Path(cwd).absolute()), chain, variables)
             self.records.save(record)
             self.records.forget_old(record.chain)
-        environment = surroundings(self.environment, record.id)
-        job = Job(str(self.records.folder), record.id, launch.argv, environment, launch.stdin, wish.in_window)
+        environment = session_environment(self.environment, record.id)
+        job = Job(str(self.records.folder), record.id, launch.argv, environment, launch.stdin, request.in_window)
         return record, job
 
-    def _launch(self, wish: LaunchRequest) -> Launch:
-        if wish.cli not in AGENTS:
-            raise InvalidArgument(f"Unknown CLI: {wish.cli}")
-        program = executable(wish.cli, self.environment)
+    def _launch(self, request: LaunchRequest) -> Launch:
+        if request.cli not in AGENTS:
+            raise InvalidArgument(f"Unknown CLI: {request.cli}")
+        program = executable(request.cli, self.environment)
         if program is None:
-            raise InvalidArgument(f"{wish.cli} CLI not found")
-        check_prompt(wish.prompt)
-        check_prompt(wish.system_prompt, "the system prompt")
-        starting = AGENTS[wish.cli].launcher
-        make = starting.in_window if wish.in_window else starting.launch
-        extra = (self.arguments or {}).get(wish.cli, ())
-        return make(program, _no_command(wish.prompt), wish.system_prompt, str(uuid.uuid4()), extra)
+            raise InvalidArgument(f"{request.cli} CLI not found")
+        check_prompt(request.prompt)
+        check_prompt(request.system_prompt, "the system prompt")
+        launcher = AGENTS[request.cli].launcher
+        make = launcher.in_window if request.in_window else launcher.launch
+        extra = (self.arguments or {}).get(request.cli, ())
+        return make(program, _protect_single_word(request.prompt), request.system_prompt, str(uuid.uuid4()), extra)
 
     def _chain(self, known: list[SpawnedSession]) -> Chain:
-        """All that was started for what its first session began, by whichever of them; where that cannot be known,
-        nothing is started."""
+        """Return the chain of the calling session, across all sessions that belong to it.
+
+        Raises:
+            NotFound, Corrupt: the calling session's record cannot be read, so the limits cannot be checked.
+        """
         if self.parent_spawn is None:
             name, begun, before = self.parent or "", self.now, 1 if self.parent else 0
         else:
@@ -164,45 +171,45 @@ class Spawner:
         )
 
     def _record(
-        self, wish: LaunchRequest, launch: Launch, cwd: str, chain: Chain, variables: Mapping[str, Any]
+        self, request: LaunchRequest, launch: Launch, cwd: str, chain: Chain, variables: Mapping[str, Any]
     ) -> SpawnedSession:
         id_ = self.records.fresh_id()
-        left = wish.chain_seconds - _between(chain.began, self.now)
+        left = request.chain_seconds - _between(chain.began, self.now)
         return SpawnedSession(
             id=id_,
-            cli=wish.cli,
-            prompt=redact_text(wish.prompt)[0][:_PROMPT],
+            cli=request.cli,
+            prompt=redact_text(request.prompt)[0][:_PROMPT],
             cwd=cwd,
             started=self.now,
-            seconds=min(wish.seconds, left, MAX_SECONDS),
+            seconds=min(request.seconds, left, MAX_SECONDS),
             iteration=chain.sessions + 1,
             chain=chain.name or id_,
             chain_began=chain.began,
             starter=Process.of(os.getpid()),
             parent=self.parent,
             parent_spawn=self.parent_spawn,
-            loop=wish.loop,
+            loop=request.loop,
             session=launch.session,
             log=str(self.records.folder / f"{id_}.log"),
             variables=dict(variables),
         )
 
     def _wait_for_start(self, record: SpawnedSession, process: subprocess.Popen[bytes]) -> SpawnedSession:
-        """The record once it names a process, or says why there is none."""
+        """Wait until the record names a process or a failure, and return it."""
         until = time.monotonic() + _START_SECONDS
         while time.monotonic() < until:
             current = self.records.get(record.id)
             if current.process.pid or current.status != "running":
-                process.wait(_START_SECONDS)  # the one that we started has given way to its child, or is tmux
-                return self._after_a_moment(current)
+                process.wait(_START_SECONDS)  # the direct child hands over to its own child, or it is tmux
+                return self._report_quick_failure(current)
             if process.poll() not in (None, 0):
                 break
             time.sleep(0.02)
         raise StoreError(f"the session {record.id} did not start", hint="try: baton session list --spawned")
 
-    def _after_a_moment(self, record: SpawnedSession) -> SpawnedSession:
-        """What fails at once (no key, an option that there is not) is told to whoever asked."""
-        until = time.monotonic() + MOMENT
+    def _report_quick_failure(self, record: SpawnedSession) -> SpawnedSession:
+        """Wait briefly, so that a session that fails immediately (no key, an unknown option) is reported as failed."""
+        until = time.monotonic() + QUICK_FAILURE_SECONDS
         while record.status == "running" and time.monotonic() < until:
             time.sleep(0.02)
             record = self.records.get(record.id)
@@ -214,14 +221,14 @@ def find_stop_file(files: Iterable[Path]) -> Path | None:
     return next((file for file in files if file.exists()), None)
 
 
-def _check_chain_limits(chain: Chain, wish: LaunchRequest, now: str) -> None:
+def _check_chain_limits(chain: Chain, request: LaunchRequest, now: str) -> None:
     """Raise NotAllowed when the chain has reached one of its limits."""
-    if chain.sessions + 1 > wish.most:
-        raise NotAllowed(f"the chain has {chain.sessions} sessions, the limit is {wish.most}")
-    if _between(chain.began, now) >= wish.chain_seconds:
-        raise NotAllowed(f"the chain began at {chain.began}, the limit is {wish.chain_seconds:g} seconds")
-    if chain.cost_usd >= wish.budget_usd:
-        raise NotAllowed(f"the chain cost {chain.cost_usd:.2f} USD, the budget is {wish.budget_usd:.2f}")
+    if chain.sessions + 1 > request.most:
+        raise NotAllowed(f"the chain has {chain.sessions} sessions, the limit is {request.most}")
+    if _between(chain.began, now) >= request.chain_seconds:
+        raise NotAllowed(f"the chain began at {chain.began}, the limit is {request.chain_seconds:g} seconds")
+    if chain.cost_usd >= request.budget_usd:
+        raise NotAllowed(f"the chain cost {chain.cost_usd:.2f} USD, the budget is {request.budget_usd:.2f}")
 
 
 def _check_running_limit(known: list[SpawnedSession]) -> None:
@@ -235,20 +242,20 @@ def _between(began: str, now: str) -> float:
 
 
 def _parse_time(text: str) -> datetime:
-    """Raises InvalidArgument where a record does not say it: how long its chain takes cannot be known then."""
+    """Parse a time of a record. Raises InvalidArgument for anything else, as the chain's duration is unknown then."""
     moment = parse_time_or_none(text)
     if moment is None:
-        raise InvalidArgument(f"the chain has no beginning: {text!r} is no point in time")
+        raise InvalidArgument(f"the start of the chain is unknown: {text!r} is not a time")
     return moment
 
 
-def _no_command(prompt: str) -> str:
-    """The prompt as an argument that no CLI takes for one of its commands (`review`, `mcp`), which are single words."""
+def _protect_single_word(prompt: str) -> str:
+    """Return the prompt so that it is not taken for a subcommand (`review`, `mcp`): a single word gets a space."""
     return prompt if len(prompt.split()) > 1 else f" {prompt}"
 
 
 def _start_supervisor(job: Job, *, is_detached: bool) -> subprocess.Popen[bytes]:
-    """The keeper as a process of its own; detached, it outlives us, our terminal and the agent's CLI around us."""
+    """Start the supervisor process; detached, it outlives this process, the terminal and the calling agent CLI."""
     process = subprocess.Popen(  # noqa: S603  our own module
         _supervisor_command(),
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -261,7 +268,7 @@ def _start_supervisor(job: Job, *, is_detached: bool) -> subprocess.Popen[bytes]
 
 
 def _start_in_window(job: Job, record: SpawnedSession, tmux_session: str, pipe: Path) -> subprocess.Popen[bytes]:
-    """The keeper in a new window of tmux; its job comes through a named pipe that only the user can open."""
+    """Start the supervisor in a new tmux window; its job comes through a named pipe that only the user can open."""
     where = ["-t", f"={tmux_session}:"] if tmux_session else []
     keeper = ["env", f"PYTHONPATH={_PACKAGE.parent}", *_supervisor_command(), str(pipe)]
     process = subprocess.Popen(  # noqa: S603  as above
@@ -273,4 +280,4 @@ def _start_in_window(job: Job, record: SpawnedSession, tmux_session: str, pipe: 
 
 
 def _supervisor_command() -> list[str]:
-    return [sys.executable, "-P", "-m", KEEPER]
+    return [sys.executable, "-P", "-m", SUPERVISOR]

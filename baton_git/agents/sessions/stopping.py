@@ -1,4 +1,4 @@
-"""Stop a session that was started here, and clean up sessions whose supervisor is gone."""
+"""Stop a spawned session, and end sessions whose supervisor is gone."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from baton_git.agents.sessions.termination import GRACE, end
 
 
 def stop(records: SpawnedSessions, record: SpawnedSession, now: str) -> SpawnedSession:
-    """Ends the session with all that it started, and gives its record; one that has ended is left as it is.
+    """End a session with all its descendants, and return its record; an ended session stays as it is.
 
-    Who looks after it is asked to, as it knows how the session ends; where nobody does, it is ended from here.
+    The supervisor is asked to end it, because it records how the session ends. Without one, it is ended directly.
     """
     if record.status != "running":
         return record
@@ -35,20 +35,22 @@ def stop(records: SpawnedSessions, record: SpawnedSession, now: str) -> SpawnedS
 
 
 def reap(records: SpawnedSessions, now: str) -> None:
-    """Ends the sessions whose keeper is gone, as nobody looks at their time limits any more, and says so in their
-    records. Raises WriteFailed when the disk says no."""
+    """End the sessions whose supervisor is gone, because nothing enforces their time limits any more.
+
+    Raises WriteFailed when a record cannot be written.
+    """
     for record in records.all()[0]:
         if record.is_unwatched:
             end_unwatched(records, record, now)
 
 
 def end_unwatched(records: SpawnedSessions, record: SpawnedSession, now: str, grace: float = GRACE) -> None:
-    """End a session whose keeper is gone, with all that it started, and say so in its record.
+    """End a session without a supervisor, with all its descendants, and record it as lost.
 
-    Raises WriteFailed when the disk says no.
+    Raises WriteFailed when the record cannot be written.
     """
     was_alive = record.process.is_alive
     if was_alive:
         end(record.process.pid, grace)
-    why = "who looked after it was killed" + ("; it ran on unwatched, and is ended now" if was_alive else "")
+    why = "its supervisor was killed" + ("; it kept running and was ended now" if was_alive else "")
     records.save(replace(record, status="lost", ended=now, error=why))

@@ -1,7 +1,7 @@
-"""Supervise one session until it has ended, in a small process of its own.
+"""Supervise one session until it ends, in a small process of its own.
 
-Its job comes through a pipe, so that the environment is never written to disk, and only the redacted beginning of the
-prompt is.
+The job comes through a pipe, so that the environment and the full prompt are never written to disk; the record has only
+the redacted beginning of the prompt.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from baton_git.core.codecs import json
 from baton_git.core.redaction import redact_text
 
 ANSWER = 2000
-"""Characters of the end of an answer that are kept."""
+"""Number of characters kept of the end of an answer."""
 PIPE_SECONDS = 20.0
-"""How long both ends of a named pipe wait for each other."""
+"""Seconds for which both ends of a named pipe wait for each other."""
 MOST_TOKENS = 10**12
-"""What a session says of its cost beyond these numbers is odd, and so unknown."""
+"""A reported cost or number of tokens above its limit is implausible, and counts as unknown."""
 _ENDS: dict[str, Status] = {"timed_out": "timed_out", "stopped": "stopped"}
 
 
 @dataclass(frozen=True)
 class Job:
-    """A session that is to be run: its record's place, and the command."""
+    """A session to run: the folder and id of its record, and the command."""
 
     folder: str
     id: str
@@ -53,13 +53,13 @@ class Job:
 
 
 def send_job(pipe: Path, job: Job, is_over: Callable[[], bool]) -> None:
-    """Gives the job to whoever opens the named pipe `pipe`, which only the user can; afterwards the pipe is gone.
+    """Create a named pipe that only the user can open, send the job to its reader, and remove the pipe.
 
     Args:
-        is_over: whether nobody will ever ask for it.
+        is_over: returns True when no reader will come any more.
 
     Raises:
-        OSError: it cannot be made, or nobody took the job in time.
+        OSError: the pipe cannot be created, or nobody read the job in time.
     """
     try:
         os.mkfifo(pipe, 0o600)
@@ -73,7 +73,7 @@ def _send(pipe: Path, rest: bytes, until: float, is_over: Callable[[], bool]) ->
     try:
         while rest:
             if time.monotonic() > until or is_over():
-                raise OSError("the session did not start: nobody asked for its job")
+                raise OSError("the session did not start: its supervisor did not read the job")
             try:
                 if end is None:
                     end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -81,7 +81,7 @@ def _send(pipe: Path, rest: bytes, until: float, is_over: Callable[[], bool]) ->
             except BlockingIOError:
                 time.sleep(0.01)
             except OSError as error:
-                if error.errno != errno.ENXIO:  # as long as nobody reads
+                if error.errno != errno.ENXIO:  # ENXIO: no reader yet
                     raise
                 time.sleep(0.01)
     finally:
@@ -90,7 +90,7 @@ def _send(pipe: Path, rest: bytes, until: float, is_over: Callable[[], bool]) ->
 
 
 def receive_job(pipe: Path) -> Job:
-    """The job that comes through the named pipe. Raises OSError or ValueError when none does in time."""
+    """Receive a job through the named pipe. Raises OSError or ValueError when none arrives in time."""
     received, until = b"", time.monotonic() + PIPE_SECONDS
     end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -111,11 +111,11 @@ def receive_job(pipe: Path) -> Job:
 
 
 def supervise(job: Job, now: Callable[[], str], stopped: Callable[[], bool]) -> SpawnedSession:
-    """Runs the session of `job` to its end, and keeps what came of it.
+    """Run the session of `job` until it ends, and record the result.
 
     Args:
-        now: gives the time as ISO text.
-        stopped: whether somebody wants it to end.
+        now: returns the time as ISO text.
+        stopped: returns True when the session is to be stopped.
     """
     records = SpawnedSessions(Path(job.folder))
     return run_recorded(records, records.get(job.id), job, now, stopped)[0]
@@ -124,7 +124,7 @@ def supervise(job: Job, now: Callable[[], str], stopped: Callable[[], bool]) -> 
 def run_recorded(
     records: SpawnedSessions, record: SpawnedSession, job: Job, now: Callable[[], str], stopped: Callable[[], bool]
 ) -> tuple[SpawnedSession, SessionReport]:
-    """The session's record as it ended, and what the session said; the record is kept as it changes."""
+    """Run a session and save its record at every change; return the final record and the session's report."""
     command = Command(
         job.argv, record.cwd or None, job.environment, record.seconds, job.stdin,
         None if job.has_terminal else Path(record.log), job.has_terminal,
@@ -170,10 +170,10 @@ def _record_end(
 
 
 def _report(cli: str, output: str) -> SessionReport:
-    """What the session said of itself; a number that makes no sense is unknown."""
+    """Return the session's report; implausible numbers count as unknown."""
     try:
         report = AGENTS[cli].launcher.report(output)
-    except (OverflowError, ValueError):  # a number beyond all numbers
+    except (OverflowError, ValueError):  # a number that Python cannot represent
         return SessionReport(output.strip()[-ANSWER:])
     cost, tokens = report.cost_usd, report.tokens
     return report._replace(
@@ -183,6 +183,6 @@ def _report(cli: str, output: str) -> SessionReport:
 
 
 def _says_error(output: str) -> bool:
-    """Whether the last result that it printed says that it is none: Claude does so, and may exit with 0."""
+    """Whether the last printed result reports an error; Claude does that, and may still exit with 0."""
     results = [item for item in read_objects(output) if isinstance(item, dict) and item.get("type") == "result"]
     return bool(results) and results[-1].get("is_error") is True

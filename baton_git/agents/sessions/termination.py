@@ -10,15 +10,17 @@ import time
 import psutil
 
 GRACE = 5.0
-"""Seconds between the request to end and the end."""
+"""Seconds between SIGTERM and SIGKILL."""
 _POLL = 0.05
 _KILLED = 5.0
-"""Seconds in which the killed are waited for: on a busy machine they are there for a while."""
+"""Seconds to wait for killed processes, which take a while to disappear on a busy machine."""
 
 
 def end(pid: int, grace: float = GRACE, *, is_group: bool = True) -> None:
-    """Asks a process, its group and its descendants to end, and kills what is left of them after `grace` seconds;
-    when it returns they are gone."""
+    """Terminate a process with its group and descendants; whatever is left after `grace` seconds is killed.
+
+    When the function returns, they are gone.
+    """
     members = _members(pid, is_group)
     if not members:
         return
@@ -34,7 +36,7 @@ def end(pid: int, grace: float = GRACE, *, is_group: bool = True) -> None:
 
 
 def _members(pid: int, is_group: bool) -> list[psutil.Process]:
-    """Everything alive that belongs to it; what has left the group is found while its parents live."""
+    """Return the living members of the group and their descendants, found while their parents live."""
     members: dict[int, psutil.Process] = {}
     with contextlib.suppress(psutil.Error):
         leader = psutil.Process(pid)
@@ -51,7 +53,7 @@ def _living(processes: list[psutil.Process]) -> list[psutil.Process]:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """Whether it runs, and is the one that it was when it was looked up."""
+    """Whether a process is running, and its id has not been reused."""
     try:
         return bool(process.is_running()) and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:

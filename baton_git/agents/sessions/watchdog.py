@@ -1,8 +1,8 @@
-"""A guard beside a session: when whoever looks after it is killed, the session ends, with all that it started.
+"""A watchdog that ends a session with all its descendants when the session's supervisor is killed.
 
-The guard is a process in a session of its own, so that what kills a whole group or closes a terminal passes it by. It
-holds the reading end of a pipe of which only the keeper has the other end, and reads to the end of it: the keeper ends
-its guard when all went well, so that end comes only when the keeper is gone.
+The watchdog runs in a session of its own, so that killing the process group or closing the terminal does not end it. It
+waits for the end of a pipe whose other end only the supervisor holds. A supervisor that finishes normally kills its
+watchdog first, so the pipe's end means that the supervisor is gone.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from baton_git.agents.sess
 
 @contextlib.contextmanager
 def start_watchdog(*, is_group: bool) -> Iterator[Callable[[int], None]]:
-    """Gives what tells the guard the process id of the session; at the end of the block the guard goes.
+    """Start a watchdog for the duration of the block; yield a function that tells it the session's process id.
 
     Args:
-        is_group: whether the session leads a group of its own.
+        is_group: whether the session leads a process group of its own.
 
     Raises:
-        OSError: the guard cannot be started; nothing runs without one.
+        OSError: the watchdog cannot be started; no session runs without one.
     """
     guard = subprocess.Popen(  # noqa: S603  our own module
         [sys.executable, "-P", "-c", _MAIN, str(_PACKAGE.parent)],
@@ -47,13 +47,13 @@ def start_watchdog(*, is_group: bool) -> Iterator[Callable[[int], None]]:
     try:
         yield tell
     finally:
-        guard.kill()  # before the pipe closes, which would wake it
+        guard.kill()  # before the pipe is closed, which would make it act
         guard.wait()
         pipe.close()
 
 
 def main() -> None:
-    """Waits until the keeper is gone, then ends the session that it told of."""
+    """Wait until the supervisor is gone, then end its session."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     words = Path("/dev/stdin").read_bytes().split()
@@ -62,8 +62,10 @@ def main() -> None:
 
 
 def _is_still(pid: int, began: float) -> bool:
-    """Whether the number still means the session; when its first process is gone, its group may be there yet, and
-    keeps the number from others."""
+    """Whether the process id still belongs to the session.
+
+    If its first process is gone, its group may still exist, and then the id cannot have been reused.
+    """
     try:
         return bool(abs(psutil.Process(pid).create_time() - began) < 1)
     except psutil.NoSuchProcess:

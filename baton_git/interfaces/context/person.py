@@ -16,7 +16,7 @@ import psutil
 
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.launchers import SPAWNED
-from baton_git.agents.sessions.starting import KEEPER
+from baton_git.agents.sessions.starting import SUPERVISOR
 from baton_git.core.errors import NeedsHuman
 
 HOW_A_PERSON_CONFIRMS = (
@@ -66,7 +66,7 @@ def find_agent(environment: Mapping[str, str], named: str | None = None) -> str 
 
 
 def _describe_agent(process: Ancestor) -> str | None:
-    if KEEPER in process.argv:
+    if SUPERVISOR in process.argv:
         return "it runs in a session that baton started"
     starters = (name for name, cli in AGENTS.items() if cli.acting.is_program(process.name, process.argv))
     return next((f"this command was started by {name}" for name in starters), None)

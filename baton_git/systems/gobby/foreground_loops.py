@@ -15,7 +15,7 @@ from typing import Any
 from baton_git.agents.launcher import SessionReport
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.launch_request import MAX_SECONDS, LaunchRequest, check_prompt
-from baton_git.agents.sessions.launchers import SPAWNED, executable, surroundings
+from baton_git.agents.sessions.launchers import SPAWNED, executable, session_environment
 from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.agents.sessions.starting import Spawner, find_stop_file
 from baton_git.agents.sessions.supervisor import run_recorded
@@ -237,7 +237,7 @@ def compute_work_digest(cwd: str, environment: Mapping[str, str]) -> str | None:
 
     None outside of a work tree, and where git gives no answer.
     """
-    git = LocalGit(Path(cwd), surroundings(environment, ""))
+    git = LocalGit(Path(cwd), session_environment(environment, ""))
     try:
         top = git.ask("rev-parse", "--show-toplevel")
         if top is None:

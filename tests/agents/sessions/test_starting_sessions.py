@@ -71,7 +71,10 @@ def test_a_cli_that_is_not_there_is_an_error(agents, records, spawner, cli, erro
 
 def test_whatever_else_fails_is_an_error_with_its_reason(agents, records, spawner):
     agents.shell("claude", "exit 0")
-    assert "there is no folder /nonexistent" in spawner(LaunchRequest("claude", "x", cwd="/nonexistent"), {})["error"]
+    assert (
+        "the folder /nonexistent does not exist"
+        in spawner(LaunchRequest("claude", "x", cwd="/nonexistent"), {})["error"]
+    )
     assert spawner(wish(agents, prompt="a\0b"), {}) == {"error": "the prompt has a NUL character"}
     assert "200,000 bytes, the limit" in spawner(wish(agents, prompt="a" * 200_000), {})["error"]
     assert "the system prompt has" in spawner(wish(agents, system_prompt="ü" * 60_000), {})["error"]
@@ -315,7 +318,7 @@ def test_a_chain_is_all_that_was_started_for_it_and_no_tree_outgrows_it(agents, 
 def test_no_session_of_a_chain_starts_while_a_stop_file_is_there(agents, records, spawner, tmp_path):
     agents.shell("claude", "exit 0")
     stopped = replace(spawner, stop_files=(tmp_path / "none", tmp_path))
-    assert stopped(wish(agents), {}) == {"error": f"{tmp_path} is there, so no session is started"}
+    assert stopped(wish(agents), {}) == {"error": f"{tmp_path} exists, so no session is started"}
     assert records.all()[0] == []
 
 

@@ -11,7 +11,7 @@ from looped_cases import for_each
 from pseudo_terminal import at_terminal, typing_here, whole_screen
 
 from baton_git.agents.registry import AGENTS, agent_of_client, session_variables
-from baton_git.agents.sessions.starting import KEEPER
+from baton_git.agents.sessions.starting import SUPERVISOR
 from baton_git.interfaces.context.person import Ancestor, find_agent
 from baton_git.interfaces.context.typing_person import is_interactive_shell
 
@@ -133,7 +133,7 @@ def test_a_shell_with_something_to_run_is_not_one_in_which_somebody_types(argv, 
 
 def test_a_session_that_baton_started_is_known_by_its_keeper():
     asks = "from baton_git.interfaces.context.person import find_agent; print(find_agent({}))"
-    argv = ["sh", "-c", '"$1" -c "$2"; exit $?', "sh", sys.executable, asks, KEEPER]
+    argv = ["sh", "-c", '"$1" -c "$2"; exit $?', "sh", sys.executable, asks, SUPERVISOR]
     said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     assert said == "it runs in a session that baton started\n"
 
