@@ -83,7 +83,7 @@ def test_one_that_still_runs_unwatched_is_ended_when_sessions_are_listed(baton, 
     )
     [one] = baton("session", "list", "--spawned", "--json").json
     assert one["status"] == "lost"
-    assert "unwatched, and is ended now" in one["error"]
+    assert "it kept running and was ended now" in one["error"]
     assert child.wait(10) == -signal.SIGTERM
 
 
