@@ -53,6 +53,12 @@ def schemas(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation site into site/; a warning or a dead link is an error."""
+    session.run(sys.executable, "tests/project/build_site.py", *session.posargs, external=True)
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """The default tests; arguments after -- go to pytest."""
     run(session, "pytest", *session.posargs)

@@ -5,7 +5,7 @@ Run by hand after a verb has changed: `python tests/project/verb_pages.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -115,7 +115,12 @@ This page is generated: `python tests/project/verb_pages.py`.
 def make_page() -> str:
     """The reference page."""
     verbs = [function for _, function in sorted(functions().items(), key=lambda item: item[1].verb.name)]
-    return "\n".join([HEAD, *(line for function in verbs for line in _section(function))])
+    return "\n".join([HEAD, *make_sections(verbs)])
+
+
+def make_sections(verbs: Iterable[VerbFunction[Any, Any]]) -> Iterator[str]:
+    """The lines of the sections of verbs."""
+    return (line for function in verbs for line in _section(function))
 
 
 def _section(function: VerbFunction[Any, Any]) -> Iterator[str]:

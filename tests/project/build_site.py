@@ -1,0 +1,55 @@
+"""Build the documentation site: `python tests/project/build_site.py [FOLDER]` writes it to site/ or FOLDER."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import tomli_w
+from site_check import find_faults
+from site_pages import TOP, find_assets, read_config, read_pages
+from site_reference import make_reference
+
+FOREIGN_WORKER = "https://unpkg.com/iframe-worker/shim"
+"""What the generator's theme loads for pages that are read from a folder; `docs/site/worker.js` takes its place."""
+
+
+def write_sources(folder: Path) -> None:
+    """Write what the generator reads."""
+    pages = {**read_pages(), **make_reference()}
+    config = read_config(set(pages))
+    (folder / "zensical.toml").write_text(tomli_w.dumps(config), encoding="utf-8")
+    for place, text in pages.items():
+        file = folder / "pages" / place
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    for place, asset in find_assets().items():
+        (folder / "pages" / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(asset, folder / "pages" / place)
+
+
+def build_site(target: Path) -> list[str]:
+    """Build the site into a folder, which is replaced; return what is wrong with it, one line per fault.
+
+    Raises:
+        CalledProcessError: the generator found a fault and has printed it.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        write_sources(Path(scratch))
+        subprocess.run([sys.executable, "-m", "zensical", "build", "--strict"], cwd=scratch, check=True)
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(Path(scratch) / "site", target)
+    for page in target.rglob("*.html"):
+        worker = os.path.relpath(target / "site" / "worker.js", page.parent)
+        page.write_text(page.read_text(encoding="utf-8").replace(FOREIGN_WORKER, worker), encoding="utf-8")
+    return find_faults(target)
+
+
+if __name__ == "__main__":
+    faults = build_site(Path(sys.argv[1]) if len(sys.argv) > 1 else TOP / "site")
+    print(*faults, sep="\n")
+    sys.exit(1 if faults else 0)
