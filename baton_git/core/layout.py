@@ -62,14 +62,23 @@ class TreeFolder(Protocol):
 
 
 ROOT_FILES: Mapping[str, bytes] = {
-    FORMAT_FILE: f"# The layout of this branch: https://pypi.org/project/baton-git\nversion = {FORMAT}\n".encode(),
+    FORMAT_FILE: f"# The version of this branch's layout. baton-git writes this branch.\nversion = {FORMAT}\n".encode(),
     ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\n*.md text eol=lf merge=baton\n"
     b"handover/*.txt text eol=lf merge=baton\n",
 }
-"""What the first commit of every namespace holds: the same bytes everywhere, so that all share it."""
+"""The files of the root commit. They are the same for every namespace, so that all machines share one root."""
 
-OLDER_ROOTS = ({**ROOT_FILES, ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\n*.md text eol=lf merge=baton\n"},)
-"""What it held before there were handovers."""
+_WITH_ADDRESS = {
+    **ROOT_FILES,
+    FORMAT_FILE: b"# The layout of this branch: https://pypi.org/project/baton-git\nversion = 1\n",
+}
+OLDER_ROOTS: tuple[Mapping[str, bytes], ...] = (
+    _WITH_ADDRESS,
+    {**_WITH_ADDRESS, ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\n*.md text eol=lf merge=baton\n"},
+)
+"""The files of root commits that earlier versions wrote, newest first. They had an address in `format.toml`, and at
+first no handovers in `.gitattributes`."""
+_FORMAT_TEXTS = frozenset(files[FORMAT_FILE] for files in (ROOT_FILES, *OLDER_ROOTS))
 
 
 @lru_cache(maxsize=NAMES_KNOWN)
@@ -344,7 +353,7 @@ def state_of(root: TreeFolder, memory: ValueCache | None = None) -> State:
         Corrupt: the tree says that a newer version laid it out, or its format file cannot be read.
     """
     text = root.read(FORMAT_FILE)
-    if text is not None and text != ROOT_FILES[FORMAT_FILE]:
+    if text is not None and text not in _FORMAT_TEXTS:
         _check_format(text)
     return State(TreeSource(root, memory))
 

@@ -24,7 +24,14 @@ from baton_git.core.state import State, Unreadable
 from baton_git.core.times import parse_local_time
 from baton_git.git.store import ObjectDraft, Store
 from baton_git.namespace import write_queue
-from baton_git.namespace.commit_log import LogEntry, find_numbered, hide_shared_numbers, load_entry, revision_of
+from baton_git.namespace.commit_log import (
+    LogEntry,
+    describe_merge,
+    find_numbered,
+    hide_shared_numbers,
+    load_entry,
+    revision_of,
+)
 from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
 from baton_git.namespace.namespaces import find_fetched, missing_namespace
 from baton_git.namespace.provenance.bootstrap import ledger_of
@@ -167,8 +174,8 @@ class Branch:
         )
 
     def log(self, tip: Oid | None = None) -> Iterator[LogEntry]:
-        """Yield the history for display: a revision number that several commits share is left out."""
-        return hide_shared_numbers(self.store, self.history(tip))
+        """Yield the history for display: merges are described, and numbers that several commits share are left out."""
+        return (describe_merge(self.store, entry) for entry in hide_shared_numbers(self.store, self.history(tip)))
 
     def history(self, tip: Oid | None = None, *, first_parent: bool = False) -> Iterator[LogEntry]:
         """Yield the commit log lazily, newest first."""
@@ -250,8 +257,8 @@ class Branch:
         return lambda _, entry: entry.time <= latest
 
     def shown_entry(self, commit: Oid) -> LogEntry:
-        """Return the log entry of a commit; its number is None when another commit has the same one."""
-        entry = load_entry(self.store, self.store.commit(commit))
+        """Return the log entry of a commit for display, as in `log`."""
+        entry = describe_merge(self.store, load_entry(self.store, self.store.commit(commit)))
         return entry if self._is_numbered(commit) else entry._replace(revision=None)
 
     def name(self, commit: Oid) -> str:

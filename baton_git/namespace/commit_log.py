@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from baton_git.core import diff, layout
 from baton_git.core.names import Oid
+from baton_git.core.state import State
 from baton_git.git.store import CommitInfo, Store
 
 CONFIRMED = "Baton-Confirmed"
@@ -19,6 +21,10 @@ VERSION = "Baton-Version"
 """The trailer of a commit that begins a session: the version of the baton that made it."""
 UNDOES = "Baton-Undoes"
 """The trailer that names an undone commit."""
+MERGE_RULES = "Baton-Merge-Rules"
+"""The trailer of a merge commit: the version of the rules that made it."""
+MERGE_SUBJECT = "Merge concurrent changes"
+"""The subject of merge commits. It is part of what is hashed, so it never changes; viewers describe the changes."""
 
 _TRAILER = re.compile(r"^(Baton-[A-Za-z]+): (.*)$", re.MULTILINE)
 _REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,64})", re.MULTILINE)
@@ -73,6 +79,22 @@ def parse_entry(info: CommitInfo) -> LogEntry:
 def load_entry(store: Store, info: CommitInfo) -> LogEntry:
     """Return the log entry of a commit of `store`, cached in its memory."""
     return store.memory.get_or_make(("diary", info.oid), lambda: parse_entry(info), 4 * len(info.message))
+
+
+def describe_merge(store: Store, entry: LogEntry) -> LogEntry:
+    """Return the entry of a merge commit with a subject that describes its changes; other entries unchanged.
+
+    The changes are those against the first parent. Older merge commits have such a subject of their own.
+    """
+    if entry.subject != MERGE_SUBJECT or not entry.parents:
+        return entry
+
+    def describe() -> str:
+        trees = (store.commit(entry.parents[0]).tree, entry.tree)
+        before, after = (State(layout.TreeSource(store.folder(tree))) for tree in trees)
+        return f"merge: {diff.commit_subject(diff.diff(before, after))}"
+
+    return entry._replace(subject=store.memory.get_or_make(("merge subject", entry.commit), describe, 200))
 
 
 def find_undone(newest_first: Iterable[LogEntry]) -> set[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import NamedTuple
 
-from baton_git.core.layout import differing_paths, key_at, paths_below
-from baton_git.core.merge import ContestedValue, conflict, merge_lines
+from baton_git.core.layout import OLDER_ROOTS, ROOT_FILES, differing_paths, key_at, paths_below
+from baton_git.core.merge import NEWEST_RULES, ContestedValue, conflict, merge_lines
 from baton_git.core.records.conflict import Conflict
 from baton_git.git.store import Edit, Folder, TreeEntry
 
@@ -18,6 +18,9 @@ _REGULAR = 0o100000
 _KIND = 0o170000
 _MOST_BYTES = 1 << 20
 """Larger files are not merged by lines."""
+
+_SINCE_ROOT_RULE = 3
+"""The version of the merge rules from which on the files of different root commits are recognised."""
 
 _DIGITS = 8
 """The least number of digits of an object id in a new name."""
@@ -32,10 +35,13 @@ class MergedFiles(NamedTuple):
     conflicts: tuple[Conflict, ...]
 
 
-def merge_files(base: Folder, ours: Folder, theirs: Folder) -> MergedFiles:
+def merge_files(base: Folder, ours: Folder, theirs: Folder, *, rules: int = NEWEST_RULES) -> MergedFiles:
     """Merge the unknown files of `theirs` into `ours`; the result does not depend on which side is called ours.
 
     Where lines cannot be merged, the file with the larger id keeps the path, and the other gets a new name beside it.
+
+    Args:
+        rules: the version of the merge rules.
     """
     edits: dict[str, Edit] = {}
     conflicts: list[Conflict] = []
@@ -43,7 +49,8 @@ def merge_files(base: Folder, ours: Folder, theirs: Folder) -> MergedFiles:
         sides = (entry_at(base, path), entry_at(ours, path), entry_at(theirs, path))
         if sides[2] in (sides[0], sides[1]):
             continue
-        merged = _merge_path(path, sides, (base, ours, theirs))
+        root_file = _merge_root_file(path, sides, (ours, theirs)) if rules >= _SINCE_ROOT_RULE else None
+        merged = root_file or _merge_path(path, sides, (base, ours, theirs))
         edits |= merged.edits
         conflicts += merged.conflicts
     return MergedFiles(_avoid_collisions(ours, edits), tuple(conflicts))
@@ -72,6 +79,20 @@ def _open_parent(root: Folder, path: str) -> tuple[Folder, str]:
     for folder in folders:
         root = root.folder(folder)
     return root, name
+
+
+def _merge_root_file(path: str, sides: Sides, roots: tuple[Folder, Folder]) -> MergedFiles | None:
+    """Merge a file of two different root commits; None for any other file.
+
+    A side that left the file as a root commit wrote it did not change it. If both did, the newer version stands.
+    """
+    if path not in ROOT_FILES or sides[0] is not None or sides[1] is None or sides[2] is None:
+        return None
+    versions = [ROOT_FILES[path], *(files[path] for files in OLDER_ROOTS)]
+    ages = [versions.index(text) if (text := text_at(root, path)) in versions else -1 for root in roots]
+    if max(ages) < 0:
+        return None
+    return MergedFiles({path: sides[1] if ages[0] < ages[1] else sides[2]}, ())
 
 
 def _merge_path(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> MergedFiles:

@@ -18,7 +18,7 @@ from baton_git.core.records.base import alike, parse
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import CommitInfo, Edit, Folder, ObjectDraft, Store
-from baton_git.namespace.commit_log import parse_entry, revision_of
+from baton_git.namespace.commit_log import MERGE_RULES, MERGE_SUBJECT, parse_entry, revision_of
 from baton_git.namespace.file_merge import entry_at, merge_files, text_at
 
 AUTHOR = "baton-git <baton-git@localhost>"
@@ -26,6 +26,9 @@ AUTHOR = "baton-git <baton-git@localhost>"
 
 LATEST = 1 << 40
 """The largest time, in seconds since 1970, that a merge commit takes from a parent with a wrong clock."""
+
+_SINCE_FIXED_SUBJECT = 3
+"""The version of the merge rules from which on the message of a merge commit contains no prose that may change."""
 
 
 class MergeCommit(NamedTuple):
@@ -68,7 +71,11 @@ def create_merge_commit(
     draft = below.on_top()
     merged = merge_trees(draft, base, first.tree, second.tree, rules=rules)
     time = clamp_time(max(first.time, second.time))
-    message = _message(store, draft, (first, second), merged)
+    revision = 1 + max(revision_of(store, info) for info in (first, second))
+    if rules >= _SINCE_FIXED_SUBJECT:
+        message = _message(merged, rules, revision)
+    else:
+        message = _older_message(draft, first.tree, merged, revision)
     commit = draft.commit(merged.tree, (first.oid, second.oid), author=AUTHOR, time=time, timezone=0, message=message)
     return MergeCommit(draft, commit, merged.tree, merged.decisions, merged.conflicts)
 
@@ -112,7 +119,7 @@ def merge_trees(
     roots = [draft.folder(tree) for tree in (base, ours, theirs)]
     states = [State(layout.TreeSource(root)) for root in roots]
     decisions = decide(*states, rules=rules)
-    files = merge_files(*roots)
+    files = merge_files(*roots, rules=rules)
     merged = with_conflicts(_restore_immutable(states[0], states[1], apply(states[1], decisions)), files.conflicts)
     conflicts = tuple(_new_conflicts(states[1], merged))
     edits = {**_edits(merged, states[2], roots), **files.edits}
@@ -163,8 +170,22 @@ def _find_stored_value(key: Key, root: Folder, value: Any) -> dict[str, str] | N
     return {"path": path, "blob": file.oid} if file is not None and is_it else None
 
 
-def _message(store: Store, draft: ObjectDraft, parents: tuple[CommitInfo, CommitInfo], merged: MergedTree) -> str:
-    before = State(layout.TreeSource(draft.folder(parents[0].tree)))
+def _message(merged: MergedTree, rules: int, revision: int) -> str:
+    """Return the message of a merge commit, as formats/merge_commit describes it."""
+    renamed = sorted(
+        f"{layout.path_of(decision.key)} {layout.path_of(decision.to)}"
+        for decision in merged.decisions
+        if decision.action == "rekey" and decision.to
+    )
+    lines = [MERGE_SUBJECT, "", "Baton-Op: merge", f"{MERGE_RULES}: {rules}"]
+    lines += [f"Baton-Renamed: {paths}" for paths in renamed]
+    lines += [f"Baton-Conflict: {id_}" for id_ in sorted(conflict.id for conflict in merged.conflicts)]
+    return "\n".join([*lines, f"Baton-Revision: {revision}", ""])
+
+
+def _older_message(draft: ObjectDraft, first_tree: Oid, merged: MergedTree, revision: int) -> str:
+    """Return the message that merge commits had under the merge rules 1 and 2: it describes the changes."""
+    before = State(layout.TreeSource(draft.folder(first_tree)))
     after = State(layout.TreeSource(draft.folder(merged.tree)))
     subject = diff.commit_subject(diff.diff(before, after))
     trailers = [("Baton-Op", "merge")]
@@ -174,7 +195,6 @@ def _message(store: Store, draft: ObjectDraft, parents: tuple[CommitInfo, Commit
         if decision.action == "rekey" and decision.to
     ]
     trailers += [("Baton-Conflict", conflict.id) for conflict in merged.conflicts]
-    revision = 1 + max(revision_of(store, info) for info in parents)
     return f"merge: {subject}\n\n{format_trailers(trailers)}Baton-Revision: {revision}\n"
 
 
@@ -189,7 +209,12 @@ def is_root(store: Store, info: CommitInfo) -> bool:
 
 
 def is_pure(store: Store, info: CommitInfo) -> bool:
-    """Whether a commit is exactly the merge that baton creates of its parents, by any version of the rules."""
-    if len(info.parents) != 2 or parse_entry(info).op != "merge":
+    """Whether a commit is exactly the merge that baton creates of its parents, by the rules that it was made by."""
+    entry = parse_entry(info)
+    if len(info.parents) != 2 or entry.op != "merge":
         return False
-    return any(create_merge_commit(store, *info.parents, rules=rules).commit == info.oid for rules in RULES)
+    return any(
+        create_merge_commit(store, *info.parents, rules=rules).commit == info.oid
+        for rules in RULES
+        if (rules >= _SINCE_FIXED_SUBJECT) == (entry.subject == MERGE_SUBJECT)
+    )

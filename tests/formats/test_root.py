@@ -21,16 +21,19 @@ def object_id(form: str, kind: str, data: bytes) -> str:
 
 def test_the_golden_root_is_what_the_code_writes() -> None:
     assert {name: text.encode() for name, text in ROOT["files"].items()} == layout.ROOT_FILES
+    older = tuple({name: text.encode() for name, text in root["files"].items()} for root in ROOT["older"])
+    assert older == layout.OLDER_ROOTS
     assert ROOT["who"] == f"{branch.ROOT_AUTHOR} 0 +0000"
     assert ROOT["message"] == branch.ROOT_MESSAGE
 
 
+@pytest.mark.parametrize("root", [ROOT, *ROOT["older"]], ids=["newest", "with-an-address", "without-handovers"])
 @pytest.mark.parametrize("form", ["sha1", "sha256"])
-def test_its_bytes_have_the_golden_ids(form: str) -> None:
-    ids = ROOT[form]
-    for name, text in ROOT["files"].items():
+def test_its_bytes_have_the_golden_ids(form: str, root: dict[str, Any]) -> None:
+    ids = root[form]
+    for name, text in root["files"].items():
         assert object_id(form, "blob", text.encode()) == ids[name]
-    names = sorted(ROOT["files"])
+    names = sorted(root["files"])
     tree = b"".join(b"100644 " + name.encode() + b"\0" + bytes.fromhex(ids[name]) for name in names)
     assert object_id(form, "tree", tree) == ids["tree"]
     commit = f"tree {ids['tree']}\nauthor {ROOT['who']}\ncommitter {ROOT['who']}\n\n{ROOT['message']}"

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from machines import REF, Machine, loop, settled
 
-from baton_git.core.layout import OLDER_ROOTS
+from baton_git.core.layout import OLDER_ROOTS, ROOT_FILES
 from baton_git.core.names import Oid
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.core.state import Key
@@ -121,10 +121,11 @@ def test_only_the_common_beginning_counts_as_one(ada: Machine) -> None:
 # --- histories
 
 
-def test_the_beginning_of_before_there_were_handovers_counts_as_well(ada: Machine, bob: Machine) -> None:
-    """And it is joined with the one of today like any two histories."""
+@pytest.mark.parametrize("older", OLDER_ROOTS, ids=["with-an-address", "without-handovers"])
+def test_an_older_root_counts_and_is_merged_with_the_newest_without_a_conflict(
+    ada: Machine, bob: Machine, older: dict[str, bytes]
+) -> None:
     draft = ada.store.draft()
-    [older] = OLDER_ROOTS
     new = draft.commit(draft.tree(None, older), [], author=AUTHOR, time=0, timezone=0, message="root")
     assert ada.store.publish(draft, REF, None, new, ReflogEntry(AUTHOR, 0, 0, "root"))
     assert is_root(ada.store, ada.store.commit(new))
@@ -132,7 +133,8 @@ def test_the_beginning_of_before_there_were_handovers_counts_as_well(ada: Machin
     bob.loop("OL-2")
     settled(ada, bob)
     assert {"open_loops/OL-1.toml", "open_loops/OL-2.toml"} <= ada.files().keys()
-    assert b"handover/" in ada.files()[".gitattributes"]
+    assert {name: ada.files()[name] for name in ROOT_FILES} == ROOT_FILES
+    assert not [name for name in ada.files() if name.startswith("conflicts/")]
 
 
 def test_crossing_merges_have_one_made_of_all_their_bases(pair: Pair) -> None:
@@ -408,3 +410,34 @@ def test_git_finds_nothing_wrong_with_what_was_made(pair: Pair) -> None:
         done = subprocess.run(["git", "-C", str(one.top), "fsck", "--strict"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     assert isinstance(ada.get("open_loop", "OL-3"), OpenLoop)
+
+
+# --- the message
+
+
+def test_the_message_of_a_merge_has_no_words_of_ours_and_the_log_describes_it(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    bob.loop("OL-3")
+    merged(ada, bob)
+    info = ada.store.commit(ada.tip)
+    subject, _, trailers = info.message.partition("\n\n")
+    assert subject == "Merge concurrent changes"
+    assert trailers.split("\n")[:2] == ["Baton-Op: merge", "Baton-Merge-Rules: 3"]
+    shown = next(iter(ada.ws.branch.log()))
+    assert shown.commit == ada.tip
+    assert shown.subject.startswith("merge: ")
+    assert "OL-" in shown.subject
+
+
+@pytest.mark.parametrize("rules", [1, 2])
+def test_a_merge_by_older_rules_counts_as_what_it_is(pair: Pair, rules: int) -> None:
+    ada, bob = pair
+    ada.loop("OL-2")
+    bob.loop("OL-3")
+    merged(ada, bob)
+    older = create_merge_commit(ada.store, *ada.store.commit(ada.tip).parents, rules=rules)
+    assert ada.store.publish(older.draft, "refs/older", None, older.commit, ReflogEntry(AUTHOR, 0, 0, "x"))
+    info = ada.store.commit(older.commit)
+    assert info.message.startswith("merge: ")
+    assert is_pure(ada.store, info)

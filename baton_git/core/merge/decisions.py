@@ -12,9 +12,9 @@ from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key, Unreadable
 
-NEWEST_RULES = 2
+NEWEST_RULES = 3
 """The version of the merge rules that merges are made by."""
-RULES = (NEWEST_RULES, 1)
+RULES = (NEWEST_RULES, 2, 1)
 """All versions. A merge commit is judged by the rules that it was made by."""
 Prefer = Literal["ours", "theirs"]
 """The side whose contested values win, if one is preferred."""

@@ -16,7 +16,7 @@ from baton_git.core.names import Namespace, Oid, parse_oid
 from baton_git.core.times import iso
 from baton_git.interfaces.http.site import Site
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.commit_log import LogEntry, parse_entry, revision_of
+from baton_git.namespace.commit_log import LogEntry, describe_merge, parse_entry, revision_of
 
 LOOK_EVERY = 0.4
 """Seconds between two looks at the refs; where a look takes long, ten times as long as it takes."""
@@ -176,4 +176,5 @@ def _find_after(branch: Branch, since: Oid, tip: Oid) -> tuple[list[LogEntry], b
 
 def _build_changes(branch: Branch, entries: Iterable[LogEntry]) -> list[Change]:
     store, name = branch.store, str(branch.namespace)
-    return [Change(name, entry, revision_of(store, store.commit(entry.commit))) for entry in entries]
+    described = (describe_merge(store, entry) for entry in entries)
+    return [Change(name, entry, revision_of(store, store.commit(entry.commit))) for entry in described]

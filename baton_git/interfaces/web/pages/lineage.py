@@ -14,6 +14,7 @@ from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.pages.drawing import draw_commits
 from baton_git.interfaces.web.pages.paging import Paging
 from baton_git.interfaces.web.pages.revisions import take_readable
+from baton_git.namespace.commit_log import describe_merge
 from baton_git.verbs.sessions.lineage import find_sessions
 
 DRAWN = 200
@@ -39,7 +40,7 @@ def show(request: PageRequest) -> Response:
         every = find_sessions(ws.branch.read().state)
         newest = every[::-1][:SESSIONS]
         sessions = [SessionRow(session, _find_concurrent(session, newest, request.site.now())) for session in newest]
-        drawn = draw_commits(entries[:DRAWN])
+        drawn = draw_commits([describe_merge(ws.branch.store, entry) for entry in entries[:DRAWN]])
         summaries = {session.id: session.summary for session in every if session.summary}
         return request.render(
             "lineage.html",
