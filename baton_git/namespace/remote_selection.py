@@ -14,7 +14,7 @@ def remote_of(ws: Workspace) -> str | None:
     """Return the remote to sync with: the configured one, else `origin`, else the only one."""
     if ws.reach.remote:
         return ws.reach.remote
-    names = _list_remote_names(ws)
+    names = list_remote_names(ws)
     if "origin" in names:
         return "origin"
     return names[0] if len(names) == 1 else None
@@ -29,7 +29,7 @@ def configured_remote(ws: Workspace, name: str | None) -> str | None:
     """
     if name is None:
         return None
-    names = _list_remote_names(ws)
+    names = list_remote_names(ws)
     if name not in names:
         raise NotFound("remote", name, hint=f"there are: {', '.join(names)}" if names else "there are none")
     return name
@@ -68,7 +68,8 @@ def _is_tracked(ws: Workspace, remote: str) -> bool:
     return ws.branch.store.tip(f"refs/remotes/{remote}/{tail}") is not None
 
 
-def _list_remote_names(ws: Workspace) -> tuple[str, ...]:
+def list_remote_names(ws: Workspace) -> tuple[str, ...]:
+    """Return the names of the configured remotes."""
     if ws.reach.remotes is not None:
         return ws.reach.remotes
     from baton_git.git.remotes import remote_names  # slow to load, and commands know the names already

@@ -57,6 +57,7 @@ MODULES = {
     "resolve": "verbs.sharing.conflicts",
     "review": "verbs.sharing.review",
     "sync": "verbs.sharing.sync",
+    "remote": "verbs.sharing.remotes",
     "todo": "systems.gobby.todos",
     "import session-baton": "systems.session_baton.exchange",
     "export session-baton": "systems.session_baton.exchange",

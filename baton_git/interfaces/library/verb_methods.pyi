@@ -59,6 +59,8 @@ from baton_git.verbs.sessions.sessions import BootResult
 from baton_git.verbs.sessions.sessions import InitResult
 from baton_git.verbs.sharing.conflicts import ConflictList
 from baton_git.verbs.sharing.conflicts import SettledConflict
+from baton_git.verbs.sharing.remotes import RemoteList
+from baton_git.verbs.sharing.remotes import RemotePolicyResult
 from baton_git.verbs.sharing.review import Decided
 from baton_git.verbs.sharing.review import Waiting
 from baton_git.verbs.sharing.sync import SyncResult
@@ -126,6 +128,10 @@ class VerbMethods:
         *,
         about: list[str] = ...,
     ) -> Changed: ...
+    def begin_review(
+        self,
+        remote: str,
+    ) -> SyncResult: ...
     def boot(
         self,
         *,
@@ -395,6 +401,7 @@ class VerbMethods:
         limit: int = 100,
         after: str | None = None,
     ) -> ListedRecords: ...
+    def list_remotes(self) -> RemoteList: ...
     def list_session_adapters(self) -> AdapterList: ...
     def list_sessions(
         self,
@@ -569,6 +576,11 @@ class VerbMethods:
         *,
         kind: str | None = None,
     ) -> KindSchema: ...
+    def set_remote_policy(
+        self,
+        remote: str,
+        policy: Literal['auto', 'review', 'signed'],
+    ) -> RemotePolicyResult: ...
     def set_todos(
         self,
         items: list[str | dict[str, Any]],

@@ -129,6 +129,7 @@ GOOD: dict[tuple[str, ...], list[str]] = {
     ("doctor",): ["refs"],
     ("sync",): ["--remote", "{in}/remote.git"],
     ("review",): ["--remote", "{in}/remote.git"],
+    ("remote", "list"): [],
     ("conflicts",): [],
     ("resolve",): ["C-1", "--ours"],
     ("merge-driver",): ["{in}/base", "{in}/ours", "{in}/theirs", "open_loops/OL-1.toml"],
@@ -145,10 +146,10 @@ GOOD: dict[tuple[str, ...], list[str]] = {
 
 ELSEWHERE = {
     ("pattern", "graduate"), ("loop-run",), ("session", "stop"), ("mcp",), ("serve",),
-    ("pattern", "merge"), ("followup", "merge"),
+    ("pattern", "merge"), ("followup", "merge"), ("remote", "policy"), ("remote", "review"),
 }  # fmt: skip
-"""Commands that need a person, an agent or a second record, or never end: tested in agents/sessions, interfaces/mcp,
-interfaces/http, verbs/test_similar_records."""
+"""Commands that need a person, an agent, a remote or a second record, or never end: tested in agents/sessions,
+interfaces/mcp, interfaces/http, verbs/test_similar_records."""
 
 CREATES = [("loop", "add"), ("followup", "add"), ("pattern", "record"), ("decision", "add")]
 

@@ -135,3 +135,17 @@ def test_a_rule_that_waits_is_not_taken_over_by_a_request(shared: Any, elsewhere
         assert "baton review --accept PAT-1" in told["hint"]
     shared.get("/v1/records/rule/PAT-1", code=404)
     assert shared.post("/v1/review", {"reject": ["PAT-1"], "accept": ["OL-2"]}, params=reviewed).json()["left"] == 0
+
+
+def test_the_policy_of_a_remote_gets_stricter_and_only_a_person_loosens_it(shared: Any) -> None:
+    remotes = {one["remote"]: one for one in shared.get("/v1/remotes").json()["remotes"]}
+    assert {name: one["policy"] for name, one in remotes.items()} == {
+        "origin": "auto", "reviewed": "review", "gone": "auto",
+    }  # fmt: skip
+    assert (remotes["origin"]["is_default"], remotes["origin"]["trusted"]) == (True, False)
+    assert shared.problem("POST", "/v1/remotes/gone/policy", 422, {"policy": "signed"})["error"] == "invalid_argument"
+    assert shared.post("/v1/remotes/gone/policy", {"policy": "review"}).json()["previous"] == "auto"
+    assert shared.get("/v1/remotes").json()["remotes"][2]["policy"] == "review"
+    assert shared.problem("POST", "/v1/remotes/gone/policy", 403, {"policy": "auto"})["error"] == "needs_human"
+    assert shared.problem("POST", "/v1/remotes/gone/review", 502)["error"] == "access_denied"
+    assert shared.problem("POST", "/v1/remotes/nix/review", 404)["hint"] == "there are: origin, reviewed, gone"

@@ -1,0 +1,50 @@
+"""What the commands `baton remote …` print."""
+
+from __future__ import annotations
+
+from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.rendering.styles import Role
+from baton_git.interfaces.cli.rendering.table import Column, render_table
+from baton_git.interfaces.cli.verb_command import Addition
+from baton_git.namespace.remote_selection import format_commits
+from baton_git.verbs.sharing.remotes import RemoteList, RemotePolicyResult
+from baton_git.verbs.sharing.sync import SyncResult
+
+
+def _render_list(app: App, result: RemoteList) -> None:
+    columns = (
+        Column("remote", lambda row: row.remote, Role.HEADING),
+        Column("policy", lambda row: row.policy),
+        Column("trusted", lambda row: "yes" if row.trusted else "no"),
+        Column("to review", lambda row: row.waiting or "", Role.WARNING, right=True),
+        Column("to send", lambda row: row.pending or "", right=True),
+        Column("address", lambda row: row.address),
+    )
+    app.answer(result.as_data(), render_table(result.remotes, columns))
+    if not result.remotes:
+        app.say("no remote is configured; to add one: git remote add origin URL")
+
+
+def _render_policy(app: App, result: RemotePolicyResult) -> None:
+    app.answer(result.as_data(), "")
+    if result.policy == result.previous:
+        app.say(flat(f"the policy of {result.remote} is {result.policy} already"))
+    else:
+        app.say(flat(f"the policy of {result.remote} is now {result.policy} (it was {result.previous})"))
+
+
+def _render_review(app: App, result: SyncResult) -> None:
+    app.answer(result.as_data(), "")
+    app.say(*(flat(line) for line in result.said))
+    waiting = sum(namespace["waiting"] for namespace in result.namespaces)
+    if waiting:
+        app.say(flat(f"to review {format_commits(waiting)}: baton review --remote {result.remote}"))
+    else:
+        app.say(flat(f"nothing of {result.remote} waits; what it sends from now on will"))
+
+
+ADDITIONS = {
+    "remote list": Addition(render=_render_list),
+    "remote policy": Addition(render=_render_policy),
+    "remote review": Addition(render=_render_review),
+}

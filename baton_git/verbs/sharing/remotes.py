@@ -1,0 +1,164 @@
+"""The verbs `remote …`: list the remotes, choose how the commits of one are accepted, and begin a review."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from pydantic import Field
+
+from baton_git.core.errors import InvalidArgument, NeedsHuman, Unreachable
+from baton_git.core.verb import READS, SETTLES, Input, NoInput, Result, verb
+from baton_git.git.local_git import LocalGit
+from baton_git.git.remotes import mask_logins
+from baton_git.git.remotes.git_environment import for_git
+from baton_git.namespace.remote_selection import (
+    address_of,
+    configured_remote,
+    list_remote_names,
+    pending_counts,
+    remote_of,
+    waiting_counts,
+)
+from baton_git.namespace.results import ResultPart
+from baton_git.namespace.sync.policy import POLICIES, Policy
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.sharing.sync import SyncResult, sync
+from baton_git.verbs.verification.trust import trusts_remote
+
+STRICTNESS: tuple[Policy, ...] = ("auto", "signed", "review")
+"""The policies; each lets less through than those before it."""
+
+
+class RemoteSummary(ResultPart):
+    """A configured remote."""
+
+    remote: str = Field(description="The name of the remote.", examples=["origin"])
+    address: str = Field(description="Its URL or path, without a login.", examples=["git@example.org:x.git"])
+    policy: str = Field(description="How its commits are accepted: `auto`, `review` or `signed`.", examples=["auto"])
+    is_default: bool = Field(description="Whether `sync` uses it when no remote is named.")
+    trusted: bool = Field(description="Whether this machine trusts it, see `baton trust --from`.")
+    waiting: int = Field(description="Number of its commits that wait for a review.")
+    pending: int = Field(description="Number of commits that it lacks.")
+
+
+class RemoteList(Result):
+    """The configured remotes."""
+
+    remotes: list[RemoteSummary] = Field(description="In the order of git's configuration.")
+
+
+class WhichRemote(Input):
+    """A configured remote."""
+
+    remote: str = Field(min_length=1, description="The name of the remote.", examples=["origin"])
+
+
+class RemotePolicyInput(WhichRemote):
+    """A policy for a remote."""
+
+    policy: Policy = Field(
+        description="How its commits are accepted: `auto` merges them, `review` lets them wait for a review, `signed` "
+        "merges those that an allowed key signed and lets the others wait."
+    )
+
+
+class RemotePolicyResult(Result):
+    """The policy of a remote."""
+
+    remote: str = Field(description="The name of the remote.")
+    policy: str = Field(description="How its commits are accepted.")
+    previous: str = Field(description="How they were accepted before.")
+
+
+@verb("remote list", "GET /v1/remotes", effect=READS, anywhere=True, tag="sharing", examples=("baton remote list",))
+def list_remotes(ws: Workspace, now: datetime, asked: NoInput) -> RemoteList:
+    """List the remotes, how their commits are accepted, and what waits."""
+    default, pending = remote_of(ws), pending_counts(ws)
+    waiting = {count.remote: count.commits for count in waiting_counts(ws)}
+    remotes = [
+        RemoteSummary(
+            remote=name, address=mask_logins(address_of(ws, name)), policy=_read_policy(ws, name),
+            is_default=name == default, trusted=trusts_remote(ws, name), waiting=waiting.get(name, 0),
+            pending=pending.get(name, 0),
+        )
+        for name in list_remote_names(ws)
+    ]  # fmt: skip
+    return RemoteList(remotes=remotes)
+
+
+@verb(
+    "remote policy",
+    "POST /v1/remotes/{remote}/policy",
+    effect=SETTLES,
+    anywhere=True,
+    tag="sharing",
+    is_authored=True,
+    positional=("remote", "policy"),
+    examples=("baton remote policy origin review",),
+)
+def set_remote_policy(ws: Workspace, now: datetime, asked: RemotePolicyInput) -> RemotePolicyResult:
+    """Choose how the commits of a remote are accepted, from the next sync on. It is a setting of this repository.
+
+    Raises:
+        NotFound: no remote of that name is configured.
+        NeedsHuman: the new policy lets more through, and no person says so.
+        InvalidArgument: the policy is `signed`, and no allowed keys are configured.
+    """
+    name = configured_remote(ws, asked.remote) or asked.remote
+    previous = _read_policy(ws, name)
+    if asked.policy == "signed" and ws.reach.signers is None:
+        raise InvalidArgument(
+            "no allowed keys are configured, so nothing counts as signed",
+            hint="git config baton.allowedSigners FILE",
+        )
+    if _is_looser(asked.policy, previous) and ws.confirmed is None:
+        raise NeedsHuman(
+            f"{asked.policy} lets more of {name} through than {previous}, which takes a person",
+            hint=f"in a terminal: baton remote policy {name} {asked.policy}",
+        )
+    if asked.policy != previous:
+        _write_policy(ws, name, asked.policy)
+    return RemotePolicyResult(remote=name, policy=asked.policy, previous=previous)
+
+
+@verb(
+    "remote review",
+    "POST /v1/remotes/{remote}/review",
+    effect=SETTLES,
+    anywhere=True,
+    tag="sharing",
+    refuses=(502, 504),
+    positional=("remote",),
+    examples=("baton remote review origin",),
+)
+def begin_review(ws: Workspace, now: datetime, asked: WhichRemote) -> SyncResult:
+    """Begin a review: let the commits of a remote wait from now on, and sync with it.
+
+    `baton review` shows what waits, and decides on it.
+
+    Raises:
+        NotFound: no remote of that name is configured.
+        Unreachable: the remote does not answer. Its commits wait once it does.
+    """
+    policy = set_remote_policy(ws, now, remote=asked.remote, policy="review")
+    reach = ws.reach._replace(policies={**ws.reach.policies, policy.remote: policy.policy})
+    synced = sync(replace(ws, reach=reach), now, policy.remote, named_only=True)
+    if synced.offline is not None:
+        raise Unreachable(f"{policy.remote} cannot be reached: {synced.offline}", hint="sync when it answers again")
+    return SyncResult.of(synced)
+
+
+def _read_policy(ws: Workspace, remote: str) -> str:
+    """Return the policy of a remote as it is configured, even if it is none that exists."""
+    return ws.reach.policies.get(remote, "auto")
+
+
+def _is_looser(policy: Policy, previous: str) -> bool:
+    return previous in POLICIES and STRICTNESS.index(policy) < [*STRICTNESS].index(previous)
+
+
+def _write_policy(ws: Workspace, remote: str, policy: Policy) -> None:
+    common_dir = ws.branch.store.repository.common_dir
+    git = LocalGit(common_dir, for_git(ws.environment))
+    git.do("config", "--file", str(common_dir / "config"), f"remote.{remote}.batonPolicy", policy)
