@@ -90,3 +90,10 @@ def is_in_repository() -> bool:
     from baton_git.git.store import Repository  # most commands find it later on their own
 
     return bool(os.environ.get("BATON_REPO")) or Repository.discover(Path.cwd()) is not None
+
+
+def own_command() -> list[str]:
+    """Return the words that start this very baton. `-P`: a folder of the user's project must not be taken for one of
+    its modules.
+    """
+    return [sys.executable, "-P", "-m", "baton_git"]

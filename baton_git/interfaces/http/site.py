@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from pathlib import Path
 from threading import Event, Lock
 from typing import NamedTuple
@@ -162,6 +163,11 @@ class Site:
 
     def namespaces(self) -> list[Namespace]:
         return list_namespaces(self.store, self.settings.prefix)
+
+    def digest_tips(self) -> str:
+        """Return a text that changes whenever a namespace changes, appears or disappears."""
+        refs = self.store.refs(self.settings.prefix)
+        return sha256("\n".join(f"{ref} {tip}" for ref, tip in sorted(refs.items())).encode()).hexdigest()[:40]
 
     def tip(self, namespace: str | None = None) -> Oid | None:
         """Where a namespace stands; None where it does not exist. Cheap enough to ask again and again.

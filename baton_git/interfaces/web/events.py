@@ -28,6 +28,8 @@ def endpoint(site: Site, access: PageAccess, places: Places) -> Callable[[Reques
         visitor = access.visitor(request.cookies.get(access.cookie))
         if visitor is None or not access.allows(visitor):
             return Response(status_code=204)  # tells an EventSource not to come back
+        if "component" not in request.path_params:
+            return await _answer_for_all(site, request, places)
         try:
             namespace = Namespace.from_component(request.path_params["component"])
         except InvalidName:
@@ -40,6 +42,14 @@ def endpoint(site: Site, access: PageAccess, places: Places) -> Callable[[Reques
     return events
 
 
+async def _answer_for_all(site: Site, request: Request, places: Places) -> Response:
+    """Answer a page about all namespaces, as the inbox is."""
+    if "now" in request.query_params:
+        return SafeJSONResponse({"commit": await run_in_threadpool(site.digest_tips), "revision": 0})
+    since = request.headers.get("last-event-id") or request.query_params.get("since")
+    return Stream(_stream_lines(site, None, since), places)
+
+
 def _read_tip(site: Site, namespace: Namespace) -> dict[str, object]:
     """Return the tip of the namespace, for a page that polls instead of streaming."""
     with site.work(namespace.text) as ws:
@@ -47,9 +57,11 @@ def _read_tip(site: Site, namespace: Namespace) -> dict[str, object]:
         return {"commit": revision.commit, "revision": revision.number}
 
 
-async def _stream_lines(site: Site, namespace: Namespace, since: str | None) -> AsyncIterator[str]:
+async def _stream_lines(site: Site, namespace: Namespace | None, since: str | None) -> AsyncIterator[str]:
+    """Yield the lines of the events of a namespace, or of all of them, whose state the digest of their tips names."""
     yield "retry: 2000\n\n"
-    async with aclosing(changes(site, namespace.text, since)) as stream:
+    watched = changes(site, namespace.text, since) if namespace is not None else changes(site)
+    async with aclosing(watched) as stream:
         waiting = asyncio.ensure_future(anext(stream))
         try:
             while True:
@@ -57,7 +69,11 @@ async def _stream_lines(site: Site, namespace: Namespace, since: str | None) -> 
                 if not done:
                     yield ": still here\n\n"
                     continue
-                yield _format_line(waiting.result())
+                if namespace is not None:
+                    yield _format_line(waiting.result())
+                elif (state := await run_in_threadpool(site.digest_tips)) != since:
+                    since = state
+                    yield _format_change(state, 0)
                 waiting = asyncio.ensure_future(anext(stream))
         except (BatonError, StopAsyncIteration):
             return
@@ -70,4 +86,8 @@ def _format_line(event: Current | Change) -> str:
     """Format one event: a comment for the current tip, else a change that makes the page reload its content."""
     if isinstance(event, Current) and not event.missed:
         return ": where it stands\n\n"
-    return f"event: change\nid: {event.commit or ''}\ndata: {json.dumps({'revision': event.revision})}\n\n"
+    return _format_change(event.commit or "", event.revision)
+
+
+def _format_change(id_: str, revision: int | None) -> str:
+    return f"event: change\nid: {id_}\ndata: {json.dumps({'revision': revision})}\n\n"

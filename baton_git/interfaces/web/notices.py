@@ -22,6 +22,9 @@ DONE = {
     "check-failed": "The check of {id} failed.",
     "check-unknown": "The check of {id} gave no answer.",
     "edited": "{id} is changed.",
+    "remote-trusted": "The remote is trusted on this machine, until its address changes.",
+    "remote-distrusted": "The remote is no longer trusted on this machine.",
+    "todos": "The list is changed.",
     "trusted": "The check of {id} is approved on this machine.",
 } | {name: action.done for name, action in ACTIONS.items() if action.done}
 

@@ -128,6 +128,7 @@ class PageRequest:
             "no_person": self.no_person, "now": self.site.now(), "path": self.path,
             "here": template.removesuffix(".html"), "notice": read_notice(self.query),
             "address_here": self.address_here, "is_in": self.access.allows(self.visitor),
+            "tips": "",
             "namespaces": self.site.namespaces() if self.access.allows(self.visitor) else (),
         }  # fmt: skip
         return HTMLResponse(render_template(template, {**shared, **data}), status)

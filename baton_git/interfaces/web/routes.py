@@ -10,9 +10,29 @@ from baton_git.core.errors import NotFound
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import Places
 from baton_git.interfaces.web import events, login
-from baton_git.interfaces.web.actions import conflicts, editing, graduation, review, rollback, trust, verb_forms
+from baton_git.interfaces.web.actions import (
+    conflicts,
+    editing,
+    graduation,
+    review,
+    rollback,
+    todos,
+    trust,
+    trust_remote,
+    verb_forms,
+)
 from baton_git.interfaces.web.page_controller import PageController, PageRequest, PageRoute
-from baton_git.interfaces.web.pages import board, inbox, lineage, quarantine, recall, records, sessions, timeline
+from baton_git.interfaces.web.pages import (
+    board,
+    doctor,
+    inbox,
+    lineage,
+    quarantine,
+    recall,
+    records,
+    sessions,
+    timeline,
+)
 from baton_git.interfaces.web.session_cookie import PageAccess
 from baton_git.interfaces.web.templating import static_files
 
@@ -23,13 +43,15 @@ PAGES = {
     **inbox.PAGES, **board.PAGES, **timeline.PAGES, **lineage.PAGES, **sessions.PAGES, **quarantine.PAGES,
     **records.PAGES, **recall.PAGES,
     **review.PAGES, **conflicts.PAGES, **graduation.PAGES, **rollback.PAGES,
-    **trust.PAGES, **editing.PAGES, **verb_forms.PAGES,
+    **trust.PAGES, **trust_remote.PAGES, **todos.PAGES, **doctor.PAGES, **editing.PAGES, **verb_forms.PAGES,
 }  # fmt: skip
 
 
 def is_page(path: str) -> bool:
     """Whether the pages answer there, and look at the browser's cookie themselves."""
-    return path in ("/", "/login", "/logout", "/n", "/search") or path.startswith(("/n/", "/static/"))
+    return path in ("/", "/login", "/logout", "/n", "/search", "/doctor", "/events") or path.startswith(
+        ("/n/", "/static/")
+    )
 
 
 def router(site: Site, places: Places | None = None, page_token: str | None = None) -> APIRouter:
@@ -42,10 +64,10 @@ def router(site: Site, places: Places | None = None, page_token: str | None = No
     access = PageAccess(site, page_token)
     controller = PageController(site, access)
     routes = APIRouter()
+    places = places or Places()
     routes.add_route("/static/{name}", _serve_static_file, include_in_schema=False)
-    routes.add_route(
-        "/n/{component}/events", events.endpoint(site, access, places or Places()), include_in_schema=False
-    )
+    routes.add_route("/events", events.endpoint(site, access, places), include_in_schema=False)
+    routes.add_route("/n/{component}/events", events.endpoint(site, access, places), include_in_schema=False)
     for path, page in {
         **PAGES,
         **login.PAGES,

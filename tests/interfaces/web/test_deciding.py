@@ -247,7 +247,7 @@ def test_records_are_taken_over_and_turned_down_one_by_one(world: World, serve: 
     board = served.get("board").text
     assert "Ask for fonts" in board
     assert "DEC-9" not in board
-    assert "Nothing waits for you" in served.get("review").text
+    assert "Nothing waits for your review" in served.get("review").text
 
 
 def test_what_came_after_the_page_was_made_is_not_decided(world: World, serve: Any) -> None:

@@ -186,6 +186,10 @@ def test_a_file_that_cannot_be_read_is_told_with_its_reason(baton: Any, git: Any
     assert "open_loops/OL-bad.toml" in board
     assert "1 file cannot be read" in board
     assert "1 file cannot be read" in served.get("/").text
+    assert '<a href="/doctor">See what' in served.get("/").text
+    doctor = served.get("/doctor").text
+    assert "open_loops/OL-bad.toml" in doctor
+    assert '<h2 id="group-2"><bdi>shop</bdi></h2>' in doctor or '<h2 id="group-1"><bdi>shop</bdi></h2>' in doctor
     assert "This file cannot be read" in served.get("record?kind=open_loop&id=OL-bad").text
 
 

@@ -26,11 +26,11 @@ from baton_git.interfaces.cli.machine.agents import (
     find_repository,
     find_tools,
 )
-from baton_git.interfaces.cli.machine.hooks import own_command
 from baton_git.interfaces.cli.printing import agrees, write
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.rendering.widths import terminal_width
+from baton_git.interfaces.context.process import own_command
 from baton_git.interfaces.context.settings import PREFIX, data_home, outside_git
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Repair, Severity, count

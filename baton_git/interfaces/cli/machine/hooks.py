@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from baton_git.core.errors import InvalidArgument
@@ -15,6 +13,7 @@ from baton_git.git.hooks.script import scripts
 from baton_git.git.local_git import LocalGit
 from baton_git.interfaces.cli.app import App, command, group
 from baton_git.interfaces.cli.machine.hook_events import run_command
+from baton_git.interfaces.context.process import own_command
 from baton_git.interfaces.context.settings import outside_git
 
 
@@ -75,11 +74,6 @@ def _find_location(app: App) -> HookLocation:
         raise InvalidArgument("your own store has no hooks", hint="stand in a repository, or name one with --repo")
     repository = app.settings.repository
     return HookLocation.of(repository, LocalGit(repository.work_tree or repository.git_dir, outside_git()))
-
-
-def own_command() -> list[str]:
-    """How to start this very baton. `-P`: a folder of the user's project must not be taken for one of its modules."""
-    return [sys.executable, "-P", "-m", "baton_git"]
 
 
 def _tell_report(app: App, place: HookLocation, report: HookReport, done: str) -> None:

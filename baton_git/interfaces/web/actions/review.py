@@ -15,6 +15,7 @@ from baton_git.interfaces.web.texts import quote_value, sentence
 from baton_git.namespace.remote_selection import waiting_counts
 from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue, WaitingRecord
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.sharing.remotes import list_remotes
 from baton_git.verbs.sharing.review import decide, load_review, takes_person
 
 SHOWN = 100
@@ -50,6 +51,7 @@ def _render_queues(request: PageRequest, ws: Workspace, status: int = 200, probl
         status=status,
         problem=problem,
         queues=list(_read_queues(ws)),
+        remotes=list_remotes(ws, request.site.now()).remotes,
         shown=SHOWN,
         chosen=request.form,
     )

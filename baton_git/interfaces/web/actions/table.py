@@ -123,6 +123,8 @@ ACTIONS = {
                                    hidden=("remote", "dry_run"), is_about_namespace=True),
     "verify": PageAction("verify", "Run all checks", hidden=("ids", "budget_seconds")),
     "sync": PageAction("sync", "Sync", hidden=("dry_run",)),
+    "begin-review": PageAction("remote review", "Begin a review", "What this remote sends waits here from now on."),
+    "remote-policy": PageAction("remote policy", "Change the policy", "The policy of the remote is changed."),
 }  # fmt: skip
 """By the name in its address, each action."""
 

@@ -20,6 +20,7 @@ from baton_git.interfaces.web.actions.outcomes import describe_refusal, go_back,
 from baton_git.interfaces.web.actions.table import ACTIONS, ANY_KIND, PageAction
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import address, next_page
+from baton_git.namespace.remote_selection import list_remote_names
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.stored import read_fields
 from baton_git.verbs.sharing.sync import SyncResult
@@ -85,11 +86,18 @@ def _build_form(request: PageRequest, ws: Workspace) -> VerbForm:
     without |= {"name"} if action.is_about_namespace else set()
     entered = request.form or request.query
     fields = [
-        field._replace(label=action.labels.get(field.name, field.label))
+        _offer_remotes(ws, field._replace(label=action.labels.get(field.name, field.label)))
         for field in build_fields(action.declaration.input_model, without, entered, state, action.kind)
     ]
     title = title_of(key.kind, read_fields(state.entry(key))) if key is not None else ""
     return VerbForm(name, action, fields, key, title, _find_next(request, key))
+
+
+def _offer_remotes(ws: Workspace, field: FormField) -> FormField:
+    """Return the field; one that names a remote offers those that are configured."""
+    if field.name != "remote":
+        return field
+    return field._replace(kind="choice", choices=[(name, name) for name in list_remote_names(ws)])
 
 
 def _find_key(request: PageRequest, state: State, action: PageAction) -> Key:
@@ -124,7 +132,8 @@ def _answer(request: PageRequest, ws: Workspace, form: VerbForm, result: Result)
     if isinstance(result, CheckResults) and about and result.id is None:
         check = result.evidence.get(about)
         return go_back(request, form.next, f"check-{check.result}" if check else "unchanged", about, result)
-    if isinstance(result, (CheckResults, SyncResult)) and not form.action.done:
+    is_said = form.action.done and result.failure is None
+    if isinstance(result, (CheckResults, SyncResult)) and not is_said:
         return request.render("result.html", ws, form=form, lines=_describe(result), failed=result.failure is not None)
     if form.action.is_about_namespace:
         return RedirectResponse(f"/?done={form.name}", 303)

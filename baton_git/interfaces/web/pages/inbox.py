@@ -61,9 +61,11 @@ class Glance(NamedTuple):
     health: Health | None
     rows: Sequence[InboxRow] = ()
     why: str = ""
+    problems: Sequence[str] = ()
 
 
 def show(request: PageRequest) -> Response:
+    tips = request.site.digest_tips()  # before anything is read: what comes meanwhile is an update
     wanted = request.query.get("q", "").strip().casefold()
     every = [namespace for namespace in request.site.namespaces() if wanted in str(namespace).casefold()]
     paging = Paging.of(request, SHOWN, len(every))
@@ -75,8 +77,13 @@ def show(request: PageRequest) -> Response:
     return request.render(
         "inbox.html", urgent=urgent[:MOST_ITEMS], unverified=unverified[:MOST_UNVERIFIED],
         totals=(len(urgent), len(unverified)), glances=sorted(glances, key=_rank_urgency), paging=paging,
-        total=len(every), q=request.query.get("q", ""),
+        total=len(every), q=request.query.get("q", ""), tips=tips, needs_doctor=any(map(_needs_doctor, glances)),
     )  # fmt: skip
+
+
+def _needs_doctor(glance: Glance) -> bool:
+    """Whether a namespace cannot be read, or a file or setting of it is faulty."""
+    return glance.health is None or bool(glance.health.status.damaged) or bool(glance.problems)
 
 
 def _rank_urgency(glance: Glance) -> int:
@@ -93,7 +100,7 @@ def _read_glance(request: PageRequest, name: Namespace) -> Glance:
                 InboxRow(name, item, _find_link(name, item), _offer(version.state, item))
                 for item in find_ready(ws, now, version)
             ]
-            return Glance(name, summarize_health(ws, now), rows)
+            return Glance(name, summarize_health(ws, now), rows, problems=ws.problems)
     except BatonError as error:
         return Glance(name, None, (), str(error))
 

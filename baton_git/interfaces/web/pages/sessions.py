@@ -33,6 +33,7 @@ def show(request: PageRequest) -> Response:
             raise NotFound("session", id_)
         return request.render(
             "session.html", ws, id=id_, session=session, digests=digests, gap=gap,
+            has_todos=session is not None and (session.status == "active" or bool(session.todos)),
             commits=[drop_bookkeeping(commit) for commit in commits], brief=_rebuild_brief(ws, commits),
         )  # fmt: skip
 

@@ -111,7 +111,7 @@
   document.addEventListener("input", () => { edited = true; });
   document.addEventListener("reset", () => { edited = false; });
 
-  const isBoard = () => /\/board$/.test(location.pathname);
+  const isRenewed = () => location.pathname === "/" || /\/board$/.test(location.pathname);
   const isBusy = () => edited || Boolean(document.activeElement?.closest("form"));
 
   function say() {
@@ -164,7 +164,7 @@
     count += number;
     clearTimeout(later);
     later = setTimeout(() => {
-      if (isBoard() && !isBusy()) renew().catch(say);
+      if (isRenewed() && !isBusy()) renew().catch(say);
       else say();
     }, 250);
   }

@@ -1,0 +1,96 @@
+"""Begin a review, trust a remote, work on todos, and see what the doctor finds."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from test_acting import follow
+from web_server import TOKEN
+from web_world import CLAUDE, GEMINI, NS, World, two_machines
+
+
+@pytest.fixture
+def world(baton: Any, git: Any, top: Any) -> World:
+    return two_machines(baton, git, top)
+
+
+def test_a_review_is_begun_done_and_finished_on_the_page(world: World, serve: Any) -> None:
+    world.there("followup", "add", "Ask for fonts", "--id", "FU-fonts", *GEMINI)
+    world.there("sync")
+    served = serve(page_token=TOKEN)
+    served.log_in()
+    assert "is merged as it comes" in served.get("review").text
+    page = follow(served, served.send("do/begin-review?next=/n/shop/review", {"remote": "origin"}))
+    assert "waits here from now on" in page
+    assert "1 record waits" in page
+    served.send("review", {"choice.follow_up.FU-fonts": "accept"})
+    assert "New commits of a remote under review appear here" in served.get("review").text
+    served.send("do/remote-policy", {"remote": "origin", "policy": "auto"})
+    assert world.git(world.top, "config", "remote.origin.batonPolicy") == "auto"
+
+
+def test_without_a_token_of_its_own_the_page_cannot_loosen_a_policy_or_trust(world: World, serve: Any) -> None:
+    world.git(world.top, "config", "remote.origin.batonPolicy", "review")
+    served = serve()
+    refused = served.send("do/remote-policy", {"remote": "origin", "policy": "auto"}, code=403)
+    assert "takes a person" in refused.text
+    assert "baton trust --from origin" in served.get("trust-remote?remote=origin").text
+    mark = re.findall(r'name="mark" value="([^"]+)"', served.get("do/sync").text)[0]
+    served.post("trust-remote?remote=origin", {"mark": mark}, code=403)
+    served.get("trust-remote?remote=nowhere", code=404)
+
+
+def test_a_remote_is_trusted_at_the_address_that_was_shown(world: World, serve: Any) -> None:
+    served = serve(page_token=TOKEN)
+    served.log_in()
+    path = "trust-remote?remote=origin"
+    changed = served.send(path, {"shown": "0" * 32}, code=409)
+    assert "Nothing was approved" in changed.text
+    assert "is trusted on this machine" in follow(served, served.send(path, {}))
+    assert "and is trusted" in served.get("review").text
+    assert "no longer trusted" in follow(served, served.send(path, {}))
+
+
+def test_todos_are_added_started_finished_and_cancelled(baton: Any, serve: Any) -> None:
+    baton("init", *NS)
+    baton("boot", *CLAUDE, *NS)
+    served = serve()
+    session = CLAUDE[1]
+    assert "No session has open todos" not in served.get("todos").text
+    for text in ("Write <it>", "Test it"):
+        served.send("todos", {"session": session, "text": text})
+    served.send("todos", {"session": session, "start": "Write <it>"})
+    page = follow(served, served.send("todos", {"session": session, "done": "Write <it>"}))
+    assert "The list is changed" in page
+    assert "Write &lt;it&gt;" in served.get(f"session?id={session}").text
+    served.send("todos", {"session": session, "cancel": "Test it"})
+    again = served.send("todos", {"session": session, "text": "Test it"}, code=422)
+    assert "is in the list already" in again.text
+    served.send("todos", {"session": session, "text": " "}, code=422)
+    served.send("todos", {"session": session, "done": "No such item"}, code=404)
+    statuses = {
+        todo["content"]: todo["status"] for todo in baton("todo", "list", "--all", "--json", *CLAUDE, *NS).json["todos"]
+    }
+    assert statuses == {"Write <it>": "completed", "Test it": "cancelled"}
+
+
+def test_the_doctor_says_what_is_in_order(baton: Any, serve: Any) -> None:
+    baton("init", *NS)
+    served = serve()
+    assert 'class="problem"' not in served.get("/").text
+    assert "all settings make sense" in served.get("/doctor?all=1").text
+    assert "all settings make sense" not in served.get("/doctor").text
+
+
+def test_the_inbox_names_its_state_and_a_change_makes_another(baton: Any, serve: Any) -> None:
+    baton("init", *NS)
+    served = serve()
+    (state,) = re.findall(r'data-events="/events\?since=([0-9a-f]{40})"', served.get("/").text)
+    assert served.get("/events?now").json() == {"commit": state, "revision": 0}
+    baton("followup", "add", "Later", *NS)
+    assert served.get("/events?now").json()["commit"] != state
+    with served.client.stream("GET", f"/events?since={state}") as stream:
+        lines = iter(stream.iter_lines())
+        assert "event: change" in (next(lines) for _ in range(20))
