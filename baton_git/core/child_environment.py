@@ -1,4 +1,4 @@
-"""The environment of the programs that we start for others: without our own secrets."""
+"""The environment of child processes: that of baton without baton's own secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SECRET: Final = re.compile(r"BATON_\w*(?:TOKEN|KEY|SECRET|PASSWORD)\w*", re.IGN
 
 
 def is_secret_variable(name: str) -> bool:
-    """Whether a variable of this name holds a token or key of baton's: no program that we start may have it."""
+    """Whether a variable of this name holds a token or key of baton, which child processes must not inherit."""
     return _SECRET.fullmatch(name) is not None
 
 

@@ -1,4 +1,4 @@
-"""What changed between two states, as data: for the log, `diff`, reviews and the subjects of commits."""
+"""Compare two states: the changes as data, for the log, `diff`, reviews and commit subjects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Action = Literal["added", "changed", "removed", "archived", "restored"]
 
 
 class FieldChange(NamedTuple):
-    """The change of one field, dotted where it is nested (`last_check.result`); a side without it is empty."""
+    """The change of one field, dotted if nested (`last_check.result`). A side without the field is an empty tuple."""
 
     field: str
     before: tuple[Any, ...]
@@ -49,11 +49,11 @@ class RecordChange(NamedTuple):
         return data
 
     def after(self, field: str) -> Any:
-        """The new value of a field that changed, else None."""
+        """Return the new value of a field, or None if it did not change."""
         return next((change.after[0] for change in self.fields if change.field == field and change.after), None)
 
     def rises(self, field: str) -> bool:
-        """Whether a count is higher than it was; one that was not stored counts as 0."""
+        """Whether a counter has increased; an absent counter is 0."""
         changes = (change for change in self.fields if change.field == field)
         return any((change.after or (0,))[0] > (change.before or (0,))[0] for change in changes)
 
@@ -69,7 +69,7 @@ def diff(before: State, after: State) -> list[RecordChange]:
 
 
 def _live_changes(key: Key, before: State, after: State, closed: set[Key]) -> Iterator[RecordChange]:
-    """Yield the change of a live record; a move to the archive, or back, is one change and not two."""
+    """Yield the change of a live record; a move to or from the archive is a single change."""
     ours, theirs = before.entry(key), after.entry(key)
     if (ours is None) == (theirs is None):
         archived = None
@@ -87,7 +87,7 @@ def _live_changes(key: Key, before: State, after: State, closed: set[Key]) -> It
 
 
 def _take_archived(key: Key, without: State, having: State, closed: set[Key]) -> Archived | None:
-    """Return the archived record of `key` that only `having` has, and take its key out of `closed`."""
+    """Return the archived record of `key` that only `having` has, and remove its key from `closed`."""
     for candidate in sorted(candidate for candidate in closed if candidate.kind == key.kind):
         entry = having.entry(candidate)
         if isinstance(entry, Archived) and entry.record.get("id") == key.id and without.entry(candidate) is None:
@@ -130,7 +130,7 @@ def _walk(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str) -> Iterat
 
 
 def _change(name: str, before: tuple[Any, ...], after: tuple[Any, ...]) -> Iterator[FieldChange]:
-    """Yield the changes of a field; below it, if both sides are tables or lists of as many tables."""
+    """Yield the change of a field, or of its nested fields if both sides are tables or equally long lists of tables."""
     sides = [values[0] for values in (before, after) if values]
     if all(isinstance(side, Mapping) and side for side in sides):
         old_table, new_table = (values[0] if values else {} for values in (before, after))
@@ -143,29 +143,29 @@ def _change(name: str, before: tuple[Any, ...], after: tuple[Any, ...]) -> Itera
 
 
 def _are_tables(old: Any, new: Any) -> bool:
-    """Whether both are lists with the same number of tables."""
+    """Whether both are equally long lists of tables."""
     lists = all(isinstance(side, list | tuple) for side in (old, new)) and len(old) == len(new)
     return lists and all(isinstance(item, Mapping) for item in (*old, *new))
 
 
 def title_of(kind: str, data: Mapping[str, Any]) -> str:
-    """In a few words, on one line, what a record is about."""
+    """Return a summary of a record on one line, at most 72 characters."""
     info = ALL_KINDS.get(kind)
     return one_line(str(value_at(data, info.about) or ""), 72) if info is not None else ""
 
 
-# --- in words
+# --- as text
 
 
 def commit_subject(changes: list[RecordChange], limit: int = 5) -> str:
-    """The subject of a commit: `OL-7k3f9q verified; FU-003 deferred, now elevated`."""
+    """Return the subject of a commit, such as `OL-7k3f9q verified; FU-003 deferred, now elevated`."""
     phrases = [phrase for change in changes if (phrase := describe_change(change))]
     more = f"; and {len(phrases) - limit} more" if len(phrases) > limit else ""
     return "; ".join(phrases[:limit]) + more if phrases else "no change of a record"
 
 
 def describe_change(change: RecordChange) -> str:
-    """What happened to one record; empty for bookkeeping that no reader asks for."""
+    """Return the change of one record in words; empty for mere bookkeeping."""
     if change.kind in (HEAD.kind, SHAPE.kind):
         return _describe_head(change)
     about = f": {one_line(change.title, 50)}" if change.title and change.kind != "session" else ""
@@ -187,7 +187,7 @@ def describe_change(change: RecordChange) -> str:
 
 
 def _describe_named(change: RecordChange, info: KindInfo, name: str, about: str) -> str:
-    """What happened to a record whose id does not tell its kind."""
+    """Return the change of a record whose id does not show its kind, in words."""
     whose = name.partition("/")[0] if info.made_once else name
     if change.action == "added":
         return f"{change.kind} {whose} {info.began}{about}"

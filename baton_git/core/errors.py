@@ -1,31 +1,31 @@
-"""Everything that can go wrong on purpose, as types that carry their data and the next step.
+"""The errors that this package raises.
 
     BatonError
-    ├── InvalidName            a name that cannot be one
-    ├── InvalidDocument        a document with faults, each with its path
-    ├── InvalidArgument        two values that do not go together, or one out of range
-    ├── LimitExceeded          something is larger than it may be
+    ├── InvalidName            a text is not a valid name
+    ├── InvalidDocument        a document has faults; each has a path
+    ├── InvalidArgument        a value is out of range, or two values exclude each other
+    ├── LimitExceeded          a size or count exceeds its limit
     ├── NotFound               no such record, revision or namespace
-    ├── Ambiguous              a prefix that several ids share
+    ├── Ambiguous              several ids start with the given prefix
     ├── NotAllowed             a rule forbids this change
     │   ├── NeedsHuman         only a person may do this (Anti-Ouroboros gate)
-    │   └── Rejected           what a remote sent is over a budget, or malformed; nothing of it was taken in
-    ├── Unsettled              two histories of one branch disagree, and only a person can say which counts
-    ├── Stale                  written against a revision that is no longer the newest
-    ├── Overtaken              a protocol run is not at the step that one wanted to go on from
-    ├── Ended                  what was meant is over, and in the archive
-    ├── Busy                   other writers, or a held lock, until the deadline
-    ├── RemoteError            another repository: it said no, or something that nobody understands
-    │   ├── Unreachable        it did not answer, or not in time
-    │   └── AccessDenied       it does not know us, or does not let us do this
-    └── StoreError             the repository itself
-        ├── NotARepository     no repository here, or of a kind that cannot be used
-        ├── Corrupt            something stored does not read back
-        ├── SearchUnavailable  this Python's sqlite cannot search texts
-        └── WriteFailed        the disk said no; nothing was changed
+    │   └── Rejected           fetched data exceeds a limit or is malformed; none of it was stored
+    ├── Unsettled              two histories of a branch disagree, and a person must choose one
+    ├── Stale                  the write is based on a revision that is no longer the newest
+    ├── StepConflict           a protocol run is not at the expected step
+    ├── EndedError             the record has ended and is in the archive
+    ├── Busy                   other writers or a held lock blocked the write until the deadline
+    ├── RemoteError            a remote refused the request, or its response is not understood
+    │   ├── Unreachable        the remote did not answer in time
+    │   └── AccessDenied       the remote denied access
+    └── StoreError             a problem with the repository itself
+        ├── NotARepository     there is no repository here, or its type is not supported
+        ├── Corrupt            stored data cannot be read
+        ├── SearchUnavailable  Python's sqlite was built without full-text search
+        └── WriteFailed        writing to the disk failed; nothing was changed
 
 The message is one line that says what is wrong and where; `hint` is the next step, or empty.
-`code` is the stable name that faces put on the wire; `data` is what a program may want to know.
+`code` is the stable name that all interfaces report; `data` holds the details for programs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from typing import Any, ClassVar, NamedTuple
 
 
 class Fault(NamedTuple):
-    """One defect of a document: where (`open_loops[2].verify.method`) and what."""
+    """One fault of a document: its path (`open_loops[2].verify.method`) and a message."""
 
     path: str
     message: str
@@ -45,7 +45,7 @@ class Fault(NamedTuple):
 
 
 class BatonError(Exception):
-    """Base of all errors of this package; `str()` gives the one line for people."""
+    """Base of all errors of this package; `str()` returns the message, one line."""
 
     code: ClassVar[str] = "error"
 
@@ -63,7 +63,7 @@ class InvalidName(BatonError):
 
 
 class InvalidDocument(BatonError):
-    """Refused as a whole; nothing of it was written."""
+    """A document is invalid; none of it was written."""
 
     code = "invalid_document"
 
@@ -95,7 +95,7 @@ class NotFound(BatonError):
     code = "not_found"
 
     def __init__(self, what: str, name: str = "", *, hint: str = "") -> None:
-        """`name`: of what is missing; none where nothing was named."""
+        """Create the error; `name` may be empty if the missing thing has no name."""
         named = f" {shorten(name)}" if name else ""
         super().__init__(f"there is no {what}{named}", hint=hint, what=what, name=name)
 
@@ -128,7 +128,7 @@ class Unsettled(BatonError):
 
 
 class Stale(BatonError):
-    """`expected` and `actual` are revision numbers; the caller reads, merges and tries again."""
+    """The namespace is at revision `actual`, not `expected`; read it again, merge, and retry."""
 
     code = "revision_conflict"
 
@@ -142,7 +142,7 @@ class Stale(BatonError):
 
 
 class StepConflict(BatonError):
-    """`current` is where the run stands now, as data; None when there is none."""
+    """A protocol run is not at the expected step; `current` is the run as data, None if it does not exist."""
 
     code = "step_conflict"
 
@@ -187,7 +187,7 @@ class Corrupt(StoreError):
 
 
 class SearchUnavailable(StoreError):
-    """This Python's sqlite cannot search texts, so nobody knows what would be found."""
+    """Python's sqlite was built without full-text search."""
 
     code = "search_unavailable"
 
@@ -197,5 +197,5 @@ class WriteFailed(StoreError):
 
 
 def shorten(text: str, limit: int = 60) -> str:
-    """`text` quoted for a message: control characters escaped, cut after `limit` characters."""
+    """Return `text` quoted for a message: at most `limit` characters, with control characters escaped."""
     return repr(text if len(text) <= limit else text[: limit - 1] + "…")

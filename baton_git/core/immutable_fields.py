@@ -1,4 +1,4 @@
-"""Immutable fields: those that declare `Fixed` are set once and never change."""
+"""Immutable fields: fields with the merge rule `Fixed` are set once and never change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def breaches(key: Key, before: Entry | None, after: Entry | None) -> Iterator[Br
     if not isinstance(before, Record) or isinstance(after, Unreadable):
         return
     names = fixed_fields(type(before))
-    if not names:  # as in most kinds
+    if not names:  # true for most kinds
         return
     was, now = before.as_data(), after.as_data() if isinstance(after, Part) else {}
     for name in names:
@@ -45,7 +45,7 @@ def refuse_changes(before: State, after: State) -> None:
     """Raise NotAllowed if the edits of `after` change an immutable field."""
     for key in after.edits:
         for breach in breaches(key, before.entry(key), after.entry(key)):
-            raise NotAllowed(f"{key}: {breach.field} {WHY}", hint="make another one instead")
+            raise NotAllowed(f"{key}: {breach.field} {WHY}", hint="create a new record instead")
 
 
 def restore_fixed(before: State, after: State) -> tuple[State, set[Key]]:

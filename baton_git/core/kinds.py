@@ -1,4 +1,4 @@
-"""The registry of kinds: all that the other modules know of a kind of record, in one place.
+"""The registry of record kinds: everything that other modules know about a kind, in one table.
 
 A new kind is a module with its model, one `KindInfo` in `KINDS` here, and its folder in `formats/`.
 """
@@ -29,7 +29,7 @@ LIVE = "live"
 
 
 class Codec(NamedTuple):
-    """How a record of a kind becomes a file and back; `decode` gets the id that the path says, and the text."""
+    """Encode and decode the files of a kind. `decode` takes the id from the path and the content of the file."""
 
     encode: Callable[[Part], bytes]
     decode: Callable[[str, bytes], Mapping[str, Any]]
@@ -39,33 +39,35 @@ TOML = Codec(lambda record: toml.dumps(record.as_data()), lambda _, text: toml.l
 
 
 class KindInfo(NamedTuple):
-    """A kind of record: its model, its place in the tree, and how it is shown, counted and merged.
+    """A kind of record: its model, its folder, and how it is shown, counted and merged.
 
     Attributes:
-        load: returns the model; called with the first record of the kind, so that nobody else pays for its import.
-        folder: the folder of its records; the file of a singleton.
-        title: what people call one record.
-        plural: what they call several; the title with an `s` where it is not given.
-        codec: how its files are written and read.
-        suffix: how its files end.
-        parts: of how many parts, with `/` between them, an id is made; all but the last are folders.
-        about: the field (dotted where it is nested) that says in a few words what a record is about.
-        dated: the field (dotted) that says how new a record is, for lists of the newest.
-        prefix: the letters that its ids begin with, where they are numbered: minted here, counted up by clients.
-        began: the word of the log for a new record of a kind whose ids do not tell the kind (`handover X begun`).
-        counted: how `status` counts the live ones: by the values of this field, `BY_FOLDER` by the first part of the
-            id, `LIVE` all together; None where it does not count them.
-        in_brief: whether the brief lists the live ones under their plural. Kinds that a section of their own tells of
-            (in `core.brief`, or registered by a system) leave this off.
-        in_document: whether a document of session-baton has a list of them.
-        labelled: whether its records have a provenance: it has fields that a confirmation covers.
-        left_behind: whether sessions leave such records for others, who find them on one page.
-        made_once: whether nobody changes a record: what differs is another one. Of the id only the first part tells.
-        replaced: whether a change writes a record anew as a whole.
-        has_fixed_fields: whether fields of its model are set once and stay.
-        copied_as: what the users of its system call a copy of the file, wherever it is; the copy itself says its id.
-        is_derived: whether baton makes the records of what others gave, so that they may be larger than those.
-        comment: what its schema says of its file beyond the fields.
+        load: returns the model. Called for the first record of the kind, so that the import is paid only if needed.
+        folder: the folder of its records; for a singleton, the path of its file.
+        title: the display name of one record.
+        plural: the display name of several records; by default the title with an `s`.
+        codec: how its files are encoded and decoded.
+        suffix: the suffix of its files.
+        parts: the number of parts of an id, separated by `/`; all parts but the last are folders.
+        about: the field (dotted if nested) that summarises a record in a few words.
+        dated: the field (dotted) with the date of a record, to order records by age.
+        prefix: the prefix of its ids, such as `OL`; baton mints such ids, and clients number them.
+        began: the participle that the log uses for a new record (`handover X begun`), for kinds whose ids do not show
+            the kind.
+        counted: how `status` counts the live records: the name of a field to count by, `BY_FOLDER` to count by the
+            first part of the id, `LIVE` for one total, or None to leave them out.
+        in_brief: whether the brief lists the live records under the plural. False for kinds that have a section of
+            their own (in `core.brief`, or registered by a system).
+        in_document: whether a session-baton document has a list of these records.
+        labelled: whether its records have a provenance, that is, fields that a confirmation covers.
+        left_behind: whether the page lists its records among those that sessions leave for other sessions.
+        made_once: whether its records are never changed; a different content is a new record. Only the first part of
+            an id is shown to people.
+        replaced: whether a change rewrites the whole record.
+        has_fixed_fields: whether its model has immutable fields.
+        copied_as: the file name that users of its system give to a copy of a record; the copy contains its id.
+        is_derived: whether baton derives its records from the data of others, so that they may be larger.
+        comment: the `$comment` of its JSON Schema: facts about its file beyond the fields.
     """
 
     kind: str
@@ -97,16 +99,16 @@ class KindInfo(NamedTuple):
         return self.load()
 
     def name(self, count: int = 1) -> str:
-        """What people call this many records of the kind."""
+        """Return the display name for `count` records of the kind."""
         return self.title if count == 1 else self.plural or f"{self.title}s"
 
     def path(self, id_: str) -> str:
-        """The path of the record, below the folder of its kind."""
+        """Return the path of the record, relative to the folder of its kind."""
         parts = id_.split("/", self.parts - 1)
         return "/".join(RecordId(part).component for part in parts) + self.suffix
 
     def id_of(self, path: str) -> str | None:
-        """The id whose file is at `path`, below the folder of its kind; None when that is no file of this kind."""
+        """Return the id of the record at `path`, relative to the folder of its kind, or None."""
         parts = path.removesuffix(self.suffix).split("/")
         if not path.endswith(self.suffix) or len(parts) != self.parts:
             return None
@@ -118,7 +120,7 @@ class KindInfo(NamedTuple):
 
 
 def value_at(data: Any, field: str) -> Any:
-    """The value of a dotted field of a record or of plain data; None where there is none."""
+    """Return the value of a dotted field of a record or of plain data, or None if it is absent."""
     for name in field.split("."):
         if isinstance(data, Mapping):
             data = data.get(name)
@@ -131,9 +133,10 @@ _NESTING = re.compile(rb"[\[{.]")
 
 
 def _of_document(above: int) -> Codec:
-    """Return the codec of a record that is `above` levels below the top of a document (at most `json.MAX_DEPTH`).
+    """Return the codec of a record that is `above` levels below the top of a document.
 
-    What is nested deeper counts as unreadable: it must not keep the rest from being read as a document.
+    A record that would nest the document deeper than `json.MAX_DEPTH` counts as unreadable, so that the rest of the
+    namespace can still be read as a document.
     """
 
     def decode(_: str, text: bytes) -> Mapping[str, Any]:
@@ -162,11 +165,11 @@ def _encode_without_id(record: Part) -> bytes:
 
 
 WITHOUT_ID = Codec(_encode_without_id, lambda id_, text: {**toml.loads(text), "id": id_})
-"""TOML without the id, which the path says."""
+"""TOML without the id, which is taken from the path."""
 
 
 def load_from(module: str, name: str) -> Callable[[], Any]:
-    """Return a function that imports `name` of a module of baton_git when it is first called."""
+    """Return a function that imports and returns `name` from the module `baton_git.<module>`."""
     return lambda: getattr(importlib.import_module(f"baton_git.{module}"), name)
 
 
@@ -238,7 +241,7 @@ KINDS = {
         KindInfo("conflict", lambda: Conflict, "conflicts", "conflict", counted="record_kind", is_derived=True),
     )
 }  # fmt: skip
-"""The kinds that have a folder, in the order in which people read them."""
+"""The kinds that have a folder, in display order."""
 
 SINGLETONS = {
     info.kind: info
@@ -255,12 +258,12 @@ ALL_KINDS = {**KINDS, **SINGLETONS}
 CLOSED = {
     kind: info._replace(folder=f"{ARCHIVE}/{info.folder}", suffix=".toml", parts=1) for kind, info in KINDS.items()
 }
-"""Where the closed records of each kind are; whatever the kind, they are TOML, and an id is one name."""
+"""The archive folder of each kind. Archived records of all kinds are TOML files, and each id is one file name."""
 
 KIND_OF_FOLDER = {info.folder: info.kind for info in KINDS.values()}
 
 NUMBERED = tuple(kind for kind, info in KINDS.items() if info.prefix)
-"""The kinds whose ids begin with letters that tell the kind, and that clients count up."""
+"""The kinds whose ids have a prefix and a number, such as `OL-001`."""
 
 
 @cache
@@ -276,13 +279,13 @@ def _fold_name(name: str) -> str:
 
 
 def find_kind(name: str) -> str | None:
-    """Return the kind that people call so: `loop`, `loops`, `open_loop`, `Open loops`; None where there is none."""
+    """Return the kind with this name (`loop`, `loops`, `open_loop`, `Open loops`), or None if there is none."""
     return _kinds_by_name().get(_fold_name(name))
 
 
 def suggest_kind(name: str) -> str | None:
-    """Return the kind whose names come closest to a mistyped one; None where none is close."""
-    from difflib import get_close_matches  # most programs never need it
+    """Return the kind whose name is closest to a mistyped one, or None if none is close."""
+    from difflib import get_close_matches  # imported here because most processes never need it
 
     near = get_close_matches(_fold_name(name), _kinds_by_name(), 1)
     return _kinds_by_name()[near[0]] if near else None
@@ -293,4 +296,4 @@ LABELLED = tuple(kind for kind, info in KINDS.items() if info.labelled)
 
 
 DOCUMENT_LISTS = {info.folder: cast("type[Record]", info.model) for info in KINDS.values() if info.in_document}
-"""The lists of a document of session-baton, in its order, with the model of each."""
+"""The lists of a session-baton document, in document order, with the model of each."""

@@ -1,11 +1,11 @@
-"""Which record lives at which path: state ↔ files. The kinds are rows of a table in `kinds`.
+"""The layout of a branch: map records to paths and back. The table of kinds is in `kinds`.
 
-    open_loops/<id>.toml               live records, one folder for each kind
-    checkpoints/<agent>/<name>.toml    where an id has two parts, `<agent>/<name>`, the first is a folder
-    archive/open_loops/<xx>/<id>.toml  closed ones; xx = two hex digits of a hash of the id
+    open_loops/<id>.toml               live records, one folder per kind
+    checkpoints/<agent>/<name>.toml    if an id has two parts, `<agent>/<name>`, the first part is a folder
+    archive/open_loops/<xx>/<id>.toml  closed records; xx = first two hex digits of the SHA-256 of the id
     baton.toml, document.toml          the singletons
 
-Files that no row claims belong to somebody else: they are never read and never changed.
+All other files are foreign: baton never reads or changes them.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ FORMAT = 1
 FORMAT_FILE = "format.toml"
 ATTRIBUTES_FILE = ".gitattributes"
 MAX_RECORD_BYTES = 256 * 1024
-"""Size that the file of one record may have."""
+"""Maximum size of a record's file in bytes."""
 MAX_FOLDERS = 64
-"""How deep the folders of a tree may be nested."""
+"""Maximum depth of nested folders in a tree."""
 NAMES_KNOWN = 8_192
-"""How many paths are remembered with the ids that they stand for, and the other way round: each is parsed once."""
+"""Maximum number of entries in each cache that maps paths to ids or ids to paths."""
 MOST_CARRIED = 1_000
-"""How many decoded records one commit hands on to the next."""
+"""Maximum number of decoded records that the source of a commit passes on to the source of the next one."""
 FRAMED = 8
-"""How much larger the files may be that we make of records ourselves: what could be stored can also be closed."""
+"""Factor on `MAX_RECORD_BYTES` for files that baton derives from records, so that any stored record can be archived."""
 
 
 class TreeItem(Protocol):
-    """One name in a folder."""
+    """An entry of a folder."""
 
     @property
     def oid(self) -> Oid: ...
@@ -52,7 +52,7 @@ class TreeItem(Protocol):
 
 
 class TreeFolder(Protocol):
-    """A folder of a commit, read lazily; equal ids mean equal content."""
+    """A folder of a commit, read lazily. Folders with equal ids have equal content."""
 
     @property
     def oid(self) -> Oid | None: ...
@@ -66,7 +66,7 @@ ROOT_FILES: Mapping[str, bytes] = {
     ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\n*.md text eol=lf merge=baton\n"
     b"handover/*.txt text eol=lf merge=baton\n",
 }
-"""The files of the root commit. They are the same for every namespace, so that all machines share one root."""
+"""The files of the root commit. They are the same for every namespace, so that all machines share one root commit."""
 
 _WITH_ADDRESS = {
     **ROOT_FILES,
@@ -76,14 +76,14 @@ OLDER_ROOTS: tuple[Mapping[str, bytes], ...] = (
     _WITH_ADDRESS,
     {**_WITH_ADDRESS, ATTRIBUTES_FILE: b"*.toml text eol=lf merge=baton\n*.md text eol=lf merge=baton\n"},
 )
-"""The files of root commits that earlier versions wrote, newest first. They had an address in `format.toml`, and at
-first no handovers in `.gitattributes`."""
+"""The files of root commits that earlier versions wrote, newest first: `format.toml` contained a URL, and in the oldest
+version `.gitattributes` did not list handovers."""
 _FORMAT_TEXTS = frozenset(files[FORMAT_FILE] for files in (ROOT_FILES, *OLDER_ROOTS))
 
 
 @lru_cache(maxsize=NAMES_KNOWN)
 def path_of(key: Key) -> str:
-    """Where the record at `key` is stored."""
+    """Return the path of the record at `key`."""
     if key.kind in SINGLETONS:
         return SINGLETONS[key.kind].folder
     row = (CLOSED if key.archived else KINDS)[key.kind]
@@ -93,7 +93,7 @@ def path_of(key: Key) -> str:
 
 @lru_cache(maxsize=NAMES_KNOWN)
 def key_at(path: str) -> Key | None:
-    """The key whose record is stored at `path`; None for a file that is nobody's here."""
+    """Return the key of the record at `path`; None for a foreign file."""
     for single in SINGLETONS.values():
         if path == single.folder:
             return Key(single.kind)
@@ -115,14 +115,14 @@ def shard(id_: str) -> str:
 
 
 def encode(edits: Mapping[Key, Entry | None], *, limited: bool = True) -> dict[str, bytes | None]:
-    """The files that carry out `edits`: path → content, None where the file goes.
+    """Return the files to write for `edits`: path → content, or None to delete the file.
 
     Args:
-        limited: whether records have a largest size; what two sides could store can also be merged.
+        limited: whether to limit the size of records. Merges do not, so that a merge of stored records never fails.
 
     Raises:
-        LimitExceeded: a record is larger than `MAX_RECORD_BYTES`.
-        InvalidDocument: a record holds what its file cannot say; the message names the record.
+        LimitExceeded: the file of a record is larger than its limit.
+        InvalidDocument: a record has a value that its file format cannot represent; the message names the record.
     """
     files = {path_of(key): None if entry is None else _encode(key, entry) for key, entry in edits.items()}
     for key, text in zip(edits, files.values(), strict=True) if limited else ():
@@ -141,7 +141,7 @@ def _encode(key: Key, entry: Entry) -> bytes:
 
 
 def fits(key: Key, entry: Entry) -> bool:
-    """Whether the file of a record is no larger than one that may be written."""
+    """Whether the file of a record is within its size limit."""
     return len(_encode(key, entry)) <= _limit(key)
 
 
@@ -155,12 +155,12 @@ def _check_size(key: Key, text: bytes) -> None:
 
 
 def _is_given(key: Key) -> bool:
-    """Whether somebody gave the content; archived records, conflicts and the shape are made of what was given."""
+    """Whether a client supplied the content. Archived records, conflicts and the shape are derived by baton."""
     return not key.archived and not ALL_KINDS[key.kind].is_derived
 
 
 def decode(key: Key, path: str, text: bytes) -> Entry:
-    """What a stored file says; `Unreadable` with the reason when it is no record of its kind."""
+    """Return the record in a stored file, or `Unreadable` with the reason if it is not a valid record of its kind."""
     row = ALL_KINDS[key.kind]
     try:
         if key.archived:
@@ -178,7 +178,7 @@ def decode(key: Key, path: str, text: bytes) -> Entry:
 
 
 def _round_trips(key: Key, entry: Entry) -> bool:
-    """Whether the file of a record says the same record again: TOML does, and the file of this id must be its own."""
+    """Whether decoding the file of a record returns an equal record: it is TOML, and its id is that of the key."""
     if not isinstance(entry, Part) or (isinstance(entry, Record) and entry.id != key.id):
         return False
     return key.archived or ALL_KINDS[key.kind].suffix == ".toml"
@@ -186,9 +186,9 @@ def _round_trips(key: Key, entry: Entry) -> bool:
 
 @dataclass(frozen=True)
 class TreeSource:
-    """The records below one folder (the tree of a commit). What was read is kept: a commit never changes.
+    """The records in a tree of a commit. Everything read is cached, because a commit never changes.
 
-    `memory` keeps what was decoded by the id of its file, for the other commits that have that file.
+    `memory` caches decoded records by the blob id of their file, for other commits that contain the same file.
     """
 
     root: TreeFolder
@@ -236,9 +236,10 @@ class TreeSource:
         return entry
 
     def carried_on(self, root: TreeFolder, edits: Mapping[Key, Entry | None]) -> TreeSource:
-        """The records below the next folder, which differs by just these edits: only they would have to be decoded.
+        """Return the source of the next commit, whose tree `root` differs by exactly these edits.
 
-        An edit that its file may not give back as the very same record is decoded all the same.
+        It takes over the records already decoded. An edited record is decoded again only if decoding its file might
+        not return the same record.
         """
         known = self._loaded.copy() if len(self._loaded) <= MOST_CARRIED else {}
         ids = self._ids.copy()
@@ -283,7 +284,7 @@ def _files_in(folder: TreeFolder, depth: int) -> Iterator[str]:
 
 
 def _entries_in(folder: TreeFolder, depth: int, prefix: str = "") -> Iterator[str]:
-    """The paths of the files that are `depth` folders deep, and of what is elsewhere; a folder there ends in `/`."""
+    """Yield the paths of entries at `depth` and of files above it; the path of a folder ends in `/`."""
     for name, item in folder.entries().items():
         if item.is_folder and depth > 1:
             yield from _entries_in(folder.folder(name), depth - 1, f"{prefix}{name}/")
@@ -292,11 +293,11 @@ def _entries_in(folder: TreeFolder, depth: int, prefix: str = "") -> Iterator[st
 
 
 def differing_paths(ours: TreeFolder, theirs: TreeFolder | None, prefix: str = "") -> Iterator[str]:
-    """Paths of the files that are not the same in both folders; folders of one id are not opened."""
+    """Yield the paths of files that differ between two folders; folders with equal ids are not read."""
     if theirs is not None and ours.oid is not None and ours.oid == theirs.oid:
         return
     if prefix.count("/") > MAX_FOLDERS:
-        raise Corrupt(prefix[:60] + "…", f"folders are nested deeper than {MAX_FOLDERS}", hint="take that folder out")
+        raise Corrupt(prefix[:60] + "…", f"folders are nested deeper than {MAX_FOLDERS}", hint="remove that folder")
     mine = ours.entries()
     other_entries = theirs.entries() if theirs is not None else {}
     for name in {**mine, **other_entries}:
@@ -329,7 +330,7 @@ def _id_of(kind: str, archived: bool, path: str) -> str | None:
 
 
 class _Empty:
-    """A folder without anything."""
+    """An empty folder."""
 
     oid: Oid | None = None
 
@@ -347,10 +348,10 @@ _EMPTY: TreeFolder = _Empty()
 
 
 def state_of(root: TreeFolder, memory: ValueCache | None = None) -> State:
-    """The state that a commit's tree holds. `memory` keeps what was decoded, for other commits of the same store.
+    """Return the state stored in the tree of a commit. `memory` caches decoded records for other commits.
 
     Raises:
-        Corrupt: the tree says that a newer version laid it out, or its format file cannot be read.
+        Corrupt: the tree has another layout version, or its format file cannot be read.
     """
     text = root.read(FORMAT_FILE)
     if text is not None and text not in _FORMAT_TEXTS:
@@ -372,5 +373,5 @@ def _check_format(text: bytes) -> None:
 
 
 def paths_below(root: TreeFolder, prefix: str = "") -> Iterable[str]:
-    """All files of a tree, with their paths."""
+    """Yield the paths of all files of a tree."""
     return differing_paths(root, None, prefix)

@@ -1,8 +1,8 @@
-"""Names that are right once they exist: parsed here, unbuildable when wrong.
+"""Names of namespaces, records, sessions and agents, validated when they are constructed.
 
-Whatever becomes a part of a ref name or of a path goes through `encode`, which maps any text to one
-path component over `[a-z0-9._-]` and `%xx`, reversibly, and so that two different names never meet on
-a file system that ignores case or changes Unicode forms (`A`/`a`, `a/b`/`a_b`, both forms of `é`).
+All parts of ref names and paths are encoded with `encode`. It maps any text reversibly to one path component over
+`[a-z0-9._-]` and `%xx`. Two different names never collide, even on file systems that ignore case or normalise Unicode
+(`A`/`a`, `a/b`/`a_b`, both forms of `é`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import ClassVar, NewType
 from baton_git.core.errors import InvalidName
 
 Oid = NewType("Oid", str)
-"""A git object id in hex, 40 or 64 digits, lower case; made by `parse_oid`."""
+"""A git object id: 40 or 64 lower-case hex digits. Constructed by `parse_oid`."""
 
 MAX_COMPONENT = 200
-"""Bytes of an encoded name: a file name holds 255, less the suffixes `.toml`, `.lock` and those of git."""
+"""Maximum bytes of an encoded name: 255 for a file name, less room for `.toml`, `.lock` and the suffixes of git."""
 
 PACKED = "%u"
-"""How the short form of a namespace begins, which has room for 61 characters of any script."""
+"""Prefix of the short form of a namespace's name, which has room for 61 characters of any script."""
 
 _BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-_.")
@@ -36,10 +36,10 @@ _LOWER_TWIN = re.compile(r"(?:ol|fu|pat|dec|c)(?=-)")
 
 
 def encode(text: str, *, keep: int = 0) -> str:
-    """One path component for `text`; the first `keep` characters stand as they are.
+    """Return `text` encoded as one path component; the first `keep` characters are not encoded.
 
     Raises:
-        InvalidName: text is empty, holds a lone surrogate, or is longer than `MAX_COMPONENT` when encoded.
+        InvalidName: the text is empty, contains a lone surrogate, or is longer than `MAX_COMPONENT` when encoded.
     """
     encoded = _escape(text, keep=keep)
     if len(encoded) > MAX_COMPONENT:
@@ -61,7 +61,7 @@ def _escape(text: str, *, keep: int = 0) -> str:
 
 
 def _pack(text: str) -> str:
-    """Return the short form of a name: `%u` and its UTF-16 (big end first) in base 32."""
+    """Return the short form of a name: `%u`, then its UTF-16 (big-endian) in base 32."""
     raw = text.encode("utf-16-be")
     bits = int.from_bytes(raw, "big") << -len(raw) * 8 % 5
     digits = range(-(-len(raw) * 8 // 5))
@@ -69,7 +69,7 @@ def _pack(text: str) -> str:
 
 
 def _unpack(component: str) -> str:
-    """Return the name of a short form. Raises InvalidName if it is that of none."""
+    """Return the name with this short form. Raises InvalidName if there is none."""
     digits = component.removeprefix(PACKED)
     try:
         bits = sum(_BASE32.index(digit) << 5 * place for place, digit in enumerate(reversed(digits)))
@@ -80,10 +80,10 @@ def _unpack(component: str) -> str:
 
 
 def decode(component: str) -> str:
-    """The text that `encode` made this component of.
+    """Return the text that `encode` maps to this component.
 
     Raises:
-        InvalidName: `encode` never makes this component (so no two components name one thing).
+        InvalidName: `encode` never returns this component, so that each text has exactly one component.
     """
     text = _unescape(component)
     if not component or encode(text) != component:
@@ -99,7 +99,7 @@ def _unescape(component: str) -> str:
 
 
 def _escape_reserved(encoded: str) -> str:
-    """What git and file systems give a meaning of their own, escaped: leading `.` and `-`, `..`, `.lock`, `con`."""
+    """Escape what is special to git or to file systems: leading `.` and `-`, `..`, `.lock`, a final `.`, `con`."""
     encoded = encoded.replace("..", ".%2e").replace("..", ".%2e")
     if encoded[0] in ".-":
         encoded = f"%{ord(encoded[0]):02x}{encoded[1:]}"
@@ -114,10 +114,10 @@ def _escape_reserved(encoded: str) -> str:
 
 @dataclass(frozen=True)
 class _Name:
-    """A text that is checked when it becomes a name; `noun` says in errors what it names.
+    """Base of the validated names; error messages use `noun` for the kind of name.
 
     Raises:
-        InvalidName: the text is none.
+        InvalidName: the text is not a valid name.
     """
 
     noun: ClassVar[str]
@@ -137,23 +137,23 @@ class _Name:
 
 
 class Namespace(_Name):
-    """The name of one state: a project, an agent, anything (`project:x`, `a/b`, `名前`)."""
+    """The name of a namespace; any text, such as a project or an agent (`project:x`, `a/b`, `名前`)."""
 
     noun = "namespace"
 
     def _check(self) -> None:
-        self.component  # noqa: B018  building it is the check
+        self.component  # noqa: B018  raises InvalidName
 
     @property
     def component(self) -> str:
-        """The last component of its ref, `project%3ax`; of a name that is too long for that, its short form."""
+        """The last component of its ref, such as `project%3ax`; the short form if the name is too long for that."""
         escaped = _escape(self.text)
         packed = _pack(self.text) if len(escaped) > MAX_COMPONENT else escaped
         return packed if len(packed) <= MAX_COMPONENT else encode(self.text)
 
     @classmethod
     def from_component(cls, component: str) -> Namespace:
-        """Raises InvalidName when no namespace has this component."""
+        """Return the namespace with this component. Raises InvalidName if there is none."""
         if not component.startswith(PACKED):
             return cls(decode(component))
         namespace = cls(_unpack(component))
@@ -163,18 +163,18 @@ class Namespace(_Name):
 
 
 class RecordId(_Name):
-    """The id of a record: minted (`OL-7k3f9q`) or given by a client (`OL-001`, any text)."""
+    """The id of a record: minted by baton (`OL-7k3f9q`) or chosen by a client (`OL-001`, any text)."""
 
     noun = "id"
 
     def _check(self) -> None:
-        self.component  # noqa: B018  building it is the check
+        self.component  # noqa: B018  raises InvalidName
 
     @property
     def component(self) -> str:
-        """Its file name without suffix. The capitals of the prefixes that are minted stay, for the reader's sake.
+        """Its file name without suffix. Prefixes of minted ids keep their capitals, for readability.
 
-        `ol-1` is then written `%6fl-1`, so that it cannot meet `OL-1` where case is ignored.
+        Therefore `ol-1` is written `%6fl-1`, so that it does not collide with `OL-1` where case is ignored.
         """
         if _SIMPLE_ID.fullmatch(self.text):
             return self.text
@@ -188,7 +188,7 @@ class RecordId(_Name):
 
     @classmethod
     def from_component(cls, component: str) -> RecordId:
-        """Raises InvalidName when no id has this component."""
+        """Return the id with this component. Raises InvalidName if there is none."""
         record_id = cls(_unescape(component))
         if record_id.component != component:
             raise InvalidName("id", component, "is not the encoded form of an id")
@@ -196,7 +196,7 @@ class RecordId(_Name):
 
 
 class SessionId(_Name):
-    """What one run of an agent calls itself: one line of printable text, at most 128 characters."""
+    """The name of a session, one run of an agent: one line of printable text, at most 128 characters."""
 
     noun = "session"
 
@@ -207,7 +207,7 @@ class SessionId(_Name):
 
 
 class AgentId(_Name):
-    """Which agent: letters, digits and `._:@+-`, at most 128, beginning with a letter or digit."""
+    """The name of an agent: at most 128 letters, digits and `._:@+-`, beginning with a letter or digit."""
 
     noun = "agent"
 
@@ -218,14 +218,14 @@ class AgentId(_Name):
 
 
 def parse_oid(text: str) -> Oid:
-    """Raises InvalidName unless `text` is 40 or 64 lower-case hex digits."""
+    """Return `text` as an object id. Raises InvalidName unless it is 40 or 64 lower-case hex digits."""
     if not _OID.match(text):
         raise InvalidName("object id", text, "must be 40 or 64 hex digits")
     return Oid(text)
 
 
 def derive_id(id_: str, suffix: str) -> str:
-    """`<id>.<suffix>`; of an id so long that this is no name any more, its beginning and a digest of it."""
+    """Return `<id>.<suffix>`; if that is too long for an id, the beginning of the id, a digest of it and the suffix."""
     try:
         return RecordId(f"{id_}.{suffix}").text
     except InvalidName:
@@ -233,11 +233,11 @@ def derive_id(id_: str, suffix: str) -> str:
 
 
 def mint_id(prefix: str, random: bytes) -> str:
-    """A short fresh id, `OL-7k3f9q`: 30 of the bits of `random` (at least 4 bytes) in Crockford's base 32."""
+    """Return a short new id, such as `OL-7k3f9q`: 30 bits of `random` (at least 4 bytes) in Crockford's base 32."""
     number = int.from_bytes(random[:4], "big")
     return f"{prefix}-" + "".join(_BASE32[number >> shift & 31] for shift in range(25, -1, -5))
 
 
 def is_minted_session(name: str) -> bool:
-    """Whether the name of a session is one that nobody chose: a date and a random id."""
+    """Whether the name of a session was generated: a date and a random id."""
     return re.fullmatch(rf"\d{{4}}-\d\d-\d\d-[{_BASE32}]{{6}}", name) is not None

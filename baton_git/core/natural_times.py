@@ -1,4 +1,4 @@
-"""Points in time as people write and read them: `yesterday`, `2 days ago`, `last monday`."""
+"""Parse and format relative times: `yesterday`, `2 days ago`, `last monday`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from baton_git.core.errors import InvalidArgument
 from baton_git.core.times import iso, parse_local_time
 
 EXAMPLES = "2026-06-17, 2026-06-17T12:30, yesterday, 2 days ago, last monday, 3h"
-"""What a message or a help text gives as examples of a time."""
+"""Examples of times, for messages and help texts."""
 
 
 class TimeText:
-    """Marks a field of an input as a time, or as something that may be one: it can be given as in `expand_time`."""
+    """Marks an input field that is or may be a time, so that it also accepts the phrases of `expand_time`."""
 
 
 TIME_TEXT: Final = TimeText()
@@ -31,11 +31,11 @@ _SECONDS_OF_DAY: Final = 86_400
 
 
 def expand_time(text: str, now: datetime) -> str:
-    """Return the ISO date or time that a phrase means; a text that is no such phrase comes back unchanged.
+    """Return the ISO date or time that a phrase means; any other text is returned unchanged.
 
-    Days are those of the local time zone: `today`, `yesterday`, `tomorrow`, `monday` and `last monday` (the last one
-    before today), `last week` (7 days ago), `last month`, `last year`. Distances are `2 days ago`, `2 days`, `3h`,
-    `in 2 hours`; a month has 30 days and a year 365. `now` is now.
+    Phrases for days, in the local time zone: `today`, `yesterday`, `tomorrow`, `monday`, `last monday` (the last one
+    before today), `last week` (7 days ago), `last month` (30 days ago), `last year` (365 days ago). Phrases for
+    times: `now`, `2 days ago`, `2 days`, `3h` (in the past), `in 2 hours`. A month has 30 days, a year 365.
     """
     phrase = " ".join(text.lower().split())
     if phrase == "now":
@@ -51,19 +51,19 @@ def expand_time(text: str, now: datetime) -> str:
 
 
 def parse_moment(text: str, *, end_of_day: bool = False) -> datetime:
-    """Parse an ISO date or time, as `parse_local_time` does.
+    """Parse an ISO date or time with `parse_local_time`.
 
     Raises:
-        InvalidArgument: it is none; the hint has examples.
+        InvalidArgument: the text is not a date or time; the hint has examples.
     """
     try:
         return parse_local_time(text, end_of_day=end_of_day)
     except ValueError:
-        raise InvalidArgument(f"{text!r} is no date or time", hint=f"for example {EXAMPLES}") from None
+        raise InvalidArgument(f"{text!r} is not a date or time", hint=f"for example {EXAMPLES}") from None
 
 
 def _count_days(phrase: str, now: datetime) -> int | None:
-    """How many days from today a named day is; None if the phrase names none."""
+    """Return the offset in days from today to a named day, or None if the phrase does not name a day."""
     name = phrase.removeprefix("last ")
     if name in _DAYS:
         return -((now.astimezone().weekday() - _DAYS.index(name) - 1) % 7 + 1)
@@ -73,7 +73,7 @@ def _count_days(phrase: str, now: datetime) -> int | None:
 
 
 def _count_seconds(phrase: str) -> int | None:
-    """How many seconds from now a distance leads; None if the phrase is none."""
+    """Return the offset in seconds from now, or None if the phrase is not a duration."""
     match = _DISTANCE.fullmatch(phrase)
     unit = _UNITS.get(match[3]) if match is not None else None
     if match is None or unit is None or (match[1] and match[4]):
@@ -83,7 +83,7 @@ def _count_seconds(phrase: str) -> int | None:
 
 
 def relative_time(then: datetime, now: datetime) -> str:
-    """Return how long ago a time is, in words: `just now`, `5 minutes ago`, `yesterday`, `3 Jun`, `3 Jun 2025`."""
+    """Return a time relative to now, in words: `just now`, `5 minutes ago`, `yesterday`, `3 Jun`, `3 Jun 2025`."""
     seconds = (now - then).total_seconds()
     distance = abs(seconds)
     if distance < 60:

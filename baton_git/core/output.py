@@ -1,12 +1,12 @@
-"""Text for output: one function per medium, so that no text of a record can steer what shows it.
+"""Escape text for output, with one function per medium, so that no text of a record can control its display.
 
     terminal, terminal_line    standard output and error of a command; `Styled` is baton's own styling
     html                       text and attributes of a page
-    one_line                   a line of a brief or another frame around text, of a log, of a commit subject or trailer
-    json_text                  JSON, whoever reads it
+    one_line                   one line of a brief, a log, a commit subject or a trailer
+    json_text                  JSON
 
-Unsafe are control characters, everything that turns the direction of a text, and what is invisible: format characters,
-tags, variation selectors, fillers, and separators of lines and paragraphs.
+Unsafe characters are control characters, characters that change the direction of text, and invisible characters: format
+characters, tags, variation selectors, fillers, and separators of lines and paragraphs.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from typing import Any
 
 @cache
 def _compile_invisible() -> re.Pattern[str]:
-    """Return the pattern of characters that Python calls printable, though nothing is seen of them.
+    """Return the pattern of invisible characters that `str.isprintable` accepts.
 
-    U+FE0E and U+FE0F are parts of emoji. Compiled with the first text that is not ASCII: many commands print none.
+    U+FE0E and U+FE0F are parts of emoji, so they are allowed. Compiled on first use, because most output is ASCII.
     """
     return re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0d\uffa0\U000e0000-\U000e0fff]")
 
 
 _SPACES = frozenset("\u00a0\u202f\u3000")
 _JOINERS = frozenset("\u200c\u200d")
-"""Parts of words in some scripts, and of emoji."""
+"""Zero-width joiners: parts of words in some scripts, and of emoji."""
 
 
 def is_safe(text: str) -> bool:
-    """Whether `text` is one line that holds nothing unsafe."""
+    """Whether `text` is a single line without unsafe characters."""
     return text.isprintable() and (text.isascii() or _compile_invisible().search(text) is None)
 
 
 def escape_code(char: str) -> str:
-    """`\\x1b`, `\\u202e`, `\\U000e0041`."""
+    """Return the escape of a character: `\\x1b`, `\\u202e`, `\\U000e0041`."""
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _replace_unsafe(text: str, kept: frozenset[str], write: Callable[[str], str]) -> str:
-    """`text` with what is unsafe and not in `kept` written by `write`; lines without any are only looked at."""
+    """Return `text` with each unsafe character that is not in `kept` replaced by `write`."""
     if is_safe(text):
         return text
     return "".join(c if c in kept or is_safe(c) else write(c) for c in text)
@@ -58,7 +58,7 @@ BOLD, RED, GREEN, YELLOW, BLUE, CYAN = "1", "31", "32", "33", "34", "36"
 
 
 class Styled(str):
-    """Text for a terminal that holds baton's own styling; what was put into it is escaped."""
+    """Text for a terminal with baton's own styling; text that is added to it is escaped."""
 
     __slots__ = ()
 
@@ -73,7 +73,7 @@ class Styled(str):
 
 
 def style(text: str, code: str) -> Styled:
-    """`text` on one line, in the style of an SGR code."""
+    """Return `text` on one line, styled with an SGR code."""
     return Styled(f"\x1b[{code}m{terminal_line(text)}\x1b[0m")
 
 
@@ -82,19 +82,19 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 def terminal(text: str) -> str:
-    """`text` for a terminal: what is unsafe stands as an escape, line ends and tabs stay."""
+    """Return `text` for a terminal: unsafe characters are escaped, except line ends and tabs."""
     if isinstance(text, Styled):
         return text
     return "\n".join(_replace_unsafe(line, _BREAKS, escape_code) for line in text.split("\n"))
 
 
 def terminal_line(text: str) -> str:
-    """As `terminal`, on one line: line ends and tabs stand as escapes, too."""
+    """Return `text` for a terminal on one line: unsafe characters, line ends and tabs are escaped."""
     return _replace_unsafe(text, _NOTHING, escape_code)
 
 
 def shell_line(argv: Sequence[str]) -> str:
-    """A command as a shell would take it, with everything unsafe as an escape that the shell understands."""
+    """Return a command quoted for a shell; unsafe characters are written as `$'…'` escapes."""
     return " ".join(shlex.quote(word) if is_safe(word) else f"$'{_shell_word(word)}'" for word in argv)
 
 
@@ -110,7 +110,7 @@ def _shell_code(code: int) -> str:
 
 
 def html(value: Any) -> Any:
-    """A value for a page, before it is escaped for HTML: in a text, what is unsafe stands as an escape."""
+    """Return a value for a page, before HTML escaping: unsafe characters of a text are escaped."""
     if value is None:
         return ""
     if not isinstance(value, str) or hasattr(value, "__html__"):
@@ -122,7 +122,7 @@ def html(value: Any) -> Any:
 
 
 def one_line(text: str, limit: int) -> str:
-    """`text` on one line, what is unsafe as spaces, cut after `limit` characters."""
+    """Return `text` on one line of at most `limit` characters; unsafe characters become spaces."""
     flat = " ".join(_replace_unsafe(text, _NOTHING, lambda _: " ").split())
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
@@ -131,10 +131,10 @@ def one_line(text: str, limit: int) -> str:
 
 
 def json_text(data: Any, indent: int | None = 2) -> str:
-    """JSON of plain data with real characters; what is unsafe stands as `\\uXXXX`, and parses back to the same."""
+    """Return plain data as JSON. Non-ASCII characters are not escaped; unsafe ones are, as `\\uXXXX`."""
     return safe_json(json.dumps(data, ensure_ascii=False, indent=indent, default=str))
 
 
 def safe_json(text: str) -> str:
-    """JSON text with everything unsafe in its strings as `\\uXXXX`."""
+    """Return JSON text with the unsafe characters of its strings escaped as `\\uXXXX`."""
     return "\n".join(_replace_unsafe(line, _NOTHING, lambda c: json.dumps(c)[1:-1]) for line in text.split("\n"))

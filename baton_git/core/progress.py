@@ -1,4 +1,4 @@
-"""Tell how far long work has come, whoever shows it."""
+"""Report the progress of long operations, independently of how it is shown."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 Progress = Callable[[int, int], None]
-"""Is told how much is done, and how much there is to do."""
+"""Called with the number of finished items and the total number."""
 
 
 def ignore_progress(done: int, whole: int) -> None:
-    """Show nothing."""
+    """Do nothing; the `Progress` of callers that show none."""
 
 
 def track(items: Sequence[Item], progress: Progress) -> Iterator[Item]:
-    """Yield the items, and tell of each that was worked on."""
+    """Yield the items, and report each one to `progress` when the next is requested."""
     for number, item in enumerate(items, start=1):
         yield item
         progress(number, len(items))

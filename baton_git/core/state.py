@@ -1,7 +1,7 @@
-"""The state of one namespace: an immutable set of records, decoded when somebody asks.
+"""The state of one namespace: an immutable set of records, decoded on demand.
 
-A state is a *source* (what a commit holds, read lazily) and *edits* on top of it. No change alters a
-state; it gives a new one, or the same object when nothing differs.
+A state consists of a *source* (the content of a commit, read lazily) and *edits* on top of it. Methods that change
+records return a new state, or the same object if nothing differs.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ SHAPE = Key("shape")
 
 
 class Unreadable(NamedTuple):
-    """A stored file that is not a valid record: kept byte for byte, reported, never treated as absent."""
+    """A stored file that is not a valid record: preserved byte for byte, reported, and never treated as absent."""
 
     path: str
     why: str
     raw: bytes | None = None
 
     def content(self) -> bytes:
-        """What the file holds.
+        """Return the content of the file.
 
         Raises:
-            Corrupt: the repository cannot say.
+            Corrupt: the repository could not read the file.
         """
         if self.raw is None:
             raise Corrupt(
@@ -60,7 +60,7 @@ Entry = Part | Unreadable
 
 
 class StateSource(Protocol):
-    """What a commit holds."""
+    """The records stored in a commit."""
 
     def ids(self, kind: str, *, archived: bool = False) -> Collection[str]:
         """Return the ids of a kind, unordered."""
@@ -72,7 +72,7 @@ class StateSource(Protocol):
         """Yield the keys whose stored content differs in `other`."""
 
     def unreadable(self) -> Iterable[Unreadable]:
-        """Yield files in the folders of records that no record can have, without those that `load` finds."""
+        """Yield files in record folders whose paths are not those of records; `load` never returns them."""
 
 
 class EmptySource:
@@ -98,10 +98,10 @@ class State:
     source: StateSource = field(default_factory=EmptySource)
     edits: Mapping[Key, Entry | None] = field(default_factory=dict)
 
-    # --- asking
+    # --- reading
 
     def entry(self, key: Key) -> Entry | None:
-        """Return what is stored at `key`: a record, an unreadable file, or None."""
+        """Return the entry stored at `key`: a record, an unreadable file, or None."""
         return self.edits[key] if key in self.edits else self.source.load(key)
 
     def ids(self, kind: str, *, archived: bool = False) -> set[str]:
@@ -122,8 +122,8 @@ class State:
         """Return the live record with exactly this id.
 
         Raises:
-            NotFound: there is none.
-            Corrupt: there is a file, but it cannot be read.
+            NotFound: no live record has this id.
+            Corrupt: the record's file cannot be read.
         """
         entry = self.entry(Key(model.kind, id_))
         if isinstance(entry, model):
@@ -133,12 +133,12 @@ class State:
         raise _not_found(model.kind, id_)
 
     def find(self, model: type[Model], text: str) -> Model:
-        """Return the live record whose id is `text`, or the only one whose id starts with it, ignoring case.
+        """Return the live record whose id is `text`, or the only record whose id starts with `text`, ignoring case.
 
         Raises:
-            NotFound: no id starts with it.
-            Ambiguous: several do.
-            Corrupt: the file cannot be read.
+            NotFound: no id starts with `text`.
+            Ambiguous: several ids start with `text`.
+            Corrupt: the record's file cannot be read.
         """
         ids = self.ids(model.kind)
         if text in ids:
@@ -161,13 +161,13 @@ class State:
 
     @property
     def readable_head(self) -> Head:
-        """The head, an empty one if its file cannot be read: for showing a state, never for writing one."""
+        """The head, or an empty one if its file cannot be read. Use it to show a state, never to write one."""
         entry = self.entry(HEAD)
         return entry if isinstance(entry, Head) else Head()
 
     @property
     def readable_shape(self) -> Shape:
-        """The layout of the last whole document, an empty one if its file cannot be read."""
+        """The layout of the last complete document, or an empty one if its file cannot be read."""
         entry = self.entry(SHAPE)
         return entry if isinstance(entry, Shape) else Shape()
 
@@ -178,7 +178,7 @@ class State:
         return entry if isinstance(entry, model) else model()
 
     def unreadable(self, kinds: Iterable[str]) -> Iterator[Unreadable]:
-        """Yield the unreadable live records of `kinds`, and the stray files in the folders of records."""
+        """Yield the unreadable live records of `kinds`, and stray files in record folders."""
         for kind in kinds:
             for id_ in sorted(self.ids(kind)):
                 entry = self.entry(Key(kind, id_))
@@ -187,7 +187,7 @@ class State:
         yield from self.source.unreadable()
 
     def differing(self, other: State) -> set[Key]:
-        """Return the keys that may differ in `other`; all others are the same."""
+        """Return the keys whose entries may differ in `other`; entries at all other keys are equal."""
         stored = () if self.source is other.source else self.source.differing(other.source)
         return {*stored, *self.edits, *other.edits}
 
@@ -197,7 +197,7 @@ class State:
         """Return the state with `record` at its key.
 
         Raises:
-            Corrupt: the file there now is unreadable; overwriting it would destroy the evidence.
+            Corrupt: the existing file is unreadable; overwriting it would lose its content.
         """
         key = key or key_of(record)
         now = self.entry(key)
@@ -206,7 +206,11 @@ class State:
         return self if same_fields(now, record) else State(self.source, {**self.edits, key: record})
 
     def remove(self, key: Key) -> State:
-        """Return the state without the entry at `key`; the same state if there is none."""
+        """Return the state without the entry at `key`, or the same state if there is no entry.
+
+        Raises:
+            Corrupt: the existing file is unreadable; removing it would lose its content.
+        """
         now = self.entry(key)
         if isinstance(now, Unreadable):
             raise _corrupt_error(now)
@@ -216,16 +220,16 @@ class State:
         """Return the state with a new record.
 
         Raises:
-            NotAllowed: the id is taken, among the live records or in the archive.
+            NotAllowed: a live or archived record already has this id.
         """
         for archived in (False, True):
             key = Key(record.kind, record.id, archived)
             if self.entry(key) is not None:
-                raise NotAllowed(f"{key} exists already", hint="leave the id out to get a fresh one")
+                raise NotAllowed(f"{key} exists already", hint="leave out the id to get a new one")
         return self.put(record)
 
     def archive(self, record: Record, *, at: str, reason: str, session: str | None) -> State:
-        """The state with a live record moved to the archive; an older one of the same id stays there."""
+        """Return the state with a live record moved to the archive, next to older archived records of the same id."""
         closed = Archived(at=at, reason=reason, record=record.as_data(), **({"session": session} if session else {}))
         key = self._free_in_archive(record)
         if key.id != record.id:
@@ -233,7 +237,7 @@ class State:
         return self.remove(Key(record.kind, record.id)).put(closed, key)
 
     def _free_in_archive(self, record: Record) -> Key:
-        """Return its key in the archive, or `<id>.2`, `<id>.3`, … if taken; a binary search, as ids may be reused."""
+        """Return an unused archive key: `<id>`, or `<id>.2`, `<id>.3`, … Found by binary search: ids may be reused."""
 
         def at(number: int) -> Key:
             id_ = record.id if number == 1 else derive_id(record.id, str(number))
@@ -252,10 +256,10 @@ Single = TypeVar("Single", Head, Shape)
 
 
 def complete_id(ids: Iterable[str], text: str, what: str) -> str | None:
-    """Return the only one of `ids` that starts with `text`, ignoring case; None if none does.
+    """Return the only id that starts with `text`, ignoring case, or None if there is none.
 
     Raises:
-        Ambiguous: several do.
+        Ambiguous: several ids start with `text`.
     """
     near = sorted(id_ for id_ in ids if is_beginning(text, id_))
     if len(near) > 1:
@@ -266,7 +270,7 @@ def complete_id(ids: Iterable[str], text: str, what: str) -> str | None:
 def is_beginning(text: str, id_: str) -> bool:
     """Whether an id starts with `text`, ignoring case.
 
-    The prefix that all records of a kind share, such as `FU-`, is no beginning: it says nothing about which one.
+    A prefix that all ids of a kind share, such as `FU-`, does not count, because it does not identify a record.
     """
     prefix, dash, _ = id_.partition("-")
     shared = len(prefix) + 1 if dash and prefix.isalpha() and prefix.isupper() else 0
@@ -284,7 +288,7 @@ def key_of(record: Part) -> Key:
 
 
 def same_fields(left: Entry | None, right: Entry | None) -> bool:
-    """Whether two entries are equal and set the same fields: a default that was written differs from a missing one."""
+    """Whether two entries are equal and set the same fields: an explicit default differs from an absent field."""
     if isinstance(left, Part) and isinstance(right, Part):
         return same(left, right)
     return left == right

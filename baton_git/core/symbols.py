@@ -1,4 +1,4 @@
-"""The text of one function, class or other name in a source file."""
+"""Find and hash the definition of a function, class or other symbol in a source file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enum import Enum
 from hashlib import sha256
 
 MAX_SOURCE = 1 << 20
-"""Characters of a file that is searched for a symbol."""
+"""Maximum length of a source file that is searched for a symbol, in characters."""
 _PYTHON = (".py", ".pyi")
 _MODIFIERS = (
     r"(?:(?:export|default|pub(?:\([^)]*\))?|public|private|protected|internal|static|abstract|final|override|virtual"
@@ -24,19 +24,20 @@ _DEFINITION = rf"^[ \t]*{_MODIFIERS}{_KEYWORDS}\s+(?:\([^)\n]*\)\s*)?{{}}(?![\w$
 
 
 class NoSymbol(Enum):
-    """Why there is no text of a symbol."""
+    """Why a symbol was not found."""
 
     ABSENT = "absent"
-    """The file does not have it."""
+    """The file does not define the symbol."""
     UNKNOWN = "unknown"
-    """Nobody can tell: the file is no valid source, or of a language of which only some definitions are known."""
+    """The file is invalid or too large, or the definition cannot be identified in its language."""
 
 
 def digest_symbol(path: str, source: str, symbol: str) -> str | NoSymbol:
-    """Return the SHA-256 of the lines of a symbol, without blank lines, common indentation and spaces at their ends.
+    """Return the SHA-256 of the lines of a symbol, without blank lines, common indentation and trailing spaces.
 
-    Python is parsed. In other languages the definition is the only line that begins with a keyword such as `func` or
-    `class` and the name; it ends with its braces, or with the last line that is indented deeper.
+    Python is parsed. In other languages, a definition starts at a line that begins with a keyword such as `func` or
+    `class` and the name (exactly one line must match), and ends at its closing brace, or at the last line that is
+    indented deeper.
     """
     if len(source) > MAX_SOURCE:
         return NoSymbol.UNKNOWN
@@ -50,7 +51,7 @@ def digest_symbol(path: str, source: str, symbol: str) -> str | NoSymbol:
 
 
 Span = tuple[int, int]
-"""The first line, from 0, and the one behind the last."""
+"""A half-open range of lines, counted from 0."""
 
 
 def _find_in_python(source: str, symbol: str) -> list[Span] | NoSymbol:
@@ -70,7 +71,7 @@ def _find_definitions(body: Sequence[ast.stmt], symbol: str) -> list[ast.stmt]:
 
 
 def _list_definitions(body: Iterable[ast.stmt], name: str) -> Iterator[ast.stmt]:
-    """Give what binds a name in a module or class, also under `if`, `try` and `with`."""
+    """Yield the statements that bind a name in a module or class, including those under `if`, `try` and `with`."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names = {node.name}
@@ -98,7 +99,7 @@ def _span_of(node: ast.stmt) -> Span:
 
 
 def _find_by_lines(lines: Sequence[str], symbol: str) -> list[Span] | NoSymbol:
-    """Find the only line that defines the last name of a symbol, and where that definition ends."""
+    """Return the lines of the definition of a symbol's last name, found by keywords, braces and indentation."""
     name = re.split(r"\.|::|#", symbol)[-1]
     definition = re.compile(_DEFINITION.replace("{}", re.escape(name)))
     starts = [number for number, line in enumerate(lines) if definition.match(line)]

@@ -1,4 +1,4 @@
-"""Points in time ↔ ISO 8601 text."""
+"""Convert points in time to and from ISO 8601."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def iso(now: datetime) -> str:
-    """`2026-11-21T08:14:19Z`."""
+    """Return a time in UTC to the second: `2026-11-21T08:14:19Z`."""
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def iso_ms(now: datetime) -> str:
-    """`2026-11-21T08:14:19.001Z`, as JavaScript writes it."""
+    """Return a time in UTC to the millisecond, as JavaScript writes it: `2026-11-21T08:14:19.001Z`."""
     return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def iso_exact(now: datetime) -> str:
-    """As `iso`, with microseconds where there are any: tells apart what two machines began in one second."""
+    """Like `iso`, but with microseconds unless they are 0, to distinguish events within one second."""
     return now.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def parse_time(text: str) -> datetime:
-    """Parse an ISO 8601 date, or date and time, as UTC unless it has an offset; a date means its first second.
+    """Parse an ISO 8601 date or date and time, in UTC unless it has an offset; a date means its first second.
 
     Raises:
-        ValueError: it is not one, or out of the range of `datetime`.
+        ValueError: the text is not an ISO 8601 time, or out of the range of `datetime`.
     """
     try:
         moment = datetime.fromisoformat(text if _DATE.match(text) else "")
@@ -37,7 +37,7 @@ def parse_time(text: str) -> datetime:
 
 
 def parse_time_or_none(text: str | None) -> datetime | None:
-    """As `parse_time`, but None if the text is not a time."""
+    """Like `parse_time`, but return None if the text is not a time."""
     try:
         return parse_time((text or "").strip())
     except ValueError:
@@ -45,13 +45,13 @@ def parse_time_or_none(text: str | None) -> datetime | None:
 
 
 def parse_local_time(text: str, *, end_of_day: bool = False) -> datetime:
-    """Parse a date or time that a person typed, in the local time zone unless it has an offset.
+    """Parse an ISO 8601 date or date and time, in the local time zone unless it has an offset.
 
     Args:
-        end_of_day: whether a plain date means its last second instead of its first.
+        end_of_day: whether a date without a time means its last second instead of its first.
 
     Raises:
-        ValueError: it is not one, or out of the range of `datetime`.
+        ValueError: the text is not an ISO 8601 time, or out of the range of `datetime`.
     """
     moment = datetime.fromisoformat(text)
     if end_of_day and len(text) <= len("2026-11-21"):

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 Value = TypeVar("Value")
 
 ROOM = 16 << 20
-"""Default limit on the weight of all values; a weight is about one byte of what was read."""
+"""Default limit on the total weight of all values. A weight is roughly the number of bytes read for a value."""
 OVERHEAD = 200
-"""Weight that each value adds to its own."""
+"""Weight added to that of each value."""
 
 
 class ValueCache:

@@ -1,11 +1,11 @@
-"""A verb is one thing that baton can do, declared once. Every interface derives its own form of it from here.
+"""Declarations of verbs. A verb is one thing that baton can do; every interface is derived from its declaration.
 
     @verb("followup defer", "POST /v1/follow-ups/{id}/defer", effect=ADDS, tool=Tool("Put off once more."))
     def defer_follow_up(ws: Workspace, now: datetime, asked: DeferFollowUp) -> Changed: ...
 
-The input is a frozen model whose fields carry descriptions, bounds and examples; a rule between fields is a validator
-of the model. The result is a model with one serialisation, `as_data`. What only one interface needs (which fields are
-positional on the command line, a shorter description for a model) is data of the declaration.
+The input is a frozen model whose fields have descriptions, bounds and examples; rules between fields are validators of
+the model. The result is a model with one serialisation, `as_data`. Details for a single interface (positional fields
+on the command line, a shorter description for language models) are attributes of the declaration.
 """
 
 from __future__ import annotations
@@ -26,44 +26,44 @@ Effect = Literal["reads", "adds", "settles", "replaces"]
 READS: Final = "reads"
 """Changes nothing in the namespace."""
 ADDS: Final = "adds"
-"""Only adds; called twice it adds twice."""
+"""Only adds; calling it twice adds twice."""
 SETTLES: Final = "settles"
-"""Takes nothing away; called twice it has the same effect as once."""
+"""Removes nothing; calling it twice has the same effect as once."""
 REPLACES: Final = "replaces"
-"""Replaces or archives what was there."""
+"""Replaces or archives existing records."""
 
 
 class Input(BaseModel):
-    """The parameters of a verb. A field that it does not know is refused."""
+    """The parameters of a verb. Unknown fields are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class NoInput(Input):
-    """The parameters of a verb that has none."""
+    """The input of a verb without parameters."""
 
 
 class Result(BaseModel):
-    """What a verb answers."""
+    """The result of a verb."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     verbose: ClassVar[frozenset[str]] = frozenset()
-    """Fields that are left out where each word costs: in the answers to a model."""
+    """Fields that are left out of results for language models, to save tokens."""
 
     @property
     def about_commit(self) -> str | None:
-        """The commit that it is about: empty where it is about none, None where the namespace does not exist."""
+        """The commit that the result describes: empty if it describes none, None if the namespace does not exist."""
         return ""
 
     @property
     def http_status(self) -> int | None:
-        """The status of the HTTP answer, where it is not that of the verb."""
+        """The status of the HTTP response, or None for the status in the verb's declaration."""
         return None
 
     @property
     def failure(self) -> BatonError | None:
-        """What went wrong, where a result tells of a failure and of what was done all the same."""
+        """The error to report if the verb failed in part; the result describes the part that succeeded."""
         return None
 
     def as_data(self, *, short: bool = False) -> dict[str, Any]:
@@ -79,21 +79,21 @@ I = TypeVar("I", bound=Input)  # noqa: E741
 R = TypeVar("R", bound=Result)
 
 NONE: Final[Mapping[Any, Any]] = MappingProxyType({})
-"""The mapping of a declaration that has none."""
+"""An empty read-only mapping, the default of mapping attributes."""
 
 
 class Tool(NamedTuple):
-    """How a model sees a verb as an MCP tool. All of it is in every request of the model, so words are few.
+    """The MCP tool of a verb. Every request to the model contains all of it, so keep the texts short.
 
     Attributes:
-        about: what the tool does, in a line.
-        hidden: fields of the input that the tool does not take.
-        required: fields that a model must give though others need not.
-        defaults: values of fields that a model does not give, where they differ from those of the input.
-        fields: descriptions of fields that their names do not explain.
-        schemas: JSON Schemas of fields, in place of those of their types.
-        names: by field, what the tool calls it, where that differs.
-        name: what the tool is called; the verb's name with `_` unless given.
+        about: one line about what the tool does.
+        hidden: input fields that the tool does not take.
+        required: fields that the tool requires although the input does not.
+        defaults: default values of fields, if they differ from those of the input.
+        fields: descriptions of fields whose names are not enough.
+        schemas: JSON Schemas of fields that replace those derived from their types.
+        names: the tool's names of fields, by field, if they differ.
+        name: the name of the tool; by default the verb's name with `_` for spaces.
     """
 
     about: str
@@ -107,13 +107,13 @@ class Tool(NamedTuple):
 
 
 class Option(NamedTuple):
-    """How the command line takes one field, where its name and type do not say it.
+    """How the command line takes one field, if that cannot be derived from the field's name and type.
 
     Attributes:
         names: the names of the option, for example `("--verbose", "-v")`.
-        flags: for a field with few values: `{"passed": "You saw that it worked."}` makes `--passed` set it.
-        metavar: what stands for the value in the help.
-        hidden: the command line does not take this field; an addition of the command may fill it.
+        flags: for a field with few values, a flag per value: `{"passed": "You saw that it worked."}` adds `--passed`.
+        metavar: the placeholder for the value in the help text.
+        hidden: the command line has no option for this field; code of the command may set it.
     """
 
     names: tuple[str, ...] = ()
@@ -126,34 +126,33 @@ class Verb(NamedTuple, Generic[I, R]):
     """The declaration of a verb.
 
     Attributes:
-        name: its words on the command line, for example `followup defer`.
+        name: its name on the command line, for example `followup defer`.
         run: the function, called with the workspace, the time and the input.
         input_model: the model of its parameters.
-        result_model: the model of its answer.
-        effect: what it may change.
-        method: of the HTTP route; empty where there is none.
-        path: of the HTTP route; `{id}` stands for the field `id`.
-        more_paths: further paths of the same method, which lack fields that may be left out.
-        body: the field that the whole body of a request is; otherwise the body holds the fields by name.
-        refuses: statuses of HTTP answers that refuse, beside those that any request can meet.
-        query: fields that a request which writes gives in its query, not in its body.
-        status: of the HTTP answer when all went well.
-        other_status: further statuses of an answer when all went well, with what they say.
-        conditional: whether a GET request with If-None-Match is answered with 304: the result changes only with the
-            revision that the field `at` of the input names.
-        standalone: it needs no namespace, and is called with None as the workspace.
-        anywhere: it works without the namespace of the workspace, which need not exist.
-        tag: the group of routes in the OpenAPI document.
-        positional: the fields that the command line takes by position.
-        tool: the MCP tool; None where models cannot call it.
-        examples: lines of the command line.
-        options: by field, how the command line takes it.
-        is_authored: whether what it writes are the words of its input: those that a person types at a terminal are
-            that person's.
-        session: whether it acts in a session, as all verbs do that write, begins one or ends one; its result names the
-            one that it began or ended.
-        on_existing: it acts only on what exists, so a namespace is never created for it; so do all whose `id` is
-            required.
+        result_model: the model of its result.
+        effect: the kind of change it may make.
+        method: the method of the HTTP route; empty if there is no route.
+        path: the path of the HTTP route; `{id}` stands for the field `id`.
+        more_paths: further paths with the same method, without placeholders for some optional fields.
+        body: the field that the whole request body is the value of; if empty, the body holds the fields by name.
+        refuses: HTTP error statuses, in addition to those that every route may return.
+        query: fields that a writing request takes from the query string instead of the body.
+        status: the HTTP status on success.
+        other_status: further HTTP statuses on success, with their descriptions.
+        conditional: whether GET requests with If-None-Match may be answered with 304. Requires that the result depends
+            only on the revision that the input field `at` names.
+        standalone: it needs no workspace and is called with None instead.
+        anywhere: it does not use the namespace of the workspace, which need not exist.
+        tag: its group of routes in the OpenAPI document.
+        positional: the fields that are positional arguments on the command line.
+        tool: the MCP tool; None if there is no tool.
+        examples: example command lines.
+        options: how the command line takes its fields, by field.
+        is_authored: whether it stores text from its input, whose author is then the person at the terminal.
+        session: whether it acts in a session, begins one or ends one. Every verb that writes acts in a session. The
+            result of a verb that begins or ends a session names that session.
+        on_existing: whether it acts only on existing records, so that it never creates a namespace. Implied for verbs
+            with a required `id`.
     """
 
     name: str
@@ -183,25 +182,25 @@ class Verb(NamedTuple, Generic[I, R]):
 
     @property
     def may_create(self) -> bool:
-        """Whether it can be what begins a namespace: it writes, and not only to what exists."""
+        """Whether it may create a namespace: it writes, and not only to existing records."""
         named = self.input_model.model_fields.get("id")
         is_on_record = self.on_existing or (named is not None and named.is_required())
         return self.effect != READS and not self.anywhere and not is_on_record
 
     @property
     def about(self) -> str:
-        """What the verb does, as its docstring says it, without the sections about arguments and errors."""
+        """The docstring of the function, without the sections about arguments, errors and results."""
         text = re.split(r"\n\s*(?:Args|Raises|Returns):\n", self.run.__doc__ or "")[0]
         return "\n\n".join(" ".join(part.split()) for part in text.strip().split("\n\n"))
 
     @property
     def summary(self) -> str:
-        """The first sentence about it, without its full stop."""
+        """The first paragraph of `about`, without its full stop."""
         return self.about.partition("\n\n")[0].rstrip(".")
 
     @property
     def is_in_session(self) -> bool:
-        """Whether it matters which session acts."""
+        """Whether the verb takes the session that acts."""
         return self.session is not None or self.effect != READS
 
     @property
@@ -209,19 +208,23 @@ class Verb(NamedTuple, Generic[I, R]):
         return tuple(re.findall(r"\{(\w+)\}", self.path))
 
     def check_namespace(self, ws: Any) -> None:
-        """Raise NotFound where the verb needs the namespace of a workspace, and that neither exists nor may begin."""
+        """Check that the namespace exists or may be created, if the verb needs it.
+
+        Raises:
+            NotFound: the namespace does not exist and may not be created.
+        """
         if not (self.standalone or self.anywhere):
             ws.branch.check_exists(to_write=self.effect != READS)
 
     def parse(self, data: Mapping[str, Any], names: Callable[[str], str] = str, now: datetime | None = None) -> I:
-        """Return the input that `data` describes.
+        """Validate `data` and return it as the verb's input.
 
         Args:
-            now: if given, times can also be phrases such as `2 days ago`, as `expand_time` says.
-            names: gives the name of a field in the interface that was used, for messages.
+            names: returns the name of a field in the calling interface, for error messages.
+            now: if given, times may also be phrases such as `2 days ago` (see `expand_time`).
 
         Raises:
-            InvalidArgument: a value does not fit its field, or two do not go together.
+            InvalidArgument: a value is invalid for its field, or two values exclude each other.
         """
         try:
             return self.input_model.model_validate(self._expand_times(data, now) if now is not None else data)
@@ -239,7 +242,7 @@ class Verb(NamedTuple, Generic[I, R]):
 
 
 class VerbFunction(Generic[I, R]):
-    """A verb as a function: `f(ws, now, input)`, or with the fields of the input: `f(ws, now, "FU-1", reason="…")`."""
+    """A callable verb: `f(ws, now, input)`, or with the fields of the input, `f(ws, now, "FU-1", reason="…")`."""
 
     def __init__(self, declaration: Verb[I, R]) -> None:
         self.verb = declaration
@@ -250,11 +253,11 @@ class VerbFunction(Generic[I, R]):
         return self.verb.run(ws, now, self.bind(*args, now=now, **fields))
 
     def bind(self, *args: Any, now: datetime, **fields: Any) -> I:
-        """Return the input that the arguments describe; those by position are its fields in their order.
+        """Return the input for these arguments; positional arguments are the input's fields in order.
 
         Raises:
-            InvalidArgument: a value does not fit its field, or two do not go together.
-            TypeError: there are more arguments than fields.
+            InvalidArgument: a value is invalid for its field, or two values exclude each other.
+            TypeError: there are more positional arguments than fields.
         """
         if len(args) == 1 and isinstance(args[0], self.verb.input_model):
             return args[0]
@@ -271,11 +274,12 @@ def verb(
     effect: Effect,
     **options: Any,
 ) -> Callable[[Callable[[Any, datetime, I], R]], VerbFunction[I, R]]:
-    """Declare a verb. Its input and result models are those of the function's annotations.
+    """Declare a verb. Its input and result models are taken from the function's annotations.
 
     Args:
-        name: its words on the command line.
-        route: method and path over HTTP, `POST /v1/follow-ups/{id}/defer`; empty where there is no route.
+        name: its name on the command line.
+        route: the HTTP method and path, such as `POST /v1/follow-ups/{id}/defer`; empty for no route.
+        effect: the kind of change it may make.
         options: further fields of `Verb`.
     """
     method, _, path = route.partition(" ")
@@ -288,7 +292,7 @@ def verb(
 
 
 def _models_of(run: Callable[..., Any]) -> tuple[type[Any], type[Any]]:
-    """The models of the third parameter and of the result, by their names in the function's module."""
+    """Return the models of the third parameter and of the result, looked up in the function's module."""
     hints = run.__annotations__
     scope = run.__globals__
     input_name = list(hints)[2]
@@ -297,7 +301,7 @@ def _models_of(run: Callable[..., Any]) -> tuple[type[Any], type[Any]]:
 
 
 def _line_of(path: str, message: str, names: Callable[[str], str]) -> str:
-    """A fault in the words of an interface: a validator writes `{field}` where its name belongs."""
+    """Return a fault as text, with the interface's names of fields; validators write fields as `{field}`."""
     text = re.sub(r"\{(\w+)\}", lambda match: names(match.group(1)), message)
     if not path:
         return text

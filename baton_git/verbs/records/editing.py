@@ -140,7 +140,7 @@ def _expand_dates(fields: Fields, now: datetime) -> dict[str, Any]:
     }
     for name, value in dates.items():
         if parse_time_or_none(value) is None:
-            raise InvalidArgument(f"{name}: {value!r} is no date or time", hint=f"for example {EXAMPLES}")
+            raise InvalidArgument(f"{name}: {value!r} is not a date or time", hint=f"for example {EXAMPLES}")
     return {**fields, **dates}
 
 
