@@ -48,7 +48,7 @@ class ApprovalFile(NamedTuple):
         Raises:
             Busy: another process is changing the file.
             Corrupt: the file cannot be read.
-            WriteFailed: the disk said no.
+            WriteFailed: writing to disk failed.
         """
         with self._file.lock():
             data = self._load()

@@ -32,7 +32,7 @@ def make_identity(common_dir: Path) -> str:
     """Gives the repository a new random id, in place of the one that it had.
 
     Raises:
-        WriteFailed: the disk said no.
+        WriteFailed: writing to disk failed.
     """
     path, made = identity_file(common_dir), random_name(32)
     with writing(str(path)):

@@ -123,7 +123,7 @@ def write_all(contents: Mapping[Path, bytes], *, mode: int | None = None) -> Non
 
     Raises:
         InvalidArgument: a folder, a device or a pipe stands where a file should go, or links make two files one.
-        WriteFailed: the disk said no.
+        WriteFailed: writing to disk failed.
     """
     staged: dict[Path, Path] = {}
     try:

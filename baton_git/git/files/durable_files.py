@@ -79,7 +79,7 @@ def write_new(path: str | Path, data: bytes, *, mode: int, sync: bool) -> None:
 
     Raises:
         FileExistsError: it is there already.
-        OSError: the disk said no; the file was removed again.
+        OSError: writing to disk failed; the file was removed again.
     """
     fd = open_new(path, data, mode=mode)
     try:
@@ -99,7 +99,7 @@ def replace_file(path: Path, data: bytes, *, mode: int, private: bool = False) -
         private: the mode holds in a shared folder too.
 
     Raises:
-        OSError: the disk said no; what was at `path` is still there.
+        OSError: writing to disk failed; what was at `path` is still there.
     """
     fresh = path.with_name(f".{path.name}.{random_name(8)}.tmp")
     try:

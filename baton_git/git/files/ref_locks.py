@@ -125,7 +125,7 @@ class Ticket:
         """Makes its content durable, unless that was done.
 
         Raises:
-            OSError: the disk said no.
+            OSError: writing to disk failed.
         """
         if not self.synced:
             os.fsync(self.fd)
@@ -144,7 +144,7 @@ class HeldLock(NamedTuple):
 
         Raises:
             Busy: somebody took the lock for dead and removed it.
-            OSError: the disk said no.
+            OSError: writing to disk failed.
         """
         if identity_of(self.path) != self.identity:
             raise Busy(f"{Path(self.path).name} was taken away by another process", hint="try again")
@@ -179,7 +179,7 @@ class RefLocks:
 
         Raises:
             Busy: somebody living held it for longer than `wait`.
-            OSError: the disk said no.
+            OSError: writing to disk failed.
         """
         lock_file = ref_file + ".lock"
         ticket.sync()
@@ -197,7 +197,7 @@ class RefLocks:
 
         Raises:
             Busy: somebody held it for longer than `wait`.
-            OSError: the disk said no.
+            OSError: writing to disk failed.
         """
         durable_files.make_folder(self.folder)
         path = f"{self.folder}{os.sep}{_TICKET}{durable_files.random_name()}"

@@ -46,7 +46,7 @@ def install(place: HookLocation, scripts: Mapping[str, HookScript]) -> HookRepor
     """Installs these events, or brings them up to date; a second time changes nothing.
 
     Raises:
-        WriteFailed: the disk said no; a hook that was there still runs.
+        WriteFailed: writing to disk failed; a hook that was there still runs.
         StoreError: there is no git program, or a hook cannot be read.
     """
     steps = tuple(_install_steps(place, scripts))

@@ -67,7 +67,7 @@ def run(steps: Iterable[Step], git: LocalGit) -> None:
     """Does the steps in their order. Each leaves a state from which `install` and `uninstall` go on.
 
     Raises:
-        WriteFailed: the disk said no.
+        WriteFailed: writing to disk failed.
         StoreError: git could not write its configuration.
     """
     for step in steps:

@@ -22,7 +22,7 @@ def adopt_pack(source: Path, folder: Path, form: ObjectFormat) -> KeptPack:
 
     Raises:
         Corrupt: its index is damaged.
-        OSError: the disk said no; nothing of it was left.
+        OSError: writing to disk failed; nothing of it was left.
     """
     with closing(OpenPack(source.with_suffix(".idx"), form)) as opened:
         count = opened.index.count

@@ -119,7 +119,7 @@ def write_kept(
     `entries` are sorted by name. The open files `beside` are synced with it.
 
     Raises:
-        OSError: the disk said no; nothing of it was left.
+        OSError: writing to disk failed; nothing of it was left.
     """
     digest = form.hash_func()
     for part in body:

@@ -51,7 +51,7 @@ def append(log: str, line: bytes) -> int:
     """Adds a line; the length of the log before it.
 
     Raises:
-        OSError: the disk said no; no half line is left.
+        OSError: writing to disk failed; no half line is left.
     """
     folder = os.path.dirname(log)
     durable_files.make_folder(folder)

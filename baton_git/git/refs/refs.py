@@ -100,7 +100,7 @@ class Refs:
             Busy: its lock was held for too long.
             Corrupt: its present value cannot be read.
             StoreError: another ref is in the way, or it is a symbolic ref.
-            OSError: the disk said no; the ref is where it was.
+            OSError: writing to disk failed; the ref is where it was.
         """
         path = self._file(ref)
         try:

@@ -35,7 +35,7 @@ def view(git: RemoteGit, refs: Mapping[str, Oid]) -> Iterator[RemoteGit]:
     A repository that git keeps in a way of its own (a shallow or partial clone) is shown as it is.
 
     Raises:
-        WriteFailed: the disk said no.
+        WriteFailed: writing to disk failed.
     """
     repository = git.repository
     if (repository.common_dir / "shallow").exists() or is_partial(repository):
@@ -56,7 +56,7 @@ def quarantine(
         alone: whether the repository's objects are not seen, so that a fetch brings all of them.
 
     Raises:
-        WriteFailed: the disk said no.
+        WriteFailed: writing to disk failed.
     """
     with _folder(git, refs) as folder:
         with durable_files.writing(str(folder)):

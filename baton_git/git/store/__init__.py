@@ -1,7 +1,8 @@
-"""Git in bytes: a branch whose tip is read, whose tree is read lazily, and which a new commit is put on durably.
+"""Git storage: read branches, trees and blobs, and add commits to branches durably.
 
-Objects first, as one kept pack; then the ref, by comparing and swapping; on failure nothing is left. The user's HEAD,
-index, work tree and other refs are never touched, and nothing that baton did not write is ever packed or removed.
+A write first stores the objects as one pack protected by a `.keep` file, and then moves the ref with compare-and-swap.
+A failed write leaves nothing behind. The user's HEAD, index, work tree and other refs are never touched, and packs that
+baton did not write are never repacked or removed.
 """
 
 from baton_git.git.objects.headers import Header

@@ -1,13 +1,13 @@
-"""What two tips have in common, and what only one of them has, without reading the history behind that.
+"""Compute merge bases and commit ranges without reading the older history.
 
-The commits behind all tips are walked together, each with the mark of the tips that lead to it, as git does it. The
-commit with the largest `Baton-Revision` comes next: a commit counts one more than its parents, so children come
-before their parents and as little as possible is walked. Neither these numbers nor the clocks are believed, though:
-a remote may send any. They only choose the order, and a mark that comes late is carried on behind its commit.
+As in git, one walk visits the ancestors of all tips and marks each commit with the tips that reach it. The commit with
+the largest `Baton-Revision` is visited next. Usually a commit's number is one more than its parents', so children are
+visited before their parents and the walk is short. These numbers and the commit times only determine the order: a
+remote may send wrong ones, so a commit that receives a further mark later is visited again.
 
-The walk is over when one single commit waits and no beginning of a history was passed. Then every way down from what
-was walked leads to that commit; as no commit stands behind itself, nothing behind it leads back up, and no mark can
-change any more. That is soon the case where all ways meet; unrelated histories have to be read as a whole.
+The walk ends when a single commit is queued and no root commit was visited. Then all paths from the visited commits
+lead through the queued one. Its ancestors cannot be descendants of it, so no mark of a visited commit can change any
+more. This happens soon after the histories meet; unrelated histories are read completely.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BOTH: Final = _ONE | _OTHER
 
 
 def merge_bases(load: Load, a: Oid, b: Oid) -> list[Oid]:
-    """The best common ancestors: those behind no other common one. Sorted by id; empty for unrelated histories.
+    """Return the common ancestors that are not ancestors of another one, sorted by id; empty if unrelated.
 
     Raises:
         Corrupt: a commit is missing or damaged.
@@ -44,7 +44,7 @@ def merge_bases(load: Load, a: Oid, b: Oid) -> list[Oid]:
 
 
 def is_ancestor(load: Load, old: Oid, new: Oid) -> bool:
-    """Whether `new` is `old` or was built on it.
+    """Return whether `old` is `new` or one of its ancestors.
 
     Raises:
         Corrupt: a commit is missing or damaged.
@@ -57,7 +57,7 @@ def is_ancestor(load: Load, old: Oid, new: Oid) -> bool:
 
 
 def only_in(load: Load, tip: Oid, others: Iterable[Oid]) -> Iterator[CommitInfo]:
-    """The commits behind `tip` (itself included) that are behind none of the others, in the order of `all_commits`.
+    """Yield the commits reachable from `tip` but from none of `others`, in the order of `all_commits`.
 
     Raises:
         Corrupt: a commit is missing or damaged.
@@ -72,7 +72,7 @@ def only_in(load: Load, tip: Oid, others: Iterable[Oid]) -> Iterator[CommitInfo]
 
 
 class _Walk:
-    """The commits behind some tips: `commits` as far as they were read, `marks` with the tips that lead to each."""
+    """A walk over the ancestors of some tips: `commits` that were read, and `marks` of the tips that reach each."""
 
     def __init__(self, load: Load, tips: Iterable[tuple[Oid, int]]) -> None:
         self.commits: dict[Oid, CommitInfo] = {}
@@ -86,7 +86,7 @@ class _Walk:
             self._meet(tip, mark, math.inf)
 
     def advance(self) -> bool:
-        """Walks past one commit; False when there was nothing more to learn."""
+        """Visit the next commit; return False if the walk is complete."""
         if not self._waiting or (len(self._waiting) == 1 and not self._passed_a_root):
             return False
         _, _, oid = heapq.heappop(self._waiting)
@@ -98,7 +98,7 @@ class _Walk:
         return True
 
     def _meet(self, oid: Oid, mark: int, at_most: float) -> None:
-        """Adds the mark; the commit waits (again) if it is new. `at_most` is its number if it does not say one."""
+        """Add a mark to a commit, and queue the commit if the mark is new. `at_most`: its number if it has none."""
         before = self.marks.get(oid, 0)
         self.marks[oid] = before | mark
         if before | mark == before:
@@ -112,6 +112,6 @@ class _Walk:
 
 
 def _number(commit: CommitInfo, at_most: float) -> float:
-    """The revision that the last paragraph of the message claims; the largest possible for a commit made by hand."""
+    """Return the revision in the trailers of a commit, or `at_most` for a commit without one (made by hand)."""
     numbers = _REVISION.findall(commit.message.rpartition("\n\n")[2])
     return float(numbers[-1]) if numbers else at_most

@@ -1,4 +1,4 @@
-"""Which work tree has a branch checked out, because moving the branch would make that work tree show a revert."""
+"""Find work trees that have a branch checked out: if the branch moves, such a work tree seems to revert the change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton_git.git.store.repository import Repository, linked_top
 
 
 def checked_out_at(repository: Repository, ref: str) -> Path | None:
-    """The top of a work tree whose HEAD is `ref`; None when there is none. What cannot be read is passed over."""
+    """Return the top folder of a work tree whose HEAD is `ref`, or None. Unreadable work trees are skipped."""
     wanted = f"ref: {ref}".encode("utf-8", "surrogateescape")
     for head, top in _heads(repository):
         with suppress(StoreError, OSError, ValueError):  # ValueError: a path with a NUL in it
@@ -26,7 +26,7 @@ def checked_out_at(repository: Repository, ref: str) -> Path | None:
 
 
 def _heads(repository: Repository) -> Iterator[tuple[str, Callable[[], Path | None]]]:
-    """Each HEAD file, and how to learn the work tree it belongs to."""
+    """Yield each HEAD file, and a function that returns the top folder of its work tree."""
     common = repository.common_dir
     yield f"{common}{os.sep}HEAD", lambda: _main_top(repository)
     linked = f"{common}{os.sep}worktrees{os.sep}"
@@ -35,7 +35,7 @@ def _heads(repository: Repository) -> Iterator[tuple[str, Callable[[], Path | No
 
 
 def list_work_trees(repository: Repository) -> list[Path]:
-    """The tops of all work trees; of linked ones also those that are gone, until git prunes them."""
+    """Return the top folders of all work trees, including deleted linked ones that git has not pruned yet."""
     tops = []
     linked = f"{repository.common_dir}{os.sep}worktrees{os.sep}"
     for top in (partial(_main_top, repository), *(partial(linked_top, Path(linked, name)) for name in _names(linked))):

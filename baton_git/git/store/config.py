@@ -1,4 +1,4 @@
-"""The repository's own configuration file, read without starting git, which would take longer than most commands.
+"""Read a repository's configuration files without starting git, which takes longer than most commands of baton.
 
     file     ::= (blank | comment | header | key)*
     header   ::= "[" section (SP '"' subsection '"')? "]"     (a key may follow on the same line)
@@ -25,12 +25,12 @@ _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
 
 @dataclass(frozen=True)
 class Config:
-    """The settings of the files at `paths`, of which later ones win."""
+    """The settings of the files at `paths`; later files override earlier ones."""
 
     paths: tuple[Path, ...]
 
     def get(self, key: str) -> str | None:
-        """The last value of `section.name` or `section.subsection.name`; None when it is not set.
+        """Return the last value of `section.name` or `section.subsection.name`, or None if it is not set.
 
         Raises:
             Corrupt: a file does not parse.
@@ -43,22 +43,22 @@ class Config:
         return value
 
     def keys(self, section: str) -> tuple[str, ...]:
-        """The names set in `section`, in lower case."""
+        """Return the names that are set in `section`, in lower case."""
         start = section.lower() + "."
         names = (name for path in self.paths for name in _parse_file(path, _version(path)))
         return tuple(name[len(start) :] for name in names if name.startswith(start))
 
 
 def is_true(value: str | None) -> bool:
-    """Whether git takes this value for true."""
+    """Return whether git interprets this value as true."""
     return value is not None and value.lower() in {"true", "yes", "on", "1"}
 
 
 def _version(path: Path) -> tuple[int, ...]:
-    """Changes when the file does."""
+    """Return a cache key that changes with the file: inode, modification time and size."""
     try:
         status = path.stat()
-    except OSError:  # reading it will tell
+    except OSError:  # reported when the file is read
         return ()
     return status.st_ino, status.st_mtime_ns, status.st_size
 
@@ -79,7 +79,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _settings(path: Path, lines: list[str]) -> Iterator[tuple[str, str, tuple[int, int]]]:
-    """(key, value, lines from and to) in the order of the file."""
+    """Yield (key, value, (first line, line after the last)) in the order of the file; lines are counted from 0."""
     section = ""
     number = 0
     while number < len(lines):
@@ -105,16 +105,16 @@ def _section(header: re.Match[str]) -> str:
 
 
 def _fold_key(key: str) -> str:
-    """`Section.Sub.Name` with the parts that ignore case in lower case."""
+    """Convert the case-insensitive parts of `Section.Sub.Name` (section and name) to lower case."""
     first, _, rest = key.partition(".")
     middle, dot, last = rest.rpartition(".")
     return f"{first.lower()}.{middle}{dot}{last.lower()}"
 
 
 def _unquote_value(text: str) -> str:
-    """A value without its quotes, escapes, comment and the white space around it."""
+    """Return a value without quotes, escapes, trailing comment and surrounding white space."""
     out: list[str] = []
-    kept = 0  # up to here nothing may be stripped: it was quoted or is no white space
+    kept = 0  # length of `out` without trailing white space that was not quoted
     quoted = False
     chars = iter(text.rstrip("\r\n"))
     for char in chars:

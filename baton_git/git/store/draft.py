@@ -1,4 +1,4 @@
-"""New objects before they are stored: collected in memory, written together by `Store.publish`."""
+"""Collect new objects in memory until `Store.publish` writes them together."""
 
 from __future__ import annotations
 
@@ -27,17 +27,21 @@ from baton_git.git.objects.values import (
 from baton_git.git.store.folder import Folder, ObjectReader, entries_of
 
 Edit = bytes | Oid | TreeEntry | None
-"""What a path becomes: new content, the id of a blob that exists, an entry of an older tree as it was, or nothing."""
+"""New value of a path: content, the id of an existing blob, an entry of another tree, or None to remove the path."""
 
 _Node = dict[str, "Edit | _Node"]
 _ITSELF: Final = ""  # no path component is empty, so this key can stand for the name of the node itself
 _KIND: Final = 0o170000
 _REGULAR: Final = 0o100000
-_GITLINK: Final = 0o160000  # the commit of a submodule, which lives in another repository
+_GITLINK: Final = 0o160000  # the commit of a submodule, which is stored in another repository
 
 
 class ObjectDraft:
-    """Objects to be written. What `base` trees hold is not written again: their commits must become the parents."""
+    """New objects to be written as one pack.
+
+    Objects of the `base` trees are not written again, so the commits of these trees must become the parents.
+    `borrowed` has the ids of existing blobs that the new trees refer to.
+    """
 
     def __init__(self, stored: ObjectReader) -> None:
         self._stored = stored
@@ -48,41 +52,41 @@ class ObjectDraft:
         self.is_stored = False
 
     def blob(self, data: bytes) -> Oid:
-        """The id of a blob with this content."""
+        """Add a blob with this content and return its id."""
         return self._add(BLOB, data)
 
     def tree(self, base: Oid | None, edits: Mapping[str, Edit]) -> Oid:
-        """The id of the tree `base` (None: empty) with these paths changed.
+        """Add the tree `base` (None: the empty tree) with some paths changed, and return its id.
 
-        A path becomes the bytes given, or the existing blob with the id given, or goes away (None). Only the folders on
-        the way are rewritten; a folder that became empty vanishes; files keep their modes. A `TreeEntry` (a file, link
-        or submodule of some tree) is put there with its own mode.
+        Bytes and blob ids replace the content of a file and keep its mode. A `TreeEntry` (a file, link or submodule)
+        is written with its own mode. None removes the path. Only the folders above changed paths are rewritten; a
+        folder without entries is removed.
 
         Raises:
-            InvalidArgument: a path is no path, an entry is a folder, or a file and a folder would need the same name.
+            InvalidArgument: a path is invalid, an entry is a folder, or a file and a folder have the same path.
             Corrupt: a tree of `base` cannot be read.
         """
         changed = self._edit_tree(base, _nodes(edits), "")
         return changed or self._add(TREE, b"")
 
     def take_over(self, other: ObjectDraft) -> None:
-        """Adds what another draft has."""
+        """Add all objects of another draft."""
         self.objects.update(other.objects)
         self.borrowed |= other.borrowed
 
     def on_top(self) -> ObjectDraft:
-        """Another draft that can read the objects of this one, which need not be stored with it."""
+        """Return a new draft that can read the objects of this one but does not store them."""
         return ObjectDraft(self)
 
     def folder(self, tree: Oid | None) -> Folder:
-        """A tree of the draft, or a stored one; None gives an empty one."""
+        """Return a tree of the draft or of the store as a folder; None stands for the empty tree."""
         return Folder(self, tree)
 
     def read(self, oid: Oid, kind: int) -> bytes:
-        """The bytes of an object of the draft, or of a stored one.
+        """Return the content of an object of the draft or of the store.
 
         Raises:
-            Corrupt: it is missing, damaged, or of another kind.
+            Corrupt: the object is missing, damaged, or of another type.
         """
         drafted = self.objects.get(oid)
         return drafted[1] if drafted is not None and drafted[0] == kind else self._stored.read(oid, kind)
@@ -98,12 +102,13 @@ class ObjectDraft:
         message: str,
         sign: Callable[[bytes], bytes] | None = None,
     ) -> Oid:
-        """The id of a commit; `author` ("Name <mail>") is its committer too, `time` is in seconds since 1970.
+        """Add a commit and return its id. `author` ("Name <mail>") is also the committer.
 
-        `sign` gives the armored signature of the bytes of the commit; what it raises is passed on.
+        `time` is in seconds since 1970, `timezone` in seconds east of UTC. `sign` returns the armored signature of the
+        commit's bytes; its exceptions are not caught.
 
         Raises:
-            InvalidArgument: the author, the time or the message cannot be written in a commit.
+            InvalidArgument: the author, the time or the message cannot be written to a commit.
         """
         commit = encode_commit(tree, parents, encode_signature(author, time, timezone), message)
         return self._add(COMMIT, commit if sign is None else with_signature(commit, sign(commit)))
@@ -114,7 +119,7 @@ class ObjectDraft:
         return oid
 
     def _edit_tree(self, base: Oid | None, node: _Node, where: str) -> Oid | None:
-        """The id of `base` after the edits of `node`; None when nothing is left in it."""
+        """Return the id of `base` after the edits of `node`, or None if the resulting tree is empty."""
         entries = {} if base is None else dict(self._entries(base, where))
         before = dict(entries)
         for name, edit in node.items():
@@ -156,7 +161,7 @@ class ObjectDraft:
         changed = self._edit_tree(base, edits, f"{path}/")
         folder = None if changed is None else TreeEntry(changed, True, FOLDER_MODE)
         itself = node.get(_ITSELF)
-        if _ITSELF in node and (itself is not None or base is not None):  # the folder goes, perhaps for a file
+        if _ITSELF in node and (itself is not None or base is not None):  # the folder is removed or becomes a file
             return self._edit_entry(folder, itself, path)
         return folder
 
@@ -177,10 +182,10 @@ def _removes(edit: Edit | _Node) -> bool:
 
 
 def _nodes(edits: Mapping[str, Edit]) -> _Node:
-    """The edits as a tree of names.
+    """Arrange the edits as nested dictionaries by path component.
 
     Raises:
-        InvalidArgument: a path is no path.
+        InvalidArgument: a path is invalid.
     """
     root: _Node = {}
     for path, edit in edits.items():

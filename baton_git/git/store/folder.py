@@ -1,4 +1,4 @@
-"""A tree as a folder that is read when somebody looks into it."""
+"""Trees as lazily read folders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton_git.git.objects.values import BLOB, TREE, TreeEntry, decode_tree
 
 
 class ObjectReader(Protocol):
-    """Where the objects are."""
+    """A source of objects: the store or a draft."""
 
     @property
     def form(self) -> ObjectFormat: ...
@@ -25,10 +25,10 @@ class ObjectReader(Protocol):
 
 
 def entries_of(objects: ObjectReader, tree: Oid, where: str) -> Mapping[str, TreeEntry]:
-    """What is in a tree, by name, decoded once; `where` names it in the error.
+    """Return the entries of a tree by name, cached; `where` names the tree in errors.
 
     Raises:
-        Corrupt: it cannot be read.
+        Corrupt: the tree is missing, damaged, or not a tree.
     """
     entries: Mapping[str, TreeEntry] | None = objects.memory.get(("tree", tree))
     if entries is None:
@@ -42,7 +42,7 @@ def entries_of(objects: ObjectReader, tree: Oid, where: str) -> Mapping[str, Tre
 
 
 class Folder:
-    """One folder of a tree. `oid` is None when there is no such folder, which reads as an empty one."""
+    """A folder of a tree. A folder that does not exist has the `oid` None and reads as empty."""
 
     __slots__ = ("_entries", "_folders", "_objects", "oid", "path")
 
@@ -57,17 +57,17 @@ class Folder:
         return f"Folder({self.path or '/'!r}, {self.oid})"
 
     def entries(self) -> Mapping[str, TreeEntry]:
-        """What is in it, by name.
+        """Return the entries by name.
 
         Raises:
-            Corrupt: it cannot be read; the message names its path.
+            Corrupt: the tree cannot be read; the message has its path.
         """
         if self._entries is None:
             self._entries = self._read()
         return self._entries
 
     def folder(self, name: str) -> Folder:
-        """The folder of this name; an empty one when there is none. The same one each time: it is decoded once."""
+        """Return a subfolder, empty if it does not exist. Repeated calls return the same object, decoded once."""
         if name not in self._folders:
             entry = self.entries().get(name)
             oid = entry.oid if entry is not None and entry.is_folder else None
@@ -75,10 +75,10 @@ class Folder:
         return self._folders[name]
 
     def read(self, name: str) -> bytes | None:
-        """The content of the file of this name, checked against its id; None when there is none.
+        """Return the content of a file, verified against its id, or None if there is no such file.
 
         Raises:
-            Corrupt: it is missing or damaged; the message names its path.
+            Corrupt: the blob is missing or damaged; the message has its path.
         """
         entry = self.entries().get(name)
         if entry is None or entry.is_folder:
@@ -89,7 +89,7 @@ class Folder:
             raise Corrupt(self._path_of(name), str(error), hint=error.hint) from error
 
     def _read(self) -> Mapping[str, TreeEntry]:
-        assert self.oid is not None  # else there were entries already
+        assert self.oid is not None  # a folder without an id has its entries from the start
         return entries_of(self._objects, self.oid, self.path or "the root of the tree")
 
     def _path_of(self, name: str) -> str:

@@ -1,7 +1,7 @@
-"""Group commit: one thread serves the requests of all threads of the process that wait at that moment.
+"""Group commit: one thread serves the requests of all threads of the process that are waiting.
 
-The first thread starts at once. Those that come meanwhile wait; when it is done, the next one serves all that wait.
-So a single thread loses nothing, and many share the cost.
+The first thread starts immediately. Threads that arrive meanwhile wait; when the first is done, the next one serves all
+waiting threads. So a single thread has no delay, and concurrent threads share the cost of a write.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Final, Generic, TypeVar
 Request = TypeVar("Request")
 
 _MOST: Final = 64
-"""Most threads that are served together, so that no group takes too long."""
+"""Maximum number of threads in a group, which limits how long a group takes."""
 
 
 class CommitGroup(Generic[Request]):
-    """The queue of the waiting threads; requests and their answers are up to the caller."""
+    """A queue of waiting threads. The caller defines the requests, which also carry their results."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -31,10 +31,10 @@ class CommitGroup(Generic[Request]):
         return len(self._waiting)
 
     def serve(self, request: Request, serve: Callable[[list[Request]], None], wait: float) -> bool:
-        """Have a request served by `serve`, called here or by another thread of the queue, in the order they came.
+        """Have a request served by `serve`, called by this thread or by another one. Requests are served in order.
 
         Returns:
-            False if `wait` seconds passed before any thread started to serve them.
+            True if the request was served, False if `wait` seconds passed before a thread began to serve it.
         """
         waiter = _Waiter(request)
         with self._lock:
@@ -49,19 +49,19 @@ class CommitGroup(Generic[Request]):
         return True
 
     def _is_reached(self, waiter: _Waiter[Request], wait: float) -> bool:
-        """Whether the thread was served, or leads now; False if it gave up after `wait` seconds."""
+        """Wait until the thread was served or became the leader; return False if it gave up after `wait` seconds."""
         try:
             if not waiter.woken.wait(wait) and self._gives_up(waiter):
                 return False
             waiter.woken.wait()
-        except BaseException:  # Ctrl-C while we wait: nobody may wait for us
+        except BaseException:  # Ctrl-C while waiting: other threads must not wait for this one
             if not self._gives_up(waiter) and waiter.leads:
                 self._hand_on()
             raise
         return True
 
     def _gives_up(self, waiter: _Waiter[Request]) -> bool:
-        """Whether the thread could leave the queue, since nobody had started to serve it."""
+        """Leave the queue; return False if another thread has already begun to serve the request."""
         with self._lock:
             if waiter not in self._waiting:
                 return False

@@ -1,8 +1,8 @@
-"""The commits behind a tip, newest first, read as they are asked for.
+"""Iterate over the ancestors of a commit, newest first, reading them lazily.
 
-A commit is given before its parents. Where history is one line nothing has to be known in advance. Where it parted
-and joined again, the stretch up to the commit in which all ways meet is read as a whole and put in order, because the
-clocks of two machines may disagree about which came first.
+A commit comes before its parents. Linear history needs no lookahead. Where history forks, the stretch down to the
+commit at which all paths meet again is read completely and sorted topologically, because the clocks of two machines
+may disagree.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Final
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import CommitInfo
 
-_LONGEST_STRETCH: Final = 2000  # beyond this the order within a stretch is by time only
+_LONGEST_STRETCH: Final = 2000  # a longer stretch is split, and its parts are ordered by time only
 
 Load = Callable[[Oid], CommitInfo]
 
 
 def first_parents(load: Load, tip: Oid) -> Iterator[CommitInfo]:
-    """The tip, its first parent, and so on."""
+    """Yield the tip, its first parent, and so on."""
     commit = load(tip)
     yield commit
     while commit.parents:
@@ -29,7 +29,7 @@ def first_parents(load: Load, tip: Oid) -> Iterator[CommitInfo]:
 
 
 def all_commits(load: Load, tip: Oid) -> Iterator[CommitInfo]:
-    """Every commit reachable from the tip, once, children before parents, else the later one first."""
+    """Yield every commit reachable from the tip once: children before parents, otherwise the latest first."""
     seen = {tip}
     waiting = [_rank(load(tip))]
     stretch: list[CommitInfo] = []
@@ -49,14 +49,14 @@ def _rank(commit: CommitInfo) -> tuple[int, Oid, CommitInfo]:
 
 
 def _meets(stretch: list[CommitInfo], waiting: list[tuple[int, Oid, CommitInfo]]) -> bool:
-    """Whether at most one commit is left, and it is behind all of the stretch: no later than any of them."""
+    """Return whether a stretch is complete: at most one commit is waiting, and it is not later than the stretch."""
     if len(waiting) > 1:
         return False
     return not waiting or len(stretch) == 1 or waiting[0][2].time <= min(commit.time for commit in stretch)
 
 
 def in_order(stretch: Iterable[CommitInfo]) -> Iterator[CommitInfo]:
-    """These commits, children before parents, the latest first among those whose children were given (Kahn's way)."""
+    """Yield these commits in topological order (Kahn's algorithm): children before parents, otherwise latest first."""
     inside = {commit.oid: commit for commit in stretch}
     children = dict.fromkeys(inside, 0)
     for commit in inside.values():

@@ -1,7 +1,7 @@
-"""Keeping our packs few: each write makes one, and now and then several become one.
+"""Merge the packs that baton writes, one per write, so that a repository never has too many.
 
-`baton/packs/` holds a file `<name>.<number of objects>` for every pack of ours. Losing that folder loses
-nothing: the packs are then ordinary packs of the repository, and git's. Packs not noted there are never touched.
+`baton/packs/` has an empty file ("note") `<name>.<number of objects>` for each pack that baton wrote. Packs without a
+note are never touched. If the folder is lost, its packs become ordinary packs, which `git gc` merges.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPOR
 
 _ATTEMPTS: Final = 5
 _MERGED: Final = ".merged"
-"""What the name of a note ends in once the objects of its pack are in another one, too, and it can be removed."""
+"""Suffix of a note whose pack can be removed, because its objects were copied to a newer pack."""
 
 
 class PackReport(NamedTuple):
-    """What packing did: our packs and their bytes (with indexes) before and after, and the objects in them."""
+    """Number and size of baton's packs before and after packing, and their objects. Bytes include the indexes."""
 
     packs_before: int
     packs_after: int
@@ -37,19 +37,20 @@ class PackReport(NamedTuple):
 
 
 class NotedPack(NamedTuple):
-    """A pack of ours. Ordered by size."""
+    """A pack that baton wrote. Sorts by number of objects."""
 
     objects: int
     name: str
 
 
 class Housekeeping:
-    """The packs of ours under one common directory.
+    """The packs that baton wrote to one repository.
 
-    `enough`: how many packs are merged; `at_once`: the most of them in one step. `growth`: a pack stays out of it when
-    it has that many times the objects of all smaller ones. `keep_stale_after`: seconds until the `.keep` of a dead
-    process is removed. `may_remove`: False keeps every pack (`extensions.preciousObjects`). `writes_until_look`: how
-    many more packs may be made here before `is_due` counts them again.
+    `enough` is the number of packs from which a merge is due, `at_once` the maximum number merged in one step. A pack
+    with at least `growth` times the objects of all smaller packs together is not merged. `keep_stale_after` and
+    `keep_never_after` are the ages in seconds at which the `.keep` of a dead process, or any `.keep` of baton, is
+    removed. If `may_remove` is False (`extensions.preciousObjects`), packs are never removed. `writes_until_look` is
+    the number of packs that this process writes before `is_due` lists the folder again.
     """
 
     def __init__(self, common_dir: Path, form: ObjectFormat, *, may_remove: bool) -> None:
@@ -66,19 +67,19 @@ class Housekeeping:
         self.writes_until_look = 0
 
     def settle(self, pack: KeptPack) -> None:
-        """A ref names it now: git may have it, and it is counted as ours."""
+        """Remove the `.keep` of a pack that a ref now points into, and note the pack as baton's."""
         noted = NotedPack(pack.objects, pack.name)
         try:
-            os.replace(pack.keep_path, self._note_path(noted))  # both in one step: the file becomes the note
+            os.replace(pack.keep_path, self._note_path(noted))  # atomic: the .keep file becomes the note
         except OSError:
             pack.release()
             self._note(noted)
 
     def is_due(self) -> bool:
-        """Whether there are enough packs to merge. Asked after each write, it looks no oftener than it must.
+        """Return whether enough packs exist to merge them. Cheap enough to be called after each write.
 
-        As many packs as are still missing may be made here before it looks again, and as many by each other process;
-        while they are due a few more, in which somebody will have merged them.
+        The folder is listed only when this process has written as many packs as were missing at the last look. While a
+        merge is due, a quarter of `enough` is written before the next look, because another process may merge them.
         """
         self.writes_until_look -= 1
         if not self.may_remove or self.writes_until_look > 0:
@@ -88,15 +89,15 @@ class Housekeeping:
         return missing <= 0
 
     def pack(self, *, everything: bool, progress: Progress = ignore_progress) -> PackReport | None:
-        """Merges what is due, or all packs of ours with new deltas; None when somebody else is at it.
+        """Merge the packs that are due, or all with recomputed deltas; None if another process is packing.
 
         Raises:
             Corrupt: a pack is damaged; it stays as it is.
-            OSError: the disk said no; nothing was changed.
+            OSError: writing to disk failed; nothing was changed.
         """
         with hold_flock(self.lock, 0.0) as alone:
             if not alone:
-                self.lock.touch()  # a repository that cannot be written says so; elsewhere there may be no locks
+                self.lock.touch()  # raises if the repository is read-only, which also prevents the lock
                 return None
             self._adopt_orphans()
             self.clear_leftovers()
@@ -109,7 +110,7 @@ class Housekeeping:
             )
 
     def roll_up(self) -> None:
-        """As `pack` of what is due, for a write that has other things to do than to report on it."""
+        """Merge the packs that are due, like `pack`, but without a report."""
         with hold_flock(self.lock, 0.0) as alone:
             if alone:
                 self._adopt_orphans()
@@ -119,12 +120,12 @@ class Housekeeping:
     def _merge_at_last(self, *, everything: bool, progress: Progress = ignore_progress) -> None:
         self._remove_merged()
         for _ in range(_ATTEMPTS):
-            with suppress(FileNotFoundError):  # git packed one of them away just now
+            with suppress(FileNotFoundError):  # git has just removed one of the packs after repacking
                 self._merge_due(everything=everything, progress=progress)
                 return
 
     def _merge_due(self, *, everything: bool, progress: Progress) -> None:
-        """Merges the smallest packs first, `at_once` at a time, so that what is done stays done after a kill."""
+        """Merge the smallest packs first, `at_once` at a time, so that a killed process loses only one step."""
         while self.may_remove:
             present = self.list_present()
             chosen = present if everything else self.choose_due(present)
@@ -134,7 +135,7 @@ class Housekeeping:
                 return
 
     def choose_due(self, packs: Iterable[NotedPack]) -> list[NotedPack]:
-        """All but the large ones that have `growth` times the objects of all smaller ones together."""
+        """Return the packs to merge: all up to the last one with fewer objects than `growth` times the smaller ones."""
         smallest_first = sorted(packs)
         total = 0
         count = 0
@@ -145,7 +146,7 @@ class Housekeeping:
         return smallest_first[:count]
 
     def _merge(self, chosen: Collection[NotedPack], progress: Progress, *, anew: bool) -> None:
-        from baton_git.git.objects.pack_merge import merge_packs  # few writes merge packs, and all would pay for it
+        from baton_git.git.objects.pack_merge import merge_packs  # imported late, because few writes merge packs
 
         with ExitStack() as opened:
             try:
@@ -155,14 +156,14 @@ class Housekeeping:
                 self._set_aside(chosen)
                 raise Corrupt("a pack", f"cannot be merged: {error}", hint="run `git fsck`") from error
             new = write_kept(self.packs, result.body(), result.index(), self.form)
-        for noted in chosen:  # from here on whoever finds them goes on with removing them
-            with suppress(FileNotFoundError):  # somebody took the note away: then the pack is git's
+        for noted in chosen:  # from here on, any process that finds the marks removes these packs
+            with suppress(FileNotFoundError):  # the note was removed, so the pack belongs to git
                 os.replace(self._note_path(noted), self._note_path(noted) + _MERGED)
         self.settle(new)
         self._remove_merged()
 
     def _remove_merged(self) -> None:
-        """Removes the packs whose objects a newer one has, also those that a killed process came to mark only."""
+        """Remove the packs whose note is marked as merged, including those of killed processes."""
         with suppress(FileNotFoundError):
             marks = [name for name in os.listdir(self.notes) if name.endswith(_MERGED)]
             listed = self._listed_by_git() if marks else b""
@@ -174,7 +175,7 @@ class Housekeeping:
                 durable_files.remove(f"{self.notes}{os.sep}{mark}")
 
     def _set_aside(self, chosen: Iterable[NotedPack]) -> None:
-        """Forgets that damaged packs are ours, so that the others can be merged; their files stay for a repair."""
+        """Remove the notes of damaged packs, so that the other packs can be merged; keep the files for a repair."""
         for noted in chosen:
             try:
                 with self._open_pack(noted) as pack:
@@ -186,7 +187,7 @@ class Housekeeping:
         return closing(OpenPack(self._path(noted, ".idx"), self.form))
 
     def list_noted(self) -> list[NotedPack]:
-        """Lists the packs that are noted as ours, also those that are gone."""
+        """List the packs that have a note, including packs that no longer exist."""
         try:
             names = os.listdir(self.notes)
         except FileNotFoundError:
@@ -195,7 +196,7 @@ class Housekeeping:
         return [NotedPack(int(pair[1]), pair[0]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()]
 
     def list_present(self) -> list[NotedPack]:
-        """The noted packs that are ours alone; notes of packs that git packed away or lists for itself are removed."""
+        """List the noted packs that baton may merge; remove the notes of packs that git removed or has indexed."""
         there = []
         listed = self._listed_by_git()
         for noted in self.list_noted():
@@ -206,7 +207,7 @@ class Housekeeping:
         return there
 
     def _listed_by_git(self) -> bytes:
-        """The bytes of git's multi-pack-index: a pack that is named there must not be removed by anybody else."""
+        """Return the bytes of git's multi-pack-indexes; the packs named there must not be removed by baton."""
         files = [self.packs / "multi-pack-index", *self.packs.glob("multi-pack-index.d/*.midx")]
         parts = []
         for file in files:
@@ -215,17 +216,17 @@ class Housekeeping:
         return b"".join(parts)
 
     def _adopt_orphans(self) -> None:
-        """Takes the `.keep` from packs whose writer died, and counts them as ours."""
+        """Remove the `.keep` of packs whose writer died, and note these packs as baton's."""
         for keep in list(self._dead_keeps()):
             index = keep.with_suffix(".idx")
-            if not index.exists():  # killed before it was whole
+            if not index.exists():  # the writer was killed before the pack was complete
                 durable_files.remove(keep.with_suffix(".pack"))
             durable_files.remove(keep)
             with suppress(FileNotFoundError, Corrupt), closing(OpenPack(index, self.form)) as pack:
                 self._note(NotedPack(pack.index.count, index.stem.removeprefix("pack-")))
 
     def clear_leftovers(self) -> None:
-        """Removes what killed writers left half written; git's own temporary files are git's."""
+        """Remove incomplete files of killed baton processes; git's temporary files are left to git."""
         durable_files.clear(self.packs, self._is_left)
 
     def _is_left(self, name: str, age: float) -> bool:
@@ -251,7 +252,7 @@ class Housekeeping:
                     yield keep
 
     def _note(self, pack: NotedPack) -> None:
-        with suppress(OSError):  # then the pack is git's, which is no harm
+        with suppress(OSError):  # without a note the pack is an ordinary one, which does no harm
             durable_files.make_folder(self.notes)
             durable_files.write_new(self._note_path(pack), b"", mode=0o644, sync=False)
 
@@ -274,12 +275,12 @@ class Housekeeping:
 
 
 def is_running(digits: bytes) -> bool:
-    """Whether there is a process with the number that these bytes spell."""
+    """Return whether a process with this id (decimal digits) is running."""
     if not digits.isdigit():
         return False
     try:
         os.kill(int(digits), 0)
-    except (ProcessLookupError, OverflowError, ValueError):  # the last two: no number of a process
+    except (ProcessLookupError, OverflowError, ValueError):  # the last two: not a valid process id
         return False
     except PermissionError:
         return True

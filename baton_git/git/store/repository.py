@@ -1,4 +1,4 @@
-"""Which repository this is, and whether it is of a kind that can be used."""
+"""Find, check and create git repositories."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BARE_CONFIG = """\
 
 @dataclass(frozen=True)
 class Repository:
-    """A git repository. `common_dir` holds objects and refs; `git_dir` belongs to this work tree."""
+    """A git repository. `common_dir` has the objects and refs; `git_dir` is the git directory of this work tree."""
 
     common_dir: Path
     git_dir: Path
@@ -44,10 +44,10 @@ class Repository:
 
     @classmethod
     def discover(cls, start: Path) -> Repository | None:
-        """The repository that `start` is in, as git would find it by walking up; None when there is none.
+        """Return the repository that contains `start`, searching upwards like git, or None.
 
         Raises:
-            NotARepository: there is one, but of a kind that cannot be used.
+            NotARepository: the repository is damaged, or has a format or an extension that is not supported.
         """
         start = Path(os.path.realpath(start))
         for folder in (start, *start.parents):
@@ -58,10 +58,10 @@ class Repository:
 
     @classmethod
     def open(cls, path: Path) -> Repository:
-        """The repository at `path`: a git directory, a work tree, or a folder inside one.
+        """Open the repository at `path`: a git directory, a work tree, or a folder inside one.
 
         Raises:
-            NotARepository: there is none, or it is of a kind that cannot be used.
+            NotARepository: `path` is not in a repository, or the repository is not supported.
         """
         if not _is(S_ISDIR, path):
             raise NotARepository(f"{path} is not a folder", hint="give the path of a git repository")
@@ -72,11 +72,11 @@ class Repository:
 
     @classmethod
     def create_bare(cls, path: Path) -> Repository:
-        """The bare repository at `path`, made there when the folder is absent or empty.
+        """Open the bare repository at `path`; create it first if the folder is missing or empty.
 
         Raises:
-            NotARepository: something else is there.
-            WriteFailed: the disk said no.
+            NotARepository: `path` is neither a git repository nor an empty folder.
+            WriteFailed: writing to disk failed.
         """
         if _is_git_dir(path):
             return cls.open(path)
@@ -87,7 +87,7 @@ class Repository:
         return cls.open(path)
 
     def config(self) -> Config:
-        """Its own configuration file (and that of the work tree, where git would read one)."""
+        """Return the configuration of the repository, and of the work tree if `extensions.worktreeConfig` is set."""
         common = Config((self.common_dir / "config",))
         if is_true(common.get("extensions.worktreeConfig")):
             return Config((*common.paths, self.git_dir / "config.worktree"))
@@ -95,17 +95,17 @@ class Repository:
 
     @cached_property
     def object_format(self) -> ObjectFormat:
-        """How its objects are named: sha1 or sha256."""
+        """The hash function for object ids: sha1 or sha256."""
         return OBJECT_FORMATS[(self.config().get("extensions.objectFormat") or "sha1").lower()]
 
     @cached_property
     def keeps_all_objects(self) -> bool:
-        """Whether nothing may be removed, however redundant (`extensions.preciousObjects`)."""
+        """Whether objects must never be removed, not even duplicates (`extensions.preciousObjects`)."""
         return is_true(self.config().get("extensions.preciousObjects"))
 
     @property
     def foreign_owner(self) -> int | None:
-        """The user id that owns it when that is not the present user; None when it is ours (git's safe.directory)."""
+        """The owner's user id if it is not the current user, else None (compare git's `safe.directory`)."""
         if not hasattr(os, "geteuid"):
             return None
         owners = (folder.stat().st_uid for folder in (self.git_dir, self.common_dir))
@@ -113,10 +113,10 @@ class Repository:
 
 
 def _usable(repository: Repository) -> Repository:
-    """The repository itself.
+    """Return `repository` if its format is supported.
 
     Raises:
-        NotARepository: it is of a kind that cannot be used.
+        NotARepository: the format version, an extension, the ref storage or the hash function is not supported.
     """
     config = repository.config()
     version = config.get("core.repositoryFormatVersion") or "0"
@@ -140,7 +140,7 @@ def _unusable(repository: Repository, why: str, *, hint: str = "") -> NotAReposi
 
 
 def _at(folder: Path) -> Repository | None:
-    """The repository whose top, or git directory, is exactly this folder."""
+    """Return the repository whose top folder or git directory is exactly `folder`, or None."""
     dot = folder / ".git"
     if _is(S_ISREG, dot):
         return _repository(_pointed_to(dot), folder)
@@ -149,17 +149,17 @@ def _at(folder: Path) -> Repository | None:
     if _is_git_dir(folder):
         return _repository(folder, None)
     if _is(S_ISDIR, dot / "objects") and _is(S_ISDIR, dot / "refs"):
-        # git gives up here; going on would keep this repository's state in another one.
+        # git gives up here, too; continuing upwards would store the state in an enclosing repository.
         raise NotARepository(f"{dot} is damaged: its HEAD cannot be read", hint="see `git status`, and repair HEAD")
     return None
 
 
 def _repository(git_dir: Path, top: Path | None) -> Repository:
-    """The repository of this git directory, found at the `.git` of `top` or (None) by standing in it."""
+    """Return the repository of a git directory, found through `top/.git` or (`top` is None) from inside it."""
     git_dir = Path(os.path.realpath(git_dir))
     common_dir = _common(git_dir)
     bare = Repository(common_dir, git_dir, None)
-    if git_dir != common_dir:  # a linked work tree says itself where it is
+    if git_dir != common_dir:  # the git directory of a linked work tree has a file with its location
         return Repository(common_dir, git_dir, top or linked_top(git_dir))
     config = bare.config()
     if is_true(config.get("core.bare")):
@@ -171,7 +171,7 @@ def _repository(git_dir: Path, top: Path | None) -> Repository:
 
 
 def _pointed_to(dot: Path) -> Path:
-    """The git directory that a `.git` file names."""
+    """Return the git directory that a `.git` file points to."""
     try:
         text = dot.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
@@ -194,10 +194,10 @@ def _common(git_dir: Path) -> Path:
 
 
 def linked_top(git_dir: Path) -> Path | None:
-    """The top of the linked work tree that this git directory belongs to; None when it is none of those.
+    """Return the top folder of the linked work tree with this git directory; None if it is not a linked one.
 
     Raises:
-        NotARepository: that cannot be read.
+        NotARepository: the file `gitdir` cannot be read.
     """
     try:
         dot = (git_dir / "gitdir").read_text(encoding="utf-8", errors="surrogateescape").strip()
@@ -209,7 +209,7 @@ def linked_top(git_dir: Path) -> Path | None:
 
 
 def _is_git_dir(folder: Path) -> bool:
-    """By git's own rule: a HEAD that looks like one, and objects and refs in the common directory."""
+    """Return whether git would accept the folder: a plausible HEAD, and objects and refs in the common directory."""
     try:
         head = (folder / "HEAD").read_bytes()
         common = _common(folder)
@@ -219,7 +219,7 @@ def _is_git_dir(folder: Path) -> bool:
 
 
 def _is(kind: Callable[[int], bool], path: Path) -> bool:
-    """Whether there is such a thing; what cannot be looked at is not there, as it is for git."""
+    """Return whether `path` is of this kind; False if it cannot be examined, as in git."""
     try:
         return kind(path.stat().st_mode)
     except OSError:
@@ -227,10 +227,10 @@ def _is(kind: Callable[[int], bool], path: Path) -> bool:
 
 
 def _make_bare(path: Path) -> None:
-    """Makes the repository beside `path` and moves it there whole; of two that do so at once, one wins.
+    """Create the repository under a temporary name and rename it to `path`; if two processes do so, one wins.
 
-    An empty folder that is there stays the same one, since somebody may stand in it: there it is made inside, and
-    `HEAD` is moved last.
+    An existing empty folder is not replaced, because it may be the current directory of a process. In that case the
+    files are created in a subfolder and moved up, `HEAD` last.
     """
     durable_files.make_folder(path.parent)
     fresh = (path if path.is_dir() else path.parent) / f".{path.name}-{durable_files.random_name()}"

@@ -1,4 +1,4 @@
-"""Branches of one repository, in bytes: read a tip and its tree, put a commit on it, or learn that it moved."""
+"""Read and update the refs and objects of one repository, without interpreting file contents."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from baton_git.git.store.housekeeping import Housekeeping, PackReport
 from baton_git.git.store.repository import Repository
 
 _LATELY = 1000
-"""How many commits back a commit is looked for that was built on at the moment it was made."""
+"""How many commits `_is_built_on` reads while it looks for a commit that another writer may have built on."""
 
 
 class Store:
-    """The branches of `repository`. Close it, or use it in a `with`.
+    """Refs and objects of `repository`. Use it as a context manager, or call `close`.
 
-    What an object id names never changes, so objects that were read are kept in memory, and so is what was worked out
-    from them. The threads of a process may share one store, and a server should: then what one of them read is there
-    for all, and those that write one ref at the same time are written together (see `line`). Processes each have their
-    own; so may threads, which then are to each other like processes.
-    `locks.wait` and `locks.stale_after` are the seconds given to a held and to a forgotten `<ref>.lock`.
-    `more_objects` are object folders that are read as well: those of a push that waits for its acceptance.
-    `objects` reads them all, `ref_files` reads and moves the refs, and `housekeeping` keeps the packs few.
+    Objects are immutable, so objects and values derived from them are cached in memory. Threads of one process can
+    share a store, and servers should: the threads share the cache, and concurrent writes to one ref are committed as a
+    group (see `line`). Threads with separate stores are isolated from each other like processes.
+
+    `locks.wait` is the longest wait for a held `<ref>.lock`, `locks.stale_after` the age at which a lock without a
+    known owner is removed, both in seconds. `more_objects` are additional object folders to read from, such as the
+    quarantine of a push. `objects` reads objects, `ref_files` reads and moves refs, and `housekeeping` merges packs.
     """
 
     def __init__(self, repository: Repository, *, more_objects: Sequence[Path] = ()) -> None:
@@ -59,10 +59,10 @@ class Store:
         self.ref_files = Refs(repository.common_dir, form.hex_length)
         self.locks = self.ref_files.locks
         self.memory = self.objects.memory
-        """What was worked out from objects: trees, commits, what callers make of them. A key ends in the id."""
+        """Cache of values derived from objects, such as decoded trees and commits. The last item of a key is the id."""
         self.tidied_by: Callable[[], bool] | None = None
-        """Asked when packs are due to be merged: whether somebody else sees to that. It takes 40 to 80 ms of a CPU, in
-        which a server could do other things."""
+        """Called when packs are due to be merged; returns True if it takes over the merge. Servers use this to merge
+        outside of a request, because a merge takes 40 to 80 ms of CPU time."""
         self._lock = Lock()
         self._is_swept = False
         self._lines: WeakValueDictionary[str, CommitGroup[Any]] = WeakValueDictionary()
@@ -76,39 +76,39 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Lets go of all files; the store can still be used and opens them again."""
+        """Close all open files. The store stays usable and reopens them on demand."""
         self.objects.close()
 
     def tip(self, ref: str) -> Oid | None:
-        """Where `ref` (its full name) stands; None when there is no such ref.
+        """Return the commit that `ref` (a full ref name) points to, or None if the ref does not exist.
 
         Raises:
-            Corrupt: its value is no object id; the hint has the last good one and the command that puts it back.
-            StoreError: it cannot be read.
+            Corrupt: the value is not an object id; the hint has the last good value and the command to restore it.
+            StoreError: the ref cannot be read.
         """
         return self.ref_files.tip(ref)
 
     def refs(self, prefix: str) -> dict[str, Oid]:
-        """All refs whose full name begins with `prefix`, sorted.
+        """Return all refs whose full name begins with `prefix`, sorted by name.
 
         Raises:
-            Corrupt: one of them has no readable value.
+            Corrupt: the value of one of the refs is not an object id.
         """
         return self.ref_files.below(prefix)
 
     def ref_folders(self, prefix: str) -> list[str]:
-        """The names of the folders of refs right below `prefix` (which ends in a slash), however many refs they hold.
+        """Return the names of the ref folders directly below `prefix`, which must end in a slash.
 
         Raises:
-            StoreError: they cannot be listed.
+            StoreError: the folders cannot be listed.
         """
         return self.ref_files.folders(prefix)
 
     def commit(self, oid: Oid) -> CommitInfo:
-        """The commit with this id. Where a shallow clone ends it has no parents, as for git.
+        """Return a commit. At the boundary of a shallow clone a commit has no parents, as in git.
 
         Raises:
-            Corrupt: it is missing, damaged, or no commit.
+            Corrupt: the object is missing, damaged, or not a commit.
         """
         self.objects.limit.check()
         commit: CommitInfo | None = self.memory.get(("commit", oid))
@@ -120,66 +120,66 @@ class Store:
         return commit
 
     def raw_commit(self, oid: Oid) -> bytes:
-        """The bytes of a commit as git stores it, signature included.
+        """Return the bytes of a commit object, including its signature.
 
         Raises:
-            Corrupt: it is missing, damaged, or no commit.
+            Corrupt: the object is missing, damaged, or not a commit.
         """
         return self.objects.read(oid, COMMIT)
 
     def folder(self, tree: Oid | None) -> Folder:
-        """A tree, read when it is looked into; None gives an empty one."""
+        """Return a tree as a lazily read folder; None stands for the empty tree."""
         return Folder(self.objects, tree)
 
     def read(self, oid: Oid) -> bytes:
-        """The content of a blob, checked against its id.
+        """Return the content of a blob, verified against its id.
 
         Raises:
-            Corrupt: it is missing, damaged, or no blob.
+            Corrupt: the object is missing, damaged, or not a blob.
         """
         return self.objects.read(oid, BLOB)
 
     def raw(self, oid: Oid) -> Raw:
-        """Type number and content of an object of any kind.
+        """Return the type number and content of an object of any type.
 
         Raises:
-            Corrupt: it is missing or damaged.
+            Corrupt: the object is missing or damaged.
         """
         return self.objects.get(oid)
 
     def is_stored(self, oid: Oid) -> bool:
-        """Whether the object is on the disk, by the index of a pack or the name of a file; nothing is read."""
+        """Return whether a pack index or a loose file has the object, without reading its content."""
         return self.objects.is_stored(oid)
 
     def within(self, end: float, what: str) -> AbstractContextManager[None]:
-        """Inside, whatever this thread reads raises Rejected once the monotonic clock is past `end`.
+        """Limit the time for reading: inside, reads of this thread raise Rejected after `end` (monotonic clock).
 
-        `what` is being done, for the message.
+        `what` names the limited work in the error message.
         """
         return self.objects.limit.until(end, what)
 
     def has(self, oid: Oid) -> bool:
-        """Whether the object is here and whole."""
+        """Return whether the object exists and is undamaged."""
         return self.objects.has(oid)
 
     def headers(self, folder: Path) -> Iterator[Header]:
-        """Kind and size of all objects in one object folder, in which nothing is expanded.
+        """Yield type and size of each object in an object folder, without decompressing the contents.
 
         Raises:
-            Corrupt: a pack or a file there is damaged.
+            Corrupt: a pack or a loose object there is damaged.
         """
         return headers(folder, self.objects.form)
 
     def draft(self) -> ObjectDraft:
-        """A place to make new objects, stored by `publish`."""
+        """Return an empty draft for new objects, which `publish` stores."""
         return ObjectDraft(self.objects)
 
     @contextmanager
     def foreseen(self, draft: ObjectDraft) -> Iterator[None]:
-        """Inside, the objects of the draft can be read from the store as if they were there already.
+        """Make the objects of an unpublished draft readable through the store, inside the `with` block.
 
-        So one commit can be put on another before both are published at once. Unless they are published by the end,
-        nothing that was made of them stays in memory.
+        This allows several commits to be built on each other and published together. If the draft is not published by
+        the end of the block, values derived from its objects are removed from the cache.
         """
         try:
             with self.objects.foreseen(draft.objects):
@@ -190,7 +190,7 @@ class Store:
                 self.memory.forget(lambda key: key[-1] in lost)
 
     def line(self, ref: str) -> CommitGroup[Any]:
-        """Where the threads that share this store wait for each other before they write `ref`."""
+        """Return the group commit queue for `ref`, shared by all threads that use this store."""
         with self._lock:
             line = self._lines.get(ref)
             if line is None:
@@ -198,10 +198,11 @@ class Store:
             return line
 
     def queue(self, ref: str, wait: float) -> AbstractContextManager[bool | None]:
-        """Stands in line before the writers of `ref` for at most `wait` seconds; whether it is our turn.
+        """Queue with other processes that write `ref`, for at most `wait` seconds.
 
-        None where there can be no line. Nothing depends on it but fairness: `publish` compares in any case. A dead
-        process leaves the line at once.
+        The context value is True once it is this process's turn, False after the timeout, and None where file locks are
+        not supported. The queue only provides fairness; `publish` compares the ref's value in any case. The lock of a
+        process that dies is released immediately.
         """
         return hold_flock(f"{self.locks.folder}{os.sep}queue-{local_name(ref)}", wait)
 
@@ -215,19 +216,20 @@ class Store:
         *,
         tidy: bool = True,
     ) -> bool:
-        """Stores the draft durably and moves `ref` from `expected` to the commit `new`.
+        """Store the draft durably and move `ref` from `expected` to the commit `new`.
 
-        `expected` None: the ref must not exist. `entry` is for the reflog, which is written where git would write one.
-        `tidy`: whether packs are merged then, when it is time; who holds others up does that later.
+        If `expected` is None, the ref must not exist. `entry` is written to the reflog under the same conditions as in
+        git. `tidy` allows merging packs afterwards if they are due; a caller that holds up others passes False and
+        calls `tidy` later.
 
         Returns:
-            True when it moved. False when the ref stands elsewhere; nothing was left behind then, except for objects
-            that harm nobody if another process broke into the move itself.
+            True if the ref moved, False if it had a value other than `expected`. After False, nothing was stored,
+            except for unreachable objects if another process interfered while the ref was being moved.
 
         Raises:
-            Busy: the lock of the ref was held by somebody living for longer than `locks.wait`.
-            Corrupt: the present value of the ref cannot be read, or `new` or a borrowed blob does not exist.
-            WriteFailed: the disk said no; the ref did not move.
+            Busy: a running process held the lock of the ref for longer than `locks.wait`.
+            Corrupt: the current value of the ref cannot be read, or `new` or a borrowed blob does not exist.
+            WriteFailed: writing to disk failed; the ref did not move.
         """
         if self.tip(ref) != expected:
             return False
@@ -253,31 +255,32 @@ class Store:
 
     @contextmanager
     def keeping(self, packs: Iterable[Path]) -> Iterator[None]:
-        """Adopts packs (each with an index) that are elsewhere on this disk; inside, refs are moved to what they hold.
+        """Move packs (each with an index) from elsewhere on this disk into the repository.
 
-        They are durable and kept from git's gc before the `with` begins, and ordinary packs of ours after it.
+        Inside the `with` block the packs are durable and protected from git's gc, so that refs can be moved to their
+        commits. Afterwards they are ordinary packs, and housekeeping may merge them.
 
         Raises:
             Corrupt: an index is damaged.
-            WriteFailed: the disk said no.
+            WriteFailed: writing to disk failed.
         """
         kept: list[KeptPack] = []
         with durable_files.writing(f"what was fetched in {self.repository.common_dir}"):
             try:
                 kept.extend(adopt_pack(path, self.housekeeping.packs, self.objects.form) for path in packs)
                 yield
-            finally:  # also after a failure: a ref may lead to it, and nobody is harmed by what nothing needs
+            finally:  # also after a failure: a ref may already point into a pack, and an unused pack does no harm
                 for pack in kept:
                     self.housekeeping.settle(pack)
         self.tidy()
 
     def move(self, ref: str, new: Oid) -> None:
-        """Moves a private ref to `new`, wherever it stood.
+        """Move a private ref to `new`, whatever its current value is.
 
         Raises:
-            Busy: the lock of the ref was held by somebody living for longer than `locks.wait`.
-            Corrupt: its present value cannot be read, or there is no commit `new`.
-            WriteFailed: the disk said no.
+            Busy: a running process held the lock of the ref for longer than `locks.wait`.
+            Corrupt: the current value cannot be read, or the commit `new` does not exist.
+            WriteFailed: writing to disk failed.
         """
         self.objects.read_again(new, COMMIT)
         with durable_files.writing(f"{ref} in {self.repository.common_dir}"):
@@ -290,7 +293,7 @@ class Store:
                     return
 
     def log(self, tip: Oid, *, first_parent: bool = False) -> Iterator[CommitInfo]:
-        """The commits behind `tip`, newest first and children before parents; read as they are asked for.
+        """Yield the commits reachable from `tip`, newest first and children before parents; read lazily.
 
         Raises:
             Corrupt: a commit is missing or damaged.
@@ -298,7 +301,7 @@ class Store:
         return history.first_parents(self.commit, tip) if first_parent else history.all_commits(self.commit, tip)
 
     def merge_bases(self, a: Oid, b: Oid) -> list[Oid]:
-        """All best common ancestors, sorted by id; empty for unrelated histories. Reads little behind them.
+        """Return all merge bases, sorted by id; empty for unrelated histories. Reads few commits older than them.
 
         Raises:
             Corrupt: a commit is missing or damaged.
@@ -306,7 +309,7 @@ class Store:
         return ancestry.merge_bases(self.commit, a, b)
 
     def is_ancestor(self, old: Oid, new: Oid) -> bool:
-        """Whether `new` is `old` or was built on it.
+        """Return whether `old` is `new` or one of its ancestors.
 
         Raises:
             Corrupt: a commit is missing or damaged.
@@ -314,7 +317,7 @@ class Store:
         return ancestry.is_ancestor(self.commit, old, new)
 
     def only_in(self, tip: Oid, *others: Oid) -> Iterator[CommitInfo]:
-        """The commits behind `tip` (itself included) and behind none of the others, in the order of `log`.
+        """Yield the commits reachable from `tip` but from none of `others`, in the order of `log`.
 
         Raises:
             Corrupt: a commit is missing or damaged.
@@ -322,15 +325,15 @@ class Store:
         return ancestry.only_in(self.commit, tip, others)
 
     def pack(self, *, everything: bool = False, progress: Progress = ignore_progress) -> PackReport:
-        """Merges the packs of ours that are due, or (`everything`) all of them with the best deltas.
+        """Merge the packs written by baton that are due, or (`everything`) all of them, with recomputed deltas.
 
         Args:
-            progress: is told how many objects are packed.
+            progress: receives the number of packed objects.
 
         Raises:
             Busy: another process is packing.
             Corrupt: a pack is damaged; nothing was changed.
-            WriteFailed: the disk said no; nothing was changed.
+            WriteFailed: writing to disk failed; nothing was changed.
         """
         with durable_files.writing(f"a pack in {self.repository.common_dir}"):
             report = self.housekeeping.pack(everything=everything, progress=progress)
@@ -340,11 +343,11 @@ class Store:
         return report
 
     def checked_out_at(self, ref: str) -> Path | None:
-        """The top of a work tree (main or linked) that has this branch checked out; None when there is none."""
+        """Return the top folder of a work tree (main or linked) that has this branch checked out, or None."""
         return checked_out_at(self.repository, ref)
 
     def _check_borrowed(self, draft: ObjectDraft, new: Oid) -> None:
-        """What the draft only points to must exist before a ref leads to it."""
+        """Raise Corrupt if an object that the draft refers to but does not contain is missing."""
         if new not in draft.objects:
             self.objects.read_again(new, COMMIT)
         for oid in draft.borrowed - draft.objects.keys():
@@ -356,11 +359,11 @@ class Store:
 
     @cached_property
     def _shallow(self) -> frozenset[str]:
-        """The commits whose parents a shallow clone did not fetch; looked up once.
+        """The boundary commits of a shallow clone, whose parents were not fetched; read once.
 
         Raises:
-            Corrupt: the file is not text.
-            StoreError: it cannot be read.
+            Corrupt: the `shallow` file is not text.
+            StoreError: the file cannot be read.
         """
         file = self.repository.common_dir / "shallow"
         try:
@@ -374,7 +377,7 @@ class Store:
 
     @property
     def is_shallow(self) -> bool:
-        """Whether this is a shallow clone, which ends before the first commit does."""
+        """Whether the repository is a shallow clone."""
         return bool(self._shallow)
 
     @cached_property
@@ -382,7 +385,7 @@ class Store:
         return self.repository.config().get("core.logAllRefUpdates")
 
     def store_draft(self, draft: ObjectDraft, ticket: Ticket | None = None) -> KeptPack | None:
-        """The draft as a durable pack. The ticket is synced with it: the disk is waited for once."""
+        """Write the draft as a durable pack; sync the ticket with it, so that only one sync is needed."""
         if not draft.objects:
             return None
         body, entries = encode_pack(draft.objects)
@@ -393,27 +396,27 @@ class Store:
         return pack
 
     def _stands_at(self, ref: str, new: Oid) -> bool:
-        """Whether the ref leads to `new`, or that cannot be told: then its objects must stay."""
+        """Return whether the ref points to `new`; also True if it cannot be read, to keep the objects of `new`."""
         try:
             return self.ref_files.tip(ref) == new
         except StoreError:
             return True
 
     def _is_built_on(self, ref: str, commit: Oid) -> bool:
-        """Whether `ref` came by `commit` lately; False when that cannot be told."""
+        """Return whether `commit` is among the newest commits of `ref`; False if they cannot be read."""
         with suppress(StoreError):
             tip = self.ref_files.tip(ref)
             return tip is not None and any(info.oid == commit for info in islice(self.log(tip), _LATELY))
         return False
 
     def _settle(self, pack: KeptPack | None, draft: ObjectDraft, *, needed: bool) -> None:
-        """After the swap: gives the pack to git, or takes it back when no ref can ever have led to it."""
+        """Release the pack to git after the swap, or delete it if no ref can have pointed into it (not `needed`)."""
         if pack is None:
             return
         if not needed:
             pack.discard()
             return
-        if not pack.is_there():  # removed against its .keep, before the ref could protect it
+        if not pack.is_there():  # deleted in spite of its .keep, before the ref could protect it
             pack = self.store_draft(draft) or pack
         self.housekeeping.settle(pack)
         draft.is_stored = True
@@ -421,27 +424,27 @@ class Store:
             self.objects.add(oid, raw)
 
     def _sweep(self) -> None:
-        """Removes what killed writers left, once for each store that writes: no merge may ever come to do it."""
+        """Remove the leftovers of killed writers before the first write, because a merge of packs may never be due."""
         if not self._is_swept:
             self._is_swept = True
             self.housekeeping.clear_leftovers()
             self.locks.sweep()
 
     def tidy(self) -> None:
-        """Merges packs when it is time: after a write, and when nobody waits for us any more.
+        """Merge packs if they are due. Call it after a write, when no other thread is waiting.
 
-        The write succeeded already, so nothing that goes wrong here may undo that.
+        Errors are ignored, because the write itself has already succeeded.
         """
         with suppress(StoreError, OSError, *DAMAGE):
             if self.housekeeping.is_due() and not (self.tidied_by is not None and self.tidied_by()):
                 self.roll_up()
 
     def roll_up(self) -> None:
-        """Merges the packs that are due, unless somebody else is at it.
+        """Merge the packs that are due, unless another process is doing so.
 
         Raises:
             Corrupt: a pack is damaged.
-            OSError: the disk said no; nothing was changed.
+            OSError: writing to disk failed; nothing was changed.
         """
         self.housekeeping.roll_up()
         self.locks.sweep()
