@@ -1,9 +1,9 @@
-"""Who may change a ref now: `<ref>.lock`, which git obeys too, and the queue of baton processes before it.
+"""Lock refs with `<ref>.lock`, like git, and detect locks of dead processes.
 
-A ticket is a file under `baton/locks/` that holds the new value, is synced, and is held with `flock`. Taking the lock
-is making a second name for that file, `<ref>.lock`, which succeeds for one process only. So a lock of ours can be told
-from one of git (no ticket is the same file), and a dead owner from a living one (the kernel frees its `flock`),
-also across containers, where process ids mean nothing.
+A ticket is a file in `baton/locks/` that contains the new value of a ref, is synced, and is held with `flock`. To take
+the lock, a process creates the hard link `<ref>.lock` to its ticket, which succeeds for one process only. This
+distinguishes baton's locks from git's (which are not linked to a ticket) and dead owners from running ones (the kernel
+releases the `flock`), even across containers, where process ids are not comparable.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from baton_git.git.files import durable_files
 
 try:
     import fcntl
-except ImportError:  # no flock on this system: age alone decides about stale locks
+except ImportError:  # without flock, only the age of a lock decides whether it is stale
     fcntl = None  # type: ignore[assignment]
 
 _TICKET: Final = "ticket-"
@@ -36,33 +36,34 @@ _NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EXDEV, errno.EMLINK, errno
 
 @lru_cache(1000)
 def local_name(ref: str) -> str:
-    """A file name for what is kept about `ref`: fixed length, so that no ref name is too long."""
+    """Return a file name of fixed length for data about `ref`, because ref names can be too long for a file name."""
     return hashlib.sha256(ref.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 def try_flock(fd: int) -> bool | None:
-    """Whether the exclusive `flock` on this open file is ours now; None where there is no flock. Never waits."""
+    """Try to get the exclusive `flock` on an open file without waiting; None if flock is not supported."""
     if fcntl is None:
         return None
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system that knows none
+    except OSError:  # a file system without flock
         return None
     return True
 
 
 @contextmanager
 def hold_flock(path: str | Path, wait: float) -> Iterator[bool | None]:
-    """Holds `flock` on `path` (made when missing).
+    """Hold `flock` on `path`, which is created if it is missing.
 
-    Gives False when another held it for longer than `wait` seconds, and None when there is no lock to be had here.
+    The context value is True if the lock is held, False if another process held it for longer than `wait` seconds, and
+    None if the file cannot be opened or flock is not supported.
     """
     try:
         durable_files.make_folder(os.path.dirname(path))
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    except OSError:  # nowhere to queue (a read-only repository): the write itself will say so
+    except OSError:  # a read-only repository, for example; the write itself reports the error
         yield None
         return
     try:
@@ -76,9 +77,10 @@ def _grab_within(fd: int, wait: float) -> bool | None:
 
 
 def _in_line(fd: int, wait: float) -> bool | None:
-    """Stands in the kernel's own line, which is first come, first served: who asks again and again may never be next.
+    """Wait for the lock in the kernel's queue, which is first come, first served, unlike repeated attempts.
 
-    The thread that waits for us takes nothing with it when we give up: closing the file ends its turn as it comes.
+    The blocking call runs in a thread. If that thread gets the lock after the timeout, the lock is released with the
+    file, which the caller closes.
     """
     first = try_flock(fd)
     if first is not False or wait <= 0:
@@ -91,7 +93,7 @@ def _in_line(fd: int, wait: float) -> bool | None:
 
 
 def wait_for_flock(fd: int) -> bool | None:
-    """As `try_flock`, but waits for as long as it takes."""
+    """Get the exclusive `flock` on an open file, waiting without a limit; None if flock is not supported."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
     except OSError:
@@ -100,7 +102,7 @@ def wait_for_flock(fd: int) -> bool | None:
 
 
 def until(done: Callable[[], bool], wait: float) -> bool:
-    """Asks `done` until it says yes, at most `wait` seconds, at jittered intervals; what it said last."""
+    """Call `done` at jittered intervals until it returns True; return False after `wait` seconds."""
     deadline = time.monotonic() + wait
     pause = 0.001
     while not done():
@@ -114,7 +116,7 @@ def until(done: Callable[[], bool], wait: float) -> bool:
 
 @dataclass(slots=True)
 class Ticket:
-    """The file that shall become a ref. `synced`: whether what it holds is durable, as it must be before that."""
+    """A file with the new value of a ref. It must be `synced` before it becomes the ref."""
 
     path: str
     fd: int
@@ -122,7 +124,7 @@ class Ticket:
     synced: bool = False
 
     def sync(self) -> None:
-        """Makes its content durable, unless that was done.
+        """Sync the content to disk, unless this was already done.
 
         Raises:
             OSError: writing to disk failed.
@@ -133,17 +135,17 @@ class Ticket:
 
 
 class HeldLock(NamedTuple):
-    """`<ref>.lock`, taken by this process, with the new value in it."""
+    """A `<ref>.lock` that this process holds; the file contains the new value of the ref."""
 
     ref_file: str
     path: str
     identity: tuple[int, int]
 
     def commit(self) -> None:
-        """Makes the lock file the ref.
+        """Rename the lock file to the ref file.
 
         Raises:
-            Busy: somebody took the lock for dead and removed it.
+            Busy: another process removed the lock because it seemed stale.
             OSError: writing to disk failed.
         """
         if identity_of(self.path) != self.identity:
@@ -151,13 +153,13 @@ class HeldLock(NamedTuple):
         os.replace(self.path, self.ref_file)
 
     def abandon(self) -> None:
-        """Removes the lock if it is still ours."""
+        """Remove the lock file if it is still this process's."""
         if identity_of(self.path) == self.identity:
             durable_files.remove(self.path)
 
 
 def identity_of(path: str | Path) -> tuple[int, int] | None:
-    """What tells a file from all others, whatever its name; None when there is none."""
+    """Return the device and inode of a file, or None if it does not exist."""
     try:
         status = os.stat(path)
     except OSError:
@@ -166,7 +168,7 @@ def identity_of(path: str | Path) -> tuple[int, int] | None:
 
 
 class RefLocks:
-    """The locks of refs. `wait`: seconds for a held one; `stale_after`: age in seconds at which one is dead."""
+    """Locks for refs. `wait`: seconds to wait for a held lock; `stale_after`: age in seconds of a stale lock."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -175,10 +177,10 @@ class RefLocks:
 
     @contextmanager
     def hold(self, ref_file: str, ticket: Ticket) -> Iterator[HeldLock]:
-        """The lock of `ref_file` with the value of the ticket in it; released at the end in any case.
+        """Hold the lock of `ref_file`, containing the value of the ticket, inside the `with` block.
 
         Raises:
-            Busy: somebody living held it for longer than `wait`.
+            Busy: a running process held the lock for longer than `wait`.
             OSError: writing to disk failed.
         """
         lock_file = ref_file + ".lock"
@@ -193,17 +195,17 @@ class RefLocks:
 
     @contextmanager
     def ticket(self, value: bytes) -> Iterator[Ticket]:
-        """A ticket for a ref that is to become `value`.
+        """Create a ticket with the new value of a ref; it is removed at the end of the `with` block.
 
         Raises:
-            Busy: somebody held it for longer than `wait`.
+            Busy: another process held the ticket for longer than `wait`.
             OSError: writing to disk failed.
         """
         durable_files.make_folder(self.folder)
         path = f"{self.folder}{os.sep}{_TICKET}{durable_files.random_name()}"
         fd = durable_files.open_new(path, value, mode=0o644)
         try:
-            if _grab_within(fd, self.wait) is False:  # a ticket that nobody holds would be taken for a dead one's
+            if _grab_within(fd, self.wait) is False:  # a ticket without a flock looks like that of a dead process
                 raise _busy(path)
             yield Ticket(path, fd, value)
         finally:
@@ -215,7 +217,7 @@ class RefLocks:
             os.link(ticket.path, lock_file)
         except FileExistsError:
             return self.break_stale(lock_file) and self._take(lock_file, ticket)
-        except FileNotFoundError:  # git removes empty ref folders at any moment
+        except FileNotFoundError:  # git may remove an empty ref folder at any time
             durable_files.make_folder(Path(lock_file).parent)
             return False
         except OSError as error:
@@ -225,10 +227,10 @@ class RefLocks:
         return True
 
     def break_stale(self, lock_file: str) -> bool:
-        """Removes a lock whose owner is dead; whether it is gone. One process at a time does this.
+        """Remove a lock whose owner is dead, and return whether it is gone. Only one process at a time does this.
 
-        Where there is no flock two may do it at once. Then each takes the lock away under a name of its own first, and
-        puts it back when it is not the one that was found dead.
+        Without flock, two processes may do it concurrently. Then each renames the lock to a unique name first, and puts
+        it back if it is not the lock that was found to be stale.
         """
         with hold_flock(self.folder / "breaking", 0.0) as alone:
             seen = identity_of(lock_file)
@@ -241,14 +243,14 @@ class RefLocks:
 
     def _take_away(self, lock_file: str, identity: tuple[int, int]) -> None:
         aside = f"{self.folder}{os.sep}{_BROKEN}{durable_files.random_name()}"
-        with suppress(OSError):  # another one was faster
+        with suppress(OSError):  # another process was faster
             os.rename(lock_file, aside)
             if identity_of(aside) != identity:
                 os.link(aside, lock_file)
         durable_files.remove(aside)
 
     def is_dead(self, lock_file: str, identity: tuple[int, int]) -> bool:
-        """Whether the owner of a lock is dead: the kernel knows that of a ticket, else its age says so."""
+        """Return whether the owner of a lock is dead, decided by the flock of its ticket or, without one, by age."""
         for ticket in self.folder.glob(_TICKET + "*"):
             if identity_of(ticket) == identity:
                 ownerless = is_ownerless(ticket)
@@ -260,20 +262,20 @@ class RefLocks:
             return True
 
     def sweep(self) -> None:
-        """Removes the tickets of dead processes, and what else they left here."""
+        """Remove the tickets and other leftover files of dead processes."""
         durable_files.clear(self.folder, self._is_left)
 
     def _is_left(self, name: str, age: float) -> bool:
         if not name.startswith(_TICKET):
             return name.startswith((durable_files.CLOCK, _BROKEN)) and age > durable_files.LEFT_AFTER
-        if age <= self.stale_after or age == float("inf"):  # too young; or only asked whether it may be one
+        if age <= self.stale_after or age == float("inf"):  # too young; or `clear` only preselects by name
             return age > self.stale_after
-        ownerless = is_ownerless(self.folder / name)  # asked last: it holds the ticket for a moment, as its writer may
+        ownerless = is_ownerless(self.folder / name)  # last, because it briefly locks the ticket
         return ownerless if ownerless is not None else age > durable_files.LEFT_AFTER
 
 
 def is_ownerless(ticket: Path) -> bool | None:
-    """Whether no living process holds this ticket; it is held by us while we ask. None where there is no flock."""
+    """Return whether no running process holds this ticket, by locking it briefly; None if flock is not supported."""
     try:
         fd = os.open(ticket, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""One pack with its index, open for reading; small files are read whole, so that many packs need no descriptors."""
+"""Read objects from one pack. Small files are read into memory, so that many packs need no file descriptors."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ _CACHED_BYTES: Final = 8 << 20
 _CACHED_SIZE: Final = 1 << 16
 _SLICE: Final = 1 << 16
 _SLACK: Final = 64
-"""How much longer than its content a zlib stream is taken to be at first."""
-_DEEPEST: Final = 4096  # git makes chains of 50; a chain longer than this goes round in a circle
+"""Bytes beyond the size of an object that are read at first, since its zlib stream may be longer than its content."""
+_DEEPEST: Final = 4096  # maximum length of a delta chain: git makes chains of 50, so a longer one is a cycle
 
 OFS_DELTA: Final = 6
 REF_DELTA: Final = 7
-"""The type numbers of deltas: the base is named by how far it stands before them, or by its binary id."""
+"""Type numbers of deltas. `OFS_DELTA` names its base by the distance in bytes, `REF_DELTA` by the binary id."""
 
 DAMAGE: Final = (
     ApplyDeltaError, AssertionError, IndexError, KeyError, OverflowError, ValueError, struct.error, zlib.error,
 )  # fmt: skip
-"""What the decoders raise at bytes that are not a pack; caught where a pack is read, and told as `Corrupt`."""
+"""Exceptions that the decoders raise for damaged packs. Readers catch them and raise `Corrupt`."""
 
 Raw = tuple[int, bytes]
 """Type number and content of an object."""
 
 
 def contents(path: Path) -> bytes | mmap.mmap:
-    """The bytes of a file: copied when small, else mapped."""
+    """Return the bytes of a file: read into memory if it is small, else memory-mapped."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size <= _READ_WHOLE:
@@ -54,13 +54,13 @@ def contents(path: Path) -> bytes | mmap.mmap:
 
 
 class EntryHead(NamedTuple):
-    """What stands before the zlib stream of a pack entry.
+    """The header of a pack entry, before its zlib stream.
 
     Attributes:
-        kind: its type number, which may be that of a delta.
-        size: of what the stream holds: the content, or the delta.
-        base: of a delta: how many bytes before it the base stands, or the binary id of the base.
-        start: where the stream begins.
+        kind: type number, which may be that of a delta.
+        size: size in bytes of the decompressed stream (the content, or the delta).
+        base: for a delta, the distance in bytes back to the base, or the binary id of the base; else None.
+        start: offset of the zlib stream.
     """
 
     kind: int
@@ -70,10 +70,10 @@ class EntryHead(NamedTuple):
 
 
 def entry_head(body: bytes | mmap.mmap, offset: int, id_length: int) -> EntryHead:
-    """The head of the entry at `offset`.
+    """Parse the header of the entry at `offset`.
 
     Raises:
-        IndexError: the pack is cut off there.
+        IndexError: the pack is truncated there.
     """
     byte = body[offset]
     kind, size, shift, at = byte >> 4 & 7, byte & 15, 4, offset + 1
@@ -90,7 +90,7 @@ def entry_head(body: bytes | mmap.mmap, offset: int, id_length: int) -> EntryHea
 
 
 def _back(body: bytes | mmap.mmap, at: int) -> tuple[int, int]:
-    """How far before a delta its base stands, and where the number ends."""
+    """Parse the distance from a delta back to its base; return it and the offset after it."""
     byte = body[at]
     back = byte & 0x7F
     while byte & 0x80:
@@ -101,10 +101,10 @@ def _back(body: bytes | mmap.mmap, at: int) -> tuple[int, int]:
 
 
 def encode_entry_head(kind: int, size: int, back: int | None = None) -> bytes:
-    """The bytes before the zlib stream of a pack entry, as `entry_head` reads them.
+    """Encode the header of a pack entry, the inverse of `entry_head`.
 
     Args:
-        back: of an `OFS_DELTA`: how many bytes before it its base stands.
+        back: for an `OFS_DELTA`, the distance in bytes back to its base.
     """
     head = bytearray()
     byte, size = kind << 4 | size & 15, size >> 4
@@ -124,10 +124,10 @@ def _encode_distance(back: int) -> bytes:
 
 
 def _inflate(body: bytes | mmap.mmap, start: int, size: int) -> bytes:
-    """The content of the zlib stream at `start`, which has to be of this size; no more than that is expanded.
+    """Decompress the zlib stream at `start`, whose content must have exactly `size` bytes; never produce more.
 
     Raises:
-        zlib.error: it is damaged, cut off, or of another size.
+        zlib.error: the stream is damaged, truncated, or has another size.
     """
     stream, step, left = zlib.decompressobj(), min(size + _SLACK, _SLICE), size + 1
     parts = []
@@ -144,10 +144,10 @@ def _inflate(body: bytes | mmap.mmap, start: int, size: int) -> bytes:
 
 
 class OpenPack:
-    """A pack whose index was read; the pack itself is opened at its first object.
+    """A pack with its index. The constructor reads the index; the pack file is opened with the first object.
 
     Raises:
-        FileNotFoundError: git or baton has packed it away.
+        FileNotFoundError: the pack was removed by a repack.
         Corrupt: the index is damaged.
     """
 
@@ -164,8 +164,8 @@ class OpenPack:
         """The bytes of the pack file.
 
         Raises:
-            FileNotFoundError: it was packed away.
-            Corrupt: it is cut off.
+            FileNotFoundError: the pack was removed by a repack.
+            Corrupt: the file does not begin like a pack.
         """
         if self._body is None:
             self._body = contents(self.path)
@@ -174,7 +174,7 @@ class OpenPack:
         return self._body
 
     def read(self, offset: int, elsewhere: Callable[[bytes], Raw]) -> Raw:
-        """The object at `offset`, whole; `elsewhere` reads a delta's base that is in another pack."""
+        """Return the object at `offset`, with deltas applied; `elsewhere` reads bases that are not in this pack."""
         deltas: list[tuple[int, bytes]] = []
         base_object: Raw | None
         while (base_object := self._bases.get(offset)) is None:
@@ -195,7 +195,7 @@ class OpenPack:
         return self._apply(base_object, deltas) if deltas else base_object
 
     def base_offset(self, offset: int, base: bytes | int) -> int | None:
-        """Where the base of the delta at `offset` stands; None when it is in another pack."""
+        """Return the offset of the base of the delta at `offset`, or None if it is not in this pack."""
         return offset - base if isinstance(base, int) else self.index.offset(base)
 
     def _apply(self, base: Raw, deltas: list[tuple[int, bytes]]) -> Raw:
@@ -206,19 +206,19 @@ class OpenPack:
         return kind, data
 
     def _remember(self, offset: int, raw: Raw) -> None:
-        """Keep what was resolved for the next delta of its chain.
+        """Cache a resolved object as the base of later deltas.
 
-        Records are read in the order of their names, deltas stand in the order of their chains: with room for a few
-        hundred objects only, each of 20,000 records costs half of its chain.
+        Records are read in the order of their names, not of their delta chains. With a cache of only a few hundred
+        objects, reading each of 20,000 records would apply half of its chain again.
         """
         if len(raw[1]) <= _CACHED_SIZE:
             self._bases.put(offset, raw, len(raw[1]))
 
     def check(self) -> None:
-        """Compares the checksum of the whole pack with its bytes.
+        """Verify the checksum of the whole pack.
 
         Raises:
-            Corrupt: they differ.
+            Corrupt: the checksum does not match the content.
         """
         width = self.form.oid_length
         digest = self.form.hash_func()
@@ -227,7 +227,7 @@ class OpenPack:
             raise Corrupt(f"pack {self.path.name}", "is not what was written", hint="run `git fsck`")
 
     def close(self) -> None:
-        """Lets go of the maps."""
+        """Close the memory maps."""
         for held in (self._table, self._body):
             if isinstance(held, mmap.mmap):
                 held.close()

@@ -1,4 +1,4 @@
-"""Reading objects: packs, loose files and alternates, each object checked against its id."""
+"""Read objects from packs, loose files and alternates, and verify each against its id."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _REPAIR: Final = "baton sync fetches it again from the remote; without one, git 
 
 
 class ObjectFolder:
-    """One `objects/` directory; its packs are listed once, and again when something is not found."""
+    """An `objects/` folder. Its packs are listed on first use, and again when an object is not found."""
 
     def __init__(self, path: Path, form: ObjectFormat) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class ObjectFolder:
         self._lost_one = False
 
     def rescan(self) -> bool:
-        """Lists the packs again; whether anything changed, so that another look may find more."""
+        """List the packs again; return whether anything changed, so that a second search may succeed."""
         folder = self.path / "pack"
         try:
             files = {file.name: file for file in folder.iterdir() if file.suffix == ".idx"}
@@ -60,7 +60,7 @@ class ObjectFolder:
         return changed
 
     def sources(self, name: bytes, damage: list[StoreError]) -> Iterator[tuple[OpenPack, int]]:
-        """The packs that hold the object with this binary id, and where; adds unreadable indexes to `damage`.
+        """Yield the packs with the object of this binary id, and its offset; add unreadable indexes to `damage`.
 
         Raises:
             StoreError: the packs cannot be listed.
@@ -72,13 +72,13 @@ class ObjectFolder:
             offset = None if pack is None else _look_up(pack, name, damage)
             if pack is None or offset is None:
                 continue
-            if file in self._order[1:]:  # what is wanted next is likely near
+            if file in self._order[1:]:  # the next object is likely to be in the same pack
                 self._order.remove(file)
                 self._order.insert(0, file)
             yield pack, offset
 
     def loose(self, oid: Oid) -> bytes | None:
-        """The compressed bytes of a loose object; None when there is no such file."""
+        """Return the compressed bytes of a loose object, or None if there is no such file."""
         path = self.path / oid[:2] / oid[2:]
         try:
             return path.read_bytes()
@@ -88,7 +88,7 @@ class ObjectFolder:
             raise StoreError(f"cannot read object {oid}: {error.strerror}", hint=f"check {path}") from error
 
     def has_file(self, oid: Oid) -> bool:
-        """Whether there is a loose object of this name."""
+        """Return whether a loose object with this id exists."""
         return (self.path / oid[:2] / oid[2:]).exists()
 
     def _open_pack(self, file: str, damage: list[StoreError]) -> OpenPack | None:
@@ -99,7 +99,7 @@ class ObjectFolder:
             except FileNotFoundError:
                 self.forget(file)
                 return None
-            except Corrupt as error:  # what is wanted may be elsewhere
+            except Corrupt as error:  # another pack may have the object
                 damage.append(error)
                 return None
             except OSError as error:
@@ -109,7 +109,7 @@ class ObjectFolder:
         return pack
 
     def forget(self, file: str) -> None:
-        """Drops a pack that is gone from the disk, so that the next look lists anew."""
+        """Close a pack that was deleted from the disk; `rescan` then reports a change."""
         self._drop(file)
         self._order = [name for name in self._order if name != file]
         self._lost_one = True
@@ -127,13 +127,13 @@ class ObjectFolder:
 
 
 class Objects:
-    """All objects that the repository can see. Several threads may read side by side.
+    """All objects that the repository can read, including those of alternates. Safe for use by several threads.
 
-    `memory` is for what others work out from them, by their ids.
+    `memory` is a cache for values that callers derive from objects.
     """
 
     def __init__(self, folder: Path, form: ObjectFormat, more: Sequence[Path] = ()) -> None:
-        """`more`: further object folders to read from, such as those of a push that is not yet accepted."""
+        """`more`: additional object folders to read from, such as the quarantine of a push."""
         self.form = form
         paths = (path for start in (folder, *more) for path in _with_alternates(start, _ALTERNATES_DEEP))
         self.folders = [ObjectFolder(path, form) for path in dict.fromkeys(paths)]
@@ -144,18 +144,18 @@ class Objects:
         self._lock = RLock()
 
     def get(self, oid: Oid) -> Raw:
-        """Type number and content of an object.
+        """Return the type number and content of an object.
 
         Raises:
-            Corrupt: it is missing, or its bytes are not those that its id stands for.
-            StoreError: the file cannot be read.
+            Corrupt: the object is missing, damaged, or does not match its id.
+            StoreError: its file cannot be read.
         """
         self.limit.check()
         with self._lock:
             raw: Raw | None = self._cache.get(oid)
             if raw is not None:
                 return raw
-            for coming in self._coming:  # not stored yet, so not to be kept either
+            for coming in self._coming:  # not stored yet, so it must not be cached
                 if oid in coming:
                     return coming[oid]
             raw = self._find(oid)
@@ -165,25 +165,25 @@ class Objects:
             return raw
 
     def read(self, oid: Oid, kind: int) -> bytes:
-        """The content of an object of this type; raises Corrupt also when it is of another."""
+        """Return the content of an object like `get`; also raises Corrupt if it has another type than `kind`."""
         actual, data = self.get(oid)
         if actual != kind:
             raise Corrupt(f"object {oid}", f"is a {_type(actual)} where a {_type(kind)} should be")
         return data
 
     def read_again(self, oid: Oid, kind: int) -> bytes:
-        """`read` from the disk, whatever is in memory: what nothing refers to may have been pruned meanwhile."""
+        """`read` from the disk instead of the cache, because an unreachable object may have been pruned meanwhile."""
         with self._lock:
             self._cache.drop(oid)
             return self.read(oid, kind)
 
     def has(self, oid: Oid) -> bool:
-        """Whether the object reads back (checked like `get`)."""
+        """Return whether the object exists and is undamaged, verified like in `get`."""
         with self._lock:
             return self._cache.get(oid) is not None or self._find(oid) is not None
 
     def is_stored(self, oid: Oid) -> bool:
-        """Whether the object is on the disk, by the index of a pack or the name of a file; nothing is read."""
+        """Return whether a pack index or a loose file has the object, without reading its content."""
         name, damage = bytes.fromhex(oid), list[StoreError]()
         with self._lock:
             for _ in range(2):
@@ -195,7 +195,7 @@ class Objects:
 
     @contextmanager
     def foreseen(self, coming: Mapping[Oid, Raw]) -> Iterator[None]:
-        """Inside, these objects can be read as if they were stored, also those that are added to `coming` later."""
+        """Make unstored objects readable inside the `with` block, including those added to `coming` later."""
         with self._lock:
             self._coming = (*self._coming, coming)
         try:
@@ -205,13 +205,13 @@ class Objects:
                 self._coming = tuple(objects for objects in self._coming if objects is not coming)
 
     def add(self, oid: Oid, raw: Raw) -> None:
-        """Keeps an object that was read, or is known to be stored, in memory."""
+        """Cache an object that was read or is known to be stored, unless it is large."""
         size = len(raw[1])
         if size <= _CACHED_SIZE:
             self._cache.put(oid, raw, size)
 
     def close(self) -> None:
-        """Lets go of all files."""
+        """Close all open packs."""
         with self._lock:
             for folder in self.folders:
                 folder.close()
@@ -233,11 +233,11 @@ class Objects:
         for pack, offset in folder.sources(bytes.fromhex(oid), damage):
             try:
                 return self._verify(oid, *pack.read(offset, self._base))
-            except FileNotFoundError:  # packed away since its index was read
+            except FileNotFoundError:  # the pack was removed by a repack after its index was read
                 folder.forget(pack.path.with_suffix(".idx").name)
             except OSError as error:
                 damage.append(_unreadable(pack.path, error))
-            except StoreError as error:  # another copy may be whole
+            except StoreError as error:  # another copy of the object may be undamaged
                 damage.append(error)
             except DAMAGE as error:
                 where = f"is damaged in {pack.path.name} ({error or type(error).__name__})"
@@ -277,7 +277,7 @@ def _look_up(pack: OpenPack, name: bytes, damage: list[StoreError]) -> int | Non
 
 
 def _parse_loose(packed: bytes) -> Raw:
-    """A loose object: zlib of "type size NUL content"."""
+    """Parse a loose object: zlib of "type size NUL content"."""
     header, _, data = zlib.decompress(packed).partition(b"\0")
     kind, _, size = header.partition(b" ")
     if kind not in TYPE_NUMBERS or int(size) != len(data):
@@ -286,10 +286,10 @@ def _parse_loose(packed: bytes) -> Raw:
 
 
 def _with_alternates(folder: Path, deeper: int) -> list[Path]:
-    """`folder`, and the object folders that it borrows from (`info/alternates`).
+    """Return `folder` and its alternates (`info/alternates`), followed at most `deeper` levels.
 
     Raises:
-        StoreError: that file cannot be read.
+        StoreError: a file with alternates cannot be read.
     """
     file = folder / "info" / "alternates"
     try:
@@ -308,7 +308,7 @@ def _with_alternates(folder: Path, deeper: int) -> list[Path]:
 def _mtime(path: Path) -> float:
     try:
         return path.stat().st_mtime
-    except OSError:  # opening it will tell
+    except OSError:  # reported when the file is opened
         return 0.0
 
 

@@ -1,4 +1,4 @@
-"""What git stores, as values: blobs, trees and commits, between their bytes and their meaning.
+"""Encode and decode git's objects: trees and commits.
 
 tree    ::= (mode " " name NUL id)*            sorted by name, folders as if they ended in "/"
 commit  ::= "tree " id NL ("parent " id NL)* "author " who NL "committer " who NL (header NL)* NL message
@@ -31,7 +31,7 @@ _AUTHOR = re.compile(r"[^<>\n\0]+ <[^<>\n\0]*>\Z")
 
 
 class TreeEntry(NamedTuple):
-    """One name of a folder: the id it stands for, and git's mode (0o40000 is a folder)."""
+    """An entry of a tree: the id of the object, and git's mode (0o40000 is a folder)."""
 
     oid: Oid
     is_folder: bool
@@ -41,8 +41,8 @@ class TreeEntry(NamedTuple):
 class CommitInfo(NamedTuple):
     """A commit. `author` is "Name <mail>", `time` seconds since 1970, `timezone` seconds east of UTC.
 
-    Both numbers are what the commit says, however absurd: not every one of them is a date or a zone.
-    `message` is without the line breaks at its end.
+    Both numbers are taken from the commit unchecked, so they may not be a valid date or time zone.
+    `message` has no line breaks at its end.
     """
 
     oid: Oid
@@ -55,7 +55,7 @@ class CommitInfo(NamedTuple):
 
 
 def object_id(kind: int, data: bytes, form: ObjectFormat) -> Oid:
-    """The id that git gives to these bytes as an object of this kind."""
+    """Return git's id for an object of this type and content."""
     digest = form.hash_func()
     digest.update(b"%s %d\0" % (TYPE_NAMES[kind], len(data)))
     digest.update(data)
@@ -63,10 +63,10 @@ def object_id(kind: int, data: bytes, form: ObjectFormat) -> Oid:
 
 
 def decode_tree(data: bytes, form: ObjectFormat, where: str) -> dict[str, TreeEntry]:
-    """The entries of a tree by name; `where` names it in the error.
+    """Decode the entries of a tree by name; `where` names the tree in errors.
 
     Raises:
-        Corrupt: not a tree.
+        Corrupt: the bytes are not a tree.
     """
     try:
         return {
@@ -89,15 +89,15 @@ class RawEntry(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """Its name, for messages."""
+        """The name as text for messages; bytes that are not UTF-8 are escaped."""
         return self.name.decode("utf-8", "backslashreplace")
 
 
 def raw_entries(data: bytes, width: int) -> Iterator[RawEntry]:
-    """The entries of a tree, as they stand there; `width`: bytes of an id.
+    """Yield the undecoded entries of a tree, in stored order; `width` is the length of an id in bytes.
 
     Raises:
-        ValueError: it is cut off, or an entry is not in the form of one.
+        ValueError: the tree is truncated, or an entry is malformed.
     """
     at = 0
     while at < len(data):
@@ -111,17 +111,17 @@ def raw_entries(data: bytes, width: int) -> Iterator[RawEntry]:
 
 
 def encode_tree(entries: Mapping[str, TreeEntry]) -> bytes:
-    """The bytes of a tree with these entries, in git's order."""
+    """Encode a tree with these entries, in git's order."""
     named = [(name.encode("utf-8", "surrogateescape"), entry) for name, entry in entries.items()]
     named.sort(key=lambda pair: pair[0] + b"/" if pair[1].is_folder else pair[0])
     return b"".join(b"%o %s\0%s" % (entry.mode, name, bytes.fromhex(entry.oid)) for name, entry in named)
 
 
 def decode_commit(name: Oid, data: bytes) -> CommitInfo:
-    """The commit in these bytes; texts that do not decode keep their readable part.
+    """Decode a commit; bytes that do not fit its text encoding are replaced.
 
     Raises:
-        Corrupt: not a commit.
+        Corrupt: the bytes are not a commit.
     """
     head, _, body = data.partition(b"\n\n")
     fields = _headers(head.split(b"\n"))
@@ -145,7 +145,7 @@ def decode_commit(name: Oid, data: bytes) -> CommitInfo:
 
 
 def _headers(lines: Iterable[bytes]) -> dict[bytes, list[bytes]]:
-    """Header lines by key; the continuation lines of signatures (they begin with a space) are not ours to read."""
+    """Return the values of header lines by key; continuation lines (of signatures) are skipped."""
     fields: dict[bytes, list[bytes]] = {}
     for line in lines:
         key, _, value = line.partition(b" ")
@@ -157,15 +157,15 @@ def _headers(lines: Iterable[bytes]) -> dict[bytes, list[bytes]]:
 def _text(data: bytes, codec: str) -> str:
     try:
         return data.decode(codec, "replace")
-    except (LookupError, ValueError):  # no such codec, or one that is no encoding of text
+    except (LookupError, ValueError):  # the codec is unknown or does not decode to text
         return data.decode("utf-8", "replace")
 
 
 def encode_signature(author: str, time: int, timezone: int) -> bytes:
-    """`Name <mail> seconds +hhmm`, as commits and reflogs have it.
+    """Encode `Name <mail> seconds +hhmm`, the form used in commits and reflogs.
 
     Raises:
-        InvalidArgument: author is not "Name <mail>" on one line, or an unlikely time zone.
+        InvalidArgument: the author is not "Name <mail>" on one line, or the time or time zone is out of range.
     """
     if not _AUTHOR.match(author):
         raise InvalidArgument(f"author {author!r} is not of the form 'Name <mail>'")
@@ -177,7 +177,11 @@ def encode_signature(author: str, time: int, timezone: int) -> bytes:
 
 
 def encode_commit(tree: Oid, parents: Sequence[Oid], who: bytes, message: str) -> bytes:
-    """The bytes of a commit whose committer is its author; the message ends in exactly one line break."""
+    """Encode a commit whose committer is its author; the message will end with exactly one line break.
+
+    Raises:
+        InvalidArgument: the message contains a NUL character.
+    """
     if "\0" in message:
         raise InvalidArgument("a commit message cannot hold a NUL character")
     lines = [b"tree " + tree.encode(), *(b"parent " + parent.encode() for parent in parents)]

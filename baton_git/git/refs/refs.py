@@ -1,7 +1,7 @@
-"""Refs: where a branch stands, and moving it only from where it was expected.
+"""Read refs, and move them with compare-and-swap.
 
-Interoperable with git's files backend. A loose file wins over `packed-refs`; a loose file that cannot be read is an
-error and never "then the packed one".
+Interoperable with git's files backend. A loose file overrides `packed-refs`. A loose file that cannot be read is an
+error; the packed value is not used instead.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _FILES_KNOWN = 1000
 
 
 class Swap(Enum):
-    """What became of an attempt to move a ref."""
+    """Result of an attempt to move a ref."""
 
-    MOVED = "it stands at the new value"
-    ELSEWHERE = "it was not where it was expected, and nothing was done"
-    OVERTAKEN = "our lock became the ref, but it does not say our value: somebody took our lock away, or moved on"
+    MOVED = "the ref has the new value"
+    ELSEWHERE = "the ref did not have the expected value, and was not changed"
+    OVERTAKEN = "the ref was written, but has another value now: another process removed the lock or moved the ref"
 
 
 class Refs:
-    """The refs under one common directory; `hex_length` is that of its object ids."""
+    """The refs in a common directory; `hex_length` is the length of an object id in hex digits."""
 
     def __init__(self, common_dir: Path, hex_length: int) -> None:
         self.common_dir = common_dir
@@ -48,11 +48,11 @@ class Refs:
         self._files: dict[str, str] = {}
 
     def tip(self, ref: str) -> Oid | None:
-        """Where `ref` stands; None when there is no such ref.
+        """Return the commit that `ref` points to, or None if the ref does not exist.
 
         Raises:
-            Corrupt: its value is no object id; the hint names the last good one.
-            StoreError: its file cannot be read.
+            Corrupt: the value is not an object id; the hint has the last good value.
+            StoreError: the file of the ref cannot be read.
         """
         for _ in range(_DEEPEST):
             value = self._raw(ref)
@@ -62,23 +62,23 @@ class Refs:
         raise Corrupt(f"ref {ref}", "is a symbolic ref that never ends")
 
     def below(self, prefix: str) -> dict[str, Oid]:
-        """All refs that begin with `prefix`, sorted by name.
+        """Return all refs whose name begins with `prefix`, sorted by name.
 
         Raises:
-            Corrupt: one of them has no readable value.
+            Corrupt: the value of one of the refs is not an object id.
         """
         tips = {name: self._check_value(name, value) for name, value in packed_below(self.packed, prefix)}
         for ref in self._loose(prefix):
             tip = self.tip(ref)
-            if tip is not None:  # deleted meanwhile
+            if tip is not None:  # else the ref was deleted meanwhile
                 tips[ref] = tip
         return dict(sorted(tips.items()))
 
     def folders(self, prefix: str) -> list[str]:
-        """The names of the folders right below `prefix`, which ends in a slash.
+        """Return the names of the folders directly below `prefix`, which must end in a slash.
 
         Raises:
-            StoreError: they cannot be listed.
+            StoreError: the folders cannot be listed.
         """
         try:
             loose = {entry.name for entry in os.scandir(self.common_dir / prefix) if entry.is_dir()}
@@ -88,19 +88,19 @@ class Refs:
         return sorted(loose | packed_folders(self.packed, prefix))
 
     def ticket(self, new: Oid) -> AbstractContextManager[Ticket]:
-        """What a ref that is to move to `new` is locked with; made early, it is synced together with other files."""
+        """Return a lock ticket for moving a ref to `new`. If created early, it can be synced with other files."""
         return self.locks.ticket(f"{new}\n".encode())
 
     def swap(self, ref: str, expected: Oid | None, new: Oid, log_line: bytes | None, ticket: Ticket) -> Swap:
-        """Moves `ref` from `expected` (None: it must not exist) to `new`, durably, and reads it back.
+        """Move `ref` durably from `expected` (None: the ref must not exist) to `new`, and read it back.
 
-        `log_line` is a reflog line without its two ids, or None. `ticket` is one for `new`.
+        `log_line` is a reflog line without its two ids, or None. `ticket` must be a ticket for `new`.
 
         Raises:
-            Busy: its lock was held for too long.
-            Corrupt: its present value cannot be read.
-            StoreError: another ref is in the way, or it is a symbolic ref.
-            OSError: writing to disk failed; the ref is where it was.
+            Busy: another process held the lock for too long.
+            Corrupt: the current value of the ref cannot be read.
+            StoreError: the name conflicts with that of another ref, or `ref` is a symbolic ref.
+            OSError: writing to disk failed; the ref did not move.
         """
         path = self._file(ref)
         try:
@@ -126,7 +126,7 @@ class Refs:
 
     @contextmanager
     def _write_reflog(self, ref: str, old: Oid | None, new: Oid, line: bytes | None) -> Iterator[None]:
-        """Writes the reflog (unless `line` is None), and takes it back when what is done inside fails."""
+        """Append to the reflog (unless `line` is None), and undo this if the `with` block fails."""
         if line is None:
             yield
             return
@@ -148,7 +148,7 @@ class Refs:
         return self._files.setdefault(ref, str(self.common_dir / ref))
 
     def _raw(self, ref: str) -> bytes | None:
-        """The value in the loose file, else the packed one, unchecked."""
+        """Return the unchecked value from the loose file or, if there is none, from `packed-refs`."""
         path = str(self.common_dir / ref) if ref == "HEAD" else self._file(ref)
         try:
             return durable_files.content(path)
@@ -171,21 +171,21 @@ class Refs:
         return Oid(text.decode())
 
     def last_known(self, ref: str) -> Oid | None:
-        """Where `ref` stood last by our own note, else by its reflog; None when neither knows."""
+        """Return the last known value of `ref` from baton's own note or else from the reflog, or None."""
         for known in (self.last_good.value(ref), reflog.last_value(self.log_file(ref))):
             if known and self._value.match(known.encode()):
                 return Oid(known)
         return None
 
     def _recovery(self, ref: str) -> str:
-        """The command that puts a broken ref back to where it last was good."""
+        """Return a hint with the command that restores a damaged ref to its last good value."""
         known = self.last_known(ref)
         if known is not None:
             return f"its last known good commit is {known}; put it back with: {self._remedy(ref, known)}"
         return f"no record of its last good commit here; find it on a remote, then: {self._remedy(ref, '<commit>')}"
 
     def _remedy(self, ref: str, value: str) -> str:
-        """git refuses to touch a ref whose file it cannot read, so the file has to go first."""
+        """Return the commands that restore a ref; git needs the damaged file to be deleted first."""
         return f"rm '{self.common_dir / ref}' && git update-ref {ref} {value}"
 
     def _loose(self, prefix: str) -> Iterator[str]:
@@ -198,7 +198,11 @@ class Refs:
                     yield ref
 
     def _make_way(self, ref: str) -> None:
-        """Before a ref is made: nothing may live at a part of its name, or below its name."""
+        """Prepare the creation of a ref: check for conflicting names, and remove empty folders in its place.
+
+        Raises:
+            StoreError: a ref exists whose name is a leading part of the new name, or the other way round.
+        """
         parts = ref.split("/")
         for end in range(3, len(parts)):
             above = "/".join(parts[:end])
@@ -214,7 +218,7 @@ class Refs:
                     Path(folder).rmdir()
 
     def _file_above(self, ref: str) -> str:
-        """The loose ref that stands where a folder of `ref` should be."""
+        """Return the loose ref that exists in place of a folder of `ref`."""
         above = self.common_dir / ref
         while not above.exists() and above != self.common_dir:
             above = above.parent
@@ -229,16 +233,16 @@ class Refs:
 
 
 def _unlistable(error: OSError) -> None:
-    """A folder of refs that is not there has none; one that cannot be listed may have some."""
+    """Raise StoreError for a folder of refs that cannot be listed; ignore a missing one, which has no refs."""
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         raise StoreError(f"cannot list refs: {error.strerror}", hint=f"check {error.filename}") from error
 
 
 def _confirm(path: str, value: Oid) -> None:
-    """Makes the new value of the ref at `path` durable.
+    """Sync the folder of the ref file at `path`, so that its new value is durable.
 
     Raises:
-        WriteFailed: the disk does not say so.
+        WriteFailed: the sync failed.
     """
     try:
         durable_files.sync_folder(os.path.dirname(path))
