@@ -128,3 +128,9 @@ def benchmarks(session: nox.Session) -> None:
 def licences(session: nox.Session) -> None:
     """Write docs/licences.md from the installed packages."""
     session.run(sys.executable, "tests/project/licences.py", external=True)
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Everything that a release needs: two equal builds, installed and used (minutes; `-- --quick` for the main part)."""
+    session.run(sys.executable, "tests/project/release.py", *session.posargs, external=True)

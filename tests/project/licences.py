@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 PAGE = Path(__file__).parents[2] / "docs" / "licences.md"
 SHIPPED = ("", "http", "mcp")
 """The extras that people install to use baton; the empty one is baton without any."""
-TOOLS = ("test", "lint", "docs", "dev")
+TOOLS = ("test", "lint", "docs", "release", "dev")
 """The extras that only who works on baton installs."""
 
 PERMISSIVE = {"0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "PSF-2.0"}
