@@ -132,5 +132,5 @@ def licences(session: nox.Session) -> None:
 
 @nox.session
 def release(session: nox.Session) -> None:
-    """Everything that a release needs: two equal builds, installed and used (minutes; `-- --quick` for the main part)."""
+    """Everything that a release needs: two equal builds, installed and used (minutes; less with `-- --quick`)."""
     session.run(sys.executable, "tests/project/release.py", *session.posargs, external=True)

@@ -1,9 +1,9 @@
 """Check everything that a release needs, and say what is missing: `python tests/project/release.py [--quick]`.
 
 The sdist and the wheel are built twice, in two clones, and must be equal to the byte. Each is installed into empty
-environments, with the lowest and with the newest versions of the dependencies, and used there. `--quick` leaves out the
-other versions of Python, most combinations, and what only the release itself needs (date, tag, addresses). The files are
-left in dist/. Needs the extra `release`; docs/releasing.md describes the procedure.
+environments, with the lowest and with the newest versions of the dependencies, and used there. `--quick` tries one
+version of Python and two environments, and asks for no date, tag and addresses. The files are left in dist/. It needs
+the extra `release`; docs/releasing.md describes the procedure.
 """
 
 from __future__ import annotations
@@ -281,9 +281,7 @@ def check_release(quick: bool) -> list[str]:
 def main() -> int:
     """Check the release, and return the exit code."""
     parser = argparse.ArgumentParser(description="Check everything that a release needs.")
-    parser.add_argument(
-        "--quick", action="store_true", help="one Python, two installations, no date, tag and addresses"
-    )
+    parser.add_argument("--quick", action="store_true", help="one Python, two environments, no date or tag")
     try:
         problems = check_release(parser.parse_args().quick)
     except Problem as problem:
