@@ -284,8 +284,8 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="one Python, two environments, no date or tag")
     try:
         problems = check_release(parser.parse_args().quick)
-    except Problem as problem:
-        problems = [str(problem)]
+    except Problem as failure:
+        problems = [str(failure)]
     for problem in problems:
         print(f"not ready: {problem}", file=sys.stderr)
     return 1 if problems else 0
