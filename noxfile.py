@@ -41,9 +41,18 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Types of the package, strictly, and of the tests, as tests/mypy.ini says."""
     run(session, "mypy")
-    folders = sorted({path.parent for path in TOP.glob("tests/**/*.py")})
+    folders = sorted({path.parent for pattern in ("tests/**/*.py", "formats/**/*.py") for path in TOP.glob(pattern)})
     roots = [str(folder) for folder in folders if not (folder / "__init__.py").exists()]
-    run(session, "mypy", "--config-file", "tests/mypy.ini", "tests", "noxfile.py", MYPYPATH=os.pathsep.join(roots))
+    run(
+        session,
+        "mypy",
+        "--config-file",
+        "tests/mypy.ini",
+        "tests",
+        "formats",
+        "noxfile.py",
+        MYPYPATH=os.pathsep.join(roots),
+    )
 
 
 @nox.session
