@@ -70,7 +70,8 @@ def is_broken(page: Path, target: str) -> bool:
 def find_commands(text: str) -> Iterator[list[str]]:
     """The arguments of every `baton` command in the shell examples of a page."""
     for language, block in FENCE.findall(text):
-        for line in block.replace("\\\n", " ").splitlines() if language == "sh" else []:
+        lines = block.replace("\\\n", " ").splitlines() if language in ("sh", "console") else []
+        for line in [line.removeprefix("$ ") for line in lines if language == "sh" or line.startswith("$ ")]:
             words = shlex.shlex(line, posix=True, punctuation_chars=True)
             words.whitespace_split = True
             yield from find_calls(list(words))

@@ -1,0 +1,242 @@
+"""Run the examples of a page of the documentation, in one shell and one repository, and compare what they print.
+
+A block of the language `console` has commands after `$ ` and what they print; one of `sh` has commands only. A command
+must end with status 0, unless its comment names another one: `# exit 3`. In printed text `…` stands for anything; ids,
+digests and times may differ, but one that occurs twice must be the same each time, and commands are given the id that
+was really printed.
+
+Comments of HTML before a block steer it, unseen by readers:
+
+    <!-- not run: REASON -->     the next block is not run
+    <!-- first: COMMANDS -->     commands that run before it and are not shown
+
+Where the output of a page has changed: `python tests/project/page_examples.py docs/tutorial.md` writes it anew.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TOP = Path(__file__).parents[2]
+
+PART = re.compile(
+    r"<!-- (?P<marker>not run|first): (?P<about>.*?)-->"
+    r"|^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$",
+    re.MULTILINE | re.DOTALL,
+)
+VARYING = re.compile(
+    r"\b(?:OL|FU|PAT|DEC|C)-[0-9a-z]{6,8}\b|\bctx-[0-9a-z]{6}\b|\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b"
+    r"|\b\d{4}-\d\d-\d\d(?:-[0-9a-z]{6}|[T ]\d\d:\d\d(?::\d\d)?)?\b|\b127\.0\.0\.1:\d+"
+    r"|\bjust now\b|\b\d+ (?:seconds?|minutes?) ago\b|\d+(?:\.\d+)? ?ms\b"
+)
+"""What differs from run to run: ids, digests, sessions, days and times, ports, ages."""
+
+TIMES = re.compile(r"just now|.* ago|.*ms|\d{4}-\d\d-\d\d(?:[T ].*)?")
+"""Values that differ from place to place as well."""
+
+STATUS = re.compile(r"#.*\bexit (\d+)")
+
+
+@dataclass(frozen=True)
+class Example:
+    """One command of a page.
+
+    Attributes:
+        command: its text, with the comments.
+        output: what the page says that it prints; None if it says nothing about that.
+        status: its exit status.
+        start, end: where the output is in the text of the page.
+    """
+
+    command: str
+    output: str | None = None
+    status: int = 0
+    start: int = 0
+    end: int = 0
+
+
+def find_examples(text: str) -> Iterator[Example]:
+    """Return the commands of a page that are run, in order, the unseen ones too."""
+    is_left_out = False
+    for part in PART.finditer(text):
+        if part["marker"] == "first":
+            yield Example(part["about"].strip())
+        elif part["marker"]:
+            is_left_out = True
+        else:
+            if part["language"] in ("sh", "console") and not is_left_out:
+                split = _split_console if part["language"] == "console" else _split_script
+                yield from split(part["text"], part.start("text"))
+            is_left_out = False
+
+
+def find_unmarked(text: str) -> list[str]:
+    """Return the markers of a page that give no reason."""
+    return [part[0] for part in PART.finditer(text) if part["marker"] == "not run" and len(part["about"].split()) < 3]
+
+
+def _split_console(text: str, place: int) -> Iterator[Example]:
+    for match in re.finditer(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
+        start, end = place + match.start(2), place + match.end(2)
+        yield Example(match[1], match[2], _find_status(match[1]), start, end)
+
+
+def _split_script(text: str, _: int) -> Iterator[Example]:
+    for line in re.findall(r"(?:.*\\\n)*.+", text):
+        yield Example(line, None, _find_status(line))
+
+
+def _find_status(command: str) -> int:
+    match = STATUS.search(command)
+    return int(match[1]) if match else 0
+
+
+def find_words(command: str) -> list[str]:
+    """Return the words of a command that needs no shell; none if it has operators, variables or patterns."""
+    words = shlex.shlex(command, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    plain = list(words)
+    return [] if any(re.search(r"[|&;<>()$*~`\n]", word) for word in plain) else plain
+
+
+Call = Callable[[list[str], str], tuple[str, int]]
+
+
+@dataclass
+class Shell:
+    """A shell that runs one command after the other.
+
+    Attributes:
+        folder: where the home is; a page calls it `/home`.
+        call: runs `baton` with these words in this folder, in place of a process; returns what `run` returns.
+        names: the printed value for each value of the page that varies.
+    """
+
+    process: subprocess.Popen[str]
+    folder: str
+    call: Call | None = None
+    place: str = ""
+    names: dict[str, str] = field(default_factory=dict)
+    marks: Iterator[int] = field(default_factory=itertools.count)
+
+    def run(self, command: str) -> tuple[str, int]:
+        """Run a command without standard input; return what it prints, errors too, and its exit status."""
+        words = find_words(command)
+        if self.call is not None and self.place and words[:1] == ["baton"]:
+            return self._clean(*self.call(words[1:], self.place))
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        mark = f"end-of-example-{next(self.marks)}"
+        self.process.stdin.write(f"{{ {command}\n}} </dev/null 2>&1; printf '\\n{mark} %d %s\\n' $? \"$PWD\"\n")
+        self.process.stdin.flush()
+        lines: list[str] = []
+        for line in self.process.stdout:
+            if line.startswith(mark):
+                _, status, self.place = line.rstrip("\n").split(" ", 2)
+                return self._clean("".join(lines), int(status))
+            lines.append(line)
+        raise AssertionError(f"the shell ended at: {command}\n{''.join(lines)}")
+
+    def _clean(self, output: str, status: int) -> tuple[str, int]:
+        output = output.replace(self.folder, "/home").rstrip()
+        return f"{output}\n" if output else "", status
+
+    def try_example(self, example: Example) -> tuple[str, str]:
+        """Run an example; return what it printed, with the page's names, and what is wrong with it."""
+        command = VARYING.sub(lambda match: self.names.get(match[0], match[0]), example.command)
+        output, status = self.run(command)
+        fault = "" if status == example.status else f"ends with {status} in place of {example.status}"
+        if example.output is not None and not self._bind(example.output, output):
+            fault = fault or "prints something else"
+        names = {printed: name for name, printed in self.names.items()}
+        return VARYING.sub(lambda match: names.get(match[0], match[0]), output), fault
+
+    def _bind(self, expected: str, output: str) -> bool:
+        """Return whether the output is as expected, and remember the values that stand for others."""
+        match = re.fullmatch(_make_pattern(expected, self.names), output)
+        if match:
+            new = [name for name in _find_names(expected) if name not in self.names]
+            self.names |= dict(zip(dict.fromkeys(new), match.groups(), strict=True))
+        return match is not None
+
+
+def _find_names(text: str) -> list[str]:
+    return [match[0] for match in VARYING.finditer(text) if not TIMES.fullmatch(match[0])]
+
+
+def _make_pattern(expected: str, names: Mapping[str, str]) -> str:
+    """Return the regular expression of an output."""
+    pattern, end, groups = "", 0, dict[str, int]()
+    for match in VARYING.finditer(expected):
+        pattern += _escape(expected[end : match.start()])
+        end = match.end()
+        if TIMES.fullmatch(match[0]):
+            pattern += rf"(?:{VARYING.pattern})"
+        elif match[0] in names:
+            pattern += re.escape(names[match[0]])
+        elif match[0] in groups:
+            pattern += rf"(?:\{groups[match[0]]})"
+        else:
+            groups[match[0]] = len(groups) + 1
+            pattern += rf"({VARYING.pattern})"
+    return f"(?s){pattern}{_escape(expected[end:])}"
+
+
+def _escape(text: str) -> str:
+    """Return the pattern of text in which `…` stands for anything, and columns may be wider or narrower."""
+    return ".*?".join(re.sub(r"(?:\\ ){2,}", " +", re.escape(part)) for part in text.split("…"))
+
+
+def start_shell(folder: Path, call: Call | None = None) -> Shell:
+    """Start a shell in the work tree of a new repository `shop`, below a home of its own."""
+    home = folder / "ada"
+    project = home / "shop"
+    project.mkdir(parents=True)
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {
+        "PATH": programs, "HOME": str(home), "LANG": "C.UTF-8", "TZ": "UTC", "GIT_CONFIG_NOSYSTEM": "1",
+    }  # fmt: skip
+    process = subprocess.Popen(
+        ["bash", "--norc"], cwd=project, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    shell = Shell(process, str(folder), call)
+    shell.run("git config --global user.name Ada; git config --global user.email ada@example.org")
+    shell.run("git init -q -b main; echo '# Shop' >README.md; git add .; git commit -q -m 'Begin the shop'")
+    return shell
+
+
+def run_page(text: str, folder: Path, call: Call | None = None) -> Iterator[tuple[Example, str, str]]:
+    """Run the examples of a page; yield each with what it printed and what is wrong with it."""
+    shell = start_shell(folder, call)
+    with shell.process:
+        for example in find_examples(text):
+            yield (example, *shell.try_example(example))
+        assert shell.process.stdin is not None
+        shell.process.stdin.close()
+
+
+def rewrite_page(page: Path) -> None:
+    """Write the outputs of a page anew where they have changed."""
+    text = page.read_text(encoding="utf-8")
+    changes = []
+    with tempfile.TemporaryDirectory() as folder:
+        for example, output, fault in run_page(text, Path(folder)):
+            print(*([f"{example.command}: {fault}\n{output}"] if fault else []))
+            changes += [(example, output)] if fault and example.output is not None else []
+    for example, output in reversed(changes):
+        text = text[: example.start] + output + text[example.end :]
+    page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        rewrite_page(Path(name))
