@@ -1,5 +1,5 @@
-"""Checks of the world: is it so? Each gives `Passed`, `Failed(why)` or `Unknown(why)`, within one time budget.
+"""Checks of recorded claims: each returns `Passed`, `Failed(why)` or `Unknown(why)` within a time budget.
 
-One module for each method, with one function `check(spec, world)`; the registry lists them. A check that could not be
-made is `Unknown`, never `Passed`. What a check may know or do comes in with `World`.
+Each check method has a module with one function `check(spec, world)`, listed in `all_checks`. A check that could not be
+made is `Unknown`, never `Passed`. `World` has everything from outside that a check may use.
 """

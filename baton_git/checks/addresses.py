@@ -1,8 +1,8 @@
-"""Which addresses a check may reach, and finding and reaching them within a time limit.
+"""Resolve host names and connect to them within a time limit, and only to addresses that a check may reach.
 
-The url of a check may come from another machine, so it must not become a way into this one's network: see
-`refusal`. Names are looked up once, every address found is judged, and the connection goes to an address that
-was judged, so a name that answers differently the second time (DNS rebinding) gains nothing.
+The URL of a check may come from another machine, so it must not give access to this machine's network: see `refusal`.
+A name is resolved once, each of its addresses is checked, and the connection is made to a checked address. This defeats
+DNS rebinding, where a second lookup returns another address.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PRIVATE = tuple(
         "10.0.0.0/8",
         "172.16.0.0/12",
         "192.168.0.0/16",
-        "100.64.0.0/10",  # shared by carriers, and what Tailscale hands out
+        "100.64.0.0/10",  # carrier-grade NAT, also used by Tailscale
         "fc00::/7",
     )
 )
@@ -51,12 +51,12 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class AddressRefused(Exception):
-    """The check cannot be made: the name is not known, or leads where a check may not go."""
+    """The check cannot be made: the host name is unknown, or a check may not connect to its address."""
 
 
 @dataclass(frozen=True)
 class CheckDeadline:
-    """A moment of `time.monotonic`, and the seconds it was made from."""
+    """A deadline: `moment` on the clock `time.monotonic`, and the time limit in `seconds` that it results from."""
 
     seconds: float
     moment: float
@@ -67,10 +67,10 @@ class CheckDeadline:
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until then.
+        """Seconds until the deadline.
 
         Raises:
-            TimeoutError: it has passed.
+            TimeoutError: the deadline has passed.
         """
         left = self.moment - time.monotonic()
         if left <= 0:
@@ -83,11 +83,11 @@ class CheckDeadline:
 
 
 def refusal(address: Address, *, allow_private: bool) -> str | None:
-    """Why a check may not reach `address`; None when it may.
+    """Return why a check may not connect to `address`, or None if it may.
 
-    This machine's loopback may be reached, and the public internet. Never: link-local and metadata addresses,
-    multicast, unspecified, reserved. Private networks only with permission. An IPv4 address inside an
-    IPv6 one (mapped, 6to4, NAT64) is judged as what it leads to.
+    Loopback and public addresses are allowed, private networks only with `allow_private`. Link-local, metadata,
+    multicast, unspecified and reserved addresses are refused. An IPv4 address embedded in an IPv6 address (mapped,
+    6to4, NAT64) is treated as the IPv4 address.
     """
     address = _inner(address)
     if address.is_loopback:
@@ -109,18 +109,18 @@ def _inner(address: Address) -> Address:
         return address
     if address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    # Without its zone (`fe80::1%eth0`), which would keep it from being equal to an address of the lists above.
+    # Drop the zone (`fe80::1%eth0`), with which the address would not equal any in the lists above.
     return address.ipv4_mapped or address.sixtofour or ipaddress.IPv6Address(int(address))
 
 
 def resolve(host: str, port: int, deadline: CheckDeadline, *, allow_private: bool) -> Sequence[str]:
-    """The addresses of `host`, every one of them allowed.
+    """Return the addresses of `host`, all of which are allowed.
 
-    Odd spellings (`2130706433`, `0x7f.1`, `[::ffff:127.0.0.1]`) need no care of their own: they are judged by
-    the address that the system makes of them.
+    Unusual spellings (`2130706433`, `0x7f.1`, `[::ffff:127.0.0.1]`) need no special treatment, because the address
+    that the system resolves them to is checked.
 
     Raises:
-        Unreachable: the name is not known, or any of its addresses is refused.
+        AddressRefused: the name is unknown, or one of its addresses is refused.
         TimeoutError: the deadline passed.
     """
     if host.rstrip(".").lower() in _METADATA_HOSTS:
@@ -134,7 +134,7 @@ def resolve(host: str, port: int, deadline: CheckDeadline, *, allow_private: boo
 
 
 def _look_up(host: str, port: int, deadline: CheckDeadline) -> Sequence[str]:
-    """In a thread of its own, since nothing can interrupt `getaddrinfo`."""
+    """Resolve a host name in a separate thread, because `getaddrinfo` cannot be interrupted."""
     answer: queue.SimpleQueue[Sequence[str] | AddressRefused] = queue.SimpleQueue()
     threading.Thread(target=lambda: answer.put(_ask(host, port)), daemon=True).start()
     try:
@@ -155,11 +155,13 @@ def _ask(host: str, port: int) -> Sequence[str] | AddressRefused:
 
 
 def first_reached(addresses: Sequence[str], connect: Callable[[str], Reached]) -> Reached:
-    """What `connect` gives for the first address that answers: `localhost` is often two, and one of them deaf.
+    """Return the result of `connect` for the first address that accepts a connection.
+
+    Names such as `localhost` often have two addresses, of which a server may listen on one only.
 
     Raises:
-        OSError: no address answered; the first error that is not a refusal, since only when all refuse is it
-            certain that nothing listens.
+        OSError: no address accepted. ConnectionRefusedError if all addresses refused, which shows that nothing
+            listens; else the first other error.
     """
     errors: list[OSError] = []
     for address in addresses:

@@ -1,7 +1,7 @@
-"""The probes of all check methods: the method `x` is answered by the function `check` of the module `checks.x`.
+"""The functions of all check methods: method `x` is the function `check` of the module `checks.x`.
 
-A module is loaded when its first check is made: urllib3 costs 100 ms, psutil 20 ms, and most commands of a
-session check nothing and should not wait for them.
+A module is imported with its first check, because most commands make no checks and importing urllib3 takes 100 ms,
+psutil 20 ms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`command`: does an approved program end with exit status 0?"""
+"""Check method `command`: does an approved program exit with status 0?"""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _POLL_SECONDS = 0.05
 
 
 def check(spec: CheckSpec, world: World) -> Outcome:
-    """Runs exactly the approved argv, without a shell, in the work tree, with nothing on stdin.
+    """Run exactly the approved argv in the work tree, without a shell and with an empty stdin.
 
-    `Failed` when it ran and ended otherwise than with 0. `Unknown` when it did not run to its end: not approved
-    here, no work tree, no such program, or still running at the time limit (then it is killed, with all that it
-    started).
+    `Failed` if the program exits with another status than 0. `Unknown` if it did not run to its end: it is not
+    approved on this machine, there is no work tree or no such program, or the time limit was reached (the program and
+    its child processes are then killed).
     """
     if not spec.argv:
         return Unknown("no command is given")
@@ -47,8 +47,8 @@ def check(spec: CheckSpec, world: World) -> Outcome:
 
 
 def _start(spec: CheckSpec, world: World, folder: Path) -> subprocess.Popen[bytes]:
-    # Inside a hook git names its own repository, index and prefix in GIT_*, and a git in the command would
-    # obey them instead of the folder it stands in.
+    # In a hook, git sets GIT_* to its own repository, index and prefix. A git command started by the program would use
+    # them instead of its current directory.
     environment = {
         name: value for name, value in without_secrets(world.environment).items() if not name.startswith("GIT_")
     }
@@ -78,10 +78,10 @@ def _judge(process: subprocess.Popen[bytes], seconds: float, abandoned: threadin
 
 
 def _output_until_end(process: subprocess.Popen[bytes], deadline: float, abandoned: threading.Event) -> bytes:
-    """The last bytes it wrote. Its end counts even while a child that it left behind holds the pipe open."""
+    """Return the last bytes of the output. Stops when the process ends, even if a child keeps the pipe open."""
     tail = b""
     while (left := deadline - time.monotonic()) > 0 and not abandoned.is_set():
-        has_ended = process.poll() is not None  # asked first: all that it wrote can be read now
+        has_ended = process.poll() is not None  # before reading, so that the read below gets all remaining output
         chunk = _read(cast(IO[bytes], process.stdout), 0 if has_ended else min(left, _POLL_SECONDS))
         if chunk == b"" or (chunk is None and has_ended):
             return tail
@@ -90,14 +90,14 @@ def _output_until_end(process: subprocess.Popen[bytes], deadline: float, abandon
 
 
 def _read(pipe: IO[bytes], seconds: float) -> bytes | None:
-    """What has been written; nothing at the end of the pipe; None when nobody wrote for so long."""
+    """Return the available output, b"" at the end of the pipe, or None if there was no output for `seconds`."""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         return os.read(pipe.fileno(), 65536) if selector.select(seconds) else None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kills the whole group unless the program ended by itself; the pipe is closed in either case."""
+    """Kill the process group unless the program has ended, and close the pipe."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -105,7 +105,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _last_line(output: bytes) -> str:
-    """Safe for a log: the text ends up on terminals and in records."""
+    """Return the last non-empty line without control characters, because it is shown on terminals and stored."""
     lines = output.decode(errors="replace").split("\n")
     shown = (one_line(line, len(line))[:_LINE_LIMIT] for line in reversed(lines))
     return next((line for line in shown if line), "")

@@ -1,4 +1,4 @@
-"""One HTTP request to a host whose addresses were judged, whole within one time limit."""
+"""Send one HTTP request to a host whose addresses were checked, within one time limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Endpoint(NamedTuple):
-    """The part of a url that says where to connect."""
+    """Scheme, host and port of a URL."""
 
     scheme: str
     host: str
@@ -28,20 +28,20 @@ class Endpoint(NamedTuple):
 
     @classmethod
     def of(cls, url: Url) -> Endpoint | None:
-        """Return the endpoint of a url; None unless it is http or https and names a host."""
+        """Return the endpoint of a URL, or None unless it is http or https and has a host."""
         if url.scheme not in _PORTS or not url.host:
             return None
         return cls(url.scheme, url.host.strip("[]"), url.port or _PORTS[url.scheme])
 
     @property
     def netloc(self) -> str:
-        """The host, with the port where it is not the usual one, as the header `Host` has it."""
+        """The value of the `Host` header: the host, with the port unless it is the default port of the scheme."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 class HttpRequest(NamedTuple):
-    """What is asked of an endpoint: method, target, headers and body."""
+    """Method, target, headers and body of a request."""
 
     method: str
     target: str
@@ -53,13 +53,15 @@ class HttpRequest(NamedTuple):
 def open_response(
     endpoint: Endpoint, request: HttpRequest, deadline: CheckDeadline, *, allow_private: bool
 ) -> Iterator[BaseHTTPResponse]:
-    """Send a request and give the response, whose body may be read inside; no proxy, no redirect, no cookies.
+    """Send a request and yield the response; its body can be read inside the `with` block.
+
+    Proxies and cookies are not used, and redirects are not followed.
 
     Raises:
         TimeoutError: the deadline passed.
-        AddressRefused: the host is not known, or may not be reached.
-        OSError: the system's own error, which tells a refusal from the rest.
-        HTTPException, urllib3.exceptions.HTTPError: the answer is not HTTP.
+        AddressRefused: the host name is unknown, or a check may not connect to its address.
+        OSError: the connection failed; ConnectionRefusedError if it was refused.
+        HTTPException, urllib3.exceptions.HTTPError: the response is not HTTP.
     """
     addresses = resolve(endpoint.host, endpoint.port, deadline, allow_private=allow_private)
     connection = first_reached(addresses, partial(_connect, endpoint, deadline))
@@ -67,12 +69,12 @@ def open_response(
     with contextlib.closing(connection), _hang_up_at(deadline, connection.sock):
         connection.request(request.method, request.target, request.body, headers, preload_content=False)
         yield connection.getresponse()
-        if deadline.is_over:  # what was cut off by us reads as if it had ended
+        if deadline.is_over:  # a response that `_hang_up_at` cut off reads like a complete one
             raise TimeoutError
 
 
 def _connect(endpoint: Endpoint, deadline: CheckDeadline, address: str) -> HTTPConnection:
-    """Connect to an address that was judged; the certificate must be that of the host named in the url."""
+    """Connect to a checked address; the certificate must be valid for the host of the URL."""
     connection = (
         HTTPSConnection(address, endpoint.port, timeout=deadline.seconds_left, server_hostname=endpoint.host)
         if endpoint.scheme == "https"
@@ -80,7 +82,7 @@ def _connect(endpoint: Endpoint, deadline: CheckDeadline, address: str) -> HTTPC
     )
     try:
         connection.connect()
-    except NewConnectionError as error:  # a subclass of the next
+    except NewConnectionError as error:  # a subclass of ConnectTimeoutError, so it comes first
         raise (error.__cause__ if isinstance(error.__cause__, OSError) else OSError(str(error))) from None
     except ConnectTimeoutError:
         raise TimeoutError from None
@@ -92,7 +94,7 @@ def _connect(endpoint: Endpoint, deadline: CheckDeadline, address: str) -> HTTPC
 
 @contextlib.contextmanager
 def _hang_up_at(deadline: CheckDeadline, sock: socket.socket | None) -> Iterator[None]:
-    """Close the connection at the deadline; a socket's own timeout starts again with every byte."""
+    """Close the connection at the deadline, because the timeout of a socket starts again with every byte."""
     timer = threading.Timer(deadline.seconds_left, _hang_up, [sock])
     timer.daemon = True
     timer.start()
@@ -104,5 +106,5 @@ def _hang_up_at(deadline: CheckDeadline, sock: socket.socket | None) -> Iterator
 
 def _hang_up(sock: socket.socket | None) -> None:
     if sock is not None:
-        with contextlib.suppress(OSError):  # the other side was faster
+        with contextlib.suppress(OSError):  # the server has already closed the connection
             sock.shutdown(socket.SHUT_RDWR)

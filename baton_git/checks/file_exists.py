@@ -1,4 +1,4 @@
-"""`file_exists`: is there something at this path?"""
+"""Check method `file_exists`: does this path exist?"""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from baton_git.checks.specification import CheckSpec, World
 
 
 def check(spec: CheckSpec, world: World) -> Outcome:
-    """Tells existence only, never content: the path may come from another machine.
+    """Return whether the path exists. The file is not read, because the path may come from another machine.
 
-    `Failed` when nothing is there: a missing file or parent, or a link that leads nowhere. `Unknown` when one
-    cannot look: no path given, a relative path without a work tree, no permission, a path that the system refuses
-    (too long, a circle of links, a zero byte).
+    `Failed` if the file or a parent folder is missing, or the path is a dangling symbolic link. `Unknown` if this
+    cannot be determined: no path, a relative path without a work tree, no permission, or a path that the system
+    rejects (too long, a cycle of links, a NUL character).
     """
     if not spec.path:
         return Unknown("no path is given")
@@ -32,6 +32,6 @@ def _look(path: Path, shown: str) -> Outcome:
         return Failed(f"there is no {shown}")
     except OSError as error:
         return Unknown(f"cannot look at {shown}: {error.strerror}")
-    except ValueError as error:  # a zero byte in the path
+    except ValueError as error:  # a NUL character in the path
         return Unknown(f"cannot look at {shown!r}: {error}")
     return Passed()

@@ -1,4 +1,4 @@
-"""`git_commit`: is a commit, or a commit with this subject, on a branch?"""
+"""Check method `git_commit`: is a commit, or a commit with this subject, on a branch?"""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from baton_git.core.errors import BatonError
 
 
 def check(spec: CheckSpec, world: World) -> Outcome:
-    """`Failed` when the history was searched without a find; `Unknown` when it could not be searched.
+    """Search the history of a branch for a commit.
 
-    The latter: no commit named, no repository, or one that cannot be read.
+    `Failed` if the commit is not in the history. `Unknown` if the history could not be searched: no commit was given,
+    or there is no repository, or it cannot be read.
     """
     if not spec.commit:
         return Unknown("no commit is given")

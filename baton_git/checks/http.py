@@ -1,4 +1,4 @@
-"""`http`: does a url answer with the expected status?"""
+"""Check method `http`: does a URL respond with the expected status?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class _Target(NamedTuple):
-    """A url taken apart: where to connect, what to ask for there, and the name and password that it holds."""
+    """The parts of a URL: endpoint, path with query, and user name with password."""
 
     endpoint: Endpoint
     request: str
@@ -33,13 +33,14 @@ class _Answer(NamedTuple):
 
 
 def check(spec: CheckSpec, world: World) -> Outcome:
-    """Asks with GET and reads the status only; no proxy, no cookies, and no body.
+    """Send a GET request and check the status of the response, without proxy and cookies; the body is not read.
 
-    `Failed` when somebody answers for the url and it is not the expected: another status, a circle of redirects, or a
-    machine that refuses the connection (nothing serves there). `Unknown` when nobody does: silence, an unknown name, no
-    route, a certificate that is not trusted, an answer that is not HTTP, an address that a check may not reach.
+    `Failed` for another status, too many redirects, or a refused connection. `Unknown` without an HTTP response: a
+    timeout, an unknown host, no route, an untrusted certificate, a response that is not HTTP, or an address that a
+    check may not reach.
 
-    Redirects are followed, at most 5, each judged like the url itself; not when a redirect is what is expected.
+    At most 5 redirects are followed, and each target is checked like the first URL. If the expected status is a
+    redirect, none is followed.
     """
     if not spec.url:
         return Unknown("no url is given")
@@ -53,14 +54,14 @@ def check(spec: CheckSpec, world: World) -> Outcome:
     except AddressRefused as error:
         return Unknown(str(error))
     except (OSError, HTTPException) as error:
-        # What breaks off after the deadline was broken off by us, see `open_response`.
+        # After the deadline, `open_response` closes the connection, which causes such errors.
         return no_answer(spec.timeout_seconds) if deadline.is_over else Unknown(_describe_error(error))
 
 
 def _follow(url: str, expected: int, deadline: CheckDeadline, allow_private: bool) -> Outcome:
     target = first = _parse_url(url)
     for _ in range(_MAX_REDIRECTS + 1):
-        # A password in the url is meant for the server it names and goes to no other.
+        # The password in a URL is sent to the server of that URL only, not to the targets of redirects.
         credentials = first.credentials if target.endpoint == first.endpoint else None
         answer = _get(target, credentials, deadline, allow_private)
         if answer.status == expected:

@@ -1,4 +1,4 @@
-"""`manual`: a person has to look."""
+"""Check method `manual`: a person has to check."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from baton_git.checks.specification import CheckSpec, World
 
 
 def check(spec: CheckSpec, world: World) -> Unknown:
-    """Always `Unknown`: no program can answer for the person who was asked."""
+    """Return `Unknown`, because only a person can answer."""
     return Unknown(f"needs a person: {spec.note}" if spec.note else "needs a person")

@@ -1,4 +1,4 @@
-"""What a check found: one of three types, so that nobody can read a doubt as a yes."""
+"""Outcomes of checks. They are separate types, so that an unknown outcome cannot be mistaken for a passed check."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Passed:
-    """The expectation is met; the evidence says by what."""
+    """The expectation is met. The fields are the evidence: the HTTP status, or the commit that was found."""
 
     http_status: int | None = None
     commit: str | None = None
@@ -24,7 +24,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Unknown:
-    """The check could not be made, so nothing is known; never counted as passed."""
+    """The check could not be made; this never counts as passed."""
 
     why: str
     http_status: int | None = None
@@ -33,12 +33,12 @@ class Unknown:
 
 @dataclass(frozen=True)
 class NotApproved(Unknown):
-    """The check was not made, since the user of this machine did not allow it. That is told here and not stored."""
+    """The check was not made because the user has not approved it on this machine. Shown, but not stored."""
 
 
 Outcome = Passed | Failed | Unknown
 
 
 def no_answer(seconds: float) -> Unknown:
-    """Silence proves nothing: the thing may be slow, filtered on the way, or gone."""
+    """Return the outcome of a timeout: `Unknown`, because the target may be slow, filtered by a firewall, or gone."""
     return Unknown(f"no answer within {seconds:g} s")

@@ -1,4 +1,4 @@
-"""`port_open`: does something listen on a TCP port?"""
+"""Check method `port_open`: does a program listen on a TCP port?"""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from baton_git.checks.specification import CheckSpec, World
 
 
 def check(spec: CheckSpec, world: World) -> Outcome:
-    """Connects and hangs up at once.
+    """Connect to the port and close the connection.
 
-    `Failed` when every address of the host refuses: there is a machine, and nothing listens. `Unknown` when nobody
-    says so: silence, an unknown name, no route, or an address that a check may not reach.
+    `Failed` if every address of the host refuses the connection. `Unknown` after a timeout, and for an unknown host, no
+    route, or an address that a check may not reach.
     """
     if spec.port is None or not 0 < spec.port < 65536:
         return Unknown("no port is given" if spec.port is None else f"{spec.port} is not a port")

@@ -1,4 +1,4 @@
-"""`process_running`: does a process of this name live?"""
+"""Check method `process_running`: is a process with this name running?"""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _INLINE = frozenset({"-c", "-e", "-p", "--eval", "--print"})
 
 
 def check(spec: CheckSpec, world: World) -> Outcome:
-    """Compares exactly: with the process name, the program in argv[0], or the script that an interpreter runs.
+    """Look for a process with exactly this name: its process name, its program, or the script it interprets.
 
-    Other arguments never count: `grep app.py`, an editor, and our own `baton` call mention the name without
-    being it. Our own process and zombies are no match. `Failed` when none is seen; processes that may not be
-    read are passed over, so one that is hidden from this user counts as absent.
+    Other arguments are not compared, because `grep app.py` or an editor has the name as an argument, too. The current
+    process and zombies are ignored. `Failed` if no process matches; processes that this user cannot see count as not
+    running.
     """
     if not spec.process_name:
         return Unknown("no process name is given")
@@ -31,7 +31,7 @@ def check(spec: CheckSpec, world: World) -> Outcome:
 
 
 def _living() -> Iterator[set[str]]:
-    # What may not be read arrives as None; a process that ends meanwhile is left out by psutil.
+    # psutil returns None for values that cannot be read, and skips processes that end meanwhile.
     for process in psutil.process_iter(["name", "cmdline", "status"]):
         if process.pid == os.getpid() or process.info["status"] == psutil.STATUS_ZOMBIE:
             continue
@@ -39,7 +39,7 @@ def _living() -> Iterator[set[str]]:
 
 
 def names_of(argv: Sequence[str]) -> Iterator[str]:
-    """What a command line goes by: its program, and the script (or `-m` module) when that is an interpreter."""
+    """Yield the names for a command line: the program and, for an interpreter, the script (or `-m` module)."""
     if not argv:
         return
     program = os.path.basename(argv[0])  # noqa: PTH119  a Path would drop a final slash and choke on nothing

@@ -1,4 +1,4 @@
-"""All checks side by side, within one budget of time."""
+"""Run checks in parallel within a total time budget."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from baton_git.core.progress import Progress, ignore_progress
 
 
 class CheckResult(NamedTuple):
-    """What one check found, and how long it took in whole milliseconds."""
+    """The outcome of a check, and how long the check took in milliseconds."""
 
     outcome: Outcome
     duration_ms: int
 
 
 class _Budget(NamedTuple):
-    """One span of time for all checks, beginning when it is made."""
+    """The time budget for all checks: its length in seconds, and its start on the clock `time.monotonic`."""
 
     seconds: float
     started: float
@@ -45,23 +45,22 @@ def run_all(
     workers: int = 8,
     progress: Progress = ignore_progress,
 ) -> dict[str, CheckResult]:
-    """One answer per key of `checks`, in their order, not later than the budget allows.
+    """Return one result per key of `checks`, in the same order, within the time budget.
 
-    What has not answered by then is `Unknown`, even where a thread hangs in something that cannot be interrupted
-    (looking up a name, a dead network disk): it is left behind as a daemon thread.
+    A check that has not finished by then is `Unknown`. If its thread is blocked in a call that cannot be interrupted
+    (a name lookup, an unavailable network disk), it continues as a daemon thread.
 
     Args:
-        budget_seconds: for all checks together, however many.
-        workers: how many run at the same time.
-        progress: is told of each answer.
+        budget_seconds: time for all checks together.
+        workers: maximum number of checks that run in parallel.
+        progress: called after each result.
     """
     budget = _Budget(budget_seconds, time.monotonic())
     waiting: queue.SimpleQueue[tuple[str, CheckSpec]] = queue.SimpleQueue()
     answers: queue.SimpleQueue[tuple[str, CheckResult]] = queue.SimpleQueue()
     for item in checks.items():
         waiting.put(item)
-    # Not a ThreadPoolExecutor: its threads are joined when the interpreter ends, and one that hangs would hold up
-    # the end of the session.
+    # Not a ThreadPoolExecutor: the interpreter joins its threads at exit, so a blocked one would delay the exit.
     threads = [
         threading.Thread(target=_work, args=(waiting, answers, world, budget), daemon=True)
         for _ in range(min(workers, len(checks)))
@@ -77,7 +76,7 @@ def run_all(
 
 
 def _abandon(threads: list[threading.Thread], world: World) -> None:
-    """Interrupted: the programs that checks have started end now, and not at their own time limits."""
+    """After an interrupt, end the programs that checks have started, without waiting for their time limits."""
     world.abandoned.set()
     until = time.monotonic() + 0.5
     for thread in threads:
@@ -101,7 +100,7 @@ def _work(
     world: World,
     budget: _Budget,
 ) -> None:
-    """Takes check after check until none is left, or no time."""
+    """Run waiting checks until none is left or the budget is used up."""
     while budget.seconds_left > 0 and not world.abandoned.is_set():
         try:
             key, spec = waiting.get_nowait()
@@ -112,7 +111,7 @@ def _work(
 
 def _run_check(spec: CheckSpec, world: World, budget: _Budget) -> CheckResult:
     started = time.monotonic()
-    # A little less than what is left, so that a command is killed before the caller may end and orphan it.
+    # 90 % of the remaining time, so that a command is killed before the caller exits and leaves it running.
     limit = min(spec.timeout_seconds, budget.seconds_left * 0.9)
     outcome = _outcome(spec._replace(timeout_seconds=limit), world)
     took = time.monotonic() - started
@@ -128,6 +127,6 @@ def _outcome(spec: CheckSpec, world: World) -> Outcome:
     try:
         return probe(spec, world)
     except Exception as error:  # noqa: BLE001
-        # The boundary of a probe: a bug in one (or in a function of `world`) must not take the answers of the others
-        # with it, and is reported as what it is, a check that was not made.
+        # A bug in one check (or in a function of `world`) must not prevent the results of the others. It is reported as
+        # a check that could not be made.
         return Unknown(f"the check broke: {type(error).__name__}: {error}")

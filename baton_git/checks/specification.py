@@ -1,4 +1,4 @@
-"""What is to be checked, and what the checking may know and do."""
+"""Input of checks: what to check, and what a check may use."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ Argv = tuple[str, ...]
 
 
 class CheckSpec(NamedTuple):
-    """One check. A method reads its own fields; what it needs and does not find makes it `Unknown`.
+    """A check to be made. Each method reads its own fields; if a required field is missing, the outcome is `Unknown`.
 
     Attributes:
         method: a key of `PROBES`.
         expected_status: for `http`; None means 200.
-        path: for `file_exists`; relative paths start at `World.folder`, `~` is not expanded.
+        path: for `file_exists`; relative to `World.folder`, `~` is not expanded.
         process_name: for `process_running`; an exact name.
         host: for `port_open`; None means this machine.
         argv: for `command`; run without a shell.
         commit: for `git_commit`; a revision or the subject of a commit.
-        branch: for `git_commit`; None leaves the choice to `World.find_commit`.
-        note: for `manual`; what a person is asked to look at.
-        timeout_seconds: for the whole check, names and redirects included; > 0.
+        branch: for `git_commit`; if None, `World.find_commit` chooses the branch.
+        note: for `manual`; what a person should check.
+        timeout_seconds: time for the whole check, including name lookups and redirects; > 0.
     """
 
     method: str
@@ -42,22 +42,22 @@ class CheckSpec(NamedTuple):
 
 
 def nothing_approved(argv: Argv) -> str | None:
-    """The answer of a machine on which nobody has approved a command yet."""
+    """Refuse every command: the default for `World.refusal`."""
     return "not approved on this machine"
 
 
 @dataclass(frozen=True)
 class World:
-    """Everything a probe may know from outside, given by the caller; the defaults allow the least.
+    """Everything from outside that a check may use, provided by the caller. The defaults allow the least.
 
     Attributes:
-        folder: the work tree: relative paths start and commands run here; None when there is none.
-        refusal: why exactly this argv may not run on this machine; None when it was approved.
-        allow_private_hosts: may `http` and `port_open` reach private networks (10/8, 192.168/16, …)?
-        environment: of commands; every `GIT_*` in it, and what holds a secret of baton's, is dropped.
-        find_commit: (revision or subject, branch) → full commit id, or None when there is no such commit;
-            a `BatonError` from it means that it could not look. None when there is no repository.
-        abandoned: set when nobody waits for answers any more; what a check has started must end then.
+        folder: the work tree, base of relative paths and current directory of commands; None without a work tree.
+        refusal: returns why an argv may not run on this machine, or None if it was approved.
+        allow_private_hosts: whether `http` and `port_open` may reach private networks (10/8, 192.168/16, …).
+        environment: environment variables of commands, from which `GIT_*` and baton's secrets are removed.
+        find_commit: (revision or subject, branch) → full commit id, or None if there is no such commit. Raises
+            `BatonError` if the history cannot be searched. None without a repository.
+        abandoned: set when nobody waits for results any more; checks must then end the programs they started.
     """
 
     folder: Path | None = None

@@ -13,7 +13,7 @@ from baton_git.core.errors import InvalidArgument, LimitExceeded, NotFound, Stor
 from baton_git.git.files import durable_files
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Bytes that one document may have, whether it is a file or a row."""
+"""Maximum size in bytes of a document, whether it is a file or a database row."""
 
 
 def show_path(path: Path) -> str:
@@ -37,9 +37,9 @@ def reading(path: Path) -> Iterator[None]:
     """Turn an OSError of a read into an error that names the path.
 
     Raises:
-        NotFound: there is nothing at `path`.
-        InvalidArgument: it is a folder.
-        StoreError: it cannot be read.
+        NotFound: `path` does not exist.
+        InvalidArgument: `path` is a folder.
+        StoreError: the file cannot be read for another reason.
     """
     try:
         yield
@@ -77,8 +77,8 @@ def read_bytes(path: Path) -> bytes:
     """Read a whole file, or a pipe to its end.
 
     Raises:
-        NotFound, InvalidArgument, StoreError: as `reading` says.
-        LimitExceeded: it is larger than `MAX_BYTES`.
+        NotFound, InvalidArgument, StoreError: like `reading`.
+        LimitExceeded: the file is larger than `MAX_BYTES`.
     """
     with reading(path), path.open("rb") as file:
         content = file.read(MAX_BYTES + 1)
@@ -91,7 +91,7 @@ def resolve_target(path: Path) -> Path:
     """Return the file that a write to `path` changes: the path itself, or the target of its link.
 
     Raises:
-        InvalidArgument: a folder, a device or a pipe is there, which must not be replaced.
+        InvalidArgument: `path` is a folder, a device or a pipe, which must not be replaced.
     """
     target = Path(os.path.realpath(path))
     with writing(path):
@@ -116,13 +116,13 @@ def spare_name(folder: Path) -> Path:
 
 
 def write_all(contents: Mapping[Path, bytes], *, mode: int | None = None) -> None:
-    """Write all files, or none if the disk refuses: write and sync them beside their targets, then rename them.
+    """Write all files, or none if writing fails: write and sync them next to their targets, then rename them.
 
     Args:
-        mode: the permissions that the files get; None: those of the file that was there.
+        mode: permissions of the files; None keeps the permissions of a replaced file.
 
     Raises:
-        InvalidArgument: a folder, a device or a pipe stands where a file should go, or links make two files one.
+        InvalidArgument: a target is a folder, a device or a pipe, or two paths are links to the same file.
         WriteFailed: writing to disk failed.
     """
     staged: dict[Path, Path] = {}
@@ -158,6 +158,6 @@ def _write_new(path: Path, content: bytes, *, like: Path, mode: int | None) -> N
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the names in `folder`, where the file system can do so."""
-    with suppress(OSError):  # the files are written and synced; after a power cut only their names may be missing
+    """Sync the names in `folder`, if the file system supports it."""
+    with suppress(OSError):  # the contents are synced already; only a power failure could lose the new names
         durable_files.sync_folder(folder)

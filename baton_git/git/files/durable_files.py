@@ -1,7 +1,7 @@
-"""Files that are wholly there or not at all, and the disk's refusals as `WriteFailed`.
+"""Write files completely or not at all, and report failures as `WriteFailed`.
 
-What each write needs takes paths as text, and asks `os` for them: making `Path`s of them and text again took a tenth
-of a write.
+Functions that every write uses take paths as text and call `os`, because converting to and from `Path` took a tenth of
+the time of a write.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HINTS = {
 
 @contextmanager
 def writing(what: str) -> Iterator[None]:
-    """An OSError inside becomes WriteFailed: one line with what was being written and why it failed."""
+    """Turn an OSError inside into WriteFailed, with one line that names `what` was written and the reason."""
     try:
         yield
     except OSError as error:
@@ -37,7 +37,7 @@ def writing(what: str) -> Iterator[None]:
 
 
 def file_mode(folder: str | Path, wanted: int) -> int | None:
-    """The mode a file in a shared folder needs so that the group can use it; None: the umask decides."""
+    """Return the mode for a file in a folder shared with a group, or None if the umask decides."""
     bits = os.stat(folder).st_mode
     if not bits & 0o020:
         return None
@@ -45,7 +45,7 @@ def file_mode(folder: str | Path, wanted: int) -> int | None:
 
 
 def exists(path: str | Path) -> bool:
-    """Whether there is such a file. Raises OSError where that cannot be told, in which `os.path.exists` says no."""
+    """Return whether a file exists. Raises OSError if unknown, where `os.path.exists` would return False."""
     try:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -54,7 +54,7 @@ def exists(path: str | Path) -> bool:
 
 
 def make_folder(folder: str | Path) -> None:
-    """Makes `folder` and what is missing above it, durably, with the group's bits of the nearest one that existed."""
+    """Create `folder` and its missing parents durably, with the group permissions of the nearest existing parent."""
     if os.path.isdir(folder):
         return
     folder = Path(folder)
@@ -68,17 +68,17 @@ def make_folder(folder: str | Path) -> None:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """`os.write` until everything is written; a short write is followed by the error that caused it."""
+    """Call `os.write` until everything is written; after a short write, the next call raises its cause."""
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
 
 
 def write_new(path: str | Path, data: bytes, *, mode: int, sync: bool) -> None:
-    """Creates `path` with `data`; leaves no half of it behind.
+    """Create `path` with `data`; remove it again if writing fails.
 
     Raises:
-        FileExistsError: it is there already.
+        FileExistsError: `path` already exists.
         OSError: writing to disk failed; the file was removed again.
     """
     fd = open_new(path, data, mode=mode)
@@ -93,13 +93,13 @@ def write_new(path: str | Path, data: bytes, *, mode: int, sync: bool) -> None:
 
 
 def replace_file(path: Path, data: bytes, *, mode: int, private: bool = False) -> None:
-    """Puts a new file in place of whatever is at `path`, durably and at once.
+    """Create or replace the file at `path`, durably and atomically.
 
     Args:
-        private: the mode holds in a shared folder too.
+        private: use `mode` even in a folder that is shared with a group.
 
     Raises:
-        OSError: writing to disk failed; what was at `path` is still there.
+        OSError: writing to disk failed; a file that was at `path` is unchanged.
     """
     fresh = path.with_name(f".{path.name}.{random_name(8)}.tmp")
     try:
@@ -113,7 +113,7 @@ def replace_file(path: Path, data: bytes, *, mode: int, private: bool = False) -
 
 
 def open_new(path: str | Path, data: bytes, *, mode: int) -> int:
-    """As `write_new`, not synced yet: the descriptor, for `sync_files` and to be closed by the caller."""
+    """Create a file like `write_new`, without syncing it; return the descriptor, which the caller must close."""
     fd = os.open(path, NEW_FILE, mode)
     try:
         shared = file_mode(os.path.dirname(path) or ".", mode)
@@ -129,21 +129,21 @@ def open_new(path: str | Path, data: bytes, *, mode: int) -> int:
 
 
 def sync_files(fds: Sequence[int]) -> None:
-    """Makes the content of new files durable, cheaper than one after the other.
+    """Sync several new files, faster than one after the other.
 
-    Told that their pages are not wanted any more, the kernel begins to write them all; then most of what has to be
-    committed goes with the first, and the others find it done. That is a hint and no more: each is synced by itself.
+    The advice that their pages are no longer needed makes the kernel start writing all of them, so that the first fsync
+    commits most of the data. As this is only a hint, every file is then synced.
     """
     if len(fds) > 1 and hasattr(os, "posix_fadvise"):
         for fd in fds:
-            with suppress(OSError):  # a file system that knows no such hint
+            with suppress(OSError):  # the file system does not support the hint
                 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
     for fd in fds:
         os.fsync(fd)
 
 
 def content(path: str | Path) -> bytes:
-    """The bytes of a small file, in half the time that `Path.read_bytes` takes."""
+    """Return the bytes of a small file, in half the time of `Path.read_bytes`."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = [os.read(fd, 4096)]
@@ -155,7 +155,7 @@ def content(path: str | Path) -> bytes:
 
 
 def sync_folder(folder: str | Path) -> None:
-    """Makes the names in `folder` durable, where the file system can do so."""
+    """Sync the names in `folder`, if the file system supports it."""
     fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -167,26 +167,27 @@ def sync_folder(folder: str | Path) -> None:
 
 
 def remove(path: str | Path) -> None:
-    """Removes a file if it can be removed; for leftovers only, which harm nobody when they stay."""
+    """Remove a file and ignore errors; only for leftover files, which do no harm."""
     with suppress(OSError):
         os.unlink(path)
 
 
 def random_name(digits: int = 16) -> str:
-    """Hex digits that no other process will draw."""
+    """Return random hex digits that are unique among processes."""
     return os.urandom(digits // 2).hex()
 
 
 CLOCK = "clock-"
-"""How the names of files begin that only tell the time; a killed process may leave one."""
+"""Prefix of the files that `now_of` creates; a killed process may leave one behind."""
 LEFT_AFTER = 3600.0
-"""Seconds after which a file that is written and renamed at once belongs to nobody living."""
+"""Age in seconds from which a temporary file is taken for a leftover, since it is normally renamed immediately."""
 
 
 def now_of(folder: str | Path) -> float:
-    """The time by the clock of the file system of `folder`, taken from a file made just now.
+    """Return the current time by the clock of the file system of `folder`: the mtime of a new file.
 
-    The file has one name for each user, and is recognised by its descriptor, so processes may share it.
+    The name of the file is the same for all processes of a user. They can share it, because each reads the time through
+    its own descriptor.
     """
     path = f"{folder}{os.sep}{CLOCK}{getattr(os, 'getuid', os.getpid)()}"
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0), 0o600)
@@ -199,9 +200,9 @@ def now_of(folder: str | Path) -> float:
 
 
 def clear(folder: str | Path, is_left: Callable[[str, float], bool]) -> None:
-    """Removes the files of a folder that `is_left` says yes to, from their name and their age in seconds.
+    """Remove the files of a folder for which `is_left(name, age in seconds)` is True.
 
-    It asks for the time of day only when there is a file to ask about.
+    `is_left` is first called with an infinite age, so that the time is determined only if the folder has candidates.
     """
     with suppress(OSError):
         left = [name for name in os.listdir(folder) if is_left(name, float("inf"))]

@@ -1,4 +1,4 @@
-"""A JSON object in a file that only its owner can read, and that one process at a time changes."""
+"""JSON files that only their owner can read, and that one process at a time changes."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from baton_git.git.files.durable_files import replace_file, writing
 from baton_git.git.files.ref_locks import hold_flock
 
 WAIT_SECONDS = 5.0
-"""Seconds given to another process that changes the file."""
+"""Seconds to wait while another process changes the file."""
 
 
 class PrivateJsonFile(NamedTuple):
-    """The file at `path`. `hint` says what to do when it is damaged."""
+    """A private JSON file. `hint` is the hint of the error for a damaged file."""
 
     path: Path
     hint: str
 
     def load(self, default: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the object in the file; `default` where there is no file.
+        """Return the object in the file, or a copy of `default` if the file does not exist.
 
         Raises:
-            Corrupt: the file cannot be read, or is something else.
+            Corrupt: the file cannot be read, or is not a JSON object.
         """
         try:
             data = json.loads(self.path.read_bytes())
@@ -40,11 +40,11 @@ class PrivateJsonFile(NamedTuple):
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other processes from changing the file meanwhile; where there is no flock, go on without.
+        """Lock the file against changes by other processes; without flock, continue without a lock.
 
         Raises:
             Busy: another process is changing it.
-            WriteFailed: its folder cannot be made.
+            WriteFailed: the folder cannot be created.
         """
         with writing(str(self.path)):
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -54,11 +54,11 @@ class PrivateJsonFile(NamedTuple):
             yield
 
     def save(self, data: Mapping[str, Any]) -> None:
-        """Replace the file, durably. Raises WriteFailed when the disk refuses."""
+        """Replace the file durably. Raises WriteFailed if writing to disk fails."""
         content = (json.dumps(data, ensure_ascii=False, indent=2) + "\n").encode()
         with writing(str(self.path)):
             replace_file(self.path, content, mode=0o600, private=True)
 
     def corrupt(self, why: str) -> Corrupt:
-        """Return the error that says what is wrong with the file."""
+        """Return the error for a damaged file."""
         return Corrupt(str(self.path), why, hint=self.hint)
