@@ -1,1 +1,1 @@
-"""Git in bytes: objects, refs, the store of baton's branches, remotes, signatures and hooks."""
+"""Git: objects, refs, the store of baton's branches, remotes, signatures and hooks."""

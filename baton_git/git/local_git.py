@@ -1,4 +1,4 @@
-"""The git program, asked about one repository."""
+"""Run the git program in one repository."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 
 @dataclass(frozen=True)
 class LocalGit:
-    """`folder`: where git stands, the top of a work tree or a bare repository.
+    """The git program in `folder`, the top of a work tree or a bare repository.
 
-    `environment`: what it sees, without the variables that bind git to another repository.
+    `environment` must not have variables that point git to another repository.
     """
 
     folder: Path
@@ -26,10 +26,10 @@ class LocalGit:
 
     @cached_property
     def version(self) -> tuple[int, int]:
-        """Major and minor, `(2, 39)`.
+        """Major and minor version, such as `(2, 39)`.
 
         Raises:
-            StoreError: there is no git program, or it does not say.
+            StoreError: git is not installed, or its version cannot be parsed.
         """
         printed = self.ask("version") or ""
         match = _VERSION.match(printed)
@@ -38,19 +38,19 @@ class LocalGit:
         return int(match[1]), int(match[2])
 
     def ask(self, *arguments: str) -> str | None:
-        """What git prints, without the last line's end; None when it fails.
+        """Run a git command and return its output without the final line break, or None if it fails.
 
         Raises:
-            StoreError: there is no git program, or it does not answer.
+            StoreError: git is not installed, or did not finish in time.
         """
         done = self._run(arguments)
         return done.stdout.decode("utf-8", "surrogateescape").rstrip("\n") if done.returncode == 0 else None
 
     def do(self, *arguments: str) -> None:
-        """Has git do something.
+        """Run a git command that changes something.
 
         Raises:
-            StoreError: it fails, or there is no git program.
+            StoreError: the command fails, did not finish in time, or git is not installed.
         """
         done = self._run(arguments)
         if done.returncode != 0:

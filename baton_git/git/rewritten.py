@@ -1,6 +1,6 @@
-"""Which commits took the place of which, as git's hook post-rewrite said after rebases and amended commits.
+"""Look up the new ids of commits that were rebased or amended, as recorded by the post-rewrite hook.
 
-The hook appends its lines (`<old> <new>`) to a file of this machine, and shortens it when it is large.
+The hook appends lines `<old> <new>` to a file on this machine, and shortens the file when it is large.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 MAX_STEPS = 100
-"""How often in a row a commit may have been rewritten."""
+"""Maximum number of successive rewrites of a commit that are followed."""
 _LINE = re.compile(r"([0-9a-f]{40}(?:[0-9a-f]{24})?) ([0-9a-f]{40}(?:[0-9a-f]{24})?)(?: .*)?")
 _ID = re.compile(r"[0-9a-f]{7,64}")
 
 
 def load_rewritten(common_dir: Path) -> Mapping[str, str]:
-    """Return by commit the one that took its place last; none where nothing was rewritten or the file is unreadable."""
+    """Return a mapping of old to new commit ids; empty if nothing was rewritten or the file is unreadable."""
     try:
         text = (common_dir / "baton" / "rewritten").read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -25,9 +25,9 @@ def load_rewritten(common_dir: Path) -> Mapping[str, str]:
 
 
 def find_newest(rewritten: Mapping[str, str], commit: str) -> str:
-    """Return the commit that has the place of `commit` now: `commit` itself where it was not rewritten.
+    """Return the commit that replaced `commit` last, or `commit` itself if it was not rewritten.
 
-    An abbreviated id is answered with one of the same length; where it fits several rewritten commits, with itself.
+    For an abbreviated id the result has the same length. An ambiguous abbreviated id is returned unchanged.
     """
     newest = commit
     if _ID.fullmatch(commit) and commit not in rewritten:

@@ -1,4 +1,4 @@
-"""Ask git in the folder of a session: it may look, and neither write nor run a program of the repository."""
+"""Run read-only git commands in the folder of a session, without running programs that the repository configures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TIMEOUT = 5.0
-"""Seconds that git may take for one answer."""
+"""Maximum time in seconds for one git command."""
 
 _BINDING = re.compile(
     r"GIT_(?:DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|INDEX_VERSION|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE"
@@ -29,19 +29,23 @@ _ALWAYS = ("--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-
 
 
 class GitUnavailable(Exception):
-    """Why git could not be asked."""
+    """A git command did not start, failed, or took too long; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class SessionRepository:
-    """A folder and the environment that git sees there."""
+    """A folder, the environment for git, and the time limit for one command in seconds."""
 
     folder: Path
     environment: Mapping[str, str]
     seconds: float = TIMEOUT
 
     def run_git(self, *arguments: str, given: str = "") -> str:
-        """What git prints. Raises GitUnavailable when it does not start, fails, or takes too long."""
+        """Run a git command with `given` as stdin, and return its output.
+
+        Raises:
+            GitUnavailable: git does not start, fails, or takes too long.
+        """
         environment = {name: text for name, text in self.environment.items() if not _BINDING.match(name)} | _QUIET
         try:
             done = subprocess.run(  # noqa: S603  the arguments are ours

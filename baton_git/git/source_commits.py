@@ -1,4 +1,4 @@
-"""The user's own code in the repository: where HEAD is, and whether a commit is on a branch. Only ever read."""
+"""Look up commits of the user's own code: HEAD, and commits on a branch. Nothing is written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton_git.git.rewritten import find_newest, load_rewritten
 from baton_git.git.store import Store
 
 SEARCHED = 20_000
-"""How many of the newest commits of a branch are looked at; beyond them the answer is not known."""
+"""Maximum number of commits of a branch that are searched, newest first."""
 
 _SYMBOLIC = re.compile(r"ref: (refs/\S+)")
 _RELATIVE = re.compile(r"\S*(?:[~^]\d*|@\{[^}]*\})+")
@@ -19,7 +19,7 @@ _ABBREVIATED = re.compile(r"[0-9a-f]{7,64}")
 
 
 def head_commit(store: Store) -> Oid | None:
-    """The commit that HEAD of this work tree is at; None before the first commit."""
+    """Return the commit at HEAD of this work tree, or None before the first commit."""
     try:
         text = (store.repository.git_dir / "HEAD").read_text().strip()
     except (OSError, UnicodeDecodeError):
@@ -31,13 +31,18 @@ def head_commit(store: Store) -> Oid | None:
 
 
 def find_commit(store: Store, text: str, branch: str | None = None) -> str | None:
-    """The full id of the commit that `text` names (an id of 7 or more digits, a ref, or the exact subject of a
-    commit), when it or the one that took its place in a rebase is on `branch` (HEAD when None); None when it is not.
+    """Return the full id of a commit if it is on a branch, else None.
+
+    A commit that was replaced by a rebase or amended is found under its new id.
+
+    Args:
+        text: an id of at least 7 digits, a ref, or the exact subject of the commit.
+        branch: the branch to search; None means HEAD.
 
     Raises:
-        NotFound: there is no such branch.
-        BatonError: it is not among the newest `SEARCHED` commits and there are more, the clone is shallow, or
-            `text` is an expression (`HEAD~1`) or the name of an annotated tag.
+        NotFound: the branch does not exist.
+        BatonError: the search had to stop after `SEARCHED` commits or at the end of a shallow clone, or `text` is an
+            expression (`HEAD~1`) or the name of an annotated tag.
     """
     start = _start(store, branch)
     if start is None:
@@ -46,7 +51,7 @@ def find_commit(store: Store, text: str, branch: str | None = None) -> str | Non
         raise BatonError("expressions are not looked up", hint="name the commit by its id or its subject")
     named = head_commit(store) if text == "HEAD" else named_ref(store, text)
     if named is not None:
-        store.commit(named)  # a tag object would be found on no branch, which says nothing about its commit
+        store.commit(named)  # raises for a tag object, which would never be found on a branch
     wanted = {named or text} if named or _ABBREVIATED.fullmatch(text) else set()
     wanted |= {find_newest(load_rewritten(store.repository.common_dir), commit) for commit in wanted}
     looked_at = 0
@@ -66,7 +71,7 @@ def _start(store: Store, branch: str | None) -> Oid | None:
 
 
 def named_ref(store: Store, name: str) -> Oid | None:
-    """What a branch, remote branch, tag, or full ref name points to."""
+    """Return the object id of a branch, remote branch, tag or full ref name, or None if it does not exist."""
     if not re.fullmatch(r"[^\s~^:?*\[\\]+", name) or ".." in name or name.startswith(("/", "-")):
         return None
     full = [name] if name.startswith("refs/") else []

@@ -1,6 +1,6 @@
-"""The files of the user's code at HEAD, in the work tree, and how they came from those of an earlier commit.
+"""Read files of the user's code at HEAD and in the work tree, and follow their changes and renames.
 
-Nothing of the repository is run, and nothing is written.
+Nothing is written, and no program that the repository configures is run.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from baton_git.git.source_commits import head_commit
 from baton_git.git.store import Store
 
 MAX_BYTES = 4 << 20
-"""Bytes of a file of the work tree that are read."""
+"""Maximum size in bytes of a file that is read from the work tree."""
 MAX_COMMITS = 500
-"""How many of the newest commits that touched a file are looked at."""
+"""Maximum number of commits listed for a file, newest first."""
 MAX_RENAMES = 10
-"""How often a file may have been moved."""
+"""Maximum number of renames of a file that are followed."""
 SECONDS = 1.0
-"""Seconds that git may take for one answer."""
+"""Maximum time in seconds for one git command."""
 
 
 @dataclass(frozen=True)
 class SourceFiles:
-    """The code around a store. `top`: the top of the work tree; `environment`: what git sees."""
+    """The user's code in the repository of a store. `top`: top folder of the work tree; `environment`: for git."""
 
     store: Store
     top: Path
@@ -38,11 +38,11 @@ class SourceFiles:
 
     @cached_property
     def head(self) -> Oid | None:
-        """The commit that HEAD is at; None before the first commit."""
+        """The commit at HEAD; None before the first commit."""
         return head_commit(self.store)
 
     def find_blob(self, path: str, commit: Oid) -> Oid | None:
-        """Return the id of a file at a commit; None where there is none.
+        """Return the blob id of a file at a commit, or None if the file does not exist there.
 
         Raises:
             Corrupt: the commit or a tree is missing or damaged.
@@ -55,11 +55,11 @@ class SourceFiles:
         return None if entry is None or entry.is_folder else entry.oid
 
     def read_blob(self, oid: Oid) -> bytes:
-        """Return the content of a committed file. Raises Corrupt when it cannot be read."""
+        """Return the content of a blob. Raises Corrupt if it is missing or damaged."""
         return self.store.read(oid)
 
     def read_file(self, path: str) -> bytes | None:
-        """Return the content of a file of the work tree; None where there is no plain one of at most `MAX_BYTES`."""
+        """Return the content of a file in the work tree; None unless it is a regular file of at most `MAX_BYTES`."""
         file = Path(os.path.realpath(self.top / path))
         if not file.is_relative_to(os.path.realpath(self.top)):
             return None
@@ -78,10 +78,13 @@ class SourceFiles:
         return digest.hexdigest()
 
     def follow(self, path: str, since: Oid) -> tuple[str, Oid | None]:
-        """Return what a file of a commit is called last, and the commit that removed it; None where HEAD has it.
+        """Follow the renames of a file of the commit `since`.
+
+        Returns:
+            The last path of the file, and the commit that removed it, or None if the file exists at HEAD.
 
         Raises:
-            GitUnavailable: git does not answer, or does not know the commit.
+            GitUnavailable: git fails or takes too long, the commit is unknown, or there are too many renames.
         """
         for _ in range(MAX_RENAMES):
             if self.head is not None and self.find_blob(path, self.head) is not None:
@@ -94,7 +97,7 @@ class SourceFiles:
         raise GitUnavailable("the file was moved too often")
 
     def _find_new_name(self, path: str, commit: Oid) -> str | None:
-        """Return the new name of a file that a commit moved."""
+        """Return the new path of a file that a commit renamed, or None if it did not."""
         printed = self._git.run_git(
             "diff-tree", "-r", "-z", "-m", "-M", "--no-commit-id", "--diff-filter=R", "--name-status", "--no-ext-diff",
             commit,
@@ -104,10 +107,10 @@ class SourceFiles:
         return next((new for old, new in pairs if old == path), None)
 
     def list_changes(self, path: str, since: Oid) -> list[Oid]:
-        """Return the commits between one and HEAD that touched a file, the oldest first.
+        """Return the commits after `since` up to HEAD that changed a file, oldest first.
 
         Raises:
-            GitUnavailable: git does not answer, or does not know the commit.
+            GitUnavailable: git fails or takes too long, or the commit is unknown.
         """
         printed = self._git.run_git(
             "rev-list",
@@ -120,7 +123,7 @@ class SourceFiles:
         return [Oid(line) for line in printed.split()]
 
     def has_commit(self, oid: str) -> bool:
-        """Whether a commit is here."""
+        """Return whether a commit exists in the repository."""
         try:
             self.store.commit(Oid(oid))
         except (BatonError, ValueError):

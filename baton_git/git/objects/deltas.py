@@ -1,7 +1,7 @@
-"""Which object is stored as a difference from which: each version of a path from the next newer one.
+"""Choose and encode deltas: each version of a path is stored as a difference from the next newer version.
 
-What is read most, the newest version, stays whole. The paths are those under which the commits among the objects know
-them, so the successive versions of a record, of its folder and of the root find each other however many there are.
+The newest version is read most and is stored whole. Objects are grouped by their path in the commits that are packed
+with them, so that the versions of a record, of its folder and of the root tree are compared with each other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Chain = list[Oid]
 
 
 def chains(known: dict[Oid, int], read: Read, form: ObjectFormat) -> list[Chain]:
-    """The objects of `known` (id → type number) as chains of versions, newest first; each object is in one chain."""
+    """Group the objects of `known` (id → type number) into chains of versions, newest first."""
     commits = [decode_commit(oid, read(oid)[1]) for oid, kind in known.items() if kind == COMMIT]
     commits.sort(key=lambda commit: (-commit.time, commit.oid))
     left = dict(known)
@@ -44,7 +44,7 @@ def chains(known: dict[Oid, int], read: Read, form: ObjectFormat) -> list[Chain]
 def _visit(
     oid: Oid, path: str, left: dict[Oid, int], chains_by_path: dict[str, Chain], read: Read, form: ObjectFormat
 ) -> None:
-    """Puts what is new under `path` at the end of the chain of its path."""
+    """Append the object, and all objects below it that are in no chain yet, to the chains of their paths."""
     kind = left.pop(oid, None)
     if kind is None:
         return
@@ -58,7 +58,7 @@ def _visit(
 
 
 def encode_chain(chain: Iterable[Oid], read: Read, start: int) -> Iterator[tuple[bytes, Indexed]]:
-    """The pack entries of a chain whose first byte comes to stand at `start`, and their places."""
+    """Yield the pack entries of a chain and their index entries; the first entry is placed at offset `start`."""
     offset, depth = start, 0
     base: tuple[int, Raw] | None = None
     for oid in chain:
@@ -74,7 +74,7 @@ def encode_chain(chain: Iterable[Oid], read: Read, start: int) -> Iterator[tuple
 
 
 def _as_delta(base: bytes, data: bytes, distance: int) -> bytes | None:
-    """The entry that makes `data` out of `base`, which stands `distance` bytes before; None when not worth it."""
+    """Encode `data` as a delta to `base`, an entry `distance` bytes before; None if this saves less than a third."""
     if not _SMALLEST <= len(data) <= _LARGEST or not _alike(base, data):
         return None
     delta = b"".join(create_delta(base, data))
@@ -84,7 +84,7 @@ def _as_delta(base: bytes, data: bytes, distance: int) -> bytes | None:
 
 
 def _alike(base: bytes, data: bytes) -> bool:
-    """A guess before the real comparison, which takes quadratic time when the two have nothing in common."""
+    """Estimate whether a delta is worthwhile, because computing one takes quadratic time for unrelated contents."""
     if len(base) > _LARGEST:
         return False
     if len(data) <= _SURELY_CHEAP and len(base) <= _SURELY_CHEAP:

@@ -1,8 +1,8 @@
-"""The signature inside a commit: put in and taken out, byte for byte as git does it.
+"""Add a signature to a commit object and extract it, byte for byte like git.
 
 signed ::= header* key " " line NL (" " line NL)* NL message       key: "gpgsig", with SHA-256 ids "gpgsig-sha256"
 
-What was signed is the commit without these lines, and without those of a signature for ids of the other kind.
+The signed bytes are the commit without these lines and without the signature for the other hash function.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _PREFIX: Final = b"gpgsig"
 
 
 def with_signature(payload: bytes, signature: bytes) -> bytes:
-    """The commit `payload` with an armored signature of it as its last header."""
+    """Return the commit `payload` with its armored signature as the last header."""
     head, _, message = payload.partition(b"\n\n")
     folded = signature.rstrip(b"\n").replace(b"\n", b"\n ")
     return b"%s\n%s %s\n\n%s" % (head, _key(payload), folded, message)
 
 
 def without_signature(raw: bytes) -> tuple[bytes, bytes | None]:
-    """What was signed, and the armored signature; None when the commit has none that goes with its ids."""
+    """Return the signed bytes of a commit, and its armored signature or None if it has none for its hash function."""
     head, blank, message = raw.partition(b"\n\n")
     key = _key(raw) + b" "
     payload: list[bytes] = []

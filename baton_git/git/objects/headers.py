@@ -1,4 +1,4 @@
-"""Kind and size of every object of one object folder, read from headers: nothing is expanded.
+"""Read type and size of all objects in an object folder from their headers, without decompressing the contents.
 
 entry  ::= (1: more | kind: 3 bits | size: 4 bits) (1: more | size: 7 bits)* base? zlib-stream
 base   ::= offset backwards (kind 6) | id (kind 7)
@@ -21,13 +21,13 @@ from baton_git.core.names import Oid
 from baton_git.git.objects.pack_reader import DAMAGE, OpenPack, entry_head
 from baton_git.git.objects.values import TYPE_NUMBERS
 
-_LONGEST_HEAD: Final = 32  # bytes; two sizes of a delta, or `commit 123` and a NUL
-_BEFORE_HEAD: Final = 1024  # bytes of a stream that give the head: the tables of a Huffman code alone take up to 300
+_LONGEST_HEAD: Final = 32  # bytes; the two sizes of a delta, or `commit 123` and a NUL
+_BEFORE_HEAD: Final = 1024  # compressed bytes that contain the header: the Huffman tables alone take up to 300
 _DEEPEST: Final = 4096
 
 
 class Header(NamedTuple):
-    """An object's id, type number and size in bytes once it is expanded; the type of a delta is that of its base."""
+    """Id, type number and decompressed size in bytes of an object. For a delta these are the values of its result."""
 
     oid: Oid
     kind: int
@@ -35,10 +35,10 @@ class Header(NamedTuple):
 
 
 def headers(folder: Path, form: ObjectFormat) -> Iterator[Header]:
-    """The headers of all objects in the packs and loose files of `folder`, without its alternates.
+    """Yield the headers of all objects in the packs and loose files of `folder`, without its alternates.
 
     Raises:
-        Corrupt: a pack or a file is damaged.
+        Corrupt: a pack or a loose object is damaged.
     """
     for index in sorted((folder / "pack").glob("*.idx")):
         with closing(OpenPack(index, form)) as pack:
@@ -62,7 +62,7 @@ def _loose(path: Path) -> Header:
 
 
 class _PackHeaders:
-    """The headers of one pack; the kind at an offset is looked up once."""
+    """Reads the headers of a pack; the type of an entry is determined only once."""
 
     def __init__(self, pack: OpenPack) -> None:
         self._pack = pack
@@ -79,7 +79,7 @@ class _PackHeaders:
             yield Header(Oid(name.hex()), kind, size)
 
     def _entry(self, offset: int) -> tuple[int, int, int | None, int]:
-        """Kind, size, offset of the base (of a delta), and where the zlib stream begins."""
+        """Return type, size, offset of the base (None unless a delta) and offset of the zlib stream of an entry."""
         kind, size, base, start = entry_head(self._body, offset, self._pack.form.oid_length)
         if base is None:
             return kind, size, None, start
@@ -94,7 +94,7 @@ class _PackHeaders:
         return _varint(head, at)[0]
 
     def _kind(self, offset: int) -> int:
-        """The kind of what a chain of deltas ends in."""
+        """Return the type of the entry at `offset`; for a delta, that of the object at the end of its delta chain."""
         seen = []
         for _ in range(_DEEPEST):
             if offset in self._kinds:

@@ -1,4 +1,4 @@
-"""Packs that git made elsewhere on this disk, taken over as kept packs: durable before a ref leads to them."""
+"""Move packs that git created elsewhere on this disk into the repository, durably and with a `.keep` file."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _ATTEMPTS: Final = 5
 
 
 def adopt_pack(source: Path, folder: Path, form: ObjectFormat) -> KeptPack:
-    """Puts the pack at `source` (with its index beside it) into `folder` (`objects/pack`), kept by a `.keep` file.
+    """Link or copy the pack at `source` and its index into `folder` (`objects/pack`), with a `.keep` file.
 
     Raises:
-        Corrupt: its index is damaged.
-        OSError: writing to disk failed; nothing of it was left.
+        Corrupt: the index is damaged.
+        OSError: writing to disk failed; the incomplete files were removed.
     """
     with closing(OpenPack(source.with_suffix(".idx"), form)) as opened:
         count = opened.index.count
@@ -41,7 +41,7 @@ def adopt_pack(source: Path, folder: Path, form: ObjectFormat) -> KeptPack:
 
 
 def _place(source: Path, prefix: str, path: str) -> None:
-    """Gives a file the name `path` too, after it is synced."""
+    """Sync a file and link or copy it to `path`."""
     with open(source, "rb") as file:
         mode = durable_files.file_mode(os.path.dirname(path), 0o444)
         if mode is not None:
@@ -49,7 +49,7 @@ def _place(source: Path, prefix: str, path: str) -> None:
         os.fsync(file.fileno())
         try:
             os.link(source, path)
-        except OSError:  # `objects` is on another disk, or one without hard links
+        except OSError:  # `objects` is on another disk, or the file system has no hard links
             _copy(file, prefix, path)
 
 
@@ -63,7 +63,7 @@ def _copy(file: BinaryIO, prefix: str, path: str) -> None:
                 shutil.copyfileobj(file, written, 1 << 20)
             os.fsync(fd)
             os.replace(temporary, path)
-        except FileNotFoundError:  # `git gc --prune=now` removes the temporary files of the living, too
+        except FileNotFoundError:  # `git gc --prune=now` also removes temporary files of running processes
             if attempt + 1 == _ATTEMPTS:
                 raise
         except BaseException:

@@ -1,8 +1,9 @@
-"""The index of a pack (version 2): looking up one object, listing all, and making one.
+"""Read and write the index of a pack (version 2).
 
     index ::= "\\377tOc" 2 fan-out[256] id[n] crc32[n] offset[n] long-offset[m] pack-checksum index-checksum
 
-All numbers are 4 bytes, big-endian; an offset with its top bit set counts in the table of 8-byte ones.
+All numbers are 4 bytes, big-endian. If the top bit of an offset is set, the other bits are a position in the table of
+8-byte offsets.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _LONG: Final = 0x80000000
 
 
 class Indexed(NamedTuple):
-    """Where an object stands in a pack; ordered as the index has it."""
+    """An entry of the index: binary id, offset in the pack, and CRC-32. Sorts like the index."""
 
     name: bytes
     offset: int
@@ -33,10 +34,10 @@ class Indexed(NamedTuple):
 
 
 class PackIndex:
-    """A read index over `table`, the bytes of the file at `path`. Version 1, which git wrote before 2008, is read too.
+    """An index in the bytes `table` of the file at `path`. Also reads version 1, which git wrote before 2008.
 
     Raises:
-        Corrupt: the table is cut off, or of another version.
+        Corrupt: the index is truncated or has an unknown version.
     """
 
     def __init__(self, path: Path, table: bytes | mmap.mmap, form: ObjectFormat) -> None:
@@ -60,7 +61,7 @@ class PackIndex:
             raise Corrupt(f"pack index {path.name}", "is cut off", hint="run `git fsck`")
 
     def offset(self, name: bytes) -> int | None:
-        """Where the object with this binary id begins; None when it is not in the pack."""
+        """Return the offset of the object with this binary id, or None if the pack does not have it."""
         low = self._fanout[name[0] - 1] if name[0] else 0
         high = self._fanout[name[0]]
         table, start, step, width = self._table, self._names, self._name_step, self._width
@@ -77,12 +78,12 @@ class PackIndex:
         return None
 
     def entries(self) -> list[Indexed]:
-        """All objects, by name; only of an index that was written by `encode_index`."""
+        """Return all entries, sorted by id; only for an index of version 2."""
         crcs = struct.unpack_from(f">{self.count}L", self._table, self._offsets - 4 * self.count)
         return [Indexed(self._name(number), self._offset(number), crc) for number, crc in enumerate(crcs)]
 
     def offsets(self) -> Iterator[tuple[bytes, int]]:
-        """The binary id of each object, and where it begins."""
+        """Yield the binary id and the offset of each object."""
         return ((self._name(number), self._offset(number)) for number in range(self.count))
 
     def _name(self, number: int) -> bytes:
@@ -98,7 +99,7 @@ class PackIndex:
 
 
 def encode_index(entries: Sequence[Indexed], pack_checksum: bytes, form: ObjectFormat) -> bytes:
-    """The bytes of the index of a pack with these entries (sorted by name) and this checksum."""
+    """Encode the index of a pack with these entries (sorted by id) and this checksum."""
     beginning = [0] * 256
     for entry in entries:
         beginning[entry.name[0]] += 1

@@ -1,8 +1,8 @@
-"""Several packs of ours as one.
+"""Merge several packs that baton wrote into one.
 
-Packs that were merged before are copied as they are: their deltas say how far back their base is, so a pack can be
-moved as a block, and merging costs little however large they have grown. Only objects that are in two of them are
-taken out.
+Packs from earlier merges are copied as a block, which is fast for large packs, too. This is possible because their
+deltas refer to their bases by relative distance. Only if a pack has objects that the result already contains, it is
+copied entry by entry without them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KEPT_BYTES: Final = 64 << 20
 
 @dataclass
 class MergedPack:
-    """The bytes and the index of a pack in the making."""
+    """The entries and the index of a pack that is being built."""
 
     form: ObjectFormat
     parts: list[bytes] = field(default_factory=list)
@@ -37,15 +37,15 @@ class MergedPack:
     size: int = HEADER_SIZE
 
     def body(self) -> list[bytes]:
-        """All of the pack but its checksum."""
+        """Return the bytes of the pack without its checksum."""
         return [pack_header(len(self.places)), *self.parts]
 
     def index(self) -> list[Indexed]:
-        """Its objects by name."""
+        """Return the index entries, sorted by id."""
         return sorted(self.places.values())
 
     def add(self, entry: bytes, place: Indexed) -> None:
-        """Appends one entry."""
+        """Append an entry."""
         self.parts.append(entry)
         self.places[place.name] = place
         self.size += len(entry)
@@ -54,12 +54,15 @@ class MergedPack:
 def merge_packs(
     packs: Sequence[OpenPack], form: ObjectFormat, *, anew: bool, progress: Progress = ignore_progress
 ) -> MergedPack:
-    """One pack of all objects in `packs`. `anew`: look for the best deltas, however long that takes; `progress` is told
-    how many objects have theirs.
+    """Merge all objects of `packs` into one pack.
+
+    Args:
+        anew: recompute all deltas, which takes longer; else only those of packs that have none yet.
+        progress: receives the number of objects that are done.
 
     Raises:
-        Corrupt: one of them is damaged.
-        FileNotFoundError: one of them is gone.
+        Corrupt: a pack is damaged.
+        FileNotFoundError: a pack was deleted.
     """
     result = MergedPack(form)
     fresh = [pack for pack in packs if anew or _is_fresh(pack)]
@@ -72,8 +75,8 @@ def merge_packs(
 
 
 def _is_fresh(pack: OpenPack) -> bool:
-    """Whether it holds its objects whole, as a write makes it: then deltas are still to be looked for."""
-    firsts = (pack.body[entry.offset : entry.offset + 1] for entry in pack.index.entries())  # the kind, and some bits
+    """Return whether a pack has no deltas, like the pack of a single write."""
+    firsts = (pack.body[entry.offset : entry.offset + 1] for entry in pack.index.entries())  # bytes with the types
     return not any(first and first[0] >> 4 & 7 == OFS_DELTA for first in firsts)
 
 
@@ -91,7 +94,7 @@ def _copy(pack: OpenPack, result: MergedPack) -> None:
 
 
 def _copy_single(pack: OpenPack, entries: Iterable[Indexed], result: MergedPack) -> None:
-    """Copies entry by entry what `result` does not have yet."""
+    """Copy the entries that `result` does not have yet, one by one."""
     by_offset = sorted(entries, key=lambda entry: entry.offset)
     names = {entry.offset: entry.name for entry in by_offset}
     for entry in by_offset:
@@ -109,7 +112,7 @@ def _copy_single(pack: OpenPack, entries: Iterable[Indexed], result: MergedPack)
 
 
 def _add_fresh(packs: Iterable[OpenPack], result: MergedPack, progress: Progress) -> None:
-    """Adds the objects of these packs with new deltas."""
+    """Add the objects of these packs, with new deltas."""
     sources: dict[Oid, tuple[OpenPack, int]] = {}
     for pack in packs:
         for name, offset, _ in pack.index.entries():
@@ -125,7 +128,10 @@ def _add_fresh(packs: Iterable[OpenPack], result: MergedPack, progress: Progress
 
 
 def _reader(sources: dict[Oid, tuple[OpenPack, int]], form: ObjectFormat) -> Read:
-    """Reads an object of `sources`, checked; keeps what it read as far as memory allows, since all is wanted thrice."""
+    """Return a function that reads an object of `sources` and verifies its id.
+
+    It caches up to `_KEPT_BYTES`, because each object is read three times.
+    """
     kept: dict[Oid, Raw] = {}
     room = _KEPT_BYTES
 

@@ -1,7 +1,7 @@
-"""New objects as one small pack, durable before a ref names it and kept from git's gc until then.
+"""Write new objects as one small durable pack, protected from git's gc until a ref points into it.
 
-Loose objects could be pruned by a `git gc --prune=now` that runs between their writing and the moving of the ref; a
-pack with a `.keep` file beside it cannot. It also costs three syncs instead of two for every object.
+`git gc --prune=now` could prune loose objects before the ref is moved; a pack with a `.keep` file is not pruned. A pack
+also needs only three syncs, while loose objects need two each.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from baton_git.git.objects.pack_index import Indexed, encode_index
 from baton_git.git.objects.pack_reader import Raw, encode_entry_head
 
 KEEP_MARK: Final = b"baton "
-"""How the content of a `.keep` file of ours begins; the process id follows."""
+"""Beginning of a `.keep` file that baton wrote; the process id follows."""
 
 TEMPORARY_PACK: Final = "tmp_pack_baton_"
 TEMPORARY_INDEX: Final = "tmp_idx_baton_"
@@ -38,17 +38,17 @@ _ATTEMPTS: Final = 5
 
 
 def temporary_path(folder: str | Path, prefix: str) -> str:
-    """A name for a file in the making that says which process makes it."""
+    """Return a unique name for a temporary file, containing the process id."""
     return f"{folder}{os.sep}{prefix}{os.getpid()}_{durable_files.random_name()}"
 
 
 def entry_bytes(kind: int, data: bytes) -> bytes:
-    """One whole object as an entry of a pack: its head and its compressed content."""
+    """Encode an object as a pack entry: its header and its compressed content."""
     return encode_entry_head(kind, len(data)) + _deflate(data)
 
 
 def _deflate(data: bytes) -> bytes:
-    """`data` as a zlib stream. A small one gets a small window, since zlib clears the usual one's 256 kB first."""
+    """Compress with zlib. Small data gets a small window, because zlib would first clear 256 kB for the default one."""
     if len(data) > _SMALL:
         return zlib.compress(data)
     stream = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, _SMALL_WINDOW, _SMALL_MEMORY)
@@ -60,7 +60,7 @@ def pack_header(count: int) -> bytes:
 
 
 def encode_pack(objects: Mapping[Oid, Raw]) -> tuple[bytes, list[Indexed]]:
-    """A pack of these objects, each whole, and what its index must say."""
+    """Encode objects as a pack without deltas and without checksum; return its bytes and its sorted index entries."""
     parts = [pack_header(len(objects))]
     offset = len(parts[0])
     entries = []
@@ -74,7 +74,7 @@ def encode_pack(objects: Mapping[Oid, Raw]) -> tuple[bytes, list[Indexed]]:
 
 @dataclass(frozen=True)
 class KeptPack:
-    """A pack on the disk that nobody may remove while its `.keep` stands."""
+    """A pack on disk that must not be removed as long as its `.keep` file exists."""
 
     folder: Path
     name: str
@@ -98,15 +98,15 @@ class KeptPack:
         return f"{self.folder}{os.sep}pack-{self.name}"
 
     def is_there(self) -> bool:
-        """Whether both files are still on the disk."""
+        """Return whether the pack and its index still exist."""
         return durable_files.exists(self.index_path) and durable_files.exists(self.path)
 
     def release(self) -> None:
-        """From now on git and baton may pack its objects elsewhere."""
+        """Remove the `.keep` file, so that git and baton may repack the objects."""
         durable_files.remove(self.keep_path)
 
     def discard(self) -> None:
-        """Removes it; only right when no ref came to need it."""
+        """Delete the pack; only allowed if no ref can point into it."""
         for path in (self.index_path, self.path, self.keep_path):
             durable_files.remove(path)
 
@@ -114,12 +114,15 @@ class KeptPack:
 def write_kept(
     folder: Path, body: Sequence[bytes], entries: Sequence[Indexed], form: ObjectFormat, beside: Sequence[int] = ()
 ) -> KeptPack:
-    """A durable pack under `folder` (`objects/pack`) of these bytes (without checksum), kept by a `.keep` file.
+    """Write a pack and its index durably to `folder` (`objects/pack`), with a `.keep` file.
 
-    `entries` are sorted by name. The open files `beside` are synced with it.
+    Args:
+        body: bytes of the pack without the checksum.
+        entries: index entries, sorted by id.
+        beside: descriptors of other files to sync together with the pack.
 
     Raises:
-        OSError: writing to disk failed; nothing of it was left.
+        OSError: writing to disk failed; the incomplete files were removed.
     """
     digest = form.hash_func()
     for part in body:
@@ -130,7 +133,7 @@ def write_kept(
     durable_files.make_folder(folder)
     for _ in range(_ATTEMPTS):
         pack = KeptPack(folder, durable_files.random_name(form.hex_length), len(entries), len(data) + len(table))
-        with suppress(FileNotFoundError):  # `git gc --prune=now` removes the temporary files of the living, too
+        with suppress(FileNotFoundError):  # `git gc --prune=now` also removes temporary files of running processes
             _write(pack, data, table, beside)
             return pack
     _write(pack, data, table, beside)
@@ -149,7 +152,7 @@ def _write(pack: KeptPack, data: bytes, table: bytes, beside: Sequence[int]) -> 
 
 
 def _place(folder: Path, files: Iterable[tuple[bytes, str, str]], beside: Sequence[int]) -> None:
-    """Writes each file under a temporary name that git would clean up, then gives all their names, the index last."""
+    """Write all files under temporary names that git would clean up, then rename them in order, the index last."""
     named: list[tuple[str, str, int]] = []
     try:
         for data, prefix, path in files:

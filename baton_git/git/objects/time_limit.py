@@ -1,7 +1,7 @@
-"""A time limit for all that one thread reads, whoever reads it: checking, planning, merging and decoding alike.
+"""A time limit for reading objects, per thread.
 
-What a remote sent decides how much there is to read. Everything that works on it reads objects, so this is the one
-place where it can be stopped; nothing is stored half, since refs move last.
+The amount of work on fetched commits is determined by the remote. Verifying, planning, merging and decoding all read
+objects, so the limit is checked there. Stopping is safe at any time, because refs are moved last.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from baton_git.core.errors import Rejected
 
 
 class TimeLimit(threading.local):
-    """Each thread has its own; there is none at first."""
+    """The time limit of the current thread; initially none."""
 
     def __init__(self) -> None:
         self.end = math.inf
@@ -24,7 +24,7 @@ class TimeLimit(threading.local):
 
     @contextmanager
     def until(self, end: float, what: str) -> Iterator[None]:
-        """Inside, `check` raises once the monotonic clock is past `end`."""
+        """Set the limit inside the `with` block: `check` raises after `end` on the monotonic clock."""
         before = self.end, self.what
         self.end, self.what = min(end, self.end), what
         try:
@@ -33,6 +33,6 @@ class TimeLimit(threading.local):
             self.end, self.what = before
 
     def check(self) -> None:
-        """Raises Rejected once the time is over."""
+        """Raise Rejected if the time limit has passed."""
         if time.monotonic() > self.end:
             raise Rejected(f"{self.what} takes too long for now", hint="baton sync gives it more time", for_now=True)

@@ -1,8 +1,8 @@
-"""One ref out of `packed-refs`, without reading the other hundred thousand.
+"""Look up refs in `packed-refs` without reading the whole file.
 
     packed-refs ::= ("# pack-refs with:" (" " trait)* NL)? (id " " ref NL ("^" id NL)?)*
 
-When the header has the trait `sorted` (every git since 2.15 writes it) a ref is found by bisection.
+If the header has the trait `sorted` (written by git since 2.15), refs are found by binary search.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Lines = bytes | mmap.mmap
 
 
 def packed_value(path: Path, ref: str) -> bytes | None:
-    """The id of `ref` in hex, unchecked; None when it is not packed."""
+    """Return the unchecked hex id of `ref`, or None if the ref is not packed."""
     with _open_packed(path) as lines:
         start = _position(lines, ref.encode())
         if start is None:
@@ -28,7 +28,7 @@ def packed_value(path: Path, ref: str) -> bytes | None:
 
 
 def packed_below(path: Path, prefix: str) -> Iterator[tuple[str, bytes]]:
-    """(ref, id in hex) of all packed refs that begin with `prefix`."""
+    """Yield (ref, hex id) for all packed refs that begin with `prefix`."""
     with _open_packed(path) as lines:
         wanted = prefix.encode()
         is_sorted = _is_sorted(lines)
@@ -45,7 +45,7 @@ def packed_below(path: Path, prefix: str) -> Iterator[tuple[str, bytes]]:
 
 
 def packed_folders(path: Path, prefix: str) -> set[str]:
-    """The names of the folders of packed refs right below `prefix`, which ends in a slash; little else is read."""
+    """Return the names of the folders of packed refs directly below `prefix`, which must end in a slash."""
     start = prefix.encode()
     with _open_packed(path) as lines:
         if not _is_sorted(lines):
@@ -61,7 +61,7 @@ def packed_folders(path: Path, prefix: str) -> set[str]:
             first, slash, _ = name.removeprefix(start).partition(b"/")
             if slash:
                 folders.add(first.decode("utf-8", "surrogateescape"))
-                after = _first_at_or_after(lines, start + first + b"0")  # what follows the slash
+                after = _first_at_or_after(lines, start + first + b"0")  # "0" is the character after "/"
             position = after
         return folders
 
@@ -76,7 +76,7 @@ def _open_packed(path: Path) -> Iterator[_Lines]:
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
     with file:
-        if os.fstat(file.fileno()).st_size == 0:  # an empty map cannot be made; an empty file is legal
+        if os.fstat(file.fileno()).st_size == 0:  # an empty file is valid, but cannot be memory-mapped
             yield b""
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as lines:
@@ -95,7 +95,7 @@ def _is_sorted(lines: _Lines) -> bool:
 
 
 def _position(lines: _Lines, ref: bytes) -> int | None:
-    """Where the line of `ref` begins."""
+    """Return the offset of the line of `ref`, or None if there is none."""
     if not _is_sorted(lines):
         place = lines.find(b" " + ref + b"\n")
         return None if place < 0 else lines.rfind(b"\n", 0, place) + 1
@@ -107,11 +107,11 @@ def _position(lines: _Lines, ref: bytes) -> int | None:
 
 
 def _first_at_or_after(lines: _Lines, ref: bytes) -> int:
-    """Where the first line with a ref not below `ref` begins; the file is sorted and has a header."""
+    """Return the offset of the first line whose ref is not less than `ref`, in a sorted file with a header."""
     low, high = lines.find(b"\n") + 1, len(lines)
     while low < high:
         middle = lines.rfind(b"\n", low, (low + high) // 2) + 1 or low
-        if lines[middle : middle + 1] == b"^":  # belongs to the line before it
+        if lines[middle : middle + 1] == b"^":  # a peeled tag, which belongs to the previous line
             middle = lines.rfind(b"\n", low, middle - 1) + 1 or low
         line, after = _line_at(lines, middle)
         while after < high and lines[after : after + 1] == b"^":
@@ -124,6 +124,6 @@ def _first_at_or_after(lines: _Lines, ref: bytes) -> int:
 
 
 def _line_at(lines: _Lines, start: int) -> tuple[bytes, int]:
-    """The line at `start`, without its break, and where the next one begins."""
+    """Return the line at `start` without its line break, and the offset of the next line."""
     end = lines.find(b"\n", start)
     return lines[start:end], end + 1

@@ -1,4 +1,4 @@
-"""The history of where a ref stood: git's reflog, and our note of the last good commit.
+"""Git's reflog, and baton's own note of the last good value of a ref.
 
 line ::= old " " new " " name " <" mail "> " seconds " " zone TAB message NL
 """
@@ -18,7 +18,7 @@ _TAIL = 4096
 
 
 class ReflogEntry(NamedTuple):
-    """What a reflog says of one change of a ref: who ("Name <mail>") made it, when, and its subject.
+    """An entry of a reflog: who ("Name <mail>") moved the ref, when, and the message.
 
     Attributes:
         time: seconds since 1970.
@@ -31,13 +31,13 @@ class ReflogEntry(NamedTuple):
     message: str
 
     def encode(self) -> bytes:
-        """Return the part of the line behind the ids."""
+        """Return the part of the line after the two ids."""
         text = " ".join(self.message.split())
         return encode_signature(self.who, self.time, self.timezone) + b"\t" + text.encode("utf-8", "replace")
 
 
 def is_kept(log: str, ref: str, setting: str | None, *, bare: bool) -> bool:
-    """Whether git would log a change of `ref`; `setting` is `core.logAllRefUpdates`."""
+    """Return whether git would log a change of `ref`; `setting` is `core.logAllRefUpdates`."""
     if durable_files.exists(log):
         return True
     wanted = (setting or ("false" if bare else "true")).lower()
@@ -48,10 +48,10 @@ def is_kept(log: str, ref: str, setting: str | None, *, bare: bool) -> bool:
 
 
 def append(log: str, line: bytes) -> int:
-    """Adds a line; the length of the log before it.
+    """Append a line to the log, and return the length of the log before.
 
     Raises:
-        OSError: writing to disk failed; no half line is left.
+        OSError: writing to disk failed; the log is unchanged.
     """
     folder = os.path.dirname(log)
     durable_files.make_folder(folder)
@@ -76,12 +76,12 @@ def _write_or_cut(fd: int, line: bytes, before: int) -> None:
 
 
 def cut(log: str, length: int) -> None:
-    """Takes back what was appended after `length`."""
+    """Truncate the log to `length` bytes."""
     os.truncate(log, length)
 
 
 def last_value(log: str) -> str | None:
-    """The newest value in the log, unchecked; None without a log."""
+    """Return the newest value in the log, unchecked, or None without a log."""
     try:
         with Path(log).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
@@ -92,24 +92,24 @@ def last_value(log: str) -> str | None:
 
 
 class LastGood:
-    """Where each ref stood after our last write, for the day its file is found empty. Best effort, never synced."""
+    """The value of each ref after baton's last write, for restoring a damaged ref. Best effort, never synced."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def note(self, ref: str, value: str) -> None:
-        """Remembers `value`; a note that cannot be taken is not worth failing a write that succeeded."""
+        """Store the value of a ref. Errors are ignored, because the write of the ref itself has succeeded."""
         text = f"{value} {ref}\n".encode("utf-8", "surrogateescape")
         with suppress(OSError):
             durable_files.make_folder(self.folder)
             fd = os.open(f"{self.folder}{os.sep}{local_name(ref)}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
-                os.write(fd, text)  # as long as what was there, and in one block: there is no half of it
+                os.write(fd, text)  # atomic in practice: same length as the old text, within one block
             finally:
                 os.close(fd)
 
     def value(self, ref: str) -> str | None:
-        """What was noted last, unchecked."""
+        """Return the last stored value, unchecked, or None."""
         try:
             return (self.folder / local_name(ref)).read_text(encoding="utf-8", errors="replace").split(" ")[0]
         except OSError:
