@@ -1,6 +1,7 @@
-"""Other repositories: fetch branches from them, push with a compare-and-swap; never asking, never for ever.
+"""Remotes: fetch branches, and push with compare-and-swap, without prompts and within a time limit.
 
-The git program does it, with everything that the user has set up for it. Nothing heavy is loaded before it is needed.
+All work is done by the git program, so the user's credentials, ssh settings and proxies apply. Modules that are slow
+to import are imported on demand.
 """
 
 from baton_git.git.remotes.configured import Configured

@@ -1,7 +1,7 @@
-"""A git directory of few refs over all the objects of a repository, to fetch into and to push from.
+"""Temporary git directories with few refs but all objects of a repository, used for fetch and push.
 
-For each fetch and push git goes through all refs: to say what it has, and to check that what came is whole. Beside
-100,000 namespaces that takes seconds, so git is shown only those that matter.
+In every fetch and push, git iterates over all refs: to announce what it has, and to check that the received objects are
+complete. With 100,000 namespaces that takes seconds, so the temporary directory contains the required refs only.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from baton_git.git.remotes.git_command import RemoteGit
 from baton_git.git.store import Repository
 
 _PREFIX: Final = "view-"
-_ABANDONED: Final = 86_400.0  # seconds; after that its owner was killed
+_ABANDONED: Final = 86_400.0  # age in seconds at which a directory is a leftover of a killed process
 
 
 def is_partial(repository: Repository) -> bool:
-    """Whether objects may be missing here because a promisor remote has them."""
+    """Return whether objects may be missing because only a promisor remote has them (a partial clone)."""
     promised = (repository.common_dir / "objects" / "pack").glob("pack-*.promisor")
     return bool(repository.config().get("extensions.partialClone")) or any(promised)
 
 
 @contextmanager
 def view(git: RemoteGit, refs: Mapping[str, Oid]) -> Iterator[RemoteGit]:
-    """The same git where there are only these refs, over the repository's own objects.
+    """Yield a git for a temporary directory with only these refs, which uses the repository's objects.
 
-    A repository that git keeps in a way of its own (a shallow or partial clone) is shown as it is.
+    For a shallow or partial clone, yield `git` itself, because git needs the original directory.
 
     Raises:
         WriteFailed: writing to disk failed.
@@ -49,11 +49,11 @@ def view(git: RemoteGit, refs: Mapping[str, Oid]) -> Iterator[RemoteGit]:
 def quarantine(
     git: RemoteGit, refs: Mapping[str, Oid], extra: Mapping[str, str], *, alone: bool
 ) -> Iterator[RemoteGit]:
-    """The same git where there are only these refs, and where new objects stay in the view's own object directory.
+    """Yield a git for a temporary directory with only these refs, which also receives new objects.
 
     Args:
-        extra: further variables for the program.
-        alone: whether the repository's objects are not seen, so that a fetch brings all of them.
+        extra: additional environment variables for git.
+        alone: hide the repository's objects, so that a fetch transfers all objects.
 
     Raises:
         WriteFailed: writing to disk failed.
@@ -75,7 +75,7 @@ def _make_objects(folder: Path, repository: Repository, *, alone: bool) -> None:
 
 
 def _quote_path(path: Path) -> bytes:
-    """A path as `info/alternates` has it: in quotes where it would not be read as it is."""
+    """Encode a path for `info/alternates`, quoted if necessary."""
     raw = str(path).encode("utf-8", "surrogateescape")
     if not raw.startswith((b'"', b"#")) and b"\n" not in raw:
         return raw

@@ -1,4 +1,4 @@
-"""A program that is given so many seconds, and is killed with all that it started when they are over."""
+"""Run a program with a time limit, and kill it with all its child processes at the limit."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple, cast
 
 _POLL_SECONDS: Final = 0.1
-_MOST_BYTES: Final = 8 << 20  # a server may print for ever
+_MOST_BYTES: Final = 8 << 20  # limit for stored output, because a server may print without end
 
 
 Heard = Callable[[bytes], None]
 
 
 class ChildResult(NamedTuple):
-    """How it ended (exit status, or minus the signal) and what it wrote."""
+    """The exit status (or minus the signal number) and the output of a program."""
 
     code: int
     out: str
@@ -37,17 +37,19 @@ def run(
     given: bytes = b"",
     stop: Callable[[], bool] | None = None,
 ) -> ChildResult | None:
-    """Runs `argv` in `folder`; `heard` is given each piece of its stderr at once.
+    """Run `argv` in `folder`.
 
     Args:
-        given: a few kilobytes for stdin.
-        stop: asked ten times a second; once it says yes, the program is killed.
+        seconds: time limit.
+        heard: called immediately with each chunk of stderr.
+        given: input for stdin, at most a few kilobytes.
+        stop: called ten times a second; the program is killed when it returns True.
 
     Returns:
-        How it ended; None when it did not within `seconds`, or was stopped.
+        The result, or None if the program was killed after `seconds` or by `stop`.
 
     Raises:
-        OSError: there is no such program or folder.
+        OSError: the program or the folder does not exist, or cannot be used.
     """
     process = subprocess.Popen(  # noqa: S603  git, with arguments of our making
         argv,
@@ -56,7 +58,7 @@ def run(
         stdin=subprocess.PIPE if given else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # nothing in it can ask at the terminal, and one signal reaches all of it
+        start_new_session=True,  # no prompts on the terminal, and one signal reaches all child processes
     )
     try:
         if process.stdin is not None:
@@ -70,7 +72,7 @@ def run(
 def _read_output(
     process: subprocess.Popen[bytes], deadline: float, heard: Heard | None, stop: Callable[[], bool]
 ) -> ChildResult | None:
-    """Reads both pipes to their end, or that of the process: a child may hold them open (ControlPersist of ssh)."""
+    """Read both pipes until they or the process end: a child may keep them open (ssh with ControlPersist)."""
     out, err = (cast(IO[bytes], pipe) for pipe in (process.stdout, process.stderr))
     read: dict[IO[bytes], bytearray] = {out: bytearray(), err: bytearray()}
     with selectors.DefaultSelector() as selector:
@@ -80,7 +82,7 @@ def _read_output(
             left = deadline - time.monotonic()
             if left <= 0 or stop():
                 return None
-            has_ended = process.poll() is not None  # asked first: all that it wrote can be read now
+            has_ended = process.poll() is not None  # before reading, so that the read below gets all output
             ready = selector.select(0 if has_ended else min(left, _POLL_SECONDS))
             if not ready and has_ended:
                 break
@@ -101,7 +103,7 @@ def _read_output(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kills the group unless the process ended by itself, and closes the pipes."""
+    """Kill the process group unless the process has ended, and close the pipes."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

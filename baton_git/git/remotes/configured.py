@@ -1,4 +1,4 @@
-"""Which remotes the user has configured, asked of git."""
+"""Read the configured remotes through git."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
 
 
 class Configured(NamedTuple):
-    """The names of the remotes, in the order of the configuration, and how to reach them by ssh."""
+    """The names of the remotes, in the order of the configuration, and the ssh settings."""
 
     names: tuple[str, ...]
     ssh: SshSettings
@@ -33,10 +33,10 @@ def _program(environment: Mapping[str, str]) -> str | None:
 
 
 def git_for(repository: Repository, environment: Mapping[str, str]) -> RemoteGit:
-    """The git program on the PATH of `environment`.
+    """Return the git program found on the PATH of `environment`.
 
     Raises:
-        RemoteError: there is none.
+        RemoteError: git is not on the PATH.
     """
     program = _program(environment)
     if not program:
@@ -45,7 +45,7 @@ def git_for(repository: Repository, environment: Mapping[str, str]) -> RemoteGit
 
 
 def read_configured(git: RemoteGit) -> Configured:
-    """What git says, with all its files and includes."""
+    """Read the remotes and ssh settings with `git config`, which includes all configuration files."""
     printed = git.ask("config", "-z", "--get-regexp", _ASKED) or ""
     settings = [entry.partition("\n")[::2] for entry in printed.split("\0") if entry]
     names = dict.fromkeys(match[1] for key, _ in settings if (match := _REMOTE.match(key)))
@@ -54,10 +54,10 @@ def read_configured(git: RemoteGit) -> Configured:
 
 
 def check_remote_name(name: str, names: tuple[str, ...]) -> str:
-    """The name of a remote, or what looks like a URL or a path.
+    """Return `name` if it is the name of a remote, or looks like a URL or a path.
 
     Raises:
-        NotFound: neither; the hint has the names that there are.
+        NotFound: it is neither; the hint lists the configured remotes.
     """
     looks = any(sign in name for sign in ":/\\") or name in {".", ".."}
     if name and not name.startswith("-") and (name in names or looks):

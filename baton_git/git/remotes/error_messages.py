@@ -1,4 +1,4 @@
-"""What git, ssh and servers say when something is wrong, as errors with a next step and without passwords."""
+"""Turn error messages of git, ssh and servers into errors with a hint and without passwords."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _KINDS: Final = tuple(
 
 
 def mask_logins(text: str) -> str:
-    """The text without the logins and the queries of URLs; of ssh addresses the user stays, for it is no secret."""
+    """Mask logins and query strings of URLs; the user name of an ssh address is kept, because it is not secret."""
     return _ADDRESS.sub(_without_query, _LOGIN.sub(_without_login, text))
 
 
@@ -85,23 +85,23 @@ def _without_query(match: re.Match[str]) -> str:
 
 
 def mask_line(text: str) -> str:
-    """One line that a terminal can be given: no control characters, not endless."""
+    """Return a line for the terminal: logins masked, without control characters, and limited in length."""
     return one_line(mask_logins(text), _LONGEST)
 
 
 def lines_said(lines: Sequence[str]) -> tuple[str, ...]:
-    """What hooks printed, without what is no news."""
+    """Return the lines that server hooks printed, without git's progress lines."""
     shown = [mask_line(line) for line in lines[-_MOST_LINES:]]
     return tuple(line for line in shown if line and not is_progress(line))
 
 
 def is_progress(line: str) -> bool:
-    """Whether git itself counts something."""
+    """Return whether a line is one of git's progress messages."""
     return bool(re.match(r"(?:\w+ing (?:\w+ )?(?:objects|deltas|references|connectivity|files)|Total \d)", line))
 
 
 def remote_error(name: str, text: str) -> RemoteError:
-    """The error for what was said about the remote `name` (any number of lines)."""
+    """Return the error for the output `text` of git about the remote `name`."""
     printed = [line for line in text.splitlines() if not line.startswith("warning: ")]
     lines = [line for line in printed if not _GENERIC.search(line)]
     mismatch = next((line for line in lines if _MISMATCH.search(line)), None)

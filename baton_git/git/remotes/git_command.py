@@ -1,4 +1,4 @@
-"""The git program, working for one repository of ours."""
+"""Run the git program for one repository, with a time limit."""
 
 from __future__ import annotations
 
@@ -19,26 +19,29 @@ _SETTINGS: Final = {
     "gc.auto": "0",
     "maintenance.auto": "false",
     "core.fsync": "all",
-    "core.fsyncObjectFiles": "true",  # the same for git before 2.36; later ones warn, and nobody reads that
-    "fetch.output": "full",  # which is read here
+    "core.fsyncObjectFiles": "true",  # the same for git before 2.36; later versions print a warning, which is ignored
+    "fetch.output": "full",  # the format that `_fetched_refs` parses
     "advice.fetchShowForcedUpdates": "false",
 }
 _IN_A_VIEW: Final = {
-    "core.fsync": "objects",  # its refs are gone soon
-    "core.hooksPath": os.devnull,  # hooks are meant for the repository
+    "core.fsync": "objects",  # the refs of a view are temporary
+    "core.hooksPath": os.devnull,  # hooks must run in the repository only
 }
 _LOCAL_SECONDS: Final = 10.0
 
 Progress = Callable[[str], None]
-"""Is given one line at a time of what git and the server say while they work, without control characters."""
+"""Receives progress messages of git and the server, one line at a time, without control characters."""
 
 
 @dataclass(frozen=True)
 class RemoteGit:
-    """`program` (its path) run with `--git-dir` for `repository`, so that no folder one stands in can matter.
+    """The git program, run with `--git-dir` for `repository`, so that the current directory does not matter.
 
-    `view` is a git directory to work in instead of the repository's own, over the same objects; `is_quarantine`: new
-    objects stay in the view. `extra`: further variables for the program.
+    Attributes:
+        program: path of git.
+        view: a temporary git directory to use instead of the repository's own (see `bare_view`).
+        is_quarantine: new objects are stored in the view.
+        extra: additional environment variables for git.
     """
 
     program: str
@@ -49,10 +52,10 @@ class RemoteGit:
     extra: Mapping[str, str] = field(default_factory=dict)
 
     def ask(self, *words: str) -> str | None:
-        """What a command that only looks at the repository prints; None when it fails.
+        """Run a command that only reads the repository; return its output, or None if it fails.
 
         Raises:
-            RemoteError: git cannot be started, or does not end.
+            RemoteError: git cannot be started, or did not finish in time.
         """
         done = self._run(words, for_git(self.environment), _LOCAL_SECONDS, None)
         if done is None:
@@ -68,7 +71,7 @@ class RemoteGit:
         progress: Progress | None,
         stop: Callable[[], bool] | None = None,
     ) -> child_process.ChildResult | None:
-        """Runs a command that talks to a remote; None when it did not end within `seconds`, or `stop` said so.
+        """Run a command that contacts a remote; None if it was killed after `seconds` or by `stop`.
 
         Raises:
             RemoteError: git cannot be started.
@@ -80,7 +83,7 @@ class RemoteGit:
         return self._run((*options, *words), environment, seconds, progress and _by_line(progress), stop=stop)
 
     def work(self, words: tuple[str, ...], given: bytes, seconds: float) -> child_process.ChildResult | None:
-        """Runs a command on the objects here with `given` on stdin; None when it did not end within `seconds`.
+        """Run a command on local objects with `given` as stdin; None if it was killed after `seconds`.
 
         Raises:
             RemoteError: git cannot be started.
@@ -98,7 +101,7 @@ class RemoteGit:
         stop: Callable[[], bool] | None = None,
     ) -> child_process.ChildResult | None:
         common = self.repository.common_dir
-        top = self.repository.work_tree  # relative addresses of remotes are meant from here
+        top = self.repository.work_tree  # base of relative paths of remotes
         folder = top if top is not None and top.is_dir() else common
         if self.view is not None:
             shared = {} if self.is_quarantine else {"GIT_OBJECT_DIRECTORY": str(common / "objects")}
@@ -111,7 +114,7 @@ class RemoteGit:
 
 
 def _by_line(progress: Progress) -> Callable[[bytes], None]:
-    """Gives whole lines; git ends those that it will write over with a carriage return."""
+    """Return a function that splits chunks into lines; git ends lines that it overwrites with a carriage return."""
     rest = b""
 
     def heard(chunk: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The environment of a git that we start: the user's, less what ties it to another repository or lets it ask."""
+"""The environment for git: the user's, without variables that select another repository or allow prompts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _LOCAL: Final = {
     "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_PROTOCOL", "GIT_QUARANTINE_PATH",
     "GIT_REFLOG_ACTION", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
 }  # fmt: skip
-"""`git rev-parse --local-env-vars` (a hook inherits them) and what else names a repository; not its `GIT_CONFIG_*`,
-which hold what the user said with `git -c`."""
+"""The variables of `git rev-parse --local-env-vars`, which hooks inherit, and others that select a repository. Without
+`GIT_CONFIG_*`, which has the settings that the user passed with `git -c`."""
 
 _SILENT: Final = {
-    "LC_ALL": "C",  # its words are read
+    "LC_ALL": "C",  # git's messages are parsed
     "LANGUAGE": "C",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "",  # set but empty: git then asks neither core.askPass nor SSH_ASKPASS
@@ -23,12 +23,12 @@ _SILENT: Final = {
     "SSH_ASKPASS_REQUIRE": "never",
     "GCM_INTERACTIVE": "never",
     "GIT_PAGER": "cat",
-    "BATON_HOOK": "1",  # a hook of ours that this git runs has nothing to do
+    "BATON_HOOK": "1",  # disables baton's git hooks for this command
 }
 
 
 def for_git(environment: Mapping[str, str]) -> dict[str, str]:
-    """For a git that is told by `--git-dir` where it works, and whom nobody can answer."""
-    pushed = ("GIT_PUSH_OPTION_",)  # what a server's hook was given
+    """Return the environment for a git command that runs with `--git-dir` and must not prompt."""
+    pushed = ("GIT_PUSH_OPTION_",)  # set by git for the hooks of a server
     kept = {name: text for name, text in environment.items() if name not in _LOCAL and not name.startswith(pushed)}
     return kept | _SILENT

@@ -1,4 +1,4 @@
-"""A remote through the git program: its credential helpers, ssh, proxies and settings are the user's own."""
+"""Implement `Remote` with the git program, and so with the user's credential helpers, ssh and proxies."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from baton_git.git.store import Repository, Store
 _FETCH: Final = (
     "fetch", "--verbose", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance",
     "--no-show-forced-updates", "--no-prune", "--no-prune-tags", "--no-write-commit-graph",
-    "--no-filter",  # a partial clone wants our blobs all the same
-    "--refmap=",  # else it would move refs/remotes/<name>/… as well
+    "--no-filter",  # baton needs the blobs even in a partial clone
+    "--refmap=",  # else git would also update refs/remotes/<name>/…
 )  # fmt: skip
 _PUSH: Final = (
     "push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags", "--no-recurse-submodules",
@@ -46,7 +46,7 @@ class GitProgram:
     ) -> None:
         self._git = git
         self._address = address
-        # A mirror takes no single refs, and newer gits would make a refs/remotes/<name>/HEAD.
+        # Single refs cannot be pushed to a mirror, and newer versions of git would create refs/remotes/<name>/HEAD.
         settings = {"mirror": "false", "followRemoteHEAD": "never"} if named and "=" not in address else {}
         self._settings = {f"remote.{address}.{key}": value for key, value in settings.items()}
         self._ssh = ssh
@@ -81,9 +81,9 @@ class GitProgram:
             yield Quarantine(tips, refs, objects, here, git)
 
     def _find_unchanged(self, store: Store, wants: Mapping[str, str], seconds: float) -> dict[str, tuple[str, Oid]]:
-        """The refs that stand there where the private ref here stands, with both: these came before.
+        """Return the remote refs that equal their private refs, with private ref and tip; they need no fetch.
 
-        A partial clone cannot say what it has, so everything else is fetched as a whole.
+        Only used for partial clones, which fetch all objects of the other refs.
         """
         tips = self.tips(wants, seconds=seconds)
         pairs = refspecs.matches(wants, tips).items()
@@ -101,7 +101,7 @@ class GitProgram:
         return {there: tips[there] for there in refspecs.matches(wants, tips)}
 
     def _fetch_refs(self, git: RemoteGit, wants: Mapping[str, str], seconds: float, watch: SizeWatch) -> dict[str, str]:
-        """By those refs that exist there, where they came to."""
+        """Fetch the refs that exist on the remote; return a mapping of remote ref to local ref."""
         deadline = time.monotonic() + seconds
         left = dict(wants)
         while left:
@@ -116,9 +116,9 @@ class GitProgram:
         return {}
 
     def push(self, moves: Sequence[Push], *, seconds: float) -> dict[str, PushOutcome]:
-        """See `Remote.push`. Of the refs here only git's own refs/remotes/… of an accepted branch may move.
+        """See `Remote.push`. The only local refs that may change are git's refs/remotes/… of accepted branches.
 
-        git needs none of them for it, so it is shown none where that can be.
+        git does not need the local refs for this, so it runs in a view without refs if possible.
         """
         if not moves:
             return {}
@@ -150,7 +150,10 @@ class GitProgram:
         return done
 
     def _without(self, missing: str, wants: Mapping[str, str], deadline: float, *, first: bool) -> dict[str, str]:
-        """What is left to want. git names only one missing ref at a time, so the second time the server is asked."""
+        """Return `wants` without refs that are missing on the remote.
+
+        git reports only one missing ref at a time, so from the second one on, the server is asked for all refs.
+        """
         if first or len(wants) == 1:
             return {there: here for there, here in wants.items() if there != missing}
         left = max(0.0, deadline - time.monotonic())
@@ -159,7 +162,7 @@ class GitProgram:
 
 
 def _check_size(name: str, printed: str) -> None:
-    """Raises Rejected when git refused to allocate the memory for one object."""
+    """Raise Rejected if git refused an object because of its size."""
     match = _TOO_LARGE.search(printed)
     if match:
         raise Rejected(
@@ -169,10 +172,10 @@ def _check_size(name: str, printed: str) -> None:
 
 
 def _known_tips(store: Store, wants: Mapping[str, str]) -> dict[str, Oid]:
-    """What came from there before, and our own branches of those names: all that a server needs to know of us."""
+    """Return the tips to announce to the server: the refs fetched before, and the local branches of the same names."""
     tips: dict[str, Oid] = {}
     for ref in {part for pair in wants.items() for part in pair}:
-        with suppress(StoreError):  # who cannot read it will say so; without it only more is sent
+        with suppress(StoreError):  # an unreadable ref is reported elsewhere; here it only causes a larger transfer
             start, star, _ = ref.partition("*")
             tip = None if star else store.tip(ref)
             tips |= store.refs(start) if star else {ref: tip} if tip is not None else {}
@@ -180,7 +183,7 @@ def _known_tips(store: Store, wants: Mapping[str, str]) -> dict[str, Oid]:
 
 
 def _fetched_refs(wants: Mapping[str, str], report: str) -> dict[str, str]:
-    """The refs that exist there: those named in full all do, of patterns the report says it."""
+    """Return the refs that were fetched: all full names, and for patterns those in git's report."""
     arrived = {there: here for there, here in wants.items() if "*" not in there}
     globs = {here: there for there, here in wants.items() if "*" in there}
     shown = [full for name in _MOVED.findall(report) for full in _full_names(name)] if globs else []
@@ -192,7 +195,7 @@ def _refspecs(wants: Mapping[str, str]) -> list[str]:
 
 
 def _full_names(shown: str) -> tuple[str, ...]:
-    """What git may have meant: it prints branches, tags and remote branches without their folder."""
+    """Return the possible full names for a name in git's output, where `refs/heads/` etc. are omitted."""
     return (shown,) if shown.startswith("refs/") else tuple(f"refs/{kind}/{shown}" for kind in _KINDS)
 
 
@@ -200,7 +203,7 @@ _KINDS: Final = ("heads", "tags", "remotes")
 
 
 def _outcomes(done: ChildResult) -> dict[str, PushOutcome]:
-    """By ref what the porcelain output says; nothing about refs that the server was silent about."""
+    """Parse the outcomes by ref from the porcelain output; refs without a response of the server are omitted."""
     printed = [line.removeprefix("remote:") for line in done.err.splitlines() if line.startswith("remote:")]
     outcomes = {}
     for flag, ref, summary in _PUSHED.findall(done.out):

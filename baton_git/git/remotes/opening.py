@@ -1,4 +1,4 @@
-"""Opening a remote, which takes the git program: it brings the user's credentials, ssh and proxies."""
+"""Open a remote, given its name, URL or path."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ def open_remote(
     progress: Progress | None = None,
     known: Configured | None = None,
 ) -> Remote:
-    """The remote called `name`, or at that URL or path (a relative path is meant from the top of the work tree).
+    """Open the remote with this name, URL or path; a relative path starts at the top of the work tree.
 
-    `environment` is what programs are started with, and says where git and its files are. `known`: what git's
-    configuration says, where that was asked already.
+    `environment` has the environment variables for git. `known` is the configuration, if it was already read.
 
     Raises:
-        NotFound: there is no such remote.
-        RemoteError: there is no git program, or it cannot be started.
+        NotFound: the remote is not configured.
+        RemoteError: git is not installed or cannot be started.
     """
     program = configured.git_for(repository, environment)
     known = known or configured.read_configured(program)
@@ -37,10 +36,10 @@ def open_remote(
 
 
 def remote_names(repository: Repository, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The remotes that the configuration names, in its order.
+    """Return the names of the configured remotes, in the order of the configuration.
 
     Raises:
-        RemoteError: there is a remote, but no git program, or it cannot be started.
+        RemoteError: a remote is configured, but git is not installed or cannot be started.
     """
     if not configured.has_git(environment) and not repository.config().keys("remote"):
         return ()
@@ -50,11 +49,11 @@ def remote_names(repository: Repository, environment: Mapping[str, str]) -> tupl
 def remote_address(
     repository: Repository, name: str, environment: Mapping[str, str], *, known: Configured | None = None
 ) -> str:
-    """Where a remote is, as git would go there (after `insteadOf`, paths whole). It may hold a login: see `masked`.
+    """Return the URL or absolute path of a remote, with `insteadOf` applied. It may contain a login: see `mask_logins`.
 
     Raises:
-        NotFound: there is no such remote.
-        RemoteError: there is no git program, or it cannot be started.
+        NotFound: the remote is not configured.
+        RemoteError: git is not installed or cannot be started.
     """
     program = configured.git_for(repository, environment)
     known = known or configured.read_configured(program)
@@ -63,7 +62,7 @@ def remote_address(
 
 
 def _whole(repository: Repository, address: str) -> str:
-    """A path as it is without a folder to stand in; anything else as it is."""
+    """Make a relative path absolute; return URLs unchanged."""
     head = address.partition("/")[0]
     if ":" in head or address.startswith("/"):
         return address

@@ -1,4 +1,4 @@
-"""The word of git or of a server about one pushed ref, as an outcome."""
+"""Classify the rejection of a pushed ref by git or by the server."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _IN_THE_WAY = re.compile(r"exists; cannot create|refname conflict")
 
 
 def by_client(why: str) -> PushOutcome:
-    """`[rejected] (why)`: git did not even ask, since the ref is not where it was expected."""
+    """Return the outcome for `[rejected] (why)`: git pushed nothing, because the ref has an unexpected value."""
     return PushOvertaken(mask_line(why))
 
 
 def by_server(why: str, printed: list[str]) -> PushOutcome:
-    """`[remote rejected] (why)`; `printed` are the lines of the server's hooks.
+    """Return the outcome for `[remote rejected] (why)`; `printed` has the output of the server's hooks.
 
-    A server that loses the race says so in words of its own; another ref in the way of the name stays there however
-    often one tries. A bare "non-fast-forward" is a server's rule (receive.denyNonFastForwards), not a race.
+    Servers report a lost race in various words. A conflict with the name of another ref is a refusal, because a retry
+    cannot succeed. So is a bare "non-fast-forward", which comes from receive.denyNonFastForwards.
     """
     lines = lines_said(printed)
     if _MOVING.search(why) and not any(_IN_THE_WAY.search(text) for text in (why, *lines)):

@@ -1,8 +1,8 @@
-"""Fetched objects in a directory of their own, which the repository does not see until somebody accepts them.
+"""Keep fetched objects in a separate directory until they are accepted into the repository.
 
-The quarantine is the object directory of a throw-away git directory; the repository's objects are its alternate, so
-that the server sends only what is new. Limits hold while git receives: the size of the directory is watched, and git
-refuses to allocate memory for one object that is too large (`GIT_ALLOC_LIMIT`), also for the result of a delta.
+The quarantine is the object directory of a temporary git directory. The repository's objects are its alternate, so the
+server sends new objects only. Limits apply during the fetch: the size of the directory is watched, and git refuses to
+allocate memory for an object that is too large (`GIT_ALLOC_LIMIT`), including the result of a delta.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from baton_git.git.remotes.git_command import RemoteGit
 SETTINGS: Final = {
     "fetch.unpackLimit": "1",  # one pack, never loose objects
     "transfer.unpackLimit": "1",
-    "core.bigFileThreshold": "1048576g",  # what git would only stream, it refuses to allocate
-    "core.alternateRefsCommand": "true",  # the refs of the view say what is here
+    "core.bigFileThreshold": "1048576g",  # git streams no object, so that the allocation limit applies to all
+    "core.alternateRefsCommand": "true",  # announce the refs of the view only
     "pack.threads": "1",
-    "core.fsync": "none",  # what is accepted is synced when it is stored
+    "core.fsync": "none",  # accepted packs are synced when they are moved to the repository
     "core.fsyncObjectFiles": "false",
 }
 _MEMORY: Final = 64 << 20
-"""Bytes that git may allocate at once, at least; the tables of a large pack need some."""
+"""Minimum of `GIT_ALLOC_LIMIT` in bytes, because git needs memory for the tables of a large pack."""
 
 
 class FetchLimits(NamedTuple):
-    """What a fetch may bring: bytes on the disk, and bytes of one object."""
+    """Limits of a fetch: total size on disk, and size of a single object, in bytes."""
 
     total_bytes: int
     object_bytes: int
@@ -43,7 +43,7 @@ class FetchLimits(NamedTuple):
 
 @dataclass
 class SizeWatch:
-    """Whether the files of a folder have outgrown `limit` bytes; `tripped` remembers that they had."""
+    """Watches whether a folder exceeds `limit` bytes; `tripped` stays True once it did."""
 
     folder: Path
     limit: int
@@ -54,7 +54,7 @@ class SizeWatch:
         return self.tripped
 
     def check(self, what: str) -> None:
-        """Raises Rejected when the folder is, or was, too large."""
+        """Raise Rejected if the folder exceeds the limit, or did so before."""
         if self():
             raise Rejected(
                 f"{what}: more than {self.limit:,} bytes, the limit of one fetch",
@@ -63,7 +63,7 @@ class SizeWatch:
 
 
 def folder_bytes(folder: Path) -> int:
-    """The size of all files below a folder; files that vanish meanwhile count for nothing."""
+    """Return the total size of all files below a folder; files that are deleted meanwhile are ignored."""
     total = 0
     for top, _, names in os.walk(folder):
         for name in names:
@@ -76,13 +76,13 @@ def folder_bytes(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class Quarantine:
-    """Branches of a remote that nothing here leads to yet.
+    """Fetched branches of a remote that no local ref points to yet.
 
     Attributes:
-        tips: by ref of the remote, where it stands there.
-        refs: by ref of the remote, the private ref here that goes with it.
-        objects: the object directory that holds what was not here before.
-        known: the commits of ours that the server was told of; what is behind them was not sent.
+        tips: the fetched commit by remote ref.
+        refs: the private local ref by remote ref.
+        objects: the object directory with the new objects.
+        known: local commits that were announced to the server, which did not send their histories.
     """
 
     tips: Mapping[str, Oid]
@@ -92,13 +92,13 @@ class Quarantine:
     git: RemoteGit = field(repr=False)
 
     def packs(self, tips: Iterable[Oid], seconds: float) -> list[Path]:
-        """The `.pack` files (each with an index) that hold everything behind `tips` that is not behind `known`.
+        """Return packs (each with an index) with all objects reachable from `tips` but not from `known`.
 
-        What was fetched for exactly these tips is given as it is. Otherwise, and where objects lay around unprotected
-        in the repository, git packs them anew.
+        If `tips` covers all fetched branches and there are no loose objects, these are the fetched packs. Otherwise git
+        creates a new pack.
 
         Raises:
-            Unreachable: git did not end within `seconds`, or an object is missing.
+            Unreachable: git did not finish within `seconds`, or an object is missing.
         """
         wanted = set(tips) - self.known
         if not wanted:

@@ -1,4 +1,4 @@
-"""Refs by pattern: `refs/heads/baton/*` there is `refs/baton-incoming/origin/*` here."""
+"""Map remote refs to local refs by pattern, for example `refs/heads/baton/*` to `refs/baton-incoming/origin/*`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from baton_git.core.errors import InvalidArgument
 
 
 def check(wants: Mapping[str, str]) -> None:
-    """Raises InvalidArgument unless both sides are full names of refs, with one `*` each or none."""
+    """Raise InvalidArgument unless both sides are full ref names, each with one `*` or both without."""
     for there, here in wants.items():
         stars = there.count("*"), here.count("*")
         if not (there.startswith("refs/") and here.startswith("refs/")) or stars not in {(0, 0), (1, 1)}:
@@ -16,7 +16,7 @@ def check(wants: Mapping[str, str]) -> None:
 
 
 def star_of(pattern: str, ref: str) -> str | None:
-    """What the `*` of the pattern stands for in this ref; "" for a pattern without one; None when it does not match."""
+    """Return the part of `ref` that the `*` of the pattern matches ("" without a `*`), or None if it does not match."""
     start, star, end = pattern.partition("*")
     if not star:
         return "" if ref == pattern else None
@@ -29,6 +29,6 @@ def fill_pattern(pattern: str, star: str) -> str:
 
 
 def matches(wants: Mapping[str, str], refs: Iterable[str]) -> dict[str, str]:
-    """By those of `refs` (of the remote) that are wanted, the local ref."""
+    """Return a mapping of the matching remote refs in `refs` to their local refs."""
     matched = ((ref, here, star_of(there, ref)) for ref in refs for there, here in wants.items())
     return {ref: fill_pattern(here, star) for ref, here, star in matched if star is not None}

@@ -1,4 +1,4 @@
-"""What a remote can do, and the three things that may become of a pushed ref."""
+"""The interface of a remote, and the outcomes of a push."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from baton_git.git.remotes.quarantine import FetchLimits, Quarantine
 
 
 class Push(NamedTuple):
-    """Moves `ref` of the remote to the commit `new` (None: deletes it), if it still stands at `expected` (None: does
-    not exist yet)."""
+    """A request to move `ref` of the remote from `expected` (None: it must not exist) to `new` (None: delete it)."""
 
     ref: str
     new: Oid | None
@@ -20,17 +19,17 @@ class Push(NamedTuple):
 
 
 class PushAccepted(NamedTuple):
-    """The server said that the ref stands at the new commit."""
+    """The server moved the ref to the new commit."""
 
 
 class PushOvertaken(NamedTuple):
-    """The ref is not where it was expected, or somebody is moving it: fetch, merge, and push again."""
+    """The ref has an unexpected value or is being moved by another client: fetch, merge, and push again."""
 
     why: str
 
 
 class PushRefused(NamedTuple):
-    """The server does not want it. `server_lines`: what its hooks printed, line by line."""
+    """The server refused the push. `server_lines`: the output of its hooks, line by line."""
 
     why: str
     server_lines: tuple[str, ...]
@@ -40,7 +39,7 @@ PushOutcome = PushAccepted | PushOvertaken | PushRefused
 
 
 class Remote(Protocol):
-    """Another repository, reached over the network or by a path. `name` is fit for messages: no password in it."""
+    """Another repository, accessed over the network or by a path. `name` is for messages and has no password."""
 
     @property
     def name(self) -> str: ...
@@ -48,38 +47,38 @@ class Remote(Protocol):
     def fetch(
         self, wants: Mapping[str, str], *, seconds: float, limits: FetchLimits, everything: bool = False
     ) -> AbstractContextManager[Quarantine]:
-        """Brings branches into a quarantine, which is gone at the end of the `with`. Nothing else here changes.
+        """Fetch branches into a quarantine, which is deleted at the end of the `with` block. No local ref changes.
 
         Args:
-            wants: by full name of a ref there, the private ref here that it goes with; both may have one `*`. Refs that
-                do not exist there are left out.
-            everything: whether also what is here already is fetched, because some of it may be damaged.
+            wants: private local ref by full name of the remote ref; both may have one `*`. Refs that do not exist on
+                the remote are ignored.
+            everything: also fetch objects that exist locally, because they may be damaged.
 
         Raises:
-            Unreachable: no answer, a connection that broke off, or more than `seconds` passed.
-            AccessDenied: it does not know us, there is no such repository, or we may not read it.
-            Rejected: what came is over the limits.
-            RemoteError: it said something else.
-            StoreError: what came cannot be stored.
+            Unreachable: the remote did not respond, the connection broke, or more than `seconds` passed.
+            AccessDenied: authentication failed, or the repository does not exist or must not be read.
+            Rejected: the fetched objects exceed the limits.
+            RemoteError: the remote reported another error.
+            StoreError: the fetched objects cannot be stored.
         """
         ...
 
     def tips(self, wants: Mapping[str, str], *, seconds: float) -> dict[str, Oid]:
-        """Where the wanted refs stand there; those that do not exist are left out. Nothing is fetched.
+        """Return the values of the wanted refs that exist on the remote, without fetching them.
 
         Raises:
-            Unreachable, AccessDenied, RemoteError: as in `fetch`.
+            Unreachable, AccessDenied, RemoteError: like `fetch`.
         """
         ...
 
     def push(self, moves: Sequence[Push], *, seconds: float) -> dict[str, PushOutcome]:
-        """Asks for each ref to be moved, and gives the server's own word for each. They do not hang together.
+        """Move refs with compare-and-swap on the server, independently of each other; return the outcome for each.
 
-        A compare-and-swap on the server. Whether `new` was built on `expected` is for the caller to know.
+        The caller must make sure that `new` is a descendant of `expected`.
 
         Raises:
-            Unreachable: as in `fetch`. Then nobody knows whether the refs moved; a fetch tells.
-            AccessDenied: it does not know us, or we may not write there at all.
-            RemoteError: it said something else, or nothing about a ref.
+            Unreachable: like `fetch`. The refs may have moved or not; fetch to find out.
+            AccessDenied: authentication failed, or the repository must not be written.
+            RemoteError: the remote reported another error, or no outcome for a ref.
         """
         ...

@@ -1,4 +1,4 @@
-"""The user's own ssh, told never to ask and not to wait for ever."""
+"""Build the ssh command for git: the user's ssh, without prompts and with a connection timeout."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _PUTTY: Final = {"plink", "tortoiseplink", "putty"}
 
 
 class SshSettings(NamedTuple):
-    """`core.sshCommand` and `ssh.variant`, where they are set."""
+    """The settings `core.sshCommand` and `ssh.variant`; None if not set."""
 
     command: str | None = None
     variant: str | None = None
 
 
 def command(environment: Mapping[str, str], settings: SshSettings, seconds: float) -> str:
-    """A line for the shell: the command that git would take (GIT_SSH_COMMAND, core.sshCommand, GIT_SSH, ssh), quiet."""
+    """Return a shell command: git's choice (GIT_SSH_COMMAND, core.sshCommand, GIT_SSH, ssh) with options added."""
     program = environment.get("GIT_SSH")
     chosen = environment.get("GIT_SSH_COMMAND") or settings.command or (shlex.quote(program) if program else "ssh")
     variant = (environment.get("GIT_SSH_VARIANT") or settings.variant or "auto").lower()
@@ -33,10 +33,10 @@ def command(environment: Mapping[str, str], settings: SshSettings, seconds: floa
 
 
 def _by_name(line: str) -> str:
-    """As git does: plink and its kin are known by their name, everything else is taken for OpenSSH."""
+    """Guess the ssh variant from the program name, like git: plink and similar programs, else OpenSSH."""
     try:
         words = shlex.split(line)
-    except ValueError:  # the shell will complain about it
+    except ValueError:  # the shell reports the error
         return "ssh"
     name = PurePath(words[0].replace("\\", "/")).name.lower().removesuffix(".exe") if words else ""
     return name if name in _PUTTY else "ssh"
