@@ -1,7 +1,7 @@
-"""Git hooks next to those of others: install, chain, upgrade, report and take away.
+"""Install, upgrade, inspect and remove git hooks, together with existing hooks of other tools.
 
-What is installed are the scripts of the top-level `hooks/git/`, a few lines of shell that find out without starting
-a program whether there is anything to do. Nothing of baton relies on them alone.
+The hooks are made of the shell scripts in the top-level folder `hooks/git/`, which find out without starting a program
+whether baton has anything to do. No function of baton depends on the hooks alone.
 
-Nothing is imported here: who only wants what ships (`shipped`) pays for no more.
+This module imports nothing, so that using `shipped` alone stays cheap.
 """

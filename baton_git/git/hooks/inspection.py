@@ -1,4 +1,4 @@
-"""What stands where a hook may stand."""
+"""Inspect the files of hooks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from baton_git.core.errors import StoreError
 
 
 def read_hook(path: Path) -> bytes | None:
-    """The bytes of a hook; None when there is none.
+    """Return the bytes of a hook, or None if it does not exist.
 
     Raises:
-        StoreError: it is there and cannot be read.
+        StoreError: the hook exists but cannot be read.
     """
     try:
         return path.read_bytes()
@@ -24,12 +24,12 @@ def read_hook(path: Path) -> bytes | None:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is such a name, be it a link that leads nowhere."""
+    """Return whether a file with this name exists, including a dangling symbolic link."""
     return path.exists() or path.is_symlink()
 
 
 def is_program(path: Path) -> bool:
-    """Whether git would run this file."""
+    """Return whether git would run this file: a regular, executable file."""
     try:
         status = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Where git looks for hooks here, and in which of three ways ours can be put there."""
+"""Find the folder where git looks for hooks, and the mode in which baton's hooks can be installed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ SERVER: Final = ("pre-receive", "post-receive")
 EVENTS: Final = (*CLIENT, *SERVER)
 
 CONFIGURED_SINCE: Final = (2, 54)
-"""The first git that runs hooks that its configuration names (`hook.<name>.command`)."""
+"""The first version of git that runs hooks from its configuration (`hook.<name>.command`)."""
 
 Mode = Literal["configured", "files", "external"]
 
 
 def events_for(repository: Repository, *, server: bool = False) -> tuple[str, ...]:
-    """A work tree is committed in, a bare repository is pushed to; `server`: a work tree that is pushed to as well."""
+    """Return the events to install: server events for a bare repository, else client events.
+
+    `server` adds the server events for a work tree that others push to.
+    """
     if repository.work_tree is None:
         return SERVER
     return EVENTS if server else CLIENT
@@ -29,12 +32,12 @@ def events_for(repository: Repository, *, server: bool = False) -> tuple[str, ..
 
 @dataclass(frozen=True)
 class HookLocation:
-    """How hooks come to run in the work tree, or bare repository, that we stand in.
+    """How git finds hooks in a work tree or bare repository.
 
     Attributes:
-        folder: where git looks for files of hooks, as it says itself; it need not exist.
-        hooks_path: what `core.hooksPath` says, None when it is not set.
-        scope: who says it: `local`, `worktree`, `global`, `system`, `command`.
+        folder: the folder where git looks for hooks, as reported by git; it need not exist.
+        hooks_path: the value of `core.hooksPath`, or None if it is not set.
+        scope: the scope of that value: `local`, `worktree`, `global`, `system` or `command`.
     """
 
     repository: Repository
@@ -45,10 +48,10 @@ class HookLocation:
 
     @classmethod
     def of(cls, repository: Repository, git: LocalGit) -> HookLocation:
-        """Asks git, which knows includes, conditions, scopes and work trees.
+        """Determine the location with git, which handles includes, conditions, scopes and work trees.
 
         Raises:
-            StoreError: there is no git program.
+            StoreError: git is not installed.
         """
         printed = git.ask("config", "--show-scope", "--get", "core.hooksPath")
         scope, _, value = (printed or "").partition("\t")
@@ -57,8 +60,10 @@ class HookLocation:
 
     @property
     def mode(self) -> Mode:
-        """`configured` by git's settings; `files` in a folder that is this repository's own; else `external`:
-        the folder is tracked, or belongs to other repositories as well, and what is written there is not ours to say.
+        """The mode in which hooks are installed.
+
+        `configured`: in git's configuration. `files`: as files in a folder inside this repository. `external`: not
+        written by baton, because the folder is tracked or shared with other repositories.
         """
         if self.git.version >= CONFIGURED_SINCE:
             return "configured"
@@ -67,12 +72,12 @@ class HookLocation:
 
     @property
     def scripts(self) -> Path:
-        """Our own folder: every script that is installed is here too, whatever git calls."""
+        """Baton's own folder, which has a copy of every installed script, whichever file git runs."""
         return self.repository.common_dir / "baton" / "hooks"
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where files of ours may stand, from this work tree's point of view or from when nothing was configured."""
+        """The folders where baton may have installed files: git's folder of hooks, now or in an earlier mode."""
         here = (self.folder,) if self.mode == "files" else ()
         own = self.repository.common_dir / "hooks"
         linked = Path(os.path.realpath(own)).is_relative_to(os.path.realpath(self.repository.common_dir))
@@ -80,7 +85,7 @@ class HookLocation:
 
     @property
     def why_external(self) -> str:
-        """In words, what keeps us from writing a file."""
+        """The reason, for messages, why baton does not write to the folder of hooks."""
         if self.hooks_path is None:
             return f"{self.folder} is a link to a folder that is not this repository's own"
         everywhere = {"global": "for all your repositories", "system": "for all users", "command": "for this call"}
@@ -88,11 +93,11 @@ class HookLocation:
         return f"core.hooksPath is {self.hooks_path!r} {where}"
 
     def line_for(self, event: str) -> str:
-        """What calls our script from somebody else's hook, and does nothing where it is not installed."""
+        """Return a shell line that calls baton's script from another hook, and does nothing if it is not installed."""
         return f'{self._hook_variable(event)}; [ ! -x "$hook" ] || "$hook" "$@"'
 
     def setting_for(self, event: str) -> str:
-        """The same for `hook.<name>.command`, to which git adds the arguments itself."""
+        """Return the same for `hook.<name>.command`, to which git appends the arguments."""
         return f'{self._hook_variable(event)}; test ! -x "$hook" || "$hook"'
 
     @staticmethod
@@ -100,6 +105,6 @@ class HookLocation:
         return f'hook="$(git rev-parse --git-common-dir)/baton/hooks/{event}"'
 
     def file_for(self, event: str) -> Path:
-        """The file that a line for `event` belongs into: husky's own folder only calls the one above it."""
+        """Return the file to add a line for `event` to; for husky it is in the parent of git's folder of hooks."""
         folder = self.folder.parent if self.folder.parent.name == ".husky" else self.folder
         return folder / event

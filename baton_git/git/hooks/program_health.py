@@ -1,4 +1,4 @@
-"""Whether the program that a hook starts works: it exists, can be executed, has its interpreter, and loads."""
+"""Check that the program started by a hook works: it exists, is executable, has its interpreter, and loads."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from baton_git.git.remotes import child_process
 
 SECONDS = 5.0
-"""A program that has not loaded after this time hangs."""
+"""Time in seconds after which a program that has not loaded is reported as hanging."""
 
 
 class ProgramHealth:
-    """Finds what is wrong with programs, and runs each of them once at most.
+    """Checks programs, and runs each of them at most once.
 
-    Attributes:
-        own: the words that start the baton that is running, which therefore works.
+    Args:
+        own: command of the running baton, which is known to work.
     """
 
     def __init__(self, environment: Mapping[str, str], own: Sequence[str] = ()) -> None:
@@ -25,11 +25,11 @@ class ProgramHealth:
         self._run: dict[tuple[str, ...], str | None] = {tuple(own): None}
 
     def problem(self, words: Sequence[str], *, may_run: bool) -> str | None:
-        """What keeps a program from working, in words; None when nothing does.
+        """Return a description of what is wrong with a program, or None if it works.
 
         Args:
-            words: what starts it, the program first.
-            may_run: whether it can be trusted: a repository that was cloned must not have us run its programs.
+            words: the command, beginning with the program.
+            may_run: whether the program is trusted; programs named by a cloned repository must not be run.
         """
         path = shutil.which(words[0], path=self._environment.get("PATH"))
         if path is None:
@@ -46,7 +46,7 @@ class ProgramHealth:
         return self._run[command]
 
     def _failure(self, command: Sequence[str]) -> str | None:
-        """What came of a run that only loads."""
+        """Run a command that only loads the program; return a description of its failure, or None."""
         try:
             ended = child_process.run([*command, "hook", "--check"], self._environment, Path(), SECONDS)
         except OSError as error:
@@ -58,7 +58,7 @@ class ProgramHealth:
 
 
 def _interpreter(path: Path) -> str | None:
-    """The program that the first line of a script names; None when it is no script."""
+    """Return the interpreter in the first line of a script, or None if the file is not a script."""
     try:
         with path.open("rb") as file:
             first = file.readline(512)

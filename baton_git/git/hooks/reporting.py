@@ -1,4 +1,4 @@
-"""Which hooks will really run here, and why the others will not."""
+"""Report which hooks will run, and why others will not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton_git.git.hooks.script import HookScript, command_in, read_marker
 
 
 class EventState(NamedTuple):
-    """One event here: whether our script will run, and in words how, or why not."""
+    """The state of an event: whether baton's script will run, and a description of how it runs or why not."""
 
     event: str
     runs: bool
@@ -23,10 +23,10 @@ class EventState(NamedTuple):
 
 
 def status(place: HookLocation, scripts: Sequence[HookScript], health: ProgramHealth) -> list[EventState]:
-    """The state of each of these, which are as `install` would write them now.
+    """Return the state of the events of these scripts, compared with what `install` would write.
 
     Raises:
-        StoreError: there is no git program, or a hook cannot be read.
+        StoreError: git is not installed, or a hook cannot be read.
     """
     return [_state(place, script, health) for script in scripts]
 
@@ -110,5 +110,5 @@ def _file(place: HookLocation, event: str) -> Path:
 
 
 def _script_file(place: HookLocation, event: str) -> Path:
-    """The file that our script is run from: our own folder's, that in the folder of hooks, or one put aside."""
+    """Return the file that runs as baton's script: in git's folder of hooks (mode `files`) or in baton's own."""
     return run_from(place.folder / event) if place.mode == "files" else place.scripts / event

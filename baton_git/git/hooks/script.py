@@ -1,11 +1,11 @@
-"""One installed script: what it says, and whether a file is one of ours.
+"""The content of installed hook scripts, and recognizing them.
 
     #!/bin/sh
     # baton-git hook <version> <event> <digest of all that follows>
     # Installed by ...
     event=... ; the parts of `hooks/git/` for this event
 
-The digest makes a file certify itself: no list has to be kept, and lost, of what was written where.
+The digest shows whether a script was changed after the installation, so that no list of installed files is needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from baton_git.git.hooks.shipped import find_shipped
 
 VERSION: Final = 3
-"""Goes up when the scripts change in a way that an installed one should follow."""
+"""Version of the scripts; increased if installed scripts should be upgraded."""
 
 PARTS: Final = {
     "post-commit": ("begin", "within", "later", "after-code"),
@@ -31,7 +31,7 @@ PARTS: Final = {
     "pre-receive": ("begin", "within", "pre-receive"),
     "post-receive": ("begin", "within", "later", "post-receive"),
 }
-"""By event, the files of `hooks/git/` that its script is made of."""
+"""The files of `hooks/git/` that make up the script, by event."""
 
 _MARKER = re.compile(rb"#![^\n]*\n# baton-git hook (\d{1,6}) ([a-z-]+) ([0-9a-f]{64})\n")
 _COMMAND = re.compile(rb'^exec_baton\(\) \{ exec (.+) "\$@"; \}$', re.MULTILINE)
@@ -47,7 +47,7 @@ exec_baton() {{ exec {command} "$@"; }}
 
 @dataclass(frozen=True)
 class HookScript:
-    """What is written for an event: `prefix` of the refs that concern it, `command` that starts baton."""
+    """The script for an event. `prefix`: prefix of the refs it handles; `command`: the command that starts baton."""
 
     event: str
     prefix: str
@@ -67,7 +67,7 @@ class HookScript:
 
 
 class ScriptMarker(NamedTuple):
-    """What the marker of a file of ours says. `intact`: nobody has changed the file since it was written."""
+    """The marker line of a script. `intact`: the script has not been changed since its installation."""
 
     version: int
     event: str
@@ -75,7 +75,7 @@ class ScriptMarker(NamedTuple):
 
 
 def read_marker(data: bytes) -> ScriptMarker | None:
-    """The marker of this file; None when it is somebody else's."""
+    """Return the marker of a hook, or None if baton did not write it."""
     match = _MARKER.match(data)
     if match is None:
         return None
@@ -83,11 +83,11 @@ def read_marker(data: bytes) -> ScriptMarker | None:
 
 
 def command_in(data: bytes) -> tuple[str, ...]:
-    """The words that an installed script starts baton with; empty when it names none."""
+    """Return the command with which an installed script starts baton, or an empty tuple."""
     match = _COMMAND.search(data)
     return tuple(shlex.split(match[1].decode("utf-8", "surrogateescape"))) if match else ()
 
 
 def scripts(events: Sequence[str], prefix: str, command: Sequence[str]) -> dict[str, HookScript]:
-    """The script of each event."""
+    """Return the script for each event."""
     return {event: HookScript(event, prefix, tuple(command)) for event in events}

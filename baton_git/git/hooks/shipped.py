@@ -1,4 +1,4 @@
-"""Where the files of the top-level `hooks/` are: in an installed wheel, or in a checkout."""
+"""Find the files of the top-level folder `hooks/`, in an installed wheel or in a checkout."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _PACKAGE = Path(__file__).parents[2]
 
 
 def find_shipped(name: str) -> Path:
-    """The file or folder `name` of `hooks/`.
+    """Return the path of the file or folder `name` in `hooks/`.
 
     Raises:
-        BatonError: it is not there.
+        BatonError: it is missing from the installation.
     """
     for folder in (_PACKAGE / "_hooks", _PACKAGE.parent / "hooks"):
         if (folder / name).exists():

@@ -1,4 +1,4 @@
-"""What is to be done on the disk and in git's configuration, as data; and doing it."""
+"""The steps of an installation, as data: changes of files and of git's configuration; and their execution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton_git.git.local_git import LocalGit
 
 @dataclass(frozen=True)
 class KeepAs:
-    """Gives a file a second name. It keeps its first one, so that at no moment a hook is missing."""
+    """Give a file a second name. The first name is kept, so that the hook is never missing."""
 
     path: Path
     name: Path
@@ -21,7 +21,7 @@ class KeepAs:
 
 @dataclass(frozen=True)
 class Write:
-    """Puts a program in place of whatever is there, at once."""
+    """Create or replace an executable file atomically."""
 
     path: Path
     data: bytes
@@ -29,7 +29,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Move:
-    """Puts a file in place of whatever is at `to`."""
+    """Rename a file to `to`, replacing a file there."""
 
     path: Path
     to: Path
@@ -42,7 +42,7 @@ class Remove:
 
 @dataclass(frozen=True)
 class Configure:
-    """Gives a key of the repository's own configuration this one value."""
+    """Set a key in the repository's configuration to this single value."""
 
     key: str
     value: str
@@ -55,7 +55,7 @@ class Unconfigure:
 
 @dataclass(frozen=True)
 class Say:
-    """Nothing is done; somebody should know something."""
+    """Show a note to the user; nothing is changed."""
 
     text: str
 
@@ -64,7 +64,7 @@ Step = KeepAs | Write | Move | Remove | Configure | Unconfigure | Say
 
 
 def run(steps: Iterable[Step], git: LocalGit) -> None:
-    """Does the steps in their order. Each leaves a state from which `install` and `uninstall` go on.
+    """Execute the steps in order. After an interruption, `install` and `uninstall` can continue from any step.
 
     Raises:
         WriteFailed: writing to disk failed.
@@ -102,5 +102,5 @@ def _second_name(path: Path, name: Path) -> None:
         os.link(path, name, follow_symlinks=False)
     except FileExistsError:
         raise
-    except OSError:  # a file system without links: for a moment there is no hook
+    except OSError:  # a file system without hard links; the hook is missing until the next step
         path.replace(name)

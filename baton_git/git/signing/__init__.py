@@ -1,4 +1,4 @@
-"""SSH signatures of commits, made and checked by `ssh-keygen` in the way git does it: each accepts the other's."""
+"""Create and verify SSH signatures of commits with `ssh-keygen`, compatible with git."""
 
 from baton_git.git.signing.allowed import AllowedSigners, BadSignature, Signed, UnknownSigner, Unsigned, Verdict
 from baton_git.git.signing.personal import PersonalSigner

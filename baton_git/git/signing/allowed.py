@@ -1,12 +1,12 @@
-"""Whether a commit is signed by somebody who may.
+"""Verify that a commit is signed with an allowed key.
 
-    verified(commit) = Signed(principal, fingerprint)   by a key that was allowed when the commit was made
-                     | Unsigned()
-                     | BadSignature(why)                it was looked at, and does not count
-                     | Unknown(why)                     it could not be looked at: never counts as signed
+    verify(commit) = Signed(principal, fingerprint)   the key was allowed when the commit was made
+                   | Unsigned()
+                   | BadSignature(why)                the signature is invalid or its key is not allowed
+                   | UnknownSigner(why)               the signature could not be verified; never counts as signed
 
-When the commit was made is what its committer says, as for git. Whoever has a key that expired can therefore still
-put an older time in a commit; against a stolen key only taking it out of the file, or revoking it, helps.
+As in git, the time of a commit is its committer time. The owner of an expired key can therefore still sign commits with
+an older time. A stolen key must be removed from the file of allowed signers, or revoked.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FOREIGN: Final = {b"-----BEGIN PGP ": "an OpenPGP", b"-----BEGIN SIGNED MESSAGE
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """By whom, as the file of allowed signers calls them, and with which key (`SHA256:…`)."""
+    """The commit is signed by `principal`, a name in the file of allowed signers, with a key (`SHA256:…`)."""
 
     principal: str
     fingerprint: str
@@ -38,19 +38,19 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class Unsigned:
-    """There is no signature."""
+    """The commit has no signature."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadSignature:
-    """There is one that does not count; `why` goes on from "the signature"."""
+    """The signature is invalid or not allowed; `why` completes a sentence that begins with "the signature"."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownSigner:
-    """Whether there is a good one could not be found out."""
+    """The signature could not be verified."""
 
     why: str
 
@@ -60,13 +60,13 @@ Verdict = Signed | Unsigned | BadSignature | UnknownSigner
 
 @dataclass(frozen=True)
 class AllowedSigners:
-    """Whose signatures count. What was found out is kept in memory, as long as the files stay the same.
+    """The allowed signers. Verdicts are cached until one of the files changes.
 
     Attributes:
         file: git's `gpg.ssh.allowedSignersFile`.
-        program: ssh-keygen, or what `gpg.ssh.program` puts in its place.
-        environment: of the program, whole.
-        revoked: git's `gpg.ssh.revocationFile`, a list of keys or a KRL; its keys never count.
+        program: ssh-keygen, or the program in `gpg.ssh.program`.
+        environment: complete environment of the program.
+        revoked: git's `gpg.ssh.revocationFile`, a list of revoked keys or a KRL.
     """
 
     file: Path
@@ -76,7 +76,7 @@ class AllowedSigners:
     _known: dict[bytes, Verdict] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def verify(self, raw_commit: bytes) -> Verdict:
-        """What is to be held of the signature of a commit, given as `Store.raw_commit` has it."""
+        """Verify the signature of a commit, given the bytes from `Store.raw_commit`."""
         payload, signature = without_signature(raw_commit)
         if signature is None:
             return Unsigned()
@@ -97,12 +97,12 @@ class AllowedSigners:
             with TemporaryDirectory(prefix="baton-verify-") as folder:
                 verdict = self._judge(case, case.write_files(Path(folder)), when)
         except (NoAnswer, OSError) as error:
-            return UnknownSigner(str(error))  # not kept: the next time it may be known
+            return UnknownSigner(str(error))  # not cached, because the next attempt may succeed
         self._known[case.digest] = verdict
         return verdict
 
     def _judge(self, case: _Case, files: _Words, when: Sequence[str]) -> Verdict:
-        """Asks, as git does, whom the key may stand for, then for each of them whether the signature is good."""
+        """Find the principals of the key, and verify the signature for each of them, like git."""
         principals = self._run("find-principals", *files.allowed, *files.signature, *when)
         why = principals.last_line
         for principal in principals.out.splitlines() if principals.status == 0 else ():
@@ -119,7 +119,7 @@ class AllowedSigners:
 
 
 class _Words(NamedTuple):
-    """How ssh-keygen is told of each file."""
+    """The options of ssh-keygen for each file."""
 
     signature: tuple[str, str]
     allowed: tuple[str, str]
@@ -127,7 +127,7 @@ class _Words(NamedTuple):
 
 
 class _Case(NamedTuple):
-    """All that one verdict rests on; copied, so that no file changes between two runs of ssh-keygen."""
+    """All input of a verdict. Files are copied, so that they cannot change between two runs of ssh-keygen."""
 
     payload: bytes
     signature: bytes
@@ -155,10 +155,10 @@ def _kind_of(signature: bytes) -> str:
 
 
 def _verify_time(payload: bytes) -> tuple[str, ...] | None:
-    """The time at which the key must have been valid, for ssh-keygen; None when the commit has no such time.
+    """Return the ssh-keygen option for the time at which the key must have been valid; None if it cannot be parsed.
 
-    In the local zone: the times in the file of allowed signers have none, and versions before 9.1 know no other. Like
-    git it takes the present for a commit of the first second of 1970.
+    The time is in the local time zone, like the times in the file of allowed signers; OpenSSH before 9.1 supports no
+    other. As in git, the time 0 means the current time.
     """
     match = _COMMITTED.search(payload.partition(b"\n\n")[0])
     try:

@@ -1,4 +1,4 @@
-"""One run of `ssh-keygen -Y`: bounded in time; `run` has no way to ask anybody for anything, `ask` has."""
+"""Run `ssh-keygen -Y` with a time limit: `run` without prompts, `ask` with prompts for the user."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 from baton_git.core.output import one_line
 
 SECONDS: Final = 10.0
-"""Time given to one run; a key in hardware waits for a touch meanwhile."""
+"""Time limit of `run`, in seconds. It includes the touch of a hardware key."""
 
 PERSON_SECONDS: Final = 120.0
-"""Time given to a person for a passphrase or a touch."""
+"""Time limit of `ask`, in seconds, for a person to enter a passphrase or touch a key."""
 
 NAMESPACE: Final = ("-n", "git")
 
@@ -26,11 +26,11 @@ _LINE_LIMIT: Final = 200
 
 
 class NoAnswer(Exception):
-    """The program is missing, does not know the operation, was killed, or took too long."""
+    """The program is missing, does not support the operation, was killed, or took too long."""
 
 
 class KeygenResult(NamedTuple):
-    """A run that came to its end: the exit status, and what it wrote to each stream."""
+    """The exit status and the output of a completed run."""
 
     status: int
     out: bytes
@@ -38,23 +38,23 @@ class KeygenResult(NamedTuple):
 
     @property
     def good_key(self) -> str | None:
-        """The fingerprint of the key, when it was asked about a signature and called it good."""
+        """The fingerprint of the key if the run verified a signature as good, else None."""
         match = _GOOD.match(self.out) if self.status == 0 else None
         return match[1].decode("ascii", "replace") if match else None
 
     @property
     def last_line(self) -> str:
-        """What it stderr at last, printable: the text ends up on terminals and in records."""
+        """The last non-empty line of stderr, without control characters, for terminals and records."""
         lines = self.stderr.decode("utf-8", "replace").splitlines()
         shown = (one_line(line, len(line))[:_LINE_LIMIT] for line in reversed(lines))
         return next((line for line in shown if line), "without a word")
 
 
 def run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: bytes = b"") -> KeygenResult:
-    """Runs ssh-keygen, or what stands in for it, with `given` on its standard input.
+    """Run ssh-keygen, or a replacement, without prompts and with `given` as stdin.
 
     Raises:
-        NoAnswer: it did not start or end, or is too old.
+        NoAnswer: the program did not start, was killed, took too long, or is too old.
     """
     program = os.fsdecode(argv[0])
     try:
@@ -71,11 +71,12 @@ def run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: byte
 
 
 def ask(argv: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Runs ssh-keygen so that it can ask the person: at our terminal, or with SSH_ASKPASS where there is none. Its
-    messages go where ours go. Gives its exit status.
+    """Run ssh-keygen so that it can prompt the user on the terminal or, without one, with SSH_ASKPASS.
+
+    Its stderr is that of this process. Returns the exit status.
 
     Raises:
-        NoAnswer: it did not start, or nobody answered in time.
+        NoAnswer: the program did not start, or the user did not respond in time.
     """
     try:
         done = subprocess.run(  # noqa: S603  the key is the user's own setting
@@ -90,12 +91,12 @@ def ask(argv: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
-    """No window asks for a passphrase: by the variable that newer versions know, and by a program that says no."""
+    """Disable prompts in windows: SSH_ASKPASS_REQUIRE for newer versions, and a failing SSH_ASKPASS for older ones."""
     return {**environment, "SSH_ASKPASS_REQUIRE": "never", "SSH_ASKPASS": "false"}
 
 
 def _run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: bytes) -> KeygenResult:
-    # A session of its own has no terminal to ask on, and can be killed with all that was started in it.
+    # A new session has no terminal for prompts, and can be killed together with its child processes.
     with subprocess.Popen(  # noqa: S603  the program and the key are the user's own settings
         argv,
         env=environment,

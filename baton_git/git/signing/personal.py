@@ -1,10 +1,10 @@
-"""A signature that only a person can give: with a key that needs a touch, or a passphrase typed just now.
+"""Signatures that need a person: with a hardware key that must be touched, or a passphrase that must be entered.
 
-    key kind                          what makes it personal
-    sk-ssh-…, sk-ecdsa-… (hardware)   the signature itself says that the key was touched
-    an encrypted private key          ssh-keygen asks for the passphrase; the agent that may hold the key is left out
+    key                               proof of a person
+    sk-ssh-…, sk-ecdsa-… (hardware)   the signature records that the key was touched
+    an encrypted private key          ssh-keygen prompts for the passphrase; the ssh agent is not used
 
-The form of a signature is `PROTOCOL.sshsig` of OpenSSH, that of a private key `PROTOCOL.key`.
+The formats are specified in OpenSSH's `PROTOCOL.sshsig` (signatures) and `PROTOCOL.key` (private keys).
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from baton_git.git.signing.signer import ARMOR
 
 _MAGIC: Final = b"openssh-key-v1\0"
 _TOUCHED: Final = 0x01
-"""Of the flags of a hardware key's signature: somebody was there."""
+"""Flag in the signature of a hardware key: the key was touched (user presence)."""
 
 
 @dataclass
 class PersonalSigner:
-    """Signs one commit.
+    """Signs a single commit.
 
     Attributes:
-        key: as `Signer.key`: the file of a key, or the text of a public key, which must then be a hardware key's.
-        environment: of ssh-keygen, whole.
+        key: like `Signer.key`: the file of a key, or the text of a public key, which must belong to a hardware key.
+        environment: complete environment of ssh-keygen.
     """
 
     key: str
@@ -40,11 +40,11 @@ class PersonalSigner:
     _is_used: bool = field(default=False, init=False)
 
     def check(self) -> None:
-        """Looks at the key before anybody is asked.
+        """Check the key before prompting the user.
 
         Raises:
-            NeedsHuman: it needs neither a touch nor a passphrase.
-            StoreError: it cannot be read.
+            NeedsHuman: the key needs neither a touch nor a passphrase.
+            StoreError: the key cannot be read.
         """
         if not (self._needs_touch() or self._needs_passphrase()):
             raise NeedsHuman(
@@ -53,12 +53,12 @@ class PersonalSigner:
             )
 
     def sign(self, payload: bytes) -> bytes:
-        """The armored signature of the bytes of a commit; ssh-keygen asks the person, at the terminal or in a window.
+        """Return the armored signature of the bytes of a commit; ssh-keygen prompts on the terminal or in a window.
 
         Raises:
-            NeedsHuman: as `check`; or the hardware key says that nobody touched it.
-            Busy: it has signed already: somebody else wrote meanwhile, and the commit is another one.
-            StoreError: ssh-keygen gave no signature.
+            NeedsHuman: like `check`, or the hardware key signed without a touch.
+            Busy: this signer was already used; a concurrent write has changed the commit since.
+            StoreError: ssh-keygen failed, or the key cannot be read.
         """
         if self._is_used:
             raise Busy("somebody else wrote while you signed, so nothing was written", hint="run it again")
@@ -84,7 +84,7 @@ class PersonalSigner:
         return signature.replace(b"\r\n", b"\n")
 
     def _environment(self) -> dict[str, str]:
-        """An agent would sign with a key that it holds and ask nobody; a hardware key is touched all the same."""
+        """Return the environment, without the ssh agent for a key with a passphrase: the agent would not prompt."""
         hidden = () if self._needs_touch() else ("SSH_AUTH_SOCK",)
         return {name: value for name, value in self.environment.items() if name not in hidden}
 
@@ -117,7 +117,7 @@ class PersonalSigner:
 
 
 def is_encrypted(private: bytes) -> bool:
-    """Whether the file of a private key needs a passphrase; False for what is none."""
+    """Return whether the file of a private key needs a passphrase; False if it is not a private key."""
     if b"\nProc-Type: 4,ENCRYPTED" in private or b"-----BEGIN ENCRYPTED PRIVATE KEY-----" in private:
         return True
     body = _decode_armor(private, b"OPENSSH PRIVATE KEY")
@@ -128,11 +128,11 @@ def is_encrypted(private: bytes) -> bool:
 
 
 def is_touched(signature: bytes) -> bool:
-    """Whether a signature of a hardware key says that somebody touched it; False for one of another key."""
+    """Return whether a signature records the touch of a hardware key; False for other keys."""
     rest = _decode_armor(signature, b"SSH SIGNATURE")
     if not rest.startswith(b"SSHSIG"):
         return False
-    rest = rest[10:]  # the magic word and a version of four bytes
+    rest = rest[10:]  # after "SSHSIG" and the version, which has four bytes
     for _ in ("public key", "namespace", "reserved", "hash"):
         _, rest = _string(rest)
     inner, _ = _string(rest)
@@ -151,7 +151,7 @@ def _decode_armor(text: bytes, name: bytes) -> bytes:
 
 
 def _string(data: bytes) -> tuple[bytes, bytes]:
-    """The first string of SSH's binary form, and what follows it."""
+    """Parse a string of SSH's binary format; return it and the data after it."""
     end = 4 + int.from_bytes(data[:4], "big")
     return data[4:end], data[end:]
 

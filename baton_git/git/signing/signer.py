@@ -1,4 +1,4 @@
-"""Signs commits with the user's SSH key."""
+"""Sign commits with the user's SSH key."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ class Signer:
     """Signs with one key.
 
     Attributes:
-        key: what git takes as `user.signingKey`: the file of a private key, or of a public key whose private part an
-            agent holds; or the text of such a public key (`key::ssh-ed25519 AAAA…`). `~/` is HOME of `environment`.
-        program: ssh-keygen, or what `gpg.ssh.program` puts in its place.
-        environment: of the program, whole.
+        key: a value as in git's `user.signingKey`: the file of a private key, or the file or text
+            (`key::ssh-ed25519 AAAA…`) of a public key whose private key is in the ssh agent. `~/` is HOME of
+            `environment`.
+        program: ssh-keygen, or the program in `gpg.ssh.program`.
+        environment: complete environment of the program.
     """
 
     key: str
@@ -33,11 +34,11 @@ class Signer:
     environment: Mapping[str, str]
 
     def sign(self, payload: bytes) -> bytes:
-        """The armored signature of the bytes of a commit, for `Draft.commit(sign=…)`.
+        """Return the armored signature of the bytes of a commit, for `ObjectDraft.commit(sign=…)`.
 
         Raises:
-            StoreError: the program is missing or gave no answer in time; or the key is not there, no agent holds it,
-                or it has a passphrase.
+            StoreError: the program is missing or took too long; or the key does not exist, is not in the ssh agent, or
+                has a passphrase.
         """
         try:
             with TemporaryDirectory(prefix="baton-sign-") as folder:
@@ -51,7 +52,7 @@ class Signer:
         raise _cannot(f"{self.program}: {ran.last_line}")
 
     def _sign_file(self, folder: Path, payload: bytes) -> tuple[KeygenResult, bytes]:
-        """Signs a file, as git does: programs that stand in for ssh-keygen know only that."""
+        """Sign a file, like git, because replacements of ssh-keygen support only this."""
         target = folder / "payload"
         target.write_bytes(payload)
         key = ["-f", self._path()]
