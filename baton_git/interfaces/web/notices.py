@@ -12,15 +12,15 @@ from baton_git.interfaces.web.texts import address
 NOTICE_FIELDS = ("done", "about", "commit", "in")
 """The fields of a query that describe the last action; `in` is the component of its namespace."""
 DONE = {
-    "decided": "Your decision is kept. Sync sends it.",
+    "decided": "Your decisions are saved. The next sync sends them.",
     "settled": "The conflict is settled.",
-    "graduated": "The pattern is a rule now. Sessions are told it at their start.",
-    "back": "Done, by a new revision.",
-    "nothing": "Nothing of that remote waits any more.",
+    "graduated": "The pattern is now a rule. Sessions get it when they start.",
+    "back": "Done. A new revision was written.",
+    "nothing": "Nothing from that remote is waiting any more.",
     "unchanged": "Nothing changed.",
     "check-passed": "The check of {id} passed.",
     "check-failed": "The check of {id} failed.",
-    "check-unknown": "The check of {id} gave no answer.",
+    "check-unknown": "The check of {id} gave no result.",
     "edited": "{id} is changed.",
     "remote-trusted": "The remote is trusted on this machine, until its address changes.",
     "remote-distrusted": "The remote is no longer trusted on this machine.",

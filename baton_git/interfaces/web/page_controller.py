@@ -35,10 +35,10 @@ MAX_FIELDS = 5000
 FORM = "application/x-www-form-urlencoded"
 
 TITLES = {
-    403: "That is not allowed", 404: "There is no such thing here", 409: "Somebody changed this meanwhile",
-    410: "That is over", 413: "That is too large", 415: "That is no form",
-    422: "That does not fit", 429: "Too many attempts",
-    503: "Others are writing just now", 504: "The other side did not answer",
+    403: "Not allowed", 404: "Not found", 409: "Changed in the meantime",
+    410: "No longer available", 413: "Too large", 415: "Not a form",
+    422: "Invalid input", 429: "Too many attempts",
+    503: "Busy", 504: "The remote did not answer",
 }  # fmt: skip
 
 log = logging.getLogger("baton.http")
@@ -100,16 +100,16 @@ class PageRequest:
         """
         with self.site.work(self.namespace.text) as ws:
             if ws.branch.store.tip(ws.branch.ref) is None:
-                raise NotFound("namespace", str(self.namespace), hint="baton init makes one")
+                raise NotFound("namespace", str(self.namespace), hint="to create it: baton init")
             yield ws
 
     @property
     def no_person(self) -> str:
         """The reason why a click does not count as a person's; empty behind a page token that no agent has."""
         if self.site.agent is not None:
-            return f"an agent started this server ({self.site.agent}), so a click here is no person's word"
+            return f"an agent started this server ({self.site.agent}), so clicks here do not count as a person's"
         if not self.access.is_apart:
-            return "agents may use this page too, and it is for people alone only with BATON_PAGE_TOKEN"
+            return "agents can use this page too, because it has no token of its own (BATON_PAGE_TOKEN)"
         return "" if self.visitor.kind == PERSON else "nobody is logged in"
 
     def read_number(self, name: str, default: int = 1, most: int = 100_000) -> int:
@@ -161,7 +161,7 @@ class PageRequest:
         return None
 
     def render_error(self, status: int, message: str, hint: str = "") -> Response:
-        title = TITLES.get(status, "That did not work")
+        title = TITLES.get(status, "Something went wrong")
         back = self.address if status in (409, 503) else None
         message = sentence(message)
         if status == 404 or ("baton " in hint and "terminal" not in hint):

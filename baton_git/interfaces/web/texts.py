@@ -20,8 +20,8 @@ _LINK = re.compile(r"https?://[A-Za-z0-9\[][^\s<>\"'`{}|\\^]{0,2000}\Z")
 
 FIELDS = {
     "source_tier": "declared tier", "expected_outcome": "expected", "defer_count": "put off", "why": "because",
-    "rejected": "turned down", "first_seen": "since", "created_at": "since", "last_deferred": "last put off",
-    "proposed_rule": "would become the rule", "decision_ref": "from decision", "linked_pattern": "belongs to pattern",
+    "rejected": "rejected", "first_seen": "since", "created_at": "since", "last_deferred": "last put off",
+    "proposed_rule": "proposed rule", "decision_ref": "from decision", "linked_pattern": "belongs to pattern",
     "recent_occurrences": "newest occurrences",
 }  # fmt: skip
 """What the board calls them."""

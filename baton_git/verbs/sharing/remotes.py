@@ -133,7 +133,7 @@ def set_remote_policy(ws: Workspace, now: datetime, asked: RemotePolicyInput) ->
     examples=("baton remote review origin",),
 )
 def begin_review(ws: Workspace, now: datetime, asked: WhichRemote) -> SyncResult:
-    """Begin a review: let the commits of a remote wait from now on, and sync with it.
+    """Let the commits of a remote wait for review from now on, and sync with it.
 
     `baton review` shows what waits, and decides on it.
 

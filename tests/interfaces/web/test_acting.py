@@ -71,7 +71,7 @@ def test_a_loop_is_added_checked_and_closed_and_the_last_step_undone(work: None,
 def test_one_click_on_the_board_defers_and_another_one_is_done(work: None, baton: Any, serve: Any) -> None:
     baton("followup", "add", "Later", "--id", "FU-2", "--namespace", "shop")
     served = serve()
-    assert "is put off once more" in follow(served, click(served, "board", "Defer"))
+    assert "is deferred" in follow(served, click(served, "board", "Defer"))
     assert "put off 1×" in served.get("board").text
     page = follow(served, click(served, "/", "Passed"))
     assert "<h1>Inbox</h1>" in page
@@ -83,8 +83,8 @@ def test_one_click_on_the_board_defers_and_another_one_is_done(work: None, baton
 def test_patterns_and_decisions_are_counted_merged_and_superseded(work: None, serve: Any) -> None:
     served = serve()
     served.send("do/add-decision", {"what": "Half up", "why": "law", "evidence": "a mail\n\na law"})
-    assert "counted once more" in follow(served, served.send("do/seen-again?id=PAT-1", {"context": "again"}))
-    assert "4 of 3" in served.get("board").text
+    assert "was counted again" in follow(served, served.send("do/seen-again?id=PAT-1", {"context": "again"}))
+    assert "seen 4×" in served.get("board").text
     assert "being watched" in follow(served, served.send("do/monitor?id=DEC-1", {"mark": mark_of(served)}))
     page = served.get("do/merge-decisions?id=DEC-1").text
     (other,) = re.findall(r'<option value="(DEC-(?!1)[^"]*)">Half up', page)
@@ -149,7 +149,7 @@ def test_a_click_without_the_mark_asks_for_the_token_and_acts_only_with_it(work:
 def test_sync_tells_what_it_did(baton: Any, git: Any, top: Path, serve: Any) -> None:
     two_machines(baton, git, top)
     served = serve()
-    assert "Nothing was to be done" in served.send("do/sync", {"remote": "origin"}, code=200).text
+    assert "Everything was in step already" in served.send("do/sync", {"remote": "origin"}, code=200).text
     served.send("do/add-follow-up", {"item": "Later"})
     answer = served.send("do/sync", {"remote": "origin"}, code=200).text
     assert "1 commit sent to origin" in answer

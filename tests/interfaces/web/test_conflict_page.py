@@ -1,4 +1,4 @@
-"""A conflict on the page: what stands now is shown as it is, and nothing is wiped, lost or put back unseen."""
+"""A conflict on the page: what in use now is shown as it is, and nothing is wiped, lost or put back unseen."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_another_value_that_is_empty_wipes_nothing_unless_it_is_said(world: Worl
     served = serve()
     tip = served.site.tip("shop")
     answer = served.send("conflicts", {"choice": "other", "value": ""}, code=422)
-    assert "no other value was typed" in answer.text.lower()
+    assert "enter the other value" in answer.text.lower()
     assert 'name="choice" value="other" checked' in answer.text
     assert served.site.tip("shop") == tip
     served.send("conflicts", {"choice": "other", "value": "", "empty": "1"})
@@ -40,7 +40,7 @@ def test_what_was_changed_since_is_what_stands_and_can_be_kept(world: World, ser
     world.here("followup", "defer", "FU-1", "--reason", "a new reason")
     page = served.get("conflicts").text
     assert "a new reason" in page
-    assert page.count("stands now</span>") == 1
+    assert page.count("in use now</span>") == 1
     served.send("conflicts", {"choice": "now"})
     assert reason(served) == "a new reason"
     assert "There are no conflicts" in served.get("conflicts").text
@@ -73,6 +73,6 @@ def test_typing_without_a_choice_means_that_value_and_with_a_side_it_is_asked_ag
     served = serve()
     answer = served.send("conflicts", {"choice": "ours", "value": "we wait"}, code=422)
     assert "we wait</textarea>" in answer.text
-    assert "nothing was chosen" in served.send("conflicts", {"value": ""}, code=422).text.lower()
+    assert "choose one side" in served.send("conflicts", {"value": ""}, code=422).text.lower()
     served.send("conflicts", {"value": "we wait"})
     assert reason(served) == "we wait"

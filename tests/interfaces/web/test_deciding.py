@@ -120,7 +120,7 @@ def test_going_back_from_where_nobody_stands_any_more_is_shown_again(work: None,
     baton("followup", "add", "Something new", "--namespace", "shop")
     tip = served.site.tip("shop")
     answer = served.post("back?way=revision&revision=1", fields, code=409)
-    assert "Somebody changed the state meanwhile" in answer.text
+    assert "The state has changed in the meantime" in answer.text
     assert "Something new" in answer.text
     assert served.site.tip("shop") == tip
 
@@ -132,11 +132,11 @@ def test_going_back_to_a_rule_takes_a_person_who_types_its_id(work: None, git: A
     served.send("back?way=undo", {"tip": str(served.site.tip("shop"))})
     tip = str(served.site.tip("shop"))
     back = f"back?way=undo&revision={tip}"
-    assert "It makes a rule of" in served.get(back).text
+    assert "back as a rule" in served.get(back).text
     served.send(back, {"tip": tip, "typed.PAT-1": "nonsense"}, code=422)
     assert served.site.tip("shop") == tip
     open_to_all = serve()
-    assert "only with BATON_PAGE_TOKEN" in open_to_all.get(back).text
+    assert "no token of its own (BATON_PAGE_TOKEN)" in open_to_all.get(back).text
     mark = _mark_of_back(open_to_all)
     open_to_all.post(back, {"mark": mark, "tip": tip, "typed.PAT-1": "PAT-1"}, code=403)
     assert served.site.tip("shop") == tip
@@ -157,7 +157,7 @@ def test_all_rules_that_going_back_makes_are_named_and_each_id_is_typed(work: No
     page, tip = f"back?way=revision&revision={high}", str(served.site.tip("shop"))
     assert all(f'name="typed.{id_}"' in served.get(page).text for id_ in ("PAT-1", "PAT-2"))
     answer = served.send(page, {"tip": tip, "typed.PAT-1": "PAT-1"}, code=422)
-    assert "makes a rule of PAT-2 again" in answer.text
+    assert "This brings back as rules: PAT-2" in answer.text
     served.send(page, {"tip": tip, "typed.PAT-1": "PAT-1", "typed.PAT-2": "PAT-2"})
 
 
@@ -217,7 +217,7 @@ def test_a_conflict_that_was_settled_meanwhile_is_not_settled_twice(world: World
     fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page))
     world.here("resolve", "FU-1", "--ours")
     answer = served.post("conflicts", {**fields, "choice": "theirs"}, code=409)
-    assert "This conflict was settled since the page was made. Nothing was settled." in answer.text
+    assert "This conflict was settled in the meantime. Nothing was settled." in answer.text
 
 
 def test_a_conflict_that_says_something_else_by_now_is_not_settled(world: World, serve: Any) -> None:
@@ -267,7 +267,10 @@ def test_what_came_after_the_page_was_made_is_not_decided(world: World, serve: A
 def test_nothing_chosen_decides_nothing(world: World, serve: Any) -> None:
     queue(world)
     served = serve()
-    assert "Nothing was chosen" in served.send("review", {"choice.follow_up.FU-fonts": ""}, code=422).text
+    assert (
+        "Accept or reject at least one record"
+        in served.send("review", {"choice.follow_up.FU-fonts": ""}, code=422).text
+    )
 
 
 def test_a_rule_from_elsewhere_is_taken_over_only_by_a_person(world: World, serve: Any) -> None:

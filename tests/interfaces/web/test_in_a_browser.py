@@ -23,7 +23,8 @@ PAGES = {
     "lineage": "lineage", "session": "session?id=2026-11-20-claude-1", "quarantine": "quarantine", "handed": "handed",
     "records": "records?kind=open_loop",
     "record": "record?kind=open_loop&id=OL-stage", "review": "review", "conflicts": "conflicts",
-    "graduate": "graduate?id=PAT-schema", "back": "back", "preview": "back?way=revision&revision=4",
+    "graduate": "graduate?id=PAT-schema", "todos": "todos", "doctor": "/doctor", "begin": "do/begin-review",
+    "trust-remote": "trust-remote?remote=origin", "back": "back", "preview": "back?way=revision&revision=4",
 }  # fmt: skip
 
 LOOKING = (Path(__file__).parent / "looking.js").read_text()
@@ -85,7 +86,7 @@ def _decide_the_review(page: Browser, served: Served) -> None:
     page.click("input[name='choice.follow_up.FU-fonts'][value=accept]")
     page.click("input[name='choice.active_decision.DEC-002'][value=reject]")
     page.press("Apply these choices")
-    assert page.reads("Your decision is kept")
+    assert page.reads("Your decisions are saved")
     assert page.reads("FU-receipt")
     page.press("Accept all others")
     assert page.reads("Nothing waits for your review")
@@ -107,7 +108,7 @@ def _make_the_rule(page: Browser, served: Served) -> None:
     page.click("main .items a[href*=graduate]")
     page.one("#typed").send_keys("PAT-schema")
     page.press("Make it a rule")
-    assert page.reads("The pattern is a rule now")
+    assert page.reads("The pattern is now a rule")
     assert page.reads("Rules 1")
 
 
@@ -116,11 +117,11 @@ def _go_back_and_forth(page: Browser, served: Served) -> None:
     page.open(served.path("back?way=undo"))
     assert page.reads("Nothing is written yet")
     page.press("Go back")
-    assert page.reads("Done, by a new revision")
+    assert page.reads("A new revision was written")
     page.press("Undo…")
-    assert page.reads("It makes a rule of")
+    assert page.reads("back as a rule")
     page.one("#typed").send_keys("PAT-schema" + Keys.ENTER)
-    assert page.reads("Done, by a new revision")
+    assert page.reads("A new revision was written")
     page.open(served.path("board"))
     assert page.reads("Rules 1")
 
@@ -132,7 +133,7 @@ def test_one_click_on_the_board_acts_in_place_and_can_be_undone(world: World, se
     page.open(served.path("board"))
     page.run("scrollTo(0, 100)")
     page.click("[formaction*='defer?id=FU-receipt']")
-    page.until(lambda: "FU-receipt is put off once more" in page.text("#live"))
+    page.until(lambda: "FU-receipt is deferred" in page.text("#live"))
     assert page.run("return location.pathname") == served.path("board")
     assert page.run("return scrollY") >= 100
     assert "Defer" in page.run("return document.activeElement.textContent")
@@ -140,7 +141,7 @@ def test_one_click_on_the_board_acts_in_place_and_can_be_undone(world: World, se
     page.click("#live a")
     assert page.reads("Nothing is written yet")
     page.press("Go back")
-    assert page.reads("Done, by a new revision")
+    assert page.reads("A new revision was written")
 
 
 def test_a_record_is_added_from_the_menu_by_keys_alone(world: World, serve: Any, opened: Opened) -> None:
@@ -186,7 +187,7 @@ def test_no_page_is_wider_than_a_phone_and_each_is_readable_in_both_schemes(
         page.size(width, 800)
         page.scheme(scheme)
         for name, path in PAGES.items():
-            page.open(path if path == "/" else served.path(path))
+            page.open(path if path.startswith("/") else served.path(path))
             assert page.run("return document.documentElement.scrollWidth <= innerWidth"), f"{name} at {width}"
             faint = page.run(f"{LOOKING}; return faint()")
             assert faint == [], f"{name}, {scheme}: {faint}"
@@ -226,6 +227,21 @@ def test_a_change_elsewhere_comes_up_on_the_open_board(baton: Any, serve: Any, o
     assert page.one(".find input").get_attribute("value") == "half a word"
     page.click("#live a")
     page.until(lambda: "Something newer" in page.text())
+
+
+def test_the_open_inbox_follows_every_namespace_and_its_todos_and_reviews_are_one_click_away(
+    world: World, serve: Any, opened: Opened
+) -> None:
+    served = serve()
+    page = opened(served)
+    world.baton("loop", "add", "Somewhere else", "--expect", "it works", "--namespace", "other", "--create")
+    page.until(lambda: "Somewhere else" in page.text())
+    assert page.run("return scrollY") == 0
+    page.open(served.path("session?id=2026-11-20-codex-7"))
+    page.one("form.search input[name=text]").send_keys("Write it" + Keys.ENTER)
+    assert page.reads("The list is changed")
+    page.click("button[name=done]")
+    page.until(lambda: "completed" in page.text())
 
 
 def test_on_other_pages_a_change_is_only_told(baton: Any, serve: Any, opened: Opened) -> None:
@@ -301,12 +317,12 @@ def test_everything_works_without_scripts(world: World, serve: Any, opened: Open
     page = opened(served, token=TOKEN, scripts=False)
     page.open(served.path("timeline"))
     page.all("input[name=a]")[4].click()
-    page.press("Show what differs")
-    assert page.reads("What differs")
+    page.press("Compare")
+    assert page.reads("Compare")
     page.open(served.path("graduate?id=PAT-schema"))
     page.one(".key input").send_keys(TOKEN)
     page.one("#typed").send_keys("PAT-schema" + Keys.ENTER)
-    page.until(lambda: "The pattern is a rule now" in page.text())
+    page.until(lambda: "The pattern is now a rule" in page.text())
 
 
 def test_another_port_receives_the_cookie_and_not_what_forms_must_bring(
@@ -325,9 +341,9 @@ def test_another_port_receives_the_cookie_and_not_what_forms_must_bring(
         page.open(served.path("back?way=undo"))
         assert page.all(".key") == []
         page.press("Go back")
-        assert page.reads("Done, by a new revision")
+        assert page.reads("A new revision was written")
         page.run("localStorage.clear()")
         page.open(served.path("back?way=undo"))
         page.one(".key input").send_keys(TOKEN)
         page.press("Go back")
-        assert page.reads("Done, by a new revision")
+        assert page.reads("A new revision was written")

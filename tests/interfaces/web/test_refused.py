@@ -54,7 +54,7 @@ def test_a_form_is_only_good_for_the_way_that_it_showed(baton: Any, serve: Any) 
     tip = served.site.tip("shop")
     fields = hidden(served.get("back?way=record&record=FU-1").text, {})
     answer = served.post("back?way=revision&revision=1", fields, code=409)
-    assert "This is not what the page had shown" in answer.text
+    assert "The plan has changed since it was shown" in answer.text
     assert served.site.tip("shop") == tip
 
 
@@ -83,7 +83,7 @@ def test_a_rule_that_is_one_already_is_not_made_twice(baton: Any, serve: Any) ->
 
 def test_a_page_beyond_the_end_says_so(baton: Any, serve: Any) -> None:
     some_work(baton)
-    assert "There is nothing on page 99" in serve().get("timeline?page=99").text
+    assert "Page 99 is empty" in serve().get("timeline?page=99").text
 
 
 def test_a_history_with_a_gap_is_shown_up_to_it(baton: Any, git: Any, top: Any, serve: Any) -> None:
@@ -95,7 +95,7 @@ def test_a_history_with_a_gap_is_shown_up_to_it(baton: Any, git: Any, top: Any, 
     baton("followup", "add", "After the gap", "--namespace", "shop")
     served = serve()
     for page in ("timeline", "lineage"):
-        assert "What is older cannot be read" in served.get(page).text
+        assert "Older history cannot be read" in served.get(page).text
     assert "After the gap" in served.get("timeline").text
 
 

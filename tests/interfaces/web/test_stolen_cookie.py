@@ -72,7 +72,7 @@ def test_a_form_comes_from_a_page_of_this_very_origin(served: Served) -> None:
 @pytest.mark.parametrize(
     ("started", "why"),
     [
-        ({"token": TOKEN}, "only with BATON_PAGE_TOKEN"),
+        ({"token": TOKEN}, "no token of its own (BATON_PAGE_TOKEN)"),
         ({"page_token": TOKEN, "agent": "CLAUDECODE is set"}, "n agent started this server (CLAUDECODE is set)"),
     ],
     ids=["the server's token", "an agent's server"],

@@ -123,21 +123,21 @@ def _settle_conflict(
     state, now = ws.branch.read().state, request.site.now()
     view = next((view_conflict(state, conflict) for conflict in list_open_conflicts(ws) if conflict.id == id_), None)
     if view is None:
-        raise Unsettled("this conflict was settled since the page was made")
+        raise Unsettled("this conflict was settled in the meantime")
     if view.digest != request.form.get("shown"):
-        raise Unsettled("this conflict, or what stands there, has changed since the page was made; below it is as now")
+        raise Unsettled("this conflict or the value in use has changed in the meantime; below is the current one")
     if choice not in (*SIDES, "now", "other"):
-        raise InvalidArgument("nothing was chosen; choose one side, or give another value")
+        raise InvalidArgument("choose one side, or enter another value")
     if choice != "other":
         if value or is_empty:
-            raise InvalidArgument("a value was typed, and another one was chosen; choose one of them")
+            raise InvalidArgument("you entered a value and chose another one; choose one of them")
         side = cast("Side", view.conflict.winner if choice == "now" else choice)
         stood = None if choice == "now" else view.stands
         return resolve(ws, now, id_, side, shown=view.conflict, stood=stood)[1]
     if not value and not is_empty:
-        raise InvalidArgument("no other value was typed; to leave the field empty, say so with the box below it")
+        raise InvalidArgument("enter the other value, or check the box below to leave the field empty")
     if value and is_empty:
-        raise InvalidArgument("a value was typed, and it was said to leave the field empty; choose one of them")
+        raise InvalidArgument("you entered a value and checked the box for an empty one; choose one of them")
     parsed = _parse_value(value, view.is_text)
     return resolve(ws, now, id_, None, parsed, shown=view.conflict, stood=view.stands)[1]
 

@@ -86,7 +86,7 @@ def settle(request: PageRequest) -> Response:
     with request.work() as ws:
         record = _find_record(request, ws)
         if request.form.get("shown") != digest(record.as_data()):
-            problem = "The record has changed since it was shown. Nothing was written; look at it as it is now."
+            problem = "The record has changed since it was shown. Nothing was written; this is the current record."
             return _render(request, ws, record, _list_values(record), 409, problem)
         try:
             fields = _read_changed(ws, record, request.form)

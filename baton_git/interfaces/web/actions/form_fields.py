@@ -28,8 +28,8 @@ SAME_KIND = "into"
 MOST_CHOICES = 300
 METHODS = {
     "http": "an address answers", "file_exists": "a file exists", "process_running": "a process runs",
-    "port_open": "a port is open", "git_commit": "a commit is there", "command": "a command succeeds",
-    "manual": "a person looks",
+    "port_open": "a port is open", "git_commit": "a commit exists", "command": "a command succeeds",
+    "manual": "a person checks",
 }  # fmt: skip
 """What a form calls the methods of a check; others by their names."""
 
@@ -159,12 +159,12 @@ def _read_check(method: str, target: str) -> dict[str, Any] | None:
     """Return the check that a form describes; None where it asks for none."""
     if not method:
         if target:
-            raise InvalidArgument("it is not said how to check it; choose a method")
+            raise InvalidArgument("choose how to check it")
         return None
     if method not in CHECK_METHODS:
         raise InvalidArgument(f"there is no method {method}")
     if not target:
-        raise InvalidArgument("it is not said what to check")
+        raise InvalidArgument("enter what to check")
     return {"method": method, **_read_target(method, target)}
 
 

@@ -54,12 +54,10 @@ def settle(request: PageRequest) -> Response:
                 request, ws, pattern, text, 409, f"{pattern.id} is a rule already. Nothing more was done."
             )
         if request.form.get("shown") != digest(pattern.as_data(), text):
-            problem = (
-                "The pattern, or the rule, has changed since it was shown. Nothing was confirmed; read it as it is now."
-            )
+            problem = "The pattern or its rule has changed since it was shown; this is it now. Nothing was confirmed."
             return _render_pattern(request, ws, pattern, pattern.proposed_rule or "", 409, problem)
         if request.form.get("typed", "").strip() != pattern.id:
-            problem = "What was typed is not the id of the pattern. Nothing was confirmed."
+            problem = "This is not the id of the pattern. Nothing was confirmed."
             return _render_pattern(request, ws, pattern, text, 422, problem)
         if not text:
             raise InvalidArgument(f"pattern {pattern.id} has no proposed rule", hint="propose one first")

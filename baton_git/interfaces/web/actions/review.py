@@ -75,7 +75,7 @@ def settle(request: PageRequest) -> Response:
         remote = request.form.get("remote", "")
         if all(count.remote != remote for count in waiting_counts(ws)):
             return _render_queues(
-                request, ws, 409, f"Nothing of {remote or 'that remote'} waits any more. Nothing was decided."
+                request, ws, 409, f"Nothing from {remote or 'that remote'} is waiting any more. Nothing was decided."
             )
         name, queue = load_review(ws, remote)
         if queue is None:
@@ -83,8 +83,8 @@ def settle(request: PageRequest) -> Response:
         try:
             _decide_queue(request, ws, name, queue)
         except Unsettled:
-            return _render_queues(request, ws, 409, f"More came from {name} since the page was made. Nothing was "
-                                  "decided; look at it as it is now.")  # fmt: skip
+            return _render_queues(request, ws, 409, f"More came from {name} in the meantime. Nothing was "
+                                  "decided; this is what waits now.")  # fmt: skip
         except (InvalidArgument, NotFound) as error:
             return _render_queues(request, ws, 422, f"{sentence(error)} Nothing was decided.")
         return request.redirect_to("review", "decided")
@@ -96,7 +96,7 @@ def _decide_queue(request: PageRequest, ws: Workspace, remote: str, queue: Revie
         raise Unsettled("more came")
     choices = _read_choices(request, queue)
     if not choices.take and not choices.refuse:
-        raise InvalidArgument("nothing was chosen; accept or reject at least one record")
+        raise InvalidArgument("accept or reject at least one record")
     decide(ws, request.site.now(), remote, choices, confirmed=_read_confirmed(request, queue), how="page")
 
 

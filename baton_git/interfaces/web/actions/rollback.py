@@ -77,7 +77,7 @@ def _find_way(request: PageRequest, ws: Workspace) -> tuple[WayBack, str]:
         return way, f"once more: {entry.subject}"
     if target["way"] == "revision" and revision:
         return way_to(ws, revision), f"everything as it was at {shown}"
-    raise InvalidArgument("it is not said where to", hint="choose a revision, a record or a session")
+    raise InvalidArgument("choose what to go back to", hint="choose a revision, a record or a session")
 
 
 def _render_preview(request: PageRequest, ws: Workspace, status: int = 200, problem: str = "") -> Response:
@@ -123,16 +123,16 @@ def settle(request: PageRequest) -> Response:
         missing = [id_ for id_ in rules if request.form.get(f"typed.{quote_value(id_)}", "").strip() != id_]
         if missing:
             ids = " and ".join(missing)
-            return _render_preview(request, ws, 422, f"It makes a rule of {ids} again: type each id to confirm it.")
+            return _render_preview(request, ws, 422, f"This brings back as rules: {ids}. Type each id to confirm.")
         if request.form.get("plan") != digest(_read_target(request, ws)):
             return _render_preview(
-                request, ws, 409, "This is not what the page had shown. This is what it would change."
+                request, ws, 409, "The plan has changed since it was shown. This is what would change now."
             )
         try:
             made = go_back(ws, request.site.now(), way, request.site.person if rules else None, how="page", tip=tip)
         except Stale:
             return _render_preview(
-                request, ws, 409, "Somebody changed the state meanwhile. This is what it would change now."
+                request, ws, 409, "The state has changed in the meantime. This is what would change now."
             )
         return request.redirect_to("timeline", "back", made.revision.commit)
 

@@ -86,6 +86,7 @@ def _is_closed(record: Record) -> bool:
 _LOOP, _ITEM, _PATTERN, _DECISION = OpenLoop.kind, FollowUp.kind, Pattern.kind, ActiveDecision.kind
 
 _SEEN = {"note": "What you saw"}
+_REMOTE = {"remote": "Remote", "policy": "Policy"}
 
 ACTIONS = {
     "check": PageAction("loop verify", "Check", kind=_LOOP, hidden=("result", "note"), is_offered=_is_checkable,
@@ -95,9 +96,9 @@ ACTIONS = {
     "failed": PageAction("loop verify", "Failed", "{id} failed.", _LOOP, {"result": "failed"}, labels=_SEEN),
     "close-loop": PageAction("loop close", "Close", "{id} is closed.", _LOOP),
     "done": PageAction("followup done", "Done", "{id} is done.", _ITEM, is_quick=True),
-    "defer": PageAction("followup defer", "Defer", "{id} is put off once more.", _ITEM, is_quick=True),
+    "defer": PageAction("followup defer", "Defer", "{id} is deferred.", _ITEM, is_quick=True),
     "merge-follow-ups": PageAction("followup merge", "Merge", "{id} is merged.", _ITEM),
-    "seen-again": PageAction("pattern record", "Seen again", "{id} is counted once more.", _PATTERN,
+    "seen-again": PageAction("pattern record", "Seen again", "{id} was counted again.", _PATTERN,
                              hidden=("id", "rule", "about"), subject="what"),
     "propose": PageAction("pattern propose", "Propose a rule", "The rule of {id} is proposed.", _PATTERN,
                           is_offered=_may_become_a_rule),
@@ -114,17 +115,19 @@ ACTIONS = {
                          is_offered=_is_in_document),
     "add-loop": PageAction("loop add", "Add an open loop", "{id} is added.", hidden=("id",)),
     "add-follow-up": PageAction("followup add", "Add a follow-up", "{id} is added.", hidden=("id",)),
-    "add-pattern": PageAction("pattern record", "Add a pattern", "{id} is counted.", hidden=("id",)),
+    "add-pattern": PageAction("pattern record", "Add a pattern", "{id} was counted.", hidden=("id",)),
     "add-decision": PageAction("decision add", "Add a decision", "{id} is added.", hidden=("id", "tier")),
-    "new-namespace": PageAction("init", "Make a namespace", "The namespace is made."),
+    "new-namespace": PageAction("init", "Create a namespace", "The namespace is created."),
     "rename-namespace": PageAction("namespace rename", "Rename", "The namespace is renamed.",
                                    hidden=("remote", "dry_run"), is_about_namespace=True),
     "delete-namespace": PageAction("namespace delete", "Delete", "The namespace is deleted.",
                                    hidden=("remote", "dry_run"), is_about_namespace=True),
     "verify": PageAction("verify", "Run all checks", hidden=("ids", "budget_seconds")),
-    "sync": PageAction("sync", "Sync", hidden=("dry_run",)),
-    "begin-review": PageAction("remote review", "Begin a review", "What this remote sends waits here from now on."),
-    "remote-policy": PageAction("remote policy", "Change the policy", "The policy of the remote is changed."),
+    "sync": PageAction("sync", "Sync", hidden=("dry_run",), labels=_REMOTE),
+    "begin-review": PageAction("remote review", "Begin a review", "What this remote sends waits here from now on.",
+                               labels=_REMOTE),
+    "remote-policy": PageAction("remote policy", "Change the policy", "The policy of the remote is changed.",
+                                labels=_REMOTE),
 }  # fmt: skip
 """By the name in its address, each action."""
 

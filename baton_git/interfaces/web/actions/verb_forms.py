@@ -143,9 +143,9 @@ def _answer(request: PageRequest, ws: Workspace, form: VerbForm, result: Result)
 
 def _describe(result: CheckResults | SyncResult) -> list[str]:
     if isinstance(result, SyncResult):
-        return [*result.said, *result.errors] or ["Nothing was to be done."]
+        return [*result.said, *result.errors] or ["Everything was in step already."]
     lines = [f"{id_}: {check.result}{f', {check.why}' if check.why else ''}" for id_, check in result.evidence.items()]
-    return lines or ["No open loop has a check that can run."]
+    return lines or ["No open loop has a check to run."]
 
 
 PAGES = {"/n/{component}/do/{action}": PageRoute(show, act, ask_again=ask_again)}

@@ -1,4 +1,4 @@
-"""Who worked after whom, and beside whom, as a drawing: each session has a lane, merges join lanes.
+"""Session graph, and beside whom, as a drawing: each session has a lane, merges join lanes.
 
 The newest is at the top: rows count from the oldest, and heights from the top.
 
