@@ -167,7 +167,7 @@ def test_an_adapter_comes_from_an_installed_distribution(tmp_path, install):
 
 
 def test_the_example_for_authors_is_an_adapter(tmp_path, install):
-    page = (Path(__file__).parents[4] / "formats/ecc_session/ADAPTERS.md").read_text()
+    page = (Path(__file__).parents[4] / "docs/adapters.md").read_text()
     install("mars-rover", page.partition("```python\n")[2].partition("```")[0])
     where = around(tmp_path)
     found, broken = list_sessions(where, "mars-rover")
