@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_CLOCK = r"(?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?|[0-5]\d(?:[0-5]\d(?:[.,]\d+)?)?)?"
+_OFFSET = r"(?:Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?"
+_TIME = re.compile(rf"\d{{4}}-\d\d-\d\d(?:[Tt ]{_CLOCK}{_OFFSET})?", re.ASCII)
+"""The texts that are times. Merges compare times, so this must not depend on what a version of Python accepts."""
 
 
 def iso(now: datetime) -> str:
@@ -26,11 +29,13 @@ def iso_exact(now: datetime) -> str:
 def parse_time(text: str) -> datetime:
     """Parse an ISO 8601 date or date and time, in UTC unless it has an offset; a date means its first second.
 
+    `formats/values` describes the grammar. Digits of a second after the sixth are ignored.
+
     Raises:
         ValueError: the text is not an ISO 8601 time, or out of the range of `datetime`.
     """
     try:
-        moment = datetime.fromisoformat(text if _DATE.match(text) else "")
+        moment = datetime.fromisoformat(text if _TIME.fullmatch(text) else "")
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError(f"is no ISO 8601 point in time: {text[:40]!r}") from None
