@@ -196,9 +196,9 @@ def time_by_the_book(text: str) -> str | None:
     if any(int(part or 0) > most for part, most in ((offset_hour, 23), (offset_minute, 59))):
         return None
     offset = timedelta(hours=int(offset_hour or 0), minutes=int(offset_minute or 0)) * (-1 if sign == "-" else 1)
-    clock = [int(part or 0) for part in (hour, minute, second, (fraction or "").ljust(6, "0")[:6])]
+    h, m, s, micros = (int(part or 0) for part in (hour, minute, second, (fraction or "").ljust(6, "0")[:6]))
     try:
-        moment = datetime(int(year), int(month), int(day), *clock, tzinfo=UTC) - offset
+        moment = datetime(int(year), int(month), int(day), h, m, s, micros, tzinfo=UTC) - offset
     except (ValueError, OverflowError):
         return None
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
