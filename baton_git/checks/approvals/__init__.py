@@ -1,4 +1,4 @@
-"""What the user of this machine allowed for one repository: commands, checks that others wrote, and remotes."""
+"""Approvals of the user on this machine for one repository: commands, checks written elsewhere, and remotes."""
 
 from baton_git.checks.approvals.approvals import Approvals, ApprovedCheck, ApprovedCommand, TrustedRemote
 from baton_git.checks.approvals.contents import Contents, contents_of

@@ -1,4 +1,4 @@
-"""The approvals for one repository: commands, checks that others wrote, workflows and remotes."""
+"""The approvals for one repository: commands, checks written elsewhere, workflows and remotes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ApprovedCommand(NamedTuple):
 
 
 class ApprovedCheck(NamedTuple):
-    """A check written elsewhere that may run: its record, the digest of its specification, and since when."""
+    """An approved check that was written elsewhere: its record, the digest of its specification, and the time."""
 
     namespace: str
     id: str
@@ -34,7 +34,7 @@ class ApprovedCheck(NamedTuple):
 
 
 class TrustedRemote(NamedTuple):
-    """A trusted remote: its name when it was trusted, its address without login, and since when (ISO 8601)."""
+    """A trusted remote: its name at the time of the approval, its address without login, and the time (ISO 8601)."""
 
     name: str
     url: str
@@ -54,11 +54,11 @@ class Approvals(NamedTuple):
     # --- commands
 
     def holds(self, argv: tuple[str, ...], contents: Contents = MappingProxyType({})) -> bool:
-        """Whether exactly `argv` was approved, when its files had exactly these contents."""
+        """Return whether exactly `argv` was approved with exactly these contents of its files."""
         return any(command.argv == argv and command.contents == contents for command in self.commands())
 
     def changed_since(self, argv: tuple[str, ...], contents: Contents) -> list[str]:
-        """The files that have another content now than when `argv` was approved; none where it was not."""
+        """Return the files that changed since `argv` was approved; empty if it was not approved."""
         approved = next((command.contents for command in self.commands() if command.argv == argv), contents)
         return sorted(path for path in {*approved, *contents} if approved.get(path) != contents.get(path))
 
@@ -108,7 +108,7 @@ class Approvals(NamedTuple):
     # --- workflows of the project
 
     def workflows(self) -> list[str]:
-        """The digests of the workflows that may run."""
+        """Return the digests of the approved workflows."""
         return self._read("workflows", lambda entry: str(entry["digest"]))
 
     def allow_workflow(self, digest: str, at: str) -> bool:
@@ -122,7 +122,7 @@ class Approvals(NamedTuple):
     # --- remotes
 
     def trusts_remote(self, url: str) -> bool:
-        """Whether the user trusts the remote at `url`, as it is configured now."""
+        """Return whether the user trusts the remote at `url`, as it is configured now."""
         address = without_login(url)
         return any(remote.url == address for remote in self.remotes())
 

@@ -16,23 +16,23 @@ from baton_git.core.errors import LimitExceeded, StoreError
 
 MAX_FILES: Final = 64
 MAX_BYTES: Final = 64 * 1024 * 1024
-"""Of the files that one command names, together."""
+"""Limit for all files that a command names together."""
 _CHUNK: Final = 1024 * 1024
 
 Contents = Mapping[str, str]
-"""By path below the work tree's top: the file's SHA-256, or `link to PATH` for a link that leads out of it."""
+"""By path relative to the work tree: the SHA-256 of the file, or `link to PATH` for a link out of the work tree."""
 
 
 def contents_of(argv: Sequence[str], folder: Path | None, search_path: str) -> Contents:
     """What the command is made of when it is started in `folder`.
 
     Args:
-        folder: the work tree; None where there is none.
-        search_path: the value of PATH that it is started with.
+        folder: the work tree, or None.
+        search_path: the value of PATH for the command.
 
     Raises:
-        LimitExceeded: it names too many files, or too large ones.
-        StoreError: one of them cannot be read.
+        LimitExceeded: the command names too many files, or files that are too large.
+        StoreError: one of the files cannot be read.
     """
     if folder is None or not argv:
         return {}
@@ -48,7 +48,7 @@ def contents_of(argv: Sequence[str], folder: Path | None, search_path: str) -> C
 
 
 def _named_paths(argv: Sequence[str], top: Path, search_path: str) -> Iterator[Path]:
-    """Paths inside the work tree that the command names, whether or not anything is there."""
+    """Yield the paths inside the work tree that the command names, whether or not they exist."""
     words = [argv[0] if "/" in argv[0] else _program(argv[0], top, search_path)]
     for word in argv[1:]:
         words += [word, word.partition("=")[2], word.partition("::")[0]]
@@ -59,7 +59,7 @@ def _named_paths(argv: Sequence[str], top: Path, search_path: str) -> Iterator[P
 
 
 def _inside(word: str, top: Path) -> Path | None:
-    """The path that the word would be in the work tree; None where it leads elsewhere."""
+    """Return the path in the work tree that a word names, or None if it is outside."""
     if not word or "\0" in word:
         return None
     plain = Path(os.path.normpath(top / word))
@@ -68,13 +68,13 @@ def _inside(word: str, top: Path) -> Path | None:
 
 
 def _program(name: str, top: Path, search_path: str) -> str:
-    """Where a program is found that is started in the work tree; empty where it is not found."""
+    """Return the path of a program that is started in the work tree, or "" if it is not found."""
     candidates = (os.path.join(top, entry, name) for entry in search_path.split(os.pathsep))  # noqa: PTH118
     return next((path for path in candidates if os.path.isfile(path) and os.access(path, os.X_OK)), "")  # noqa: PTH113
 
 
 def _content(path: Path, top: Path, room: int) -> tuple[str, int]:
-    """What stands for the file, and how many of its bytes were read."""
+    """Return the digest of a file (or `link to PATH`), and the number of bytes that were read."""
     real = Path(os.path.realpath(path))
     if not real.is_relative_to(top):
         return f"link to {real}", 0

@@ -20,7 +20,7 @@ from baton_git.core.errors import Corrupt
 from baton_git.git.files.private_json import PrivateJsonFile
 
 Kept = Mapping[str, Any]
-"""What is kept of one repository."""
+"""The stored approvals of one repository."""
 
 
 class ApprovalFile(NamedTuple):
@@ -30,10 +30,10 @@ class ApprovalFile(NamedTuple):
     repository: Path
 
     def read(self) -> Kept:
-        """What was allowed for this repository; nothing where nothing was.
+        """Return the approvals for this repository.
 
         Raises:
-            Corrupt: the file cannot be read; then nothing counts as allowed.
+            Corrupt: the file cannot be read; then nothing counts as approved.
         """
         return self._mine(self._load())
 
@@ -43,7 +43,7 @@ class ApprovalFile(NamedTuple):
         return commands if isinstance(commands, list) else []
 
     def change(self, change: Callable[[Kept], Kept]) -> bool:
-        """Replace what is kept by what `change` makes of it; False when that is the same.
+        """Apply `change` to the stored approvals; return False if it changed nothing.
 
         Raises:
             Busy: another process is changing the file.
@@ -85,5 +85,5 @@ class ApprovalFile(NamedTuple):
         return data
 
     def corrupt(self, why: str) -> Corrupt:
-        """Return the error that says what is wrong with the file."""
+        """Return the error for a damaged file."""
         return self._file.corrupt(why)

@@ -21,7 +21,7 @@ def identity_file(common_dir: Path) -> Path:
 
 
 def read_identity(common_dir: Path) -> str | None:
-    """The id of the repository; None where it has none, or the file holds something else."""
+    """Return the id of the repository, or None if it has no valid id."""
     with suppress(OSError, UnicodeDecodeError):
         text = identity_file(common_dir).read_text(encoding="ascii").strip()
         return text if _FORM.fullmatch(text) else None
@@ -29,7 +29,7 @@ def read_identity(common_dir: Path) -> str | None:
 
 
 def make_identity(common_dir: Path) -> str:
-    """Gives the repository a new random id, in place of the one that it had.
+    """Give the repository a new random id, replacing an existing one.
 
     Raises:
         WriteFailed: writing to disk failed.
@@ -42,9 +42,9 @@ def make_identity(common_dir: Path) -> str:
 
 
 def is_copy(common_dir: Path, recorded: str) -> bool:
-    """Whether the repository at `common_dir` is a copy of the one at `recorded`, which still has the same id.
+    """Return whether the repository at `common_dir` is a copy of the one at `recorded`, which has the same id.
 
-    A repository that was moved, or that is reached by another path, is none.
+    A repository that was moved, or is accessed by another path, is not a copy.
     """
     id_ = read_identity(common_dir)
     if recorded == str(common_dir) or id_ is None or read_identity(Path(recorded)) != id_:

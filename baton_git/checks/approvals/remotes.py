@@ -1,4 +1,4 @@
-"""What consent to a remote is bound to: its address, without what only logs in."""
+"""The address of a remote without its login, to which an approval is bound."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LOGIN: Final = re.compile(r"^(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<login>[^/]*)@"
 
 
 def without_login(url: str) -> str:
-    """The address without user and password; of ssh addresses the user stays, who is a part of where they lead."""
+    """Return the address without user and password; the user of an ssh address is kept, as part of the destination."""
     return _LOGIN.sub(_strip_login, url)
 
 
