@@ -19,7 +19,7 @@ from baton_git.core.state import HEAD, State, key_of
 Model = TypeVar("Model")
 
 CANDIDATES = "Rule candidates (a person decides: baton pattern graduate ID)"
-CLAIMED = "Claimed rules, not in force: nobody here vouches for them"
+CLAIMED = "Claimed rules, not in force: no person on this machine confirmed them"
 
 
 SectionMaker = Callable[[State, datetime, Policy, BriefJudge], Section]
@@ -93,11 +93,11 @@ def _patterns_section(state: State, now: datetime, policy: Policy, judge: BriefJ
 
 def _conflicts_section(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
     lines = tuple(conflict_line(conflict) for conflict in state.records(Conflict))
-    return Section("Contested values (one side stands for now)", lines, "conflicts", rank=Rank.ATTENTION)
+    return Section("Conflicts (one side's value is in force until resolved)", lines, "conflicts", rank=Rank.ATTENTION)
 
 
 def _make_section_of(kind: str) -> SectionMaker:
-    """A section with the live records of a kind that has none of its own."""
+    """Return a function that makes a section with the live records of a kind."""
     info = KINDS[kind]
 
     def make(state: State, now: datetime, policy: Policy, judge: BriefJudge) -> Section:
@@ -127,7 +127,7 @@ SECTIONS: tuple[SectionMaker, ...] = (
     *(_make_section_of(kind) for kind, info in KINDS.items() if info.in_brief),
     _verified_loops_section,
 )
-"""The sections of a state, in the order of their ranks; one that fails does not affect the others."""
+"""The functions that make the sections of a state. A section that fails does not affect the others."""
 
 
 def _limit_section(
@@ -139,14 +139,14 @@ def _limit_section(
 
 
 def _context(state: State) -> tuple[str, ...]:
-    """Return the lines of the context; none if the head is unreadable, which is reported among the problems."""
+    """Return the lines of the context; none if the head is unreadable, which is reported as a problem."""
     head = state.entry(HEAD)
     text = head.context if isinstance(head, Head) else ""
     return tuple(f"| {one_line(line, 1000)}" for line in text.splitlines() if line.strip())
 
 
 def _loops(state: State, *statuses: str) -> list[OpenLoop]:
-    """Return the loops with one of these statuses, in the order of these."""
+    """Return the loops with one of these statuses, ordered by status as given."""
     loops = [loop for loop in state.records(OpenLoop) if loop.status in statuses]
     return sorted(loops, key=lambda loop: statuses.index(loop.status))
 
@@ -166,7 +166,7 @@ def _decisions(state: State, judge: BriefJudge) -> list[ActiveDecision]:
 
 
 def record_line(record: object, now: datetime, judge: BriefJudge) -> str | None:
-    """Return the line that a brief has about a live record; None for any other kind, and for what is no record."""
+    """Return the brief's line for a live record; None for a kind without such lines, and for anything else."""
     match record:
         case OpenLoop():
             return loop_line(record, now, judge)

@@ -1,9 +1,9 @@
-"""The rules by which records live: `(state, event, now) → state`. Pure; the clock is an argument.
+"""The lifecycle rules of records, as pure functions `(state, event, now) → state`.
 
 Sources of the rules: session-baton's specification (expiry, escalation at 3 and 5 deferrals, the newest five
-occurrences, a rule proposed at the threshold, the Anti-Ouroboros gate) and the ACA rules on trust (tiers never
-go down, nothing derived by a model supersedes something derived by a model, decisions only move forward).
-`now` is always an aware point in time in UTC.
+occurrences, a rule proposed at the threshold, the Anti-Ouroboros gate) and the ACA trust rules (tiers never decrease, a
+model-derived decision never supersedes a model-derived one, decisions only move forward). `now` is always an aware
+`datetime` in UTC.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DECISION_STATUSES = ("active", "monitoring", "superseded")
 
 
 class Policy(NamedTuple):
-    """The numbers of the rules; git config `baton.<name>` of the machine overrides them."""
+    """The parameters of the rules. git config `baton.<name>` on a machine overrides the defaults."""
 
     ttl_days: int = 7
     elevate_at: int = 3
@@ -49,9 +49,10 @@ class Policy(NamedTuple):
 
 
 class Confirmed(NamedTuple):
-    """A person said yes, on this machine, just now. Only a face that saw it happen makes one.
+    """A person's confirmation of a rule on this machine, created only by the interface that received it.
 
-    `pattern` and `rule` are the id and the text that the person was shown; so is `what`, where it was.
+    `pattern`, `rule` and `what` are the id, the rule and the failure that the person was shown; `what` is None if the
+    failure was not shown.
     """
 
     by: str
@@ -69,7 +70,7 @@ class Confirmed(NamedTuple):
 
 
 def deadline(loop: OpenLoop) -> datetime | None:
-    """When the loop expires; None when `created_at` is no date. A plain date counts from its end."""
+    """Return when the loop expires; None if `created_at` is not a date. A date without a time counts from its end."""
     try:
         created = parse_time(loop.created_at)
         if len(loop.created_at) <= len("2026-11-21"):
@@ -91,7 +92,7 @@ def apply_check(loop: OpenLoop, check: LastCheck) -> OpenLoop:
 
 
 CODE_METHODS = ("git_commit", "file_exists", "command")
-"""The checks whose result a commit or a checkout of the code can change."""
+"""The check methods whose result a commit or a checkout of the code can change."""
 
 
 def waits_for_code(loop: OpenLoop) -> bool:
@@ -103,7 +104,7 @@ def waits_for_code(loop: OpenLoop) -> bool:
 
 
 def apply_deferral(item: FollowUp, now: datetime, policy: Policy, reason: str | None = None) -> FollowUp:
-    """Return the follow-up deferred once more; its priority rises at `elevate_at` and `escalate_at`, never falls."""
+    """Return the follow-up deferred once more. Its priority rises at `elevate_at` and `escalate_at` and never falls."""
     count = item.defer_count + 1
     later = item.replace(
         defer_count=count, last_deferred=iso(now), priority=_raise_priority(item.priority, count, policy)
@@ -120,7 +121,7 @@ def _raise_priority(priority: str, count: int, policy: Policy) -> str:
 
 
 def record_recurrence(pattern: Pattern, session: str, context: str, now: datetime) -> Pattern:
-    """Count one more occurrence: keep the newest five, and propose a rule at the threshold."""
+    """Return the pattern with one more occurrence. It keeps the newest five, and proposes a rule at the threshold."""
     occurrences = (*pattern.recent_occurrences, Occurrence(session=session, context=context))[-OCCURRENCES:]
     again = pattern.replace(
         count=pattern.count + 1,
@@ -131,7 +132,7 @@ def record_recurrence(pattern: Pattern, session: str, context: str, now: datetim
 
 
 def propose_when_due(pattern: Pattern) -> Pattern:
-    """Return the pattern with a proposed rule, if it was seen often enough."""
+    """Return the pattern with a proposed rule if its count has reached the threshold, else unchanged."""
     if pattern.status != "observing" or pattern.count < pattern.threshold:
         return pattern
     rule = pattern.proposed_rule or f"Rule this out before acting: {pattern.what}"
@@ -139,15 +140,19 @@ def propose_when_due(pattern: Pattern) -> Pattern:
 
 
 def apply_proposal(pattern: Pattern, rule: str) -> Pattern:
-    """Return the pattern as a candidate for `rule`, whatever its count."""
+    """Return the pattern as a rule candidate with `rule`, regardless of its count.
+
+    Raises:
+        NotAllowed: the pattern is graduated or dismissed.
+    """
     if pattern.status in ("graduated", "dismissed"):
-        raise NotAllowed(f"pattern {pattern.id} is {pattern.status}", hint="record it anew if it came back")
+        raise NotAllowed(f"pattern {pattern.id} is {pattern.status}", hint="if it recurs, record a new pattern")
     return pattern.replace(status="rule_candidate", proposed_rule=rule)
 
 
 def apply_dismissal(pattern: Pattern) -> Pattern:
     if pattern.status == "graduated":
-        raise NotAllowed(f"pattern {pattern.id} is graduated", hint="roll its graduation back: baton rollback")
+        raise NotAllowed(f"pattern {pattern.id} is graduated", hint="revert the graduation: baton rollback")
     return pattern.replace(status="dismissed")
 
 
@@ -155,13 +160,15 @@ def apply_graduation(
     state: State, pattern: Pattern, confirmed: Confirmed | None, now: datetime, rule: str | None = None,
     *, is_claim: bool = False,
 ) -> State:  # fmt: skip
-    """The pattern becomes a rule: the only way there, and only with a person's word.
+    """Return the state with the pattern graduated to a rule. This is the only way to graduate a pattern.
 
-    `is_claim`: it says already that it is one, and nobody here vouches for that.
+    Args:
+        is_claim: accept a pattern whose status is already `graduated` without a confirmation on this machine.
 
     Raises:
-        NeedsHuman: nobody confirmed it.
-        NotAllowed: it is not a candidate, has no rule to become, or the person was shown another one.
+        NeedsHuman: no person confirmed the rule.
+        NotAllowed: the pattern is not a rule candidate, has no proposed rule, or differs from what the person was
+            shown.
     """
     if pattern.status != "rule_candidate" and not (is_claim and pattern.status == "graduated"):
         raise NotAllowed(
@@ -170,7 +177,7 @@ def apply_graduation(
         )
     text = rule or pattern.proposed_rule
     if not text:
-        raise NotAllowed(f"pattern {pattern.id} has no proposed rule", hint="give the rule, too")
+        raise NotAllowed(f"pattern {pattern.id} has no proposed rule", hint="give the text of the rule")
     if confirmed is None:
         raise NeedsHuman(
             f"pattern {pattern.id} graduates only when a person confirms it",
@@ -207,14 +214,14 @@ class Judge(Protocol):
     """Judges records by their provenance."""
 
     def is_superseded(self, decision: ActiveDecision) -> bool:
-        """Whether somebody with the right to do so superseded it."""
+        """Whether somebody who is allowed to superseded the decision."""
 
     def tier(self, key: Key, declared: str) -> str:
-        """Return the tier that the rules use."""
+        """Return the tier of a record for the rules; `declared` is the tier in the record itself."""
 
 
 class _Declared:
-    """Judges every record by what it says itself."""
+    """Accepts the tier and the status that each record declares."""
 
     def is_superseded(self, decision: ActiveDecision) -> bool:
         return decision.status == "superseded"
@@ -224,14 +231,15 @@ class _Declared:
 
 
 DECLARED: Judge = _Declared()
-"""The judge without any history, for example on a server that checks a push."""
+"""The judge for callers without history, for example a server that checks a push."""
 
 
 def apply_supersession(decision: ActiveDecision, by: ActiveDecision, judge: Judge) -> ActiveDecision:
     """Return the decision as superseded by another.
 
     Raises:
-        NotAllowed: it is superseded already, by itself, by a superseded one, or both were derived by a model.
+        InvalidArgument: both are the same decision.
+        NotAllowed: one of the decisions is superseded already, or both were derived by a model.
     """
     if judge.is_superseded(decision):
         raise NotAllowed(f"decision {decision.id} is superseded already, by {decision.superseded_by}")
@@ -241,7 +249,7 @@ def apply_supersession(decision: ActiveDecision, by: ActiveDecision, judge: Judg
         raise NotAllowed(f"decision {by.id} is superseded itself, by {by.superseded_by}")
     if not may_supersede(*(judge.tier(key_of(side), side.source_tier) for side in (decision, by))):
         raise NotAllowed(
-            f"decision {by.id} was derived by a model and cannot supersede {decision.id}, derived by a model too",
+            f"decision {by.id} was derived by a model and cannot supersede {decision.id}, also derived by a model",
             hint="a person must add the new decision: baton decision add --tier human_confirmed",
         )
     return decision.replace(status="superseded", superseded_by=by.id)
@@ -256,15 +264,15 @@ def may_supersede(target_tier: str, candidate_tier: str) -> bool:
 
 
 def apply_reopening(record: Record, now: datetime, *, is_archived: bool) -> Record:
-    """Return a record that was closed too early as an open one; the same one where there is nothing to reopen.
+    """Return a closed record as an open one, or the same record if it is not closed.
 
-    A pattern that was archived together with its rule goes on as one that is no rule.
+    An archived graduated pattern is reopened without its rule.
 
     Raises:
-        NotAllowed: it is a decision that was superseded.
+        NotAllowed: the record is a superseded decision.
     """
     if isinstance(record, ActiveDecision) and record.status == "superseded":
-        hint = "add the decision anew"
+        hint = "add a new decision"
         raise NotAllowed(f"decision {record.id} is superseded; decisions only move forward", hint=hint)
     if isinstance(record, OpenLoop) and record.status != "open":
         return _reopen_loop(record, now)
@@ -275,7 +283,7 @@ def apply_reopening(record: Record, now: datetime, *, is_archived: bool) -> Reco
 
 
 def _reopen_loop(loop: OpenLoop, now: datetime) -> OpenLoop:
-    """Return the loop as open and without evidence; one whose time is over gets as many days again."""
+    """Return the loop as open and without its last check; an expired loop gets its `ttl_days` again, from now."""
     rest = {name: value for name, value in loop.as_data().items() if name != "last_check"}
     opened = parse(OpenLoop, {**rest, "status": "open"})
     end = deadline(opened)
@@ -284,11 +292,11 @@ def _reopen_loop(loop: OpenLoop, now: datetime) -> OpenLoop:
     return opened.replace(ttl_days=opened.ttl_days + (now - end).days + max(1, opened.ttl_days))
 
 
-# --- what happens by itself
+# --- time-based changes and archiving
 
 
 def settle_state(state: State, now: datetime, policy: Policy) -> State:
-    """Apply what follows from time and counts: expiry, escalation, rule candidates."""
+    """Apply the changes that follow from time and counters: expiry, escalation, rule candidates."""
     for loop in state.records(OpenLoop):
         if is_due(loop, now):
             state = state.put(loop.replace(status="escalated"))
@@ -302,9 +310,9 @@ def settle_state(state: State, now: datetime, policy: Policy) -> State:
 
 
 def archive_closed(state: State, now: datetime, session: str | None, judge: Judge) -> State:
-    """Archive what earlier sessions closed: verified loops and superseded decisions.
+    """Archive the records that earlier sessions closed: verified loops and superseded decisions.
 
-    A decision stays unless somebody with the right to do so superseded it.
+    A decision is archived only if somebody who is allowed to superseded it.
     """
     for loop in state.records(OpenLoop):
         if loop.status == "verified":
@@ -317,7 +325,7 @@ def archive_closed(state: State, now: datetime, session: str | None, judge: Judg
 
 
 def find_session(state: State, id_: str) -> Session | None:
-    """Return the record of a session, live or archived."""
+    """Return the record of a session, live or archived, or None."""
     live = state.entry(Key(Session.kind, id_))
     if isinstance(live, Session):
         return live
@@ -326,7 +334,7 @@ def find_session(state: State, id_: str) -> Session | None:
 
 
 def record_session(state: State, session: Session, now: datetime, policy: Policy) -> State:
-    """Store the record of a session, and archive those beyond the newest `sessions_kept`."""
+    """Return the state with the record of a session; all but the newest `sessions_kept` sessions are archived."""
     state = state.remove(Key(Session.kind, session.id, archived=True)).put(session)
     live = state.records(Session)
     for old in live[: max(0, len(live) - policy.sessions_kept)]:
@@ -335,11 +343,11 @@ def record_session(state: State, session: Session, now: datetime, policy: Policy
     return state
 
 
-# --- claims that nobody here confirmed
+# --- unconfirmed claims
 
 
 class HeldClaim(NamedTuple):
-    """A claim of a document that was not accepted: the record, the field, the claimed and the kept value."""
+    """A claim of a document that was not accepted: the record's id, the field, and the claimed and the kept value."""
 
     id: str
     field: str
@@ -352,12 +360,17 @@ def hold_claims(
     base: Record | None, claim: Record, tier_of: Callable[[str], str | None], *, evidence: bool = True,
     judge: Judge = DECLARED,
 ) -> tuple[Record, list[HeldClaim]]:  # fmt: skip
-    """`claim` (a record as a document has it) without what only a person, or nobody, may change.
+    """Return the record of a document without its unauthorised changes, and the list of these.
 
-    A graduation that `base` does not have, a tier raised to `human_confirmed` or lowered, a decision that moves
-    back, and a supersession that the ACA table forbids keep the value of `base`. `tier_of` gives the tier of
-    the decision of an id, None when there is none. `evidence`: whether what a probe found is held as well.
-    `judge`: by whose word the tier of a known record counts.
+    The following changes are held back, so that the field keeps the value of `base`: a graduation, a tier that is
+    lowered or raised to `human_confirmed`, a decision that moves back, and a supersession that the ACA table forbids.
+
+    Args:
+        base: the stored record, or None for a new one.
+        claim: the record in the document.
+        tier_of: returns the tier of the decision with an id, or None if there is none.
+        evidence: whether to hold back results of probes, too.
+        judge: decides the tier of stored records.
     """
     holds = _holds(base, claim, tier_of, judge)
     if not evidence:
@@ -403,12 +416,12 @@ def _tier_holds(base: Record | None, claim: Record) -> list[HeldClaim]:
 
 
 def _evidence_holds(base: OpenLoop | None, claim: OpenLoop) -> list[HeldClaim]:
-    """Hold the result of a probe that no probe made here; a document may repeat one, or state what a person found."""
+    """Hold back a new probe result. A document may repeat the stored one, or state a person's result."""
     before = base.last_check if base else None
     if claim.last_check is None or claim.last_check.by != "probe" or claim.last_check == before:
         return []
     kept = before.as_data() if before else None
-    return [HeldClaim(claim.id, "last_check", claim.last_check.as_data(), kept, "no probe found it here")]
+    return [HeldClaim(claim.id, "last_check", claim.last_check.as_data(), kept, "no probe on this machine reported it")]
 
 
 def _pattern_holds(base: Pattern | None, claim: Pattern) -> list[HeldClaim]:
@@ -430,19 +443,19 @@ def _pattern_holds(base: Pattern | None, claim: Pattern) -> list[HeldClaim]:
 def _decision_holds(
     base: ActiveDecision | None, claim: ActiveDecision, tier: str, tier_of: Callable[[str], str | None]
 ) -> list[HeldClaim]:
-    """`tier` is the one that the claim has once what it may not raise was held back."""
+    """Hold back a forbidden change of status. `tier` is the tier of the claim without an unauthorised raise."""
     before, old = (base.status, base.superseded_by) if base else ("active", None)
     if DECISION_STATUSES.index(claim.status) < DECISION_STATUSES.index(before):
         return _hold_status(claim, before, old, "decisions only move forward")
     by = tier_of(claim.superseded_by) if claim.superseded_by else None
     moved = claim.status == "superseded" and (claim.status, claim.superseded_by) != (before, old)
     if moved and (by or base is not None) and not may_supersede(tier, by or "llm_derived"):
-        why = "both decisions were derived by a model" if by else "nobody knows the decision that takes its place"
+        why = "both decisions were derived by a model" if by else "the superseding decision does not exist"
         return _hold_status(claim, before, old, why)
     return []
 
 
 def _hold_status(claim: ActiveDecision, status: str, by: str | None, why: str) -> list[HeldClaim]:
-    """Hold the status of a decision and by what it is superseded."""
+    """Hold back the fields `status` and `superseded_by` of a decision."""
     fields = (("status", claim.status, status), ("superseded_by", claim.superseded_by, by))
     return [HeldClaim(claim.id, field, claimed, kept, why) for field, claimed, kept in fields if claimed != kept]

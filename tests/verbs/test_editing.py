@@ -124,7 +124,7 @@ def test_a_date_is_taken_as_people_say_it_and_one_that_is_none_is_refused(ws):
     id_ = add_follow_up(ws, NOW, "Write the guide").id
     edit_record(ws, NOW, id=id_, fields={"first_seen": "yesterday"})
     assert stored(ws, "follow_up", id_).first_seen == "2026-11-20"
-    with pytest.raises(InvalidArgument, match="no date or time"):
+    with pytest.raises(InvalidArgument, match="not a date or time"):
         edit_record(ws, NOW, id=id_, fields={"first_seen": "soon"})
 
 

@@ -46,7 +46,7 @@ def test_the_first_boot_makes_the_namespace_and_the_session(ws):
     begun = begin_session(ws, NOW)
     assert (begun.session, begun.parent, begun.version.number, begun.problems) == ("s1", None, 1, ())
     assert sessions(ws)["s1"].status == "active"
-    assert "Nothing is handed over yet" in begun.brief.text
+    assert "Nothing has been recorded yet" in begun.brief.text
 
 
 def test_a_boot_without_a_session_mints_one(ws):

@@ -1,1 +1,1 @@
-"""Record ↔ text, and nothing else; every pair has a round-trip property test."""
+"""Codecs between plain data and JSON, TOML and YAML text. Each pair of functions has a round-trip property test."""

@@ -1,7 +1,7 @@
-"""JSON text ↔ plain data, without the liberties of Python's own parser.
+"""Read and write JSON, more strictly than Python's own parser.
 
-Refused, with the place: what is not JSON (`NaN`), what Python would lose (a key given twice, numbers that
-overflow to infinity), what cannot be stored as text (half of a surrogate pair), and nesting that no reader survives.
+Rejected, with the position: text that is not JSON (`NaN`), values that Python would lose (duplicate keys, numbers that
+overflow to infinity), strings that cannot be encoded (half of a surrogate pair), and excessive nesting.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from baton_git.core.codecs.scalars import TOO_LONG, is_writable
 from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded
 
 MAX_DEPTH = 64
-"""Levels of nesting that a document may have."""
+"""Maximum levels of nesting of a document."""
 _MAX_FAULTS = 50
-"""Faults that are named, each with its path: a document may have millions, below a key of megabytes."""
+"""Maximum number of reported faults: a document may have millions, each with a path of megabytes."""
 
 
 class RepeatedKey(ValueError):
-    """An object has one key twice, so nobody can say which value counts; the message names the key and its place."""
+    """An object has a duplicate key; the message has the key and its position."""
 
 
 def parse(text: str | bytes, **parsers: Any) -> Any:
-    """The data of JSON `text`, as Python's parser reads it, but no object may have a key twice.
+    """Parse JSON like `json.loads`, but reject duplicate keys and deep nesting.
 
-    Takes linear time, also to find the place of a repeated key. `parsers` are those of `json.loads`.
+    Takes linear time, including the search for the position of a duplicate key. `parsers` are passed to `json.loads`.
 
     Raises:
-        RepeatedKey: an object has a key twice.
-        NestedTooDeep: it has more levels than any document needs.
-        ValueError: it is not JSON (`json.JSONDecodeError`), or not text (`UnicodeDecodeError`).
+        RepeatedKey: an object has a duplicate key.
+        NestedTooDeep: the text has more than `nesting.MAX_LEVELS` levels.
+        ValueError: the text is not JSON (`json.JSONDecodeError`) or cannot be decoded (`UnicodeDecodeError`).
     """
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
@@ -45,11 +45,15 @@ def parse(text: str | bytes, **parsers: Any) -> Any:
 
 
 def loads(text: str | bytes, *, where: str = "") -> Any:
-    """The data that JSON `text` says.
+    """Parse JSON.
+
+    Args:
+        text: the JSON text.
+        where: the name of the document, for error messages.
 
     Raises:
-        InvalidDocument: it is not JSON, or holds something that would not come back equal.
-        LimitExceeded: it is nested deeper than `MAX_DEPTH`.
+        InvalidDocument: the text is not JSON, or has a value that would not survive a round trip.
+        LimitExceeded: the text is nested deeper than `MAX_DEPTH`.
     """
     try:
         data = parse(text, parse_constant=_refuse_constant, parse_float=_parse_finite, parse_int=_parse_int)
@@ -69,12 +73,17 @@ def loads(text: str | bytes, *, where: str = "") -> Any:
 
 
 def dumps(data: Any, *, indent: int | None = 2) -> str:
-    """JSON text of plain data: real characters instead of escapes, keys in their order."""
+    """Return plain data as JSON, with non-ASCII characters unescaped and keys in their order."""
     return json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
 
 
 def check(data: Any, *, where: str = "") -> None:
-    """Raises InvalidDocument or LimitExceeded when `data` cannot be stored and given back equal."""
+    """Check that `data` survives a round trip through storage.
+
+    Raises:
+        InvalidDocument: a value cannot be stored exactly.
+        LimitExceeded: the data is nested deeper than `MAX_DEPTH`.
+    """
     if _is_sound(data, 0):
         return
     faults: list[Fault] = []
@@ -87,7 +96,7 @@ def check(data: Any, *, where: str = "") -> None:
 
 
 def _is_sound(value: Any, depth: int) -> bool:
-    """Whether there is surely nothing to say against it; else `_check` looks what there is, and where."""
+    """Whether a value is certainly valid. A fast first pass; `_check` finds the faults and their paths."""
     kind = type(value)
     if kind is str:
         return value.isascii() or _is_text(value)
@@ -110,7 +119,7 @@ def _nesting(where: str) -> str:
 
 
 _Path = tuple[Any, str | int] | None
-"""The path of the parent and the last step; written out only for a fault, because a step can be megabytes long."""
+"""The parent's path and the last step. Converted to text only for a fault, because a step can be megabytes long."""
 
 
 def _write_path(path: _Path) -> str:
@@ -139,7 +148,7 @@ def _check(value: Any, path: _Path, depth: int, faults: list[Fault]) -> None:
 
 
 def _describe_fault(value: Any) -> str:
-    """What is wrong with a value that is no table and no list; empty when nothing is."""
+    """Return the fault of a scalar value; empty if it is valid."""
     if isinstance(value, str):
         return "" if _is_text(value) else "holds half of a surrogate pair, which is not text"
     if isinstance(value, float) and not math.isfinite(value):
@@ -177,7 +186,7 @@ _STRING_OR_BRACE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"(?P<colon>\s*+:)?|[{}
 
 
 def _describe_repeated_key(text: str) -> str:
-    """Names the first key that stands twice in one object of JSON text that is valid up to there, and its place."""
+    """Return a message with the first duplicate key and its position, in JSON text that is valid up to there."""
     objects: list[set[str]] = []
     for match in _STRING_OR_BRACE.finditer(text):
         if match[0] == "{":

@@ -1,7 +1,8 @@
-"""The limit on the nesting of foreign JSON, looked for in the text, before any parser sees it.
+"""The limit on the nesting of foreign JSON, checked in the text before it is parsed.
 
-A parser gives up by itself, but each Python at another depth: 3.11 at its recursion limit (1,000 levels, less those
-of the callers), 3.12 and 3.13 at 10,000, and 3.14 where the stack ends. Standard library only: hooks use it.
+The limit of Python's parser depends on the version: 3.11 stops at its recursion limit (1,000 levels, less those of the
+callers), 3.12 and 3.13 at 10,000, and 3.14 at the end of the stack. Uses only the standard library, because hooks
+import it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from itertools import accumulate
 
 MAX_LEVELS = 200
-"""A fifth of Python's recursion limit: a value of so many levels can be walked by recursion, whoever calls."""
+"""Maximum levels. A fifth of Python's recursion limit, so that any caller can process such a value recursively."""
 
 _OTHERS = bytes(set(range(256)) - set(b'[]{}"'))
 _STEPS = dict.fromkeys(b"[{", 1) | dict.fromkeys(b"]}", -1)
@@ -23,17 +24,17 @@ class NestedTooDeep(ValueError):
 
 
 def check_nesting(text: str) -> None:
-    """Look for too many levels in JSON text, in linear time; whether it is JSON is left to the parser.
+    """Check the nesting of JSON text, in linear time. The text need not be valid JSON.
 
     Raises:
-        NestedTooDeep: there are more than `MAX_LEVELS`.
+        NestedTooDeep: the text has more than `MAX_LEVELS` levels.
     """
     if text.count("[") + text.count("{") > MAX_LEVELS and count_levels(text) > MAX_LEVELS:
         raise NestedTooDeep
 
 
 def count_levels(text: str) -> int:
-    """How deep the arrays and objects of JSON text are nested; brackets in strings do not count."""
+    """Return the levels of arrays and objects in JSON text; brackets in strings do not count."""
     source = text.encode("utf-8", "surrogatepass")
     without_escapes = source.replace(b"\\\\", b"").replace(b'\\"', b"")
     marks = without_escapes.translate(None, _OTHERS).replace(b'""', b"")

@@ -1,7 +1,8 @@
-"""Which integers a record may hold: those that every reader and writer of its formats can give back.
+"""The limit on the integers in a record.
 
-Python refuses to write an integer of more than 4,300 digits in decimal, yet reads one in hexadecimal and adds two
-that are shorter. So every codec asks here, when it has read a number and before it writes one, and so does a merge.
+Python refuses to convert integers of more than 4,300 digits to decimal, but such integers can result from hexadecimal
+notation or from adding two shorter ones. Therefore codecs check integers after reading and before writing, and merges
+check sums.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 MAX_DIGITS: Final = 4300
-"""Decimal digits that an integer may have."""
+"""Maximum decimal digits of an integer."""
 
 TOO_LONG: Final = f"is an integer of more than {MAX_DIGITS:,} digits"
 

@@ -1,12 +1,12 @@
-"""Plain data ↔ TOML text, for data that TOML alone cannot hold.
+"""Read and write plain data as TOML, including values that TOML does not have.
 
-Grammar of what is added, all of it below keys that begin with `$`:
+Such values are written with keys that begin with `$`:
 
     {"$null" = true}          JSON null
     {"$int" = "1180…"}        an integer beyond 64 bits
-    $$key                     a key that the data itself calls `$key`
+    $$key                     the key `$key` of the data
 
-Every other table is itself. Dates written by hand without quotes are read as their ISO text.
+Unquoted dates are read as strings in ISO 8601.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ _UNESCAPED = re.compile(r'[^"\\\x00-\x08\x0a-\x1f\x7f]*+')
 _DIGITS = re.compile(rf"-?[0-9]{{1,{MAX_DIGITS}}}")
 
 MAX_DEPTH = 128
-"""Levels of nesting that a file may have: those of a document, and what the archive and conflicts put around."""
+"""Maximum levels of nesting of a file: those of a document, and those that the archive and conflicts add."""
 
 
 MAX_BYTES = 8 << 20
-"""Size of a file that is looked into."""
+"""Maximum length of a file that is parsed, in characters."""
 
 _PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _ENDLESS_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_DEPTH},}}+[ \t]*+")
-"""A dotted key with more parts than there may be levels: to read it takes time and memory that grow with its square."""
+"""A dotted key with more parts than `MAX_DEPTH`: time and memory to parse it grow with the square of its length."""
 _LONGEST_LINE = 10_000
-"""Words with dots between them that a line of some text may begin with."""
+"""Maximum number of dots in dotted words at the beginning of a line, which may be part of a multi-line string."""
 
 
 def dumps(data: Mapping[str, Any]) -> bytes:
-    """TOML text of a table, UTF-8 with LF; strings of several lines stand as such where that is exact.
+    """Return a table as TOML in UTF-8 with LF. Multi-line strings are used if that is exact.
 
     Raises:
-        InvalidDocument: a string holds half of a surrogate pair, which is not text, or an integer has too many digits.
+        InvalidDocument: a string contains half of a surrogate pair, or an integer has too many digits.
     """
     text = dump_simple(data)
     try:
@@ -59,13 +59,17 @@ def dumps(data: Mapping[str, Any]) -> bytes:
 
 
 def dump_exactly(data: Mapping[str, Any]) -> str:
-    """Write any table as TOML."""
+    """Return any table as TOML.
+
+    Raises:
+        InvalidDocument: an integer has too many digits.
+    """
     table = {_key(key): _encode(value) for key, value in data.items()}
     return tomli_w.dumps(table, multiline_strings=_multiline_is_exact(data), indent=2)
 
 
 def dump_simple(data: Mapping[str, Any]) -> str | None:
-    """What `dump_exactly` makes of a table of plain words and numbers, as most records are, but many times faster."""
+    """Return the same text as `dump_exactly`, many times faster; None if the table is not flat and simple."""
     lines = []
     for key, value in data.items():
         text = _simple_value(value)
@@ -89,11 +93,15 @@ def _simple_value(value: Any) -> str | None:
 
 
 def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
-    """The table that `text` says; CRLF is read like LF.
+    """Parse TOML in UTF-8, with LF or CRLF.
+
+    Args:
+        text: the content of the file.
+        where: the name of the file, for error messages.
 
     Raises:
-        InvalidDocument: it is not TOML, not UTF-8, misuses a key that begins with `$`, or says what JSON cannot
-            (`nan`, `inf`, an integer of too many digits, more than `MAX_DEPTH` levels).
+        InvalidDocument: the text is not TOML or not UTF-8, misuses a key that begins with `$`, or has a value that JSON
+            cannot represent (`nan`, `inf`, an integer of too many digits, more than `MAX_DEPTH` levels).
     """
     try:
         table = tomllib.loads(_check_bounds(text.decode(), where), parse_float=_parse_finite)
@@ -109,7 +117,7 @@ def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
 
 
 def _check_bounds(text: str, where: str) -> str:
-    """The text, unless reading it would take too long."""
+    """Return the text. Raises InvalidDocument if parsing it would take too long."""
     if len(text) > MAX_BYTES:
         raise InvalidDocument([Fault("", f"{len(text):,} characters, the limit is {MAX_BYTES:,}")], where=where)
     if any(_is_key(text, match) for match in _ENDLESS_KEY.finditer(text)):
@@ -118,7 +126,7 @@ def _check_bounds(text: str, where: str) -> str:
 
 
 def _is_key(text: str, match: re.Match[str]) -> bool:
-    """Whether dotted words stand where a key does, and not in a string."""
+    """Whether matched dotted words are a key, not part of a string."""
     if text[match.end() : match.end() + 1] in ("=", "]"):
         return True
     before = text[max(0, match.start() - 200) : match.start()].rstrip(" \t")
@@ -197,7 +205,7 @@ def _plain_key(key: str, path: str, where: str) -> str:
 
 
 def _multiline_is_exact(value: Any) -> bool:
-    """tomli-w turns CRLF into LF in strings of several lines; then they must stay on one."""
+    """Whether multi-line strings preserve all values: tomli-w converts CRLF to LF in them."""
     if isinstance(value, str):
         return "\r" not in value
     if isinstance(value, Mapping):

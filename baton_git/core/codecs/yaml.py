@@ -1,7 +1,7 @@
-"""YAML text → plain data, as far as JSON goes: what people write by hand beside their code.
+"""Read YAML as plain data, limited to the data model of JSON. For files that people write by hand.
 
-The safe loader, and narrower: dates stay the text that they were, keys are text and stand once, and there are no
-aliases, with which a few lines of a file that came with a clone could take all memory. PyYAML is loaded when called.
+Stricter than PyYAML's safe loader: dates remain strings, keys are unique strings, and aliases are rejected, because a
+few lines of aliases in a cloned file could exhaust the memory. PyYAML is imported on first use.
 """
 
 from __future__ import annotations
@@ -16,23 +16,27 @@ if TYPE_CHECKING:
     from yaml import Node, SafeLoader
 
 MAX_BYTES = 256 * 1024
-"""Size of a text that is looked into; the parser is slow."""
+"""Maximum size of a text that is parsed, in bytes; the parser is slow."""
 
 
 def loads(text: str, *, where: str = "") -> Any:
-    """The data that YAML `text` says.
+    """Parse YAML.
+
+    Args:
+        text: the YAML text.
+        where: the name of the file, for error messages.
 
     Raises:
-        InvalidDocument: it is not YAML, or says what JSON cannot, or uses an alias.
-        LimitExceeded: it is too long, or nested too deep.
+        InvalidDocument: the text is not YAML, uses an alias, or has a value that JSON cannot represent.
+        LimitExceeded: the text is larger than `MAX_BYTES` or nested deeper than `json.MAX_DEPTH`.
     """
-    import yaml  # few files are YAML, and every start would pay for it
+    import yaml  # imported here because most processes never read YAML
 
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
         raise LimitExceeded(where or "the text", size, MAX_BYTES, "bytes")
     try:
-        data = yaml.load(text, Loader=_loader())  # noqa: S506  it is made of the safe one
+        data = yaml.load(text, Loader=_loader())  # noqa: S506  a subclass of SafeLoader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
@@ -65,7 +69,7 @@ def _loader() -> type[SafeLoader]:
             for key_node, value_node in node.value:
                 key = self.construct_object(key_node, deep=True)
                 if not isinstance(key, str) or key in table:
-                    why = "is there twice" if isinstance(key, str) else "is no text: put it in quotes"
+                    why = "is there twice" if isinstance(key, str) else "is not text: put it in quotes"
                     raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} {why}", key_node.start_mark)
                 table[key] = self.construct_object(value_node, deep=True)
             return table
@@ -83,4 +87,4 @@ def _keep_text(loader: Any, node: Any) -> str:
 def _refuse_tag(loader: Any, node: Any) -> Any:
     from yaml.constructor import ConstructorError
 
-    raise ConstructorError(None, None, f"{node.tag.rpartition(':')[2]} is nothing that JSON has", node.start_mark)
+    raise ConstructorError(None, None, f"{node.tag.rpartition(':')[2]} is not a JSON type", node.start_mark)

@@ -1,9 +1,8 @@
-"""Three states into one, by record id, then by field, by the rule that each field declares.
+"""Three-way merge of states: records are matched by id, and their fields are merged by the rules that they declare.
 
-`decide` says what to do as data, `apply` does it. Neither knows git or bytes. Where both sides changed one
-value in different ways and its rule cannot combine them, one of them stands for now and both are kept in a
-`Conflict`; nothing is ever dropped. Unless somebody is preferred, all is chosen by value: it does not matter which
-side is called ours.
+`decide` returns the decisions as data, and `apply` carries them out. Neither uses git or bytes. If both sides changed a
+value differently and its rule cannot combine the changes, one value wins and a `Conflict` records both, so that no
+value is lost. Without a preferred side, winners are chosen by value: swapping the two sides gives the same result.
 """
 
 from baton_git.core.merge.applying import apply, conflict, conflicts_of, with_conflicts

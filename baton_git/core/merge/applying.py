@@ -9,7 +9,7 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.core.state import SHAPE, Entry, Key, State, Unreadable
 
 _QUIET = (SHAPE.kind, Conflict.kind)
-"""Kinds whose contested values are not recorded: the order of a document, and conflicts themselves."""
+"""Kinds without conflict records: the layout of a document, and conflicts themselves."""
 
 
 def apply(ours: State, decisions: Sequence[Decision], *, record_conflicts: bool = True) -> State:
@@ -25,7 +25,7 @@ def apply(ours: State, decisions: Sequence[Decision], *, record_conflicts: bool 
 
 
 def with_conflicts(state: State, conflicts: Iterable[Conflict]) -> State:
-    """Add the conflicts to the state; one whose file is unreadable there gets another id."""
+    """Return the state with the conflicts. A conflict whose id belongs to an unreadable file gets another id."""
     for conflict in conflicts:
         while isinstance(state.entry(Key(Conflict.kind, conflict.id)), Unreadable):
             conflict = conflict.replace(id=f"{conflict.id}.2")

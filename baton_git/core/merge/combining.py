@@ -52,7 +52,7 @@ def combine_values(rule: MergeRule, base: Value, ours: Value, theirs: Value) -> 
 
 
 def _add_counts(base: int, ours: int, theirs: int) -> Value | None:
-    """Add what each side counted to the base; None if no file can hold the number."""
+    """Return the base plus the increase on each side; None if the sum has too many digits to be stored."""
     total = max(0, ours + theirs - base)
     return (total,) if is_writable(total) else None
 
@@ -73,7 +73,7 @@ def _choose_value(rule: MergeRule, o: Any, t: Any) -> Value | None:
 
 
 def _time_order(text: Any) -> tuple[bool, str, str]:
-    """Sort key for times, whatever their offset; other texts come after them."""
+    """Return a sort key for times, regardless of their offset; other texts sort last."""
     try:
         moment = parse_time(text)
     except (TypeError, ValueError):
@@ -82,13 +82,13 @@ def _time_order(text: Any) -> tuple[bool, str, str]:
 
 
 def _size_order(value: Any) -> tuple[bool, float, str]:
-    """Sort key with numbers by size, before everything else."""
+    """Return a sort key that puts numbers first, by size."""
     number = isinstance(value, int) and not isinstance(value, bool)
     return not number, value if number else 0, canonical_json(value)
 
 
 def _keep_given(rule: MergeRule, ours: Value, theirs: Value) -> Value | None:
-    """Keep the side that has a value; None for a rule that combines nothing, so that a removal is contested."""
+    """Return the side that has a value; None for `CHANGED_SIDE`, so that a removal is a conflict."""
     if rule is CHANGED_SIDE:
         return None
     values = [side for side in (ours, theirs) if side and side[0] is not None]
@@ -105,7 +105,7 @@ def _merge_sets(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any])
 
 
 def _merge_keyed(by: str, base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]) -> list[Any]:
-    """As `_merge_sets`, but merge items of one key field by field; of a field that both changed, the larger value."""
+    """Like `_merge_sets`, but merge items with the same key by field; of a field that both changed, the larger wins."""
 
     def key(item: Any) -> str:
         value = item.get(by) if isinstance(item, Mapping) else None
@@ -149,7 +149,7 @@ def _merge_recent(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any
 
 
 def _merge_appended(base: str, ours: str, theirs: str) -> tuple[str] | None:
-    """Return the base with the text that both sides put before and after it; None if a side no longer contains it."""
+    """Return the base with the additions of both sides before and after it; None if a side no longer contains it."""
     our_ends, their_ends = _split_around(base, ours), _split_around(base, theirs)
     if our_ends is None or their_ends is None:
         return None
@@ -158,7 +158,10 @@ def _merge_appended(base: str, ours: str, theirs: str) -> tuple[str] | None:
 
 
 def _split_around(base: str, text: str) -> tuple[str, str] | None:
-    """Split a text around the base, found at its start, or between words at its end or its first occurrence."""
+    """Return the text before and after the base, or None.
+
+    The base is looked for at the start of the text, then, at word boundaries, at its end and at its first occurrence.
+    """
     if text.startswith(base):
         return "", text[len(base) :]
     places = (len(text) - len(base) if text.endswith(base) else -1, text.find(base))
@@ -172,7 +175,7 @@ def _is_apart(text: str, start: int, end: int) -> bool:
 
 
 def _join_texts(ours: str, theirs: str) -> str:
-    """Join two additions, one below the other; equal ones only once."""
+    """Return two additions, one below the other; equal additions only once."""
     if not ours or not theirs or ours == theirs:
         return ours or theirs
     first, second = order_sides(ours, theirs)

@@ -1,4 +1,4 @@
-"""Match the records of three states, and decide what becomes of each."""
+"""Match the records of three states and decide how to merge each."""
 
 from __future__ import annotations
 
@@ -31,10 +31,14 @@ from baton_git.core.state import Entry, Key, State, Unreadable
 def decide(
     base: State, ours: State, theirs: State, *, prefer: Prefer | None = None, rules: int = NEWEST_RULES
 ) -> list[Decision]:
-    """Return the decisions that merge `theirs` into `ours`, both grown from `base`; changes of ours alone need none.
+    """Return the decisions that merge `theirs` into `ours`; records that only ours changed need no decision.
 
     Args:
-        prefer: whose value stands where one is contested; our records keep their ids then. None: by value.
+        base: the state of the merge base.
+        ours: the state to merge into.
+        theirs: the state to merge.
+        prefer: the side that wins conflicts. With a preferred side, our records also keep their ids. None: conflicts
+            are decided by value.
         rules: the version of the rules.
     """
     their_side = compare_side(base, theirs)
@@ -53,7 +57,7 @@ class _Merger:
     rules: int
 
     def placements(self) -> Iterator[Placement]:
-        """Yield a placement for every record that theirs changed, or that may be in the way of one."""
+        """Yield a placement for every record that theirs changed, or whose key such a record may need."""
         moved = {key for key, place in self.ours.moves.items() if place in self.theirs.changed}
         for key in sorted(self.theirs.changed | moved):
             if self._is_theirs_alone(key):
@@ -68,7 +72,7 @@ class _Merger:
         return key not in self.ours.changed and key not in self.theirs.moves and key not in self.theirs.arrived
 
     def _merge_known(self, key: Key, was: Entry) -> Placement:
-        """Place a record that the base has."""
+        """Return the placement of a record that exists in the base."""
         here, there = self.ours.place(key), self.theirs.place(key)
         ours, theirs = self.ours.state.entry(here), self.theirs.state.entry(there)
         stays = here == key and same(ours, was), there == key and same(theirs, was)
@@ -85,7 +89,7 @@ class _Merger:
         return _place_at(to, placement._replace(here=here))
 
     def _merge_added(self, key: Key, was: Entry | None) -> Iterator[Placement]:
-        """Place the records that each side added at `key`."""
+        """Yield the placements of the records that each side added at `key`."""
         ours, theirs = self.ours.new_entry(key, was), self.theirs.new_entry(key, was)
         if theirs is None:
             yield from [Placement(key, ours, key, "keep", key, is_new=True)] if ours is not None else []
@@ -100,7 +104,7 @@ class _Merger:
             yield self._merge_both(key, None, ours, theirs)._replace(is_new=True)
 
     def _merge_both(self, key: Key, was: Entry | None, ours: Entry | None, theirs: Entry | None) -> Placement:
-        """Place a record that both sides changed in different ways."""
+        """Return the placement of a record that both sides changed in different ways."""
         if isinstance(ours, Part) and isinstance(theirs, Part):
             placement = _merge_records(key, (was, ours, theirs), self.prefer, self.rules)
             assert placement.entry is not None
@@ -113,7 +117,10 @@ class _Merger:
         return Placement(key, stands, key, "keep" if stands is ours else "merge", key, (loser,))
 
     def _choose_record(self, key: Key, was: Entry | None, ours: Part, theirs: Part) -> Part:
-        """Choose one of two records whose merge is too large to store: one that fits, else as for a single value."""
+        """Choose one of two records whose merge is too large to store.
+
+        The side whose graduation wins or that is preferred; else a record that fits; else the larger by value.
+        """
         word = None
         if key.kind == Pattern.kind:
             sides = [record_data(entry) if isinstance(entry, Part) else {} for entry in (was, ours, theirs)]
@@ -129,7 +136,7 @@ class _Merger:
     def _contest_record(
         self, was: Entry | None, ours: Entry | None, theirs: Entry | None, winner: Prefer
     ) -> ContestedValue:
-        """Return the conflict about a record as a whole."""
+        """Return the conflict of whole records."""
         first, second = entry_values(ours), entry_values(theirs)
         if self.prefer is None:
             return ContestedValue(
@@ -138,7 +145,7 @@ class _Merger:
         return ContestedValue("", entry_values(was), first, second, winner)
 
     def with_rules(self, placements: list[Placement]) -> list[Placement]:
-        """Keep each rule with the graduation of its pattern: take it from the side whose graduation wins."""
+        """Return the placements with each rule taken from the side whose graduation of the pattern wins."""
         keys = {key for key in (*self.ours.changed, *self.theirs.changed) if key.kind == Rule.kind and not key.archived}
         rules = [
             self._place_rule(key, stands) for key in sorted(keys) if (stands := self._rule_winner(key)) is not None
@@ -147,7 +154,7 @@ class _Merger:
         return [placement for placement in placements if placement.key not in held] + rules
 
     def _rule_winner(self, rule: Key) -> Prefer | None:
-        """Return whose rule wins if the graduations differ, so that the two texts cannot be merged; else None."""
+        """Return the side whose rule wins, or None if the graduations do not differ and the texts can be merged."""
         our_rule, their_rule, was = (side.entry(rule) for side in (self.ours.state, self.theirs.state, self.base))
         if same(our_rule, their_rule):
             return None
@@ -172,13 +179,13 @@ class _Merger:
 
 
 def _keep_alike(key: Key, ours: Entry | None, theirs: Entry | None) -> Placement:
-    """Place two equal entries: of two spellings, the one that does not depend on which side is ours."""
+    """Return the placement of two equal entries; if they are written differently, choose by value, not by side."""
     stands = min((ours, theirs), key=lambda entry: ordered_json(entry_values(entry)))
     return Placement(key, stands, key, "keep" if stands is ours else "take", key)
 
 
 def _place_at(to: Key, placement: Placement) -> Placement:
-    """Rewrite the entry's id to that of its key; an id that differs is no conflict."""
+    """Return the placement at `to`. The entry's id becomes that of the key; a differing id is not a conflict."""
     entry = placement.entry if to.archived or placement.entry is None else with_id(placement.entry, to.id, "")
     return placement._replace(
         to=to, entry=entry, contested=tuple(value for value in placement.contested if value.field != "id")
@@ -186,9 +193,10 @@ def _place_at(to: Key, placement: Placement) -> Placement:
 
 
 def _choose_readable(ours: Entry | None, theirs: Entry | None, prefer: Prefer | None) -> Entry | None:
-    """Choose the record over an unreadable file or nothing; of two unreadable files, the larger by value.
+    """Choose between two entries, at least one of them unreadable or absent.
 
-    With a preferred side ours stays: nothing overwrites an unreadable file.
+    A record wins over an unreadable file, and anything over an absent entry. Of two unreadable files, the larger by
+    value wins. With a preferred side, ours wins if it exists, because an unreadable file is never overwritten.
     """
     if ours is None or theirs is None:
         return ours if theirs is None else theirs
@@ -200,7 +208,7 @@ def _choose_readable(ours: Entry | None, theirs: Entry | None, prefer: Prefer | 
 
 
 def _merge_records(key: Key, entries: tuple[Entry | None, Part, Part], prefer: Prefer | None, rules: int) -> Placement:
-    """Merge two records by field; archived on one side and edited on the other means archived with the edit."""
+    """Merge two records by field. A record archived on one side and edited on the other is archived with the edit."""
     was, ours, theirs = entries
     model = type(ours) if not isinstance(ours, Archived) else type(theirs)
     if model is Archived:
@@ -215,7 +223,7 @@ def _merge_records(key: Key, entries: tuple[Entry | None, Part, Part], prefer: P
 
 
 def _merge_frames(was: Entry | None, frames: list[Archived]) -> Archived:
-    """Merge when and why a record was closed: the changed frame, else the earlier of the two."""
+    """Return the time, reason and session of closing: from the side that changed them, else the earlier ones."""
     before = _closing(was) if isinstance(was, Archived) else None
     changed = [frame for frame in frames if _closing(frame) != before] or frames
     return min(changed, key=lambda frame: (frame.at, canonical_json(frame.as_data()), ordered_json(frame.as_data())))

@@ -13,17 +13,17 @@ from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key, Unreadable
 
 NEWEST_RULES = 3
-"""The version of the merge rules that merges are made by."""
+"""The version of the merge rules for new merges."""
 RULES = (NEWEST_RULES, 2, 1)
-"""All versions. A merge commit is judged by the rules that it was made by."""
+"""All versions. A merge commit is verified with the version of the rules that it was made with."""
 Prefer = Literal["ours", "theirs"]
-"""The side whose contested values win, if one is preferred."""
+"""A side of a merge; as a preference, the side that wins conflicts."""
 
 
 class ContestedValue(NamedTuple):
-    """A field that both sides changed; a side without the field has no value.
+    """A field that both sides changed differently. A side without the field is an empty tuple.
 
-    Without a preferred side, `ours` is the value that wins.
+    Without a preferred side, `ours` is the winning value, whichever side it comes from.
     """
 
     field: str
@@ -40,9 +40,14 @@ class ContestedValue(NamedTuple):
 class Decision(NamedTuple):
     """What to do with one record.
 
-    `take`: theirs as it is, which may be nothing; `merge`: `result` is made of both; `rekey`: one of two records of the
-    same id gets another one; `keep`: ours, though theirs has it otherwise. `to` is where the result goes, when that is
-    not `key`; `leaves` is the place that becomes free.
+    Attributes:
+        key: the key of the record.
+        action: `take`: use theirs, which may be nothing; `merge`: use `result`, combined from both; `rekey`: give a new
+            id to one of two records with the same id; `keep`: use ours although theirs differs.
+        result: the entry to store.
+        to: the key for the result, if it is not `key`.
+        leaves: the key whose entry is removed.
+        contested: the values in conflict.
     """
 
     key: Key
@@ -53,7 +58,7 @@ class Decision(NamedTuple):
     contested: tuple[ContestedValue, ...] = ()
 
     def as_data(self) -> dict[str, Any]:
-        """As `formats/decisions` describes it."""
+        """Return the decision as plain data, as described in `formats/decisions`."""
         data: dict[str, Any] = {**_place(self.key), "action": self.action}
         if self.result is not None and self.action != "keep":
             data["result"] = entry_values(self.result)[0]
@@ -68,14 +73,14 @@ def _place(key: Key) -> dict[str, Any]:
 
 
 def entry_values(entry: Entry | None) -> tuple[Any, ...]:
-    """Return an entry as plain data in a tuple, for an unreadable file its bytes; empty for None."""
+    """Return an entry as plain data in a tuple; of an unreadable file, its content; for None, an empty tuple."""
     if isinstance(entry, Part):
         return (entry.as_data(),)
     return () if entry is None else (_unreadable_data(entry),)
 
 
 def _unreadable_data(entry: Unreadable) -> dict[str, Any]:
-    """Return the content without the reason, whose words may differ between machines; a merge must not."""
+    """Return the content without the reason, whose wording may differ between machines, unlike a merge."""
     try:
         return {"unreadable": True, "text": entry.content().decode()}
     except UnicodeDecodeError:
@@ -83,7 +88,7 @@ def _unreadable_data(entry: Unreadable) -> dict[str, Any]:
 
 
 def record_data(part: Part) -> Mapping[str, Any]:
-    """The fields of a record, live or closed."""
+    """Return the fields of a live or archived record."""
     return part.record if isinstance(part, Archived) else part.as_data()
 
 

@@ -1,4 +1,4 @@
-"""The fields of one record merged, each by the rule that it declares."""
+"""Merge the fields of one record, each by the rule that it declares."""
 
 from __future__ import annotations
 
@@ -34,11 +34,14 @@ def merge_fields(
     prefer: Prefer | None = None,
     rules: int = NEWEST_RULES,
 ) -> tuple[dict[str, Any], list[ContestedValue]]:
-    """The fields of one record merged, and those for which no rule had an answer.
+    """Return the merged fields of one record, and the values in conflict.
 
     Args:
-        base: None where the record was made on both sides.
-        prefer: whose value stands where it is contested; None: by value, so that both sides come to the same.
+        model: the model of the record.
+        base: the fields in the merge base; None if both sides created the record.
+        ours: our fields.
+        theirs: their fields.
+        prefer: the side that wins conflicts; None: decide by value, so that swapping the sides changes nothing.
         rules: the version of the rules.
     """
     own = own_counts(model, ours, theirs) if base is None else None
@@ -46,7 +49,14 @@ def merge_fields(
 
 
 class _Terms(NamedTuple):
-    """What holds for all tables of one record. `own` is what each side counted where the two are one recording."""
+    """Parameters for merging all tables of one record.
+
+    Attributes:
+        prefer: the side that wins conflicts, or None.
+        is_made: whether both sides created the record, so that there is no base.
+        own: the counts of each side since its copy of a shared recording, or None.
+        rules: the version of the rules.
+    """
 
     prefer: Prefer | None
     is_made: bool
@@ -93,7 +103,7 @@ Sides = tuple[Value, Value, Value]
 
 
 def _apply_rule(rule: MergeRule, sides: Sides) -> Value | None:
-    """What the change of one side, or the rule, makes of a value; None when they have no answer."""
+    """Return the value changed by one side, or combined by the rule; None for a conflict."""
     base = sides[0]
     if isinstance(rule, Fixed) and base and base[0] is not None:
         return base
@@ -107,7 +117,7 @@ def _values(name: str, base: Table, ours: Table, theirs: Table) -> Sides:
 
 
 def _rule_of(model: type[Part], name: str, terms: _Terms) -> MergeRule:
-    """The rule of a field. Texts of which two records are made have not grown from one beginning."""
+    """Return the rule of a field. Required texts of records without a base have no common text to append to."""
     rule = merge_rule(model, name)
     if isinstance(rule, Extend) and terms.rules == 1:
         return Append()
@@ -116,8 +126,11 @@ def _rule_of(model: type[Part], name: str, terms: _Terms) -> MergeRule:
 
 
 def _names(model: type[Part], base: Table, ours: Table, theirs: Table) -> Iterator[str]:
-    """The model's fields in its order, then those that it does not know: in the order of the base, then in their own
-    where both sides have one, else sorted, so that it does not matter whose file is called ours."""
+    """Yield the names of all fields in the order of the merged record.
+
+    First the model's fields, those with the rule `Beside` last. Then unknown fields: those of the base in its order,
+    then new ones, in their order if both sides agree on it, else sorted, so that swapping the sides changes nothing.
+    """
     known = [name for name in model.model_fields if name in ours or name in theirs]
     beside = [name for name in known if isinstance(merge_rule(model, name), Beside)]
     yield from (name for name in known if name not in beside)
@@ -133,7 +146,7 @@ def _names(model: type[Part], base: Table, ours: Table, theirs: Table) -> Iterat
 def settle_contested(
     field: str, base: Value, ours: Value, theirs: Value, prefer: Prefer | None
 ) -> tuple[Value, ContestedValue]:
-    """The value that stands for now where no rule had an answer; one that is there before one that is not."""
+    """Return the winning value of a conflict, and the conflict. A value wins over an absent one."""
     if prefer is None:
         first, second = sorted((ours, theirs), key=_in_substance, reverse=True)
         return first, ContestedValue(field, base, first, second, "ours")
@@ -142,14 +155,14 @@ def settle_contested(
 
 
 def _choose_older(rule: Fixed, field: str, sides: Sides) -> tuple[Value, ContestedValue]:
-    """Of two values that were set independently the older one; the other is told."""
+    """Return the older of two values that were set independently, and the conflict."""
     base, *both = sides
     first, second = sorted(both, key=lambda side: _since(rule, side))
     return first, ContestedValue(field, base, first, second, "ours")
 
 
 def _since(rule: Fixed, side: Value) -> tuple[bool, str, str]:
-    """Sorts by date, what has none after that, and then by value."""
+    """Return a sort key: by date, values without a date last, then by value."""
     date: Any = side[0] if side else None
     for name in rule.since.split("."):
         date = date.get(name) if isinstance(date, Mapping) else None
@@ -158,12 +171,12 @@ def _since(rule: Fixed, side: Value) -> tuple[bool, str, str]:
 
 
 def _in_substance(side: Value) -> tuple[int, bool, str]:
-    """Sorts nothing before null, null before all values, and these by their text."""
+    """Return a sort key: absent before null, null before values, values by their canonical JSON."""
     return len(side), side not in ((), (None,)), canonical_json(side[0]) if side else ""
 
 
 def merge_value(base: Value, ours: Value, theirs: Value) -> Value | None:
-    """No change on one side → take the other; None when both changed."""
+    """Return the value of the only side that changed it, or of both if equal; None if both changed it differently."""
     if alike(theirs, ours):
         return ours if _is_text(ours) else min(ours, theirs, key=ordered_json)
     if alike(theirs, base):
@@ -172,12 +185,12 @@ def merge_value(base: Value, ours: Value, theirs: Value) -> Value | None:
 
 
 def _is_text(side: Value) -> bool:
-    """Whether what is alike is also written alike; the keys of a table may stand in another order."""
+    """Whether values equal to this one are also written equally; the keys of equal tables may differ in order."""
     return not side or isinstance(side[0], str)
 
 
 def _merge_counter(model: type[Part], name: str, sides: Sides, terms: _Terms) -> Value | None:
-    """As `merge_value`, but two sides that counted on to the same number have each counted."""
+    """Like `merge_value`, but if both sides changed the count to the same number, both increases are added."""
     default = model.model_fields[name].get_default()
     base, ours, theirs = (side or (default,) for side in sides)
     if terms.is_made:
@@ -188,7 +201,7 @@ def _merge_counter(model: type[Part], name: str, sides: Sides, terms: _Terms) ->
 
 
 def _tables(base: Value, ours: Value, theirs: Value) -> tuple[Table, Table, Table] | None:
-    """The three sides of a table that has rules for its fields; None where a side has none."""
+    """Return the three versions of a table with rules for its fields; None if a version is not a table."""
     b, o, t = (side[0] if side else {} for side in (base, ours, theirs))
     return (
         (b or {}, o or {}, t or {}) if all(table is None or isinstance(table, Mapping) for table in (b, o, t)) else None
@@ -196,7 +209,7 @@ def _tables(base: Value, ours: Value, theirs: Value) -> tuple[Table, Table, Tabl
 
 
 def _merge_unknown_table(base: Value, ours: Value, theirs: Value) -> Value | None:
-    """A table that no model knows, merged key by key as far as nothing in it is contested."""
+    """Merge a table without a model key by key; None if a value in it is in conflict."""
     tables = [side[0] if side else {} for side in (base, ours, theirs)]
     if not (ours and theirs and all(isinstance(table, Mapping) for table in tables)):
         return None
@@ -214,7 +227,11 @@ def _merge_unknown_table(base: Value, ours: Value, theirs: Value) -> Value | Non
 
 
 def _merge_beside(rule: Beside, stands: Any, tables: tuple[Table, Table, Table], values: Sides) -> Value | None:
-    """What the side has of which `field` stands; where both have it so, what only one side changed, else the rule."""
+    """Return the value of the side whose value of `rule.field` won.
+
+    If that field has the same value on both sides, return the value of the only side that changed it, else apply the
+    rule.
+    """
     value = merge_value(*values)
     if value is not None and merge_value(*_values(rule.field, *tables)) is not None:
         return value

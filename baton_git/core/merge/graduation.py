@@ -1,4 +1,4 @@
-"""The Anti-Ouroboros gate in a merge: a graduation is taken whole from one side, never combined from two."""
+"""The Anti-Ouroboros gate in a merge: a graduation comes from one side as a whole, and is never combined from two."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton_git.core.records.work_items import Pattern
 
 Table = Mapping[str, Any]
 GRADUATION = ("status", "source_tier", "proposed_rule", "graduated_to")
-"""The fields that a person confirms together."""
+"""The fields of a graduation, which a person confirms together."""
 
 
 def is_graduated(data: Table) -> bool:
@@ -23,11 +23,11 @@ def graduation_winner(
 ) -> Prefer | None:
     """Return the side whose graduation wins; None if there is nothing to decide.
 
-    Doubt wins: a pattern is not graduated if one side says so. Of two graduations the less trusted one wins, else
-    the larger by value.
+    If only one side graduated the pattern, the other side wins. Of two graduations, the preferred side wins, else the
+    one with the lower tier, else the larger by value.
 
     Args:
-        one_sided: whether to return the side also if only one side changed the graduation.
+        one_sided: whether to also return a side if it alone changed the graduation.
     """
     if not (is_graduated(ours) or is_graduated(theirs)):
         return None
@@ -56,10 +56,10 @@ def _trust(data: Table) -> int:
 def gate_graduation(
     merged: dict[str, Any], contested: list[ContestedValue], sides: tuple[Table, Table, Table], prefer: Prefer | None
 ) -> list[ContestedValue]:
-    """Replace the graduation in `merged`, which is changed, by the whole graduation of the side that wins.
+    """Replace the graduation in `merged` (in place) by the whole graduation of the winning side.
 
     Returns:
-        The contested values after that.
+        The updated list of conflicts.
     """
     base, ours, theirs = sides
     stands = graduation_winner(base, ours, theirs, prefer)

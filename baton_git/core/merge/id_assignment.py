@@ -1,6 +1,6 @@
-"""Assign a key to each record: of several with one key, one keeps it and the others get new ids.
+"""Assign a key to each record: if several records have the same key, one keeps it and the others get new ids.
 
-Neither the order nor the new ids depend on which side is ours.
+The result does not depend on which side is ours.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ from baton_git.core.state import Entry, Key, State
 
 
 class Placement(NamedTuple):
-    """An entry and the key it should get; `here` is its present key in ours."""
+    """An entry and the key `to` that it should get.
+
+    Attributes:
+        key: its key in the base or, if new, on the side that added it.
+        here: its current key in ours, or None.
+        is_new: whether it does not exist in the base.
+    """
 
     key: Key
     entry: Entry | None
@@ -39,7 +45,7 @@ class Placement(NamedTuple):
 def assign_ids(
     ours: State, theirs: State, placements: Sequence[Placement], prefer: Prefer | None
 ) -> Iterator[Decision]:
-    """Yield the decisions for the placements, each at a key of its own."""
+    """Yield the decisions for the placements, with a unique key for each entry."""
     settled = list(_resolve_collisions(ours, theirs, placements, prefer))
     left = {placement.here for placement, _ in settled if placement.here != placement.to}
     for placement, stays in settled:
@@ -49,7 +55,7 @@ def assign_ids(
 def _resolve_collisions(
     ours: State, theirs: State, placements: Sequence[Placement], prefer: Prefer | None
 ) -> Iterator[tuple[Placement, bool]]:
-    """Yield the placements, with new ids if keys collide, and whether a removed record's key is taken by another."""
+    """Yield the placements, with new ids on collisions, and whether another entry takes a removed record's key."""
     by_place: dict[Key, list[Placement]] = {}
     for placement in placements:
         by_place.setdefault(placement.to, []).append(placement)
@@ -64,14 +70,17 @@ def _resolve_collisions(
 
 
 def _rank(placement: Placement, prefer: Prefer | None) -> tuple[bool, str]:
-    """Sort key of who keeps a key: ours if a side is preferred, else the older record, else the smaller by value."""
+    """Return a sort key; the first entry keeps the key.
+
+    With a preferred side, ours comes first; otherwise records of the base, then the smaller by value.
+    """
     if prefer is not None:
         return placement.here != placement.to, ""
     return placement.is_new, canonical_json(entry_values(placement.entry))
 
 
 def _assign_new_id(ours: State, theirs: State, placement: Placement, place: Key) -> Placement:
-    """Give the record an id derived from its content, which is the same on every machine."""
+    """Return the placement with an id derived from the content, so that it is the same on every machine."""
     assert placement.entry is not None
     data = record_data(placement.entry) if isinstance(placement.entry, Part) else entry_values(placement.entry)
     to, entry = place, placement.entry
@@ -84,16 +93,18 @@ def _assign_new_id(ours: State, theirs: State, placement: Placement, place: Key)
 
 
 def with_id(entry: Entry, id_: str, before: str) -> Entry:
-    """Return the entry with another id; an archived one records the id it had."""
+    """Return the entry with another id; an archived entry records its previous id `before`."""
     if isinstance(entry, Archived):
         return entry.replace(record={**entry.record, "id": id_}, was=before)
     return entry.replace(id=id_) if isinstance(entry, Record) else entry
 
 
 def _decision(ours: State, placement: Placement, *, stays: bool, left: bool) -> Iterator[Decision]:
-    """Yield the decision for a placement; none if ours is like that already.
+    """Yield the decision for a placement, or nothing if ours already has the entry there.
 
-    `stays`: another record takes the key. `left`: the record that ours has there moves away.
+    Args:
+        stays: whether another record takes the key.
+        left: whether our current record at the key moves away.
     """
     moves = placement.here is not None and placement.here != placement.to and ours.entry(placement.here) is not None
     if not moves and not left and not placement.contested and identical(ours.entry(placement.to), placement.entry):

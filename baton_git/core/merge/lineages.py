@@ -1,4 +1,4 @@
-"""Compare one side with the base: which records were archived, which got another id, and which are new."""
+"""Compare one side of a merge with the base: find the records that were archived, that got another id, or are new."""
 
 from __future__ import annotations
 
@@ -13,12 +13,19 @@ from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key, State, same_fields
 
 _RENAMED = re.compile(r"(.+)\.[0-9a-f]{6,64}")
-"""The ids that merges give, and what they were made of."""
+"""An id that a merge assigned; the group is the previous id."""
 
 
 @dataclass(frozen=True)
 class MergeSide:
-    """One side compared with the base. `moves`: from the key of a record in the base to its new key, if it changed."""
+    """One side compared with the base.
+
+    Attributes:
+        state: the records of the side.
+        changed: the keys that may differ from the base.
+        moves: the new keys of moved records, by their keys in the base.
+        arrived: the new keys of moved records.
+    """
 
     state: State
     changed: set[Key]
@@ -71,7 +78,10 @@ def _origins(place: Key, state: State) -> Iterator[Key]:
 
 
 def _place(key: Key, was: Part, state: State, places: list[Key]) -> Key | None:
-    """The one of `places` to which the record went: it is about the same, and another one, or none, stands at `key`."""
+    """Return the key in `places` that a record moved to, or None if it did not move.
+
+    The entry there must have the same subject, and the entry at `key` must be gone or be another record.
+    """
     now = state.entry(key)
     if same(now, was):
         return None
@@ -86,19 +96,19 @@ def _place(key: Key, was: Part, state: State, places: list[Key]) -> Key | None:
 
 
 def same(left: Entry | None, right: Entry | None) -> bool:
-    """Whether two entries are equal, whatever the order of the keys in their tables."""
+    """Whether two entries are equal, regardless of the order of keys in their tables."""
     return left is right or same_fields(left, right)
 
 
 def identical(left: Entry | None, right: Entry | None) -> bool:
-    """Whether two entries are equal and would be written alike, down to key order and `-0.0`."""
+    """Whether two entries are equal and encode to the same bytes, including key order and `-0.0`."""
     return left is right or (
         same(left, right) and ordered_json(entry_values(left)) == ordered_json(entry_values(right))
     )
 
 
 def are_two(kind: str, ours: Part, theirs: Part) -> bool:
-    """Whether two records with one id are about different things."""
+    """Whether two records with the same id are different records, because their subjects differ."""
     info = ALL_KINDS[kind]
     if info.made_once:
         return not same(ours, theirs)

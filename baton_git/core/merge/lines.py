@@ -1,9 +1,9 @@
-"""Merge two changed versions of a text by its lines.
+"""Merge two changed versions of a text by lines.
 
-The algorithm is the one that Khanna, Kunal and Pierce define in "A Formal Investigation of Diff3" (2007): lines that
-both sides still have in common with the base are stable; what lies between two stable lines is taken from the one
-side that changed it. A merge commit must come out alike on every machine, so the comparison is the standard library's
-`difflib` with its default settings: another one aligns some texts differently and would give other commits.
+The algorithm is that of Khanna, Kunal and Pierce, "A Formal Investigation of Diff3" (2007). Lines of the base that both
+sides still have are stable; each chunk between two stable lines is taken from the side that changed it. Merge commits
+must be identical on every machine, so lines are compared with the standard library's `difflib` and its default
+settings; other diff algorithms align some texts differently.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ Lines = Sequence[bytes]
 
 
 def merge_lines(base: Lines, ours: Lines, theirs: Lines) -> list[bytes] | None:
-    """Combine the changes of both sides; None if they changed the same lines in different ways.
+    """Return the merged lines; None if both sides changed the same lines differently.
 
-    It does not matter which side is called ours.
+    Swapping the sides gives the same result.
     """
     merged: list[bytes] = []
     starts = (0, 0, 0)
@@ -33,7 +33,7 @@ def merge_lines(base: Lines, ours: Lines, theirs: Lines) -> list[bytes] | None:
 
 
 def _stable_lines(base: Lines, ours: Lines, theirs: Lines) -> Iterator[tuple[int, int, int]]:
-    """The numbers of each stable line in the three texts, then the numbers after their last lines."""
+    """Yield the indexes of each stable line in the three texts, then the lengths of the texts."""
     in_theirs = dict(_matching_lines(base, theirs))
     for line, in_ours in _matching_lines(base, ours):
         if line in in_theirs:

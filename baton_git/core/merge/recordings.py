@@ -1,4 +1,4 @@
-"""Whether two records that were made apart, without a base, are one recording: then not all they count adds up."""
+"""Detect records without a merge base that are copies of one recording, so that shared counts are not added twice."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 class Own(NamedTuple):
-    """How often each side counted, at least, since both were one recording."""
+    """The minimum number of times that each side has counted since the two copies were equal."""
 
     ours: int
     theirs: int
 
 
 def own_counts(model: type[Part], ours: Table, theirs: Table) -> Own | None:
-    """What each side of one recording counted on its own; None for two recordings, of which all adds up.
+    """Return the own counts of two copies of one recording; None for two separate recordings, whose counts are added.
 
-    One recording begins at one time on both sides, as an import of the same document does, and, where both keep
-    occurrences, shares one of them.
+    Copies of one recording (for example, two imports of the same document) begin at the same time and, if both have
+    occurrences, have at least one in common.
     """
     rule = model.recording if issubclass(model, Record) else None
     if rule is None or _at(ours, rule.begins) is None or _at(ours, rule.begins) != _at(theirs, rule.begins):
@@ -40,17 +40,17 @@ def own_counts(model: type[Part], ours: Table, theirs: Table) -> Own | None:
 
 
 def _since(entries: Sequence[str], others: Sequence[str]) -> int:
-    """How many entries came after the last that the others have."""
+    """Return the number of entries after the last entry that is also in `others`."""
     return sum(1 for _ in takewhile(lambda entry: entry not in others, reversed(entries)))
 
 
 def counted_before(own: Own | None, ours: int, theirs: int) -> int:
-    """What both had counted when they were one recording; 0 for two."""
+    """Return the shared count of two copies of one recording; 0 for two separate recordings."""
     return 0 if own is None else max(0, min(ours - own.ours, theirs - own.theirs))
 
 
 def without_counts(record: AnyRecord) -> AnyRecord:
-    """Return the record as it is before anything is counted in it: counters at 0, and no entries of what they count."""
+    """Return the record with its counters at 0 and its lists of recent entries empty."""
     return parse(type(record), _without_counts(type(record), record.as_data()))
 
 
@@ -70,7 +70,7 @@ def _without_count(rule: MergeRule, value: Any) -> Any:
 
 
 def take_off_entries(merged: AnyRecord, before: Record, now: Record, after: Record) -> AnyRecord:
-    """Return the merged record with its recent lists as `now` has them, without the entries that `after` lacks."""
+    """Return the merged record with the recent lists of `now`, less the entries that `after` removed from `before`."""
     model = type(merged)
     limits = {name: rule.limit for name in model.model_fields if isinstance(rule := merge_rule(model, name), Recent)}
     sides = [side.as_data() for side in (before, now, after)]
@@ -82,7 +82,7 @@ def take_off_entries(merged: AnyRecord, before: Record, now: Record, after: Reco
 
 
 def _without_removed(limit: int, before: Sequence[Any], now: Sequence[Any], after: Sequence[Any]) -> list[Any]:
-    """Return what is left of a list, with older entries from `after` that were dropped; only a full list drops some."""
+    """Return `now` less the removed entries, plus older entries of `after` that a full list had dropped."""
     old = {canonical_json(entry) for entry in before}
     removed = old - {canonical_json(entry) for entry in after}
     dropped = [entry for entry in after if len(now) >= limit or canonical_json(entry) not in old]
@@ -96,7 +96,7 @@ def _entries(rule: RecordingRule, side: Table) -> list[str]:
 
 
 def _at(data: Any, path: str) -> Any:
-    """The value at a dotted path; None where there is none."""
+    """Return the value at a dotted path, or None."""
     for name in path.split("."):
         data = data.get(name) if isinstance(data, Mapping) else None
     return data
