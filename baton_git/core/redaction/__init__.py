@@ -1,16 +1,16 @@
-r"""Secrets out of what is about to be stored: found, replaced by `[redacted: kind]`, and told where.
+r"""Redact secrets before they are stored: replace them by `[redacted: kind]` and report where they were.
 
-State is committed, pushed and kept for good, so a secret that slips in stays. What is looked for:
+State is committed, pushed and kept forever, and so would be a stored secret. Detected are:
 
-- `rules`: the shapes that providers document, credentials on command lines, in urls, headers and configuration files;
-- `private_keys`: blocks, also split over the items of a list;
-- `assigned`: what is assigned to a name like `password`, `api_key` or `token`.
+- `rules`: formats that providers document, and credentials on command lines, in URLs, headers and configuration files;
+- `private_keys`: blocks of private keys, including blocks split over the items of a list;
+- `assigned`: values assigned to a name such as `password`, `api_key` or `token`.
 
-Not looked for: random-looking text and public addresses. Commit ids, uuids, hashes and addresses are what the records
-of this package are made of, and a detector by entropy would take them out. So a secret without a known shape and
-without a name before it, or one that is split over several strings (other than a private key), is not found.
+Random-looking text is not detected as such: records consist of commit ids, UUIDs, hashes and addresses, which a
+detector by entropy would redact. Therefore a secret without a known format and without such a name before it, or a
+secret split over several strings (other than a private key), is not found.
 
-All of it takes time in proportion to the text. Nothing is compiled before a text shows a sign of a secret.
+All searches take linear time. No expression is compiled before a text contains a sign of a secret.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ __all__ = ["Redaction", "holds_secret", "redact", "redact_text"]
 
 _ROUNDS = 6
 _REMEMBERED = 4096
-"""Characters of a text that may be remembered: the same keys come again and again, and a prompt stands in the turns of
-its session as well as among its facts."""
+"""Maximum length of a cached text, in characters. The same texts are searched repeatedly: keys, and prompts, which are
+stored both in the turns of a session and among its facts."""
 
 
 class Redaction(NamedTuple):
-    """One secret that was taken out: where (`recent_occurrences[2].context`), and of which kind (`github token`)."""
+    """One redacted secret: its path (`recent_occurrences[2].context`) and its kind (`github token`)."""
 
     path: str
     kind: str
 
 
 def redact(value: Any, *, known: Container[str] = frozenset()) -> tuple[Any, tuple[Redaction, ...]]:
-    """`value` with the secrets replaced in all its strings, mapping keys included, and what was replaced.
+    """Replace the secrets in all strings of a value, including mapping keys, and return it with the redactions.
 
-    A string under a key that names a secret (`{"db_password": "…"}`) counts as assigned to it. The result is
-    `value` itself when nothing was found; redacting it again finds nothing.
+    A string under a key that names a secret (`{"db_password": "…"}`) counts as assigned to that name. If there is no
+    secret, the result is `value` itself. Redacting a result again changes nothing.
 
     Args:
-        value: nested dicts, lists, tuples and scalars; its depth is the caller's to limit.
-        known: strings already stored, which nobody needs to search again.
+        value: nested dicts, lists, tuples and scalars; the caller limits the depth.
+        known: strings that are already stored and are not searched again.
     """
     walk = _Walk(known)
     return walk.clean(value, None, ""), tuple(walk.found)
 
 
 def redact_text(text: str) -> tuple[str, tuple[str, ...]]:
-    """`text` with its secrets replaced, and their kinds in the order found."""
+    """Return the text with its secrets replaced, and the kinds of the secrets in the order found."""
     kinds: list[str] = []
     for _ in range(_ROUNDS):
         spans = find_spans(text)
@@ -65,7 +65,7 @@ def redact_text(text: str) -> tuple[str, tuple[str, ...]]:
             return text, tuple(kinds)
         kinds += [span.kind for span in spans]
         text = _replace(text, spans)
-    # Never seen, and better lost than leaked: each round should leave less to find.
+    # Not expected, because each round should find less. Rather lose the text than leak a secret.
     return _mark(kinds[0]), tuple(kinds)
 
 
@@ -73,28 +73,28 @@ _redact_remembered = lru_cache(maxsize=1024)(redact_text)
 
 
 def _redact_again(text: str) -> tuple[str, tuple[str, ...]]:
-    """As `redact_text`, for a text that may have come just now."""
+    """Like `redact_text`, with a cache for short texts."""
     return _redact_remembered(text) if len(text) <= _REMEMBERED else redact_text(text)
 
 
 def holds_secret(text: str) -> str | None:
-    """The kind of the first secret in `text`; for ids and names, which are refused because they cannot be changed."""
+    """Return the kind of the first secret in `text`, or None. For ids and names, which cannot be redacted."""
     return next((span.kind for span in find_spans(text)), None)
 
 
 _Path = tuple[Any, Any] | None
-"""The path of the parent and the last step; written out only for what is found, because keys can be long."""
+"""The parent's path and the last step. Converted to text only for redactions, because keys can be long."""
 
 
 class _Walk:
-    """One pass over a value. What did not change below stays the same object."""
+    """One pass over a value. Parts without secrets remain the same objects."""
 
     def __init__(self, known: Container[str]) -> None:
         self._known = known
         self.found: list[Redaction] = []
 
     def clean(self, value: Any, path: _Path, name: str) -> Any:
-        """`value` without secrets; `name` is the key that it stands under."""
+        """Return `value` without secrets; `name` is the key of the value, or empty."""
         if isinstance(value, str):
             return value if value in self._known else self._clean_string(value, path, name)
         if isinstance(value, Mapping):
@@ -141,7 +141,7 @@ class _Walk:
         return result if changed else value
 
     def _clean_key(self, key: Any, path: _Path, numbers: Counter[str], *taken: Container[Any]) -> Any:
-        """The key, clean; numbered when another one is called the same by now, since both values must stay."""
+        """Return the redacted key, with a number if it is now equal to another key, so that no value is lost."""
         if not isinstance(key, str) or key in self._known:
             return key
         clean, kinds = _redact_again(key)
@@ -157,7 +157,7 @@ class _Walk:
 
 
 def _split_blocks(items: list[Any] | tuple[Any, ...]) -> dict[int, list[Span]]:
-    """The parts of private keys that go over several items of a list, by item."""
+    """Return the parts of private keys that span several items of a list, by the index of the item."""
     texts = [item if isinstance(item, str) else "" for item in items]
     if len(texts) < 2 or not any("PRIVATE KEY" in text or "PuTTY-User-Key" in text for text in texts):
         return {}
@@ -175,11 +175,11 @@ def _split_blocks(items: list[Any] | tuple[Any, ...]) -> dict[int, list[Span]]:
 
 _WORD = re.compile(r"[\w-]+")
 _STEP = 200
-"""Characters of a key that are told: many secrets may stand below a key of megabytes."""
+"""Maximum characters of a key in a path: many secrets may be nested below a key of megabytes."""
 
 
 def _write_path(path: _Path) -> str:
-    """`a.b[2]`; `a["b c"]` when the key is not a word."""
+    """Return a path as text: `a.b[2]`, or `a["b c"]` if a key is not a word."""
     steps: list[str] = []
     while path is not None:
         path, step = path

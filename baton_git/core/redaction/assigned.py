@@ -1,7 +1,7 @@
-"""Values that are assigned to a name like `password`, `api_key` or `token`, in whatever language.
+"""Find values that are assigned to a name such as `password`, `api_key` or `token`, in any language.
 
-The value is weighed, so that prose (`the password: must be rotated`), placeholders (`secret=none`), references
-(`$TOKEN`, `os.environ[…]`) and paths survive.
+Values that are prose (`the password: must be rotated`), placeholders (`secret=none`), references (`$TOKEN`,
+`os.environ[…]`) or paths are not secrets.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from baton_git.core.redaction.values import is_placeholder, is_value, lazy_regex
 
 KIND = "keyword secret"
 STEMS = ("pass", "pwd", "secret", "contrase", "credential", "key", "token", "_auth", "_pat", "cookie", "dsn", "_pw")
-"""Small letters; a text without all of them assigns nothing to such a name."""
+"""Case-folded stems of the names; a text that contains none of them is not searched."""
 
 _NAMES = (
     r"passw(?:or)?d|pass[_-]?phrase|passcode|pwd|secret|contrase[ñn]a"
@@ -27,14 +27,14 @@ _RANDOM_NAMES = (
     r"token(?![a-z])|credential|_auth(?![a-z])|_pat(?![a-z])|(?-i:[A-Z0-9]_KEY(?![A-Za-z]))|_pw(?![a-z])"
     r"|(?<![a-z])dsn(?![a-z])"
 )
-"""Names of values that must look random."""
+"""Names whose values count as secrets only if they look random."""
 NAME = rf"(?i:(?P<token>{_RANDOM_NAMES})|{_NAMES})(?P<suffix>[\w-]{{0,20}})"
 _NAMED = (
     rf"{NAME}(?:\\{{0,8}}[\"'`]?\]?\)?(?:\??: ?[A-Za-z]{{1,20}}(?= =))?[ \t]{{0,40}}"
     r"(?P<sign>:=|=>|->|={1,3}|!==?|:(?!:)|,(?=[ ]?[\"']))(?P<gap>[ \t]{0,40})"
     r"|(?P<call>\()(?=[\"'])|(?P<space>[ \t]{1,40}))"
 )
-"""A name and the sign after it; without a sign it must be an option, `--password …`, or end in `;`."""
+"""A name and the operator after it. Without operator it must be an option (`--password …`), or the value end in `;`."""
 
 _QUOTED = (
     r"\"(?P<double>[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+)\"|'(?P<single>[^'\\\n]*+(?:\\.[^'\\\n]*+)*+)'|`(?P<back>[^`\n]*+)`"
@@ -53,11 +53,11 @@ _OTHER_THING = (
     r"|ary|ion|izer|helper|mode|input|form|box|change|class|format|algorithm|hash|ttl|scope|validator|valid|regex|alias"
     r"|placeholder|source|from|prefix|header|status|length|rules?|mutation|visible|toggle|endpoint|arn|vault|engine)"
 )
-"""What may follow a name so that it no longer names the secret itself: `password_policy`, `secretary`."""
+"""Suffixes after which a name no longer names a secret itself: `password_policy`, `secretary`."""
 
 
 def find_assigned(text: str) -> Iterator[tuple[int, int]]:
-    """Where the values are."""
+    """Yield the start and end of each value."""
     yield from _find_compared(text)
     done = 0
     for name in lazy_regex(_NAMED).finditer(text):
@@ -70,7 +70,7 @@ def find_assigned(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_compared(text: str) -> Iterator[tuple[int, int]]:
-    """`"…" == password`."""
+    """Yield the values that are compared with a name: `"…" == password`."""
     if "==" in text or "!=" in text:
         for match in lazy_regex(_COMPARED).finditer(text):
             if is_value(match[match.lastgroup or 0]):
@@ -105,23 +105,23 @@ def _find_bare(text: str, name: re.Match[str]) -> tuple[int, int] | None:
         return None
     if not (_is_tight(name) or _fills_line(name, start + len(bare)) or lazy_regex(r"[\d@#$%^&*!+=~|\\?]").search(bare)):
         return None
-    run = lazy_regex(r"[^\s\"'`]+").match(text, start)  # beyond what was looked at, too
+    run = lazy_regex(r"[^\s\"'`]+").match(text, start)  # may be longer than `bare`
     return start, start + len(_strip_punctuation(run[0].partition(_MARK)[0])) if run else start
 
 
 def _is_tight(name: re.Match[str]) -> bool:
-    """`password=…`, as in settings, urls and command lines; nobody writes a sentence so."""
+    """Whether it is `password=…` without spaces, as in settings, URLs and command lines, but not in prose."""
     sign = name.start("sign")
     return name["sign"] in ("=", ":=") and not name["gap"] and name.string[sign - 1] not in " \t"
 
 
 def _is_option(name: re.Match[str]) -> bool:
-    """`--password …`."""
+    """Whether the name is an option: `--password …`."""
     return lazy_regex(r"(?<![\w-])--[\w-]*\Z").search(name.string[max(0, name.start() - 40) : name.start()]) is not None
 
 
 def _fills_line(name: re.Match[str], end: int) -> bool:
-    """`  password: …` and nothing else, as in yaml; prose goes on."""
+    """Whether the line is just `  password: …`, as in YAML, with nothing after the value, unlike prose."""
     first = max(0, name.start() - 80)
     newline = name.string.rfind("\n", first, name.start())
     if not name["sign"] or (newline < 0 and first):
@@ -133,7 +133,7 @@ def _fills_line(name: re.Match[str], end: int) -> bool:
 
 
 def _strip_punctuation(bare: str) -> str:
-    """Without what belongs to the sentence or the call around it."""
+    """Remove trailing punctuation of the surrounding sentence or call."""
     return bare.rstrip(".,;:!?)]}>")
 
 
@@ -147,6 +147,6 @@ def _name_of_secret(key: str) -> re.Match[str] | None:
 
 
 def is_assigned(key: str, text: str) -> bool:
-    """Whether a text that stands under a key is a secret for that: `{"db_password": "…"}`."""
+    """Whether a text is a secret because of its key: `{"db_password": "…"}`."""
     name = _name_of_secret(key) if len(key) <= 120 else None
     return name is not None and is_value(text, is_token=bool(name["token"]))

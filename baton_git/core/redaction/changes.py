@@ -1,4 +1,4 @@
-"""A change of state without the secrets in it: what is new is searched, what stands already is not."""
+"""Redact the secrets in a change of state. Only new text is searched, not text that is already stored."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from baton_git.core.redaction import Redaction, holds_secret, redact
 from baton_git.core.state import Entry, Key, State
 
 Redactions = tuple[tuple[Key, Redaction], ...]
-"""What was taken out of which record."""
+"""Redacted secrets with the keys of their records."""
 
 
 def redact_edits(before: State, after: State) -> tuple[dict[Key, Entry | None], list[tuple[Key, Redaction]]]:
-    """The edits without secrets, and what was taken out. Only what is new is looked at."""
+    """Return the edits without secrets, and the redactions.
+
+    Raises:
+        InvalidDocument: the id of a record contains a secret.
+    """
     edits: dict[Key, Entry | None] = {}
     redactions = []
     for key, record in after.edits.items():
@@ -31,7 +35,7 @@ def redact_edits(before: State, after: State) -> tuple[dict[Key, Entry | None], 
 
 
 def _strings(state: State, key: Key) -> frozenset[str]:
-    """What the branch says already at a key, or (for a record that is being archived) said when it was live."""
+    """Return the stored strings of the record at `key`, including the live record if `key` is archived."""
     known: set[str] = set()
     for place in {key, Key(key.kind, key.id)}:
         entry = state.source.load(place)
@@ -53,16 +57,16 @@ def _collect(value: object, into: set[str]) -> None:
 
 
 _secret_of_name = lru_cache(maxsize=4096)(holds_secret)
-"""The same ids and sessions come again and again."""
+"""Cached, because the same ids and sessions are checked repeatedly."""
 
 
 def is_secret_name(text: str) -> bool:
-    """Whether a name, which cannot be redacted, holds a secret."""
+    """Whether a name contains a secret; names cannot be redacted."""
     return bool(_secret_of_name(text))
 
 
 def refuse_secret(what: str, text: str) -> None:
-    """Raises InvalidDocument when a name, which cannot be redacted, holds a secret."""
+    """Raise InvalidDocument if a name contains a secret, because names cannot be redacted."""
     kind = _secret_of_name(text)
     if kind:
         raise InvalidDocument(

@@ -1,7 +1,7 @@
-"""Where the secrets of one text are: all rules together, in time that is in proportion to the text.
+"""Find the secrets of a text by all rules, in linear time.
 
-Each rule has signs, plain strings of which its matches hold at least one. Ids, time stamps, words and most sentences
-show no sign: they pass within some microseconds, and no expression is compiled for them.
+Each rule has signs: plain strings, at least one of which every match contains. Ids, timestamps, words and most
+sentences contain no sign, so they take a few microseconds, and no expression is compiled for them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from baton_git.core.redaction.values import is_placeholder, lazy_regex
 
 
 class Span(NamedTuple):
-    """A secret in a text, from `start` to before `end`."""
+    """A secret in a text, at the half-open range from `start` to `end`."""
 
     start: int
     end: int
@@ -25,8 +25,8 @@ class Span(NamedTuple):
 
 
 def find_spans(text: str) -> list[Span]:
-    """The secrets of a text, in order and without overlaps."""
-    folded = text.casefold()  # and not lower(): IGNORECASE takes `ſ` for an s
+    """Return the secrets of a text, in order and without overlaps."""
+    folded = text.casefold()  # not lower(): IGNORECASE matches `ſ` with s
     spans: list[Span] = []
     if any(sign in folded for sign in private_keys.SIGNS):
         spans += [Span(start, end, private_keys.KIND) for start, end in private_keys.find_blocks(text)]
@@ -38,7 +38,7 @@ def find_spans(text: str) -> list[Span]:
 
 
 def _find(rule: SecretRule, text: str, lines: CommandLines) -> Iterator[Span]:
-    """Goes on behind what was found, with the rest of its token, so that no character is looked at again and again."""
+    """Yield the secrets that a rule matches. The search continues after each whole token, to take linear time."""
     at = 0
     while match := rule.pattern.search(text, at):
         at = max(match.end(), at + 1)
@@ -53,7 +53,7 @@ _TOKEN_SIGNS = frozenset(string.ascii_letters + string.digits + "_-")
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    """Without delimiters around it, and with the rest of a token that is longer than its rule expects."""
+    """Return the range without surrounding delimiters, extended to the end of its token."""
     while start < end and text[start] in " \t\r\n=:\"'":
         start += 1
     while start < end and text[end - 1] in " \t\r\n\"'":
@@ -65,7 +65,7 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _outside_marks(text: str, spans: list[Span]) -> list[Span]:
-    """Without the marks of earlier redactions, which stand where a secret is expected."""
+    """Return the spans that are not within the mark of an earlier redaction."""
     marks = [mark.span() for mark in lazy_regex(r"\[redacted: [a-z0-9 ]{1,60}\]").finditer(text)]
     starts = [start for start, _ in marks]
 
@@ -77,7 +77,7 @@ def _outside_marks(text: str, spans: list[Span]) -> list[Span]:
 
 
 def _merge(spans: list[Span]) -> list[Span]:
-    """Overlapping ones as one, of the kind that begins first; at the same place, of the rule that stands first."""
+    """Merge overlapping spans; the kind is that of the span that starts first, or of the first rule in a tie."""
     merged: list[Span] = []
     for span in sorted(spans, key=lambda span: span.start):
         if merged and span.start < merged[-1].end:

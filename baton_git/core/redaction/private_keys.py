@@ -1,6 +1,6 @@
-r"""Blocks of private keys: PEM (RFC 7468), OpenSSH, PGP, PuTTY; whole, or what of one was cut off at either end.
+r"""Find blocks of private keys: PEM (RFC 7468), OpenSSH, PGP and PuTTY, complete or cut off at either end.
 
-Lines may end in a newline, or in the two characters `\n` when a JSON text is held in a string.
+Lines may end in a newline, or in the two characters `\n` if the string contains JSON.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ SIGNS = ("private key", "putty-user-key-file")
 
 _LABEL = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _MOST_OF_A_BLOCK = 64 << 10
-"""Characters before a lone END line in which its block is looked for."""
+"""Maximum number of characters searched before an END line without a BEGIN line."""
 
 
 def find_blocks(text: str, *, is_list: bool = False) -> Iterator[tuple[int, int]]:
-    """Where the blocks are, in order.
+    """Yield the start and end of each block, in order.
 
     Args:
-        is_list: whether the lines are texts of their own: a block without its END line then ends with the last line
-            that looks like one of a key, and not with the text.
+        text: the text to search.
+        is_list: whether the lines are separate texts. A block without END line then ends with the last line that looks
+            like part of a key, instead of the end of the text.
     """
     done = 0
     for begin in lazy_regex(rf"-----BEGIN {_LABEL}|PuTTY-User-Key-File-[23]|(?P<end>-----END {_LABEL})").finditer(text):
@@ -50,7 +51,7 @@ def _find_end(text: str, begin: re.Match[str], is_list: bool) -> int:
 
 
 def _find_start(text: str, done: int, end: int) -> int | None:
-    """Where the lines of a key before an END line begin; only the last of them may be short."""
+    """Return the start of the lines of a key before an END line; only the last of them may be short."""
     first = max(done, end - _MOST_OF_A_BLOCK)
     start = None
     tokens = [match.span() for match in lazy_regex(r"(?:(?!\\[nr])\S)+").finditer(text, first, end)]

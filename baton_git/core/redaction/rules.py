@@ -1,14 +1,14 @@
-r"""The shapes of secrets, read from two tables beside this module when a first text is searched.
+r"""The formats of secrets, read from two tables next to this module on first use.
 
-`shapes.txt` has rows `kind | signs | expression`. A text is searched for a row only if it holds one of the row's signs
-(small letters, separated by spaces). The secret is the group `secret`, or all that matches. `\<` stands for a place
-where a token can begin. A kind that ends in `!` also needs a digit and a letter in the secret, because words can look
-like it. `commands.txt` has rows `kind | commands | expression`: options whose value is a password, after one of the
-commands; `docker+login` are two words that must both stand before it.
+`shapes.txt` has rows `kind | signs | expression`. A text is searched for a row only if it contains one of the row's
+signs (case-folded, separated by spaces). The secret is the group `secret`, or else the whole match. `\<` matches a
+position where a token can begin. If a kind ends in `!`, the secret must contain a digit and a letter, to exclude words.
+`commands.txt` has rows `kind | commands | expression`: options whose value is a password if one of the commands
+precedes them on the command line. `docker+login` means that both words must precede the option.
 
-Expressions must take linear time: what repeats without a bound is the last thing that has to match, or begins with
-characters that it cannot contain. Where a provider's secrets have no shape, the names that they are assigned to are
-looked for (`assigned`).
+Expressions must take linear time: an unbounded repetition must be the last part of the expression, or begin with
+characters that it cannot contain. Secrets without a format of their own are found by the names that they are assigned
+to (`assigned`).
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from baton_git.core.redaction.values import has_digit_and_letter
 
 _BEGIN = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
 _MOST_OF_A_LINE = 240
-"""Characters before an option in which its command is looked for."""
+"""Maximum number of characters before an option that are searched for its command."""
 
 
 class SecretRule(NamedTuple):
-    """What one row says.
+    """One row of a table.
 
     Attributes:
-        group: where in a match the secret is.
-        is_random: whether the secret must hold a digit and a letter.
-        commands: all words of one of these must stand before it on the command line; empty when it needs none.
+        group: the group of a match that is the secret.
+        is_random: whether the secret must contain a digit and a letter.
+        commands: alternative sets of words; all words of one set must precede the match on its command line. Empty for
+            rules without commands.
     """
 
     kind: str
@@ -43,26 +44,26 @@ class SecretRule(NamedTuple):
     commands: tuple[frozenset[str], ...] = ()
 
     def accepts(self, match: re.Match[str], lines: CommandLines) -> bool:
-        """Whether a match stands where a secret stands, and looks like one."""
+        """Whether a match is a secret: it has a digit and a letter, and follows a command, if the rule requires it."""
         if self.is_random and not has_digit_and_letter(match[self.group]):
             return False
         return not self.commands or lines.have(self.commands, match.start())
 
 
 class CommandLines:
-    """Which commands stand where in a text; the places of each are looked up once."""
+    """The positions of commands in a text; each command is searched for once."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._places: dict[str, list[int]] = {}
 
     def have(self, commands: tuple[frozenset[str], ...], at: int) -> bool:
-        """Whether all words of one of the commands stand before a place, on its command line."""
+        """Whether all words of one of the commands precede a position on its command line."""
         begin = self._find_begin(at)
         return any(all(self._stands(word, begin, at) for word in words) for words in commands)
 
     def _find_begin(self, at: int) -> int:
-        """Where the command line begins that a place is in: a line can be continued after a backslash."""
+        """Return the start of the command line at a position; a backslash at the end of a line continues it."""
         text, first = self._text, max(0, at - _MOST_OF_A_LINE)
         begin = max(
             first, text.rfind(";", first, at) + 1, text.rfind("|", first, at) + 1, text.rfind("&", first, at) + 1
@@ -86,17 +87,17 @@ Row = tuple[str, str, str]
 
 
 def find_rows(folded: str) -> Iterable[Row]:
-    """The rows of which a text, case-folded, holds a sign; in the order of the tables."""
+    """Return the rows with a sign in the case-folded text, in the order of the tables."""
     shapes, commands = list_rows()
     rows = [row for sign, row in shapes if sign in folded]
-    if " -" in folded:  # where there is no option there is no command line
+    if " -" in folded:  # rows of commands always match an option
         rows += [row for sign, row in commands if sign in folded]
     return dict.fromkeys(rows)
 
 
 @cache
 def list_rows() -> tuple[list[tuple[str, Row]], list[tuple[str, Row]]]:
-    """The two tables as pairs of a sign and a row; a row with several signs has several pairs."""
+    """Return the two tables as pairs of a sign and a row; a row with several signs has several pairs."""
     shapes = [(sign, (kind, "", pattern)) for kind, signs, pattern in _read("shapes.txt") for sign in signs.split()]
     commands = [
         (words.partition("+")[0], (kind, all_of_it, pattern))
@@ -113,7 +114,7 @@ def _read(name: str) -> list[list[str]]:
 
 @cache
 def compile_rule(row: Row) -> SecretRule:
-    """The rule of a row, compiled when a text first shows one of its signs."""
+    """Compile the rule of a row; called when a text first contains one of its signs."""
     kind, commands, expression = row
     pattern = re.compile(expression.replace(r"\<", _BEGIN))
     group = "secret" if "secret" in pattern.groupindex else 0

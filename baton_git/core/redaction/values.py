@@ -1,4 +1,4 @@
-"""What stands where a secret would and is none: placeholders, references, code, words."""
+"""Recognise values that are not secrets: placeholders, references, code, words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 _LONGEST = 400
-"""Characters beyond which nothing is a placeholder."""
+"""Maximum length of a placeholder, in characters."""
 
 _PLACEHOLDER = r"""(?ix)
     \$ (?: [{(]{1,2} | [a-z_]\w*\b ) | % (?: [({] | [a-z_]+% ) | <[\w\s.:/-]*>?      # $TOKEN, <token>
@@ -43,20 +43,21 @@ _NO_VALUE = r"""(?ix)
 
 @cache
 def lazy_regex(expression: str) -> re.Pattern[str]:
-    """Compile an expression when it is first needed: most starts of baton search no text that shows a secret."""
+    """Compile an expression on first use: most processes never search a text with a sign of a secret."""
     return re.compile(expression)
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a text stands for a secret that is filled in elsewhere; asked of every secret that is found."""
+    """Whether a text is a placeholder for a secret, such as `$TOKEN`; checked for every match of a rule."""
     return len(text) <= _LONGEST and lazy_regex(_PLACEHOLDER).match(text) is not None
 
 
 def is_value(text: str, *, is_token: bool = False) -> bool:
-    """Whether what is assigned to the name of a secret can be one.
+    """Whether a value assigned to the name of a secret can be a secret.
 
     Args:
-        is_token: whether it must look random: people write `token: pending`, but nobody chooses a token by hand.
+        text: the value.
+        is_token: whether it must look random. People write `token: pending`, but real tokens are generated.
     """
     if len(text) < 4 or is_placeholder(text):
         return False
@@ -71,5 +72,5 @@ def is_random(text: str) -> bool:
 
 
 def has_digit_and_letter(text: str) -> bool:
-    """Whether a text holds both."""
+    """Whether a text contains at least one digit and one letter."""
     return lazy_regex(r"\d").search(text) is not None and lazy_regex(r"[^\W\d_]").search(text) is not None

@@ -278,7 +278,7 @@ def test_subagents_old_transcripts_links_and_pipes_are_left_out(baton, top, home
     baton("init")
     baton("mine", "--since", "2020-01-01")
     assert kept(baton) == ["claude/a"]
-    assert "no date or time" in baton("mine", "--since", "soon", code=2).err
+    assert "not a date or time" in baton("mine", "--since", "soon", code=2).err
 
 
 def test_the_session_at_work_is_left_to_its_hooks(baton, top, home):
