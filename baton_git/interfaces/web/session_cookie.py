@@ -130,6 +130,7 @@ def load_key(path: Path) -> bytes:
     with writing(f"the page's key {path}"):
         if not path.exists():
             make_folder(path.parent)
+            path.parent.chmod(0o700)
             _make_key(path)
         mode, key = path.stat().st_mode, path.read_bytes()
     if len(key) != KEY_BYTES or mode & 0o077:
