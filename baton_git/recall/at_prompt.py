@@ -1,4 +1,4 @@
-"""Recall for a prompt: short, and only what clearly fits and was not told in the session before."""
+"""Recall for a prompt: short, limited to clear matches, without sentences that the session has already received."""
 
 from __future__ import annotations
 
@@ -11,31 +11,33 @@ from baton_git.recall.index import PassageFilter
 from baton_git.recall.recalling import Question, find_answer
 
 BUDGET = 1_500
-"""Bytes that may be added to a prompt."""
+"""Maximum size of the text for a prompt, in bytes."""
 CLEAR_EVIDENCE = 0.6
-"""Share of a prompt's telling terms that one session must have."""
+"""Minimum share of a prompt's significant terms that one session must contain."""
 MAX_SECONDS = 2.0
-"""Seconds for bringing the index up to date; what is left waits for the next prompt."""
+"""Maximum seconds for updating the index; the rest of the update is left to the next prompt."""
 MAX_TOLD = 400
-"""How many digests are remembered."""
+"""Maximum number of digests of sentences per session."""
 
 
 class Recalled(NamedTuple):
-    """The text for a prompt, empty if nothing fits, and the digests of all sentences that the session was told."""
+    """The text for a prompt (empty if nothing matches), and the digests of all sentences that the session received."""
 
     text: str
     told: tuple[str, ...]
 
 
 def recall_for_prompt(ws: Workspace, prompt: str, session: str, told: Sequence[str]) -> Recalled:
-    """Return what other sessions and records say about a prompt.
+    """Return excerpts of other sessions and of records that match a prompt.
 
     Args:
-        session: that the prompt is of; it knows itself what it said.
-        told: digests of the sentences that it was told already.
+        ws: the workspace to search.
+        prompt: the text of the prompt.
+        session: the session of the prompt, which is not searched.
+        told: digests of the sentences that the session has received.
 
     Raises:
-        Corrupt, StoreError: as for `find_answer`.
+        StoreError: as for `find_answer`.
     """
     wanted = PassageFilter(not_session=session)
     question = Question(prompt, BUDGET, wanted, least=CLEAR_EVIDENCE, is_strict=True, told=told, seconds=MAX_SECONDS)

@@ -1,4 +1,4 @@
-"""English words that say little about what a question is about."""
+"""Common English words, which say little about the subject of a question."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ STOP_WORDS = frozenset(
     no nor not now of on or other our ours out over own please re s same shall she should so some such t than that
     the their theirs them then there these they this those through to too under until up us ve very was we were what
     when where which while who whom whose why will with would you your yours
-    """.split()  # noqa: SIM905  a list would take a line for each word
+    """.split()  # noqa: SIM905  a list would need one line per word
 )
-"""Words of grammar; they are indexed and never asked for, unless a question has nothing else."""
+"""Function words. They are indexed, but used in a query only if the question has no other words."""
 
 WEAK_WORDS = frozenset(
     """
@@ -37,15 +37,15 @@ WEAK_WORDS = frozenset(
     think time times today together told tool total turn two type types update updated use used useful user users
     uses using usually value values various version via want wanted wants way ways well went whether whole within
     without word work worked working works write written wrong yet
-    """.split()  # noqa: SIM905  a list would take a line for each word
+    """.split()  # noqa: SIM905  a list would need one line per word
 )
-"""Words that most projects and most questions have: they rank, and are no evidence that a text is about a question."""
+"""Words common to most projects and questions: they affect the ranking, but are no evidence that a text matches."""
 
 OVERVIEW_WORDS = frozenset(
     """
     accomplished achieved complete completion current done evolution evolve evolved far happened history initial
     last lately latest newest next overall overview previous progress project projects recent recently session
     sessions since stand stands state status summarize summary timeline today week work worked yesterday
-    """.split()  # noqa: SIM905  a list would take a line for each word
+    """.split()  # noqa: SIM905  a list would need one line per word
 )
-"""Words of questions about the course of the work as a whole."""
+"""Words of questions about the progress of the work as a whole."""

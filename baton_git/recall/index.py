@@ -1,7 +1,7 @@
-"""The index of passages: an sqlite file of this machine with a full-text table, derived from git and local files.
+"""The index of passages: a local sqlite file with a full-text table, derived from git and local files.
 
-Deleting the file loses nothing. A file of another format, or a damaged one, is built anew; where it cannot be written,
-the index is built in memory for one question.
+The file can be deleted without loss. It is rebuilt if it is damaged or has another format. If it cannot be written, the
+index is built in memory for each question.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.terms import extract_terms
 
 FORMAT = 2
-"""Number of the layout and of the rules for terms and passages; another number means that the file is built anew."""
+"""Version of the schema and of the rules for terms and passages; a file with another version is rebuilt."""
 FILE = "index.sqlite"
 WAIT_SECONDS = 10.0
-"""Seconds that an update waits for one by another process."""
+"""Maximum seconds that an update waits for another process's update."""
 
 _COLUMNS = ", ".join(f'"{name}"' for name in Passage._fields)
 _SCHEMA = f"""
@@ -38,7 +38,7 @@ _SCHEMA = f"""
 
 
 class Hit(NamedTuple):
-    """A passage that has terms of a question."""
+    """A passage that matches a query: its row id, the passage, and its terms in order."""
 
     number: int
     passage: Passage
@@ -46,12 +46,12 @@ class Hit(NamedTuple):
 
 
 class PassageFilter(NamedTuple):
-    """Which passages count; what is None does not matter.
+    """A filter for passages; attributes that are None match all passages.
 
     Attributes:
-        session: the id of the session, or its beginning.
-        since: ISO 8601; passages without a time are older.
-        not_session: a session that does not count.
+        session: a session's id or the beginning of one.
+        since: the earliest time, ISO 8601. Passages without a time do not match.
+        not_session: a session to exclude.
     """
 
     namespace: str | None = None
@@ -61,7 +61,7 @@ class PassageFilter(NamedTuple):
     not_session: str | None = None
 
     def condition(self) -> tuple[str, list[str]]:
-        """Return the condition in SQL, and its values."""
+        """Return the condition as SQL, and the values of its parameters."""
         parts: list[str] = ["1"]
         values: list[str] = []
         for column, value in (("namespace", self.namespace), ("kind", self.kind)):
@@ -89,11 +89,11 @@ class RecallIndex:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Return the index in a folder, made there if there is none; else one in memory.
+        """Open the index in a folder, or create it; if the file cannot be written, return one in memory.
 
         Raises:
-            SearchUnavailable: this Python's sqlite cannot search texts.
-            Busy: another process builds it.
+            SearchUnavailable: Python's sqlite was built without full-text search.
+            Busy: another process is building the index.
         """
         path = folder / FILE
         for _ in range(2):
@@ -105,7 +105,7 @@ class RecallIndex:
                 break
             except sqlite3.DatabaseError as error:
                 if _is_busy(error):
-                    raise Busy("the index of recall is being built", hint="ask again in a moment") from None
+                    raise Busy("another process is building the recall index", hint="try again in a moment") from None
                 if isinstance(error, sqlite3.OperationalError) and not _is_damaged(error):
                     break
                 for name in (FILE, f"{FILE}-wal", f"{FILE}-shm"):
@@ -114,7 +114,7 @@ class RecallIndex:
 
     @classmethod
     def in_memory(cls) -> Self:
-        """Return an empty index that is gone when it is closed. Raises SearchUnavailable as `open` does."""
+        """Return an empty index in memory. Raises SearchUnavailable like `open`."""
         return cls(_connect(":memory:"))
 
     def __enter__(self) -> Self:
@@ -130,16 +130,16 @@ class RecallIndex:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Change the index as a whole or not at all; other processes wait.
+        """Return a context manager for a transaction, which other processes wait for.
 
         Raises:
-            Busy: another process did not finish in time.
+            Busy: another process's transaction did not finish in time.
         """
         try:
             self._database.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
             if _is_busy(error):
-                raise Busy("the index of recall is being built", hint="ask again in a moment") from None
+                raise Busy("another process is building the recall index", hint="try again in a moment") from None
             raise
         self._changed.clear()
         try:
@@ -151,7 +151,7 @@ class RecallIndex:
         self._database.execute("COMMIT")
 
     def _save_frequencies(self) -> None:
-        """Store in how many more or fewer passages terms are since the change began."""
+        """Add the changes of term counts since the transaction began to the stored frequencies."""
         self._database.executemany(
             "INSERT INTO frequencies VALUES (?, ?) ON CONFLICT (term) DO UPDATE SET count = count + excluded.count",
             [(term, count) for term, count in self._changed.items() if count],
@@ -159,7 +159,7 @@ class RecallIndex:
         self._database.execute("DELETE FROM frequencies WHERE count <= 0")
 
     def mark(self, group: str) -> str:
-        """Return how far a group of sources was read; empty if never."""
+        """Return the mark up to which a group of sources was read; empty if it was never read."""
         row = self._database.execute("SELECT mark FROM groups WHERE name = ?", (group,)).fetchone()
         return str(row[0]) if row else ""
 
@@ -167,7 +167,7 @@ class RecallIndex:
         self._database.execute("REPLACE INTO groups VALUES (?, ?)", (group, mark))
 
     def source_marks(self, group: str) -> dict[str, str]:
-        """Return the sources of a group by key, with their marks."""
+        """Return the marks of the sources of a group, by key."""
         return dict(self._database.execute("SELECT key, mark FROM sources WHERE grp = ?", (group,)))
 
     def has_source(self, group: str, key: str) -> bool:
@@ -175,7 +175,7 @@ class RecallIndex:
         return found.fetchone() is not None
 
     def put_source(self, group: str, key: str, mark: str, passages: Iterable[Passage]) -> None:
-        """Add the passages of a source, in place of those it had."""
+        """Replace the passages of a source."""
         self.remove_source(group, key)
         cursor = self._database.execute("INSERT INTO sources (grp, key, mark) VALUES (?, ?, ?)", (group, key, mark))
         for passage in passages:
@@ -190,7 +190,7 @@ class RecallIndex:
             self._database.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (row.lastrowid, terms))
 
     def remove_source(self, group: str, key: str) -> None:
-        """Remove a source with its passages, if it is there."""
+        """Remove a source with its passages, if it exists."""
         row = self._database.execute("SELECT id FROM sources WHERE grp = ? AND key = ?", (group, key)).fetchone()
         if row is None:
             return
@@ -215,13 +215,13 @@ class RecallIndex:
         return int(self._database.execute("SELECT count(*) FROM passages").fetchone()[0])
 
     def frequencies(self, terms: Iterable[str]) -> dict[str, int]:
-        """Return in how many passages each term is."""
+        """Return the number of passages that contain each term."""
         asked = list(terms)
         query = f"SELECT term, count FROM frequencies WHERE term IN ({', '.join('?' * len(asked))})"  # noqa: S608  values are bound
         return {**dict.fromkeys(asked, 0), **dict(self._database.execute(query, asked))}
 
     def search(self, terms: Sequence[str], wanted: PassageFilter, limit: int) -> list[Hit]:
-        """Return the passages with the most telling of the terms."""
+        """Return the passages that contain at least one term, best first by sqlite's BM25 rank."""
         condition, values = wanted.condition()
         match = " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
         return (
@@ -235,7 +235,7 @@ class RecallIndex:
         )
 
     def newest(self, wanted: PassageFilter, limit: int) -> list[Hit]:
-        """Return the newest passages that begin a session's turns."""
+        """Return the newest passages."""
         condition, values = wanted.condition()
         return self._hits(
             f"SELECT p.id, p.terms, {_prefixed()} FROM passages p WHERE {condition} "  # noqa: S608  values are bound
@@ -244,7 +244,7 @@ class RecallIndex:
         )
 
     def beside(self, passage: Passage, wanted: PassageFilter, limit: int) -> list[Hit]:
-        """Return the turns of the session of a passage."""
+        """Return the turns of a passage's session."""
         condition, values = wanted.condition()
         return self._hits(
             f"SELECT p.id, p.terms, {_prefixed()} FROM passages p "  # noqa: S608  values are bound
@@ -253,7 +253,7 @@ class RecallIndex:
         )
 
     def of_blob(self, group: str, path: str, blob: str) -> tuple[Passage, ...]:
-        """Return the passages of one value of a record's file."""
+        """Return the passages of one version of a record's file."""
         rows = self._database.execute(
             f"SELECT {_prefixed()} FROM passages p JOIN sources s ON p.source = s.id "  # noqa: S608  values are bound
             "WHERE s.grp = ? AND s.key IN (?, ?) AND p.blob = ? ORDER BY p.id",
@@ -275,15 +275,15 @@ def _prefixed() -> str:
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    """Open a database of the present format; one of another format is cleared, in one transaction.
+    """Open a database; create its tables, or recreate them if it has another format.
 
     Raises:
-        SearchUnavailable: sqlite has no FTS5.
-        sqlite3.DatabaseError: the file is damaged, in use, or cannot be written.
+        SearchUnavailable: Python's sqlite was built without FTS5.
+        sqlite3.DatabaseError: the file is damaged, locked, or cannot be written.
     """
     database = sqlite3.connect(path, timeout=WAIT_SECONDS, isolation_level=None)
     try:
-        with suppress(sqlite3.OperationalError):  # not on every file system, and not while another process reads
+        with suppress(sqlite3.OperationalError):  # fails on some file systems, and while another process reads
             database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
         if _format_of(database) != FORMAT:

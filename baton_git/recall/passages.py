@@ -1,4 +1,4 @@
-"""Passages: the pieces of text that recall finds, each with where it stands."""
+"""Passages: the units of text that recall indexes and quotes, with their origin."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from baton_git.core.records.base import Part
 from baton_git.core.state import Key
 
 PASSAGE = 1_500
-"""Characters that a passage has at most, about."""
+"""Maximum length of a passage in characters."""
 TURN = "turn"
-"""The kind of passages that are turns of a session."""
+"""The kind of passages from turns of a session."""
 DIGEST = "handoff"
 """The kind of records that are digests of sessions."""
 AGENT_SAID = "agent: "
-"""What an answer in a turn begins with."""
+"""The prefix of an agent's answer in a turn."""
 SHARED_TURNS = "turns"
-"""The kind of records that hold the turns of a session, for other machines."""
+"""The kind of records that contain the turns of a session, to share them with other machines."""
 _SKIPPED = frozenset(
     """
     id created_at first_seen last_deferred source_tier sources source extracted_at started ended machine worktree branch
@@ -29,25 +29,25 @@ _SKIPPED = frozenset(
     schema_version version checksum digest
     """.split()  # noqa: SIM905  a list would take a line for each word
 )
-"""Fields of records that say when and how something was stored, not what it is about."""
+"""Fields of records that are not indexed: metadata about when and how a record was stored."""
 
 
 _UNNAMED = frozenset({"text", "content", "message"})
-"""Fields whose name says nothing."""
+"""Fields that are indexed without their name, because it says nothing about the text."""
 
 
 class Passage(NamedTuple):
-    """A piece of text, and where it stands.
+    """A piece of text and its origin. Attributes are empty if they are unknown or do not apply.
 
     Attributes:
-        text: what a prompt or an answer said, or the texts of a record's fields.
-        kind: of the record; `turn` for a turn of a session.
-        session: that said it, or that wrote the record; empty if nobody knows.
-        time: ISO 8601; empty if nobody knows.
-        record: the id of the record; the number of the turn.
-        path: of the record's file; empty for a turn.
-        blob: the id of that file's content.
-        commit: that brought it.
+        text: the text of a prompt and its answer, or of a record's fields.
+        kind: the kind of the record, or `turn` for a turn of a session.
+        session: the session of the turn, or the session that wrote the record.
+        time: the time of the turn or record, ISO 8601.
+        record: the id of the record, or the number of the turn.
+        path: the path of the record's file.
+        blob: the blob id of that file.
+        commit: the commit that added or changed that file.
     """
 
     text: str
@@ -63,7 +63,7 @@ class Passage(NamedTuple):
 
 
 def split_turns(turns: SessionTurns) -> Iterator[Passage]:
-    """Yield the passages of a session's turns; prompts and answers begin with who speaks."""
+    """Yield the passages of a session's turns; prompts and answers begin with the speaker."""
     for turn in turns.turns:
         where = {
             "namespace": turns.namespace or "",
@@ -75,7 +75,7 @@ def split_turns(turns: SessionTurns) -> Iterator[Passage]:
 
 
 def _split_shared(data: Mapping[str, Any], where: Mapping[str, str]) -> Iterator[Passage]:
-    """Yield the passages of turns that are stored as a record."""
+    """Yield the passages of turns that are stored in a record."""
     for turn in data["conversation"].get("turns", ()):
         time = turn.get("time") or where.get("time", "")
         yield from _split_turn(str(turn["number"]), turn["prompt"], turn.get("answer", ""), {**where, "time": time})
@@ -88,7 +88,7 @@ def _split_turn(number: str, prompt: str, answer: str, where: Mapping[str, str])
 
 
 def split_record(key: Key, part: Part, **where: str) -> Iterator[Passage]:
-    """Yield the passages of a record, live or archived; `where` are further fields of `Passage`."""
+    """Yield the passages of a live or archived record; `where` holds further fields of `Passage`."""
     data = part.record if isinstance(part, Archived) else part.as_data()
     if key.kind == SHARED_TURNS:
         yield from _split_shared(data, where)
@@ -100,12 +100,12 @@ def split_record(key: Key, part: Part, **where: str) -> Iterator[Passage]:
 
 
 def title_of(kind: str) -> str:
-    """Return what people call a passage of a kind."""
+    """Return the display name of a kind of passage."""
     return ALL_KINDS[kind].title if kind in ALL_KINDS else kind
 
 
 def _lines_of(data: Any, name: str = "") -> Iterator[str]:
-    """Yield the texts in plain data, one line for each field."""
+    """Yield the texts in plain data, one line per field."""
     if isinstance(data, dict):
         for field, value in data.items():
             if field not in _SKIPPED and (name, field) != ("anchors", "commit"):
@@ -118,7 +118,7 @@ def _lines_of(data: Any, name: str = "") -> Iterator[str]:
 
 
 def split_text(text: str, most: int = PASSAGE) -> Iterator[str]:
-    """Yield the text in pieces of about `most` characters, cut between paragraphs, lines or sentences."""
+    """Yield the text in pieces of at most `most` characters, cut between paragraphs, lines, sentences or words."""
     text = text.strip()
     while len(text) > most:
         cut = _find_cut(text, most)
@@ -140,7 +140,7 @@ _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+(?=[^\s\w]|[A-Z\d])|(?<=[。！�
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences and lines of a text, without fences of code and blank lines."""
+    """Return the sentences and lines of a text, without code fences and blank lines."""
     lines = (line.strip() for line in text.splitlines())
     return [
         sentence.strip()

@@ -1,7 +1,7 @@
-"""Rank passages for a question: BM25 over passages, gathered over the passages of each session.
+"""Rank passages for a question by BM25 scores of passages and of their sessions.
 
-Whether anything fits is decided by the terms that say what the question is about: the rarer they are, the more they
-count, and those that no passage has count against an answer.
+Whether there is an answer at all depends on the significant terms of the question: rarer terms count more, and terms
+that no passage contains count against an answer.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from baton_git.recall.passages import DIGEST, TURN, Passage
 from baton_git.recall.terms import Query
 
 CANDIDATES = 120
-"""Passages that are looked at closely."""
+"""Maximum number of passages that are scored."""
 _K1, _B = 1.2, 0.6
 _COMMON = 0.2
-"""Terms in more than this share of the passages do not select candidates, if others do."""
+"""Terms in more than this share of the passages do not select candidates if rarer terms can."""
 _SESSION = 1.0
-"""Weight of what a passage's session has of the question, besides the passage itself."""
+"""Weight of the score of a passage's session, added to that of the passage."""
 _FEEDBACK_PASSAGES, _FEEDBACK_TERMS = 3, 30
-"""How many of the best passages, and how many of their rarest terms, look for sessions about the same."""
+"""Number of best passages, and of their rarest terms, that are used to search for related sessions."""
 _NEIGHBOUR_SESSIONS, _NEIGHBOURS = 6, 20
-"""Of how many of the best sessions the other turns are looked at, and how many of each."""
+"""Number of best sessions whose other turns are also scored, and number of turns per session."""
 MIN_EVIDENCE = 0.375
-"""Share of the question's telling terms that one session must have, by their weight, for any answer."""
+"""Minimum share, by weight, of the question's significant terms that one session must contain for an answer."""
 _NEARLY = 0.7
-"""Share of the best score with which a passage fits nearly as well."""
+"""Share of the best score from which a passage is nearly as good."""
 _BACKGROUND = 200
-"""Passages of other projects that a small index is compared with: there, every word of the project would be common."""
+"""Number of imaginary other passages in the index for `_evidence`: in a small index, every word would be common."""
 _UNKNOWN = 0.45
-"""Weight of a telling term that no passage has, compared with a rare one."""
+"""Weight of a significant term that no passage contains, relative to a rare term."""
 _UNKNOWN_NAME = 1.7
-"""The same for a proper name where no other one is known: who asks about Kafka is not helped by something else."""
+"""The same for a proper name if no passage contains any of the names: other results do not answer such a question."""
 _ELSEWHERE = 0.6
-"""Weight of a term that another passage of the same session has, as evidence."""
+"""Weight, as evidence, of a term that only another passage of the same session contains."""
 
 
 class Ranked(NamedTuple):
@@ -52,11 +52,13 @@ class Ranked(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """The passages that fit a question, best first, and more sessions that may have to do with it.
+    """The ranked passages for a question.
 
     Attributes:
-        evidence: from 0 to 1, how much of what is asked about one session has.
-        idf: by term, how telling it is.
+        ranked: the matching passages, best first.
+        more: passages of related sessions, best first.
+        evidence: the share of the question's significant terms that the best session contains, from 0 to 1.
+        idf: the inverse document frequency of each term.
     """
 
     ranked: list[Ranked]
@@ -66,7 +68,7 @@ class Ranking(NamedTuple):
 
 
 def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter) -> Ranking:
-    """Return the passages for a question, best first; none if too little of them fits."""
+    """Return the passages that match a question, best first."""
     total = index.count()
     frequencies = index.frequencies(query.weights)
     idf = {term: _idf(total, count) for term, count in frequencies.items()}
@@ -81,13 +83,13 @@ def rank_passages(index: RecallIndex, query: Query, wanted: PassageFilter) -> Ra
 
 
 def keep_best(ranking: Ranking) -> Ranking:
-    """Return the ranking with only the passages that fit nearly as well as the best."""
+    """Return the ranking reduced to the passages nearly as good as the best."""
     least = _NEARLY * ranking.ranked[0].score
-    return ranking._replace(ranked=[one for one in ranking.ranked if one.score >= least], more=[])
+    return ranking._replace(ranked=[ranked for ranked in ranking.ranked if ranked.score >= least], more=[])
 
 
 def rank_overview(index: RecallIndex, query: Query, wanted: PassageFilter) -> Ranking:
-    """Return the newest passages, for a question about the course of the work as a whole."""
+    """Return the newest passages, for a question about the progress of the work as a whole."""
     hits = index.newest(wanted, CANDIDATES)
     total = index.count()
     idf = {term: _idf(total, count) for term, count in index.frequencies(query.weights).items()}
@@ -100,14 +102,17 @@ def _idf(total: int, count: int) -> float:
 
 
 def _select_terms(frequencies: Mapping[str, int], total: int) -> list[str]:
-    """Return the terms that select candidates: all, or the rarer ones where the common ones would select too many."""
+    """Return the terms that select candidates: all known terms, or only rare ones if all would select too many."""
     there = sorted((term for term, count in frequencies.items() if count), key=lambda term: frequencies[term])
     rare = [term for term in there if frequencies[term] <= _COMMON * total]
     return rare if rare and sum(frequencies[term] for term in there) > 10 * CANDIDATES else there
 
 
 def score_hits(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Ranked]:
-    """Return the passages by their own BM25 score and that of their session: of each term its best passage."""
+    """Return the passages, best first, by their own BM25 score plus that of their session.
+
+    The score of a session is the sum, over all terms, of the term's best score among its passages.
+    """
     average = sum(len(hit.terms) for hit in hits) / len(hits) if hits else 1.0
     parts = {hit.number: _score_terms(hit.terms, weights, average) for hit in hits}
     best: dict[str, dict[str, float]] = defaultdict(dict)
@@ -122,7 +127,7 @@ def score_hits(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Ranked
 
 
 def _drop_repeated(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
-    """Return the passages without the digests of sessions whose turns have the same terms of the question."""
+    """Return the passages without digests whose matching terms all occur in the turns of the same session."""
     turns: dict[str, set[str]] = defaultdict(set)
     for hit in hits:
         if hit.passage.kind == TURN:
@@ -135,7 +140,7 @@ def _drop_repeated(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hi
 
 
 def _find_neighbours(index: RecallIndex, ranked: Sequence[Ranked], wanted: PassageFilter) -> list[Hit]:
-    """Return the other turns of the best sessions, whose words may be other ones."""
+    """Return the other turns of the best sessions, which may be relevant without matching the question."""
     known = {one.hit.number for one in ranked}
     sessions = {one.passage.session: one.passage for one in reversed(ranked) if one.passage.session}
     best = list(sessions.values())[: -_NEIGHBOUR_SESSIONS - 1 : -1]
@@ -159,7 +164,7 @@ def _score_terms(terms: Sequence[str], weights: Mapping[str, float], average: fl
 def _evidence(
     ranked: Iterable[Ranked], query: Query, frequencies: Mapping[str, int], idf: Mapping[str, float]
 ) -> float:
-    """Return how much of the telling terms the best passage has, with those that the rest of its session has."""
+    """Return the share of the significant terms in the best session, terms of its best passage counting most."""
     known = {term: idf[term] for term in query.strong if frequencies[term]}
     unknown = [term for term in query.strong if not frequencies[term]]
     name_weight = _UNKNOWN if query.proper & known.keys() else _UNKNOWN_NAME
@@ -178,7 +183,7 @@ def _evidence(
 
 
 def _find_more(index: RecallIndex, ranked: Sequence[Ranked], wanted: PassageFilter, total: int) -> list[Passage]:
-    """Return passages of further sessions, best first: by the rare terms of the best passages."""
+    """Return passages of related sessions, best first, found by the rare terms of the best passages."""
     counts = Counter(term for one in ranked[:_FEEDBACK_PASSAGES] for term in set(one.hit.terms) if len(term) > 2)
     frequencies = index.frequencies(counts)
     weights = {

@@ -1,4 +1,4 @@
-"""Recall: from a question to the answer, over one namespace or all of a repository."""
+"""Answer a question from the records and turns of one namespace or of all namespaces of a repository."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ NOTHING = Answer("", (), ())
 
 
 class Question(NamedTuple):
-    """What to look for.
+    """A question and its options.
 
     Attributes:
-        filter: which passages count; its namespace is that of the workspace unless all count.
-        least: the evidence without which nothing is answered, from 0 to 1.
-        is_strict: only passages that fit nearly as well as the best are quoted, and no further session is named.
-        told: digests of sentences that are left out.
-        seconds: for bringing the index up to date; nothing is answered if that takes longer. None: as long as it takes.
+        text: the question.
+        budget: the maximum size of the answer in bytes.
+        filter: a filter for passages. Its namespace is ignored; see `all_namespaces`.
+        all_namespaces: search all namespaces of the repository instead of that of the workspace.
+        least: the minimum evidence for an answer, from 0 to 1.
+        is_strict: quote only passages nearly as good as the best, and name no further sessions.
+        told: digests of sentences to leave out.
+        seconds: the maximum time for updating the index, after which the answer is empty; None for no limit.
     """
 
     text: str
@@ -42,17 +45,16 @@ class Question(NamedTuple):
 
 
 def find_answer(ws: Workspace, question: Question) -> Answer:
-    """Return the answer to a question; an empty one if nothing fits it.
+    """Update the index and return the answer to a question; the answer is empty if nothing matches.
 
-    The index is brought up to date first. If another process is at that for long, the answer comes from an index in
-    memory.
+    If another process is updating the index for too long, an index in memory is used.
 
     Raises:
-        Corrupt, StoreError: the branch cannot be read, or this Python's sqlite cannot search texts.
+        StoreError: the branch cannot be read, or Python's sqlite was built without full-text search.
     """
     common_dir = ws.branch.store.repository.common_dir
     if not list_namespaces(ws.branch.store, ws.branch.prefix) and not turns_folder(common_dir).exists():
-        return NOTHING  # and nothing is created
+        return NOTHING  # without creating an index
     folder = common_dir / "baton" / "recall"
     try:
         with RecallIndex.open(folder) as index:
@@ -63,7 +65,12 @@ def find_answer(ws: Workspace, question: Question) -> Answer:
 
 
 def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer:
-    """Return the answer from an index, after bringing it up to date. Raises as `find_answer` does, and Busy."""
+    """Update an index and return the answer from it.
+
+    Raises:
+        StoreError: as for `find_answer`.
+        Busy: another process is updating the index.
+    """
     workspaces = _workspaces(ws, question)
     for workspace in workspaces:
         if not update_index(index, workspace.branch, question.seconds):
@@ -85,7 +92,7 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
 
 
 def _rank(index: RecallIndex, ws: Workspace, question: Question, query: Query) -> Ranking | None:
-    """Return the passages that fit; None if too little does."""
+    """Return the passages to answer from, or None if there is too little evidence."""
     namespace = None if question.all_namespaces else ws.branch.namespace.text
     wanted = question.filter._replace(namespace=namespace)
     ranking = rank_passages(index, query, wanted)

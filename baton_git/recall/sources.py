@@ -1,4 +1,4 @@
-"""Bring the index up to date with the branch of a namespace and the stored turns of sessions."""
+"""Update the index from the branch of a namespace and the stored turns of sessions."""
 
 from __future__ import annotations
 
@@ -29,16 +29,18 @@ _SKIPPED_KINDS = frozenset({SHAPE.kind, "session", "conflict"})
 
 
 def update_index(index: RecallIndex, branch: Branch, seconds: float | None = None) -> bool:
-    """Add what is new on the branch and among the stored turns, and remove the turns that are gone.
+    """Add new commits of the branch and new turns to the index, and remove deleted turns.
 
     Args:
-        seconds: after which it stops and keeps what it has done; None: as long as it takes.
+        index: the index to update.
+        branch: the branch of the namespace.
+        seconds: the time after which to stop; the update so far is kept. None: no limit.
 
     Returns:
         Whether the index is up to date.
 
     Raises:
-        Busy: another process does the same, and did not finish in time.
+        Busy: another process's update did not finish in time.
         Corrupt: the branch cannot be read.
     """
     store = TurnStore(turns_folder(branch.store.repository.common_dir))
@@ -62,7 +64,7 @@ def update_index(index: RecallIndex, branch: Branch, seconds: float | None = Non
 
 
 def _list_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files of stored turns by agent and file name, with what changes when they do."""
+    """Yield the files of stored turns as `<agent>/<name>`, each with a mark of its size and modification time."""
     for agent in _scan(folder):
         for file in _scan(Path(agent.path)) if agent.is_dir() else ():
             with suppress(FileNotFoundError):
@@ -81,19 +83,19 @@ def _read_turns(store: TurnStore, name: str) -> Iterator[Passage]:
     agent, _, file = name.partition("/")
     try:
         turns = store.load(decode(agent), decode(file.removesuffix(".jsonl")))
-    except BatonError:  # not ours, or gone meanwhile; the next change of the file is looked at again
+    except BatonError:  # foreign, or deleted meanwhile; read again when the file changes
         return
     if turns is not None:
         yield from split_turns(turns)
 
 
 def group_of(branch: Branch) -> str:
-    """Return the name of the group of sources that are the records of a branch."""
+    """Return the name of the source group for the records of a branch."""
     return f"records of {branch.ref}"
 
 
 def _update_records(index: RecallIndex, branch: Branch, tip: Oid | None, end: float) -> bool:
-    """Add the records that commits since the last update brought, oldest first; False if time ran out."""
+    """Add the records of all commits since the last update, oldest first. Return False if time ran out."""
     group, store = group_of(branch), branch.store
     known = index.mark(group)
     if known == (tip or ""):
@@ -112,7 +114,7 @@ def _update_records(index: RecallIndex, branch: Branch, tip: Oid | None, end: fl
 
 
 def _follows(branch: Branch, known: Oid, tip: Oid) -> bool:
-    """Whether the tip is a later revision than the known one; False if that one is gone."""
+    """Whether the known commit is an ancestor of the tip; False if the known commit no longer exists."""
     try:
         return branch.store.is_ancestor(known, tip)
     except Corrupt:
@@ -136,7 +138,7 @@ def _add_commit(index: RecallIndex, branch: Branch, group: str, info: CommitInfo
 
 
 def _is_replaced(key: Key) -> bool:
-    """Whether only the newest version of a record is of use: what sessions leave says the whole each time."""
+    """Whether to index only the newest version of a record: sessions rewrite records of such kinds completely."""
     return ALL_KINDS[key.kind].left_behind
 
 
@@ -154,13 +156,13 @@ def _read_record(branch: Branch, root: Folder, key: Key, path: str, blob: str, e
 
 
 def _time_of(record: Part, committed: datetime) -> str:
-    """Return when the session began that a record is about, else when the record was written."""
+    """Return the start of the session that a record is about, or else the time of the record's commit."""
     started = parse_time_or_none(getattr(record, "started", None))
     return iso(started or committed)
 
 
 def find_blob(root: Folder, path: str) -> str | None:
-    """Return the id of the content of a file in a tree; None if there is no such file."""
+    """Return the blob id of a file in a tree, or None if there is no such file."""
     *folders, name = path.split("/")
     for folder in folders:
         root = root.folder(folder)

@@ -1,4 +1,4 @@
-"""Whether a passage still holds, and who vouches for it: compared with the newest revision of its namespace."""
+"""Judge passages by the newest revision of their namespace: their provenance, and whether they still hold."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from baton_git.recall.passages import TURN, Passage
 from baton_git.recall.sources import find_blob, group_of
 
 ON_THIS_MACHINE = "agent"
-"""The label of what sessions of this machine said."""
+"""The label of turns, which come from sessions on this machine."""
 
 
 class Standing(NamedTuple):
-    """How a passage stands now.
+    """The current status of a passage.
 
     Attributes:
-        label: who vouches for it, in a word or two.
-        mark: what to know before it is believed: `earlier value`, `removed`, `archived`, `superseded by ID`, or what
-            changed of the code that it is about.
-        holds: whether it is the newest value.
-        newer: passages of the value that took its place.
+        label: its provenance in one or two words.
+        mark: a caveat: `earlier value`, `removed`, `archived`, `superseded by ID`, or how the code that it is about has
+            changed; empty if there is none.
+        holds: whether it is the current value.
+        newer: the passages of the value that replaced it.
     """
 
     label: str
@@ -49,10 +49,10 @@ class StandingJudge:
         self._judgement = ws.judgement(self._revision)
 
     def judge(self, passage: Passage) -> Standing:
-        """Return how a passage stands.
+        """Return the current status of a passage.
 
         Raises:
-            Corrupt, StoreError: history or the ledger of origins cannot be read.
+            StoreError: the history or the ledger of origins cannot be read.
         """
         if passage.kind == TURN and not passage.path:
             return Standing(ON_THIS_MACHINE)
@@ -81,7 +81,7 @@ class StandingJudge:
         return Standing(label, "before it was archived" if newer else "removed", False, newer)
 
     def _passages_at(self, key: Key) -> tuple[Passage, ...]:
-        """Return the passages of the record that is at a key now."""
+        """Return the passages of the current record at a key."""
         if not key.id and key.kind in KINDS:
             return ()
         path = path_of(key)
@@ -94,7 +94,7 @@ class StandingJudge:
         return self._judgement.word(key) if key.kind in LABELLED else self._label_of_commit(passage)
 
     def _label_of_commit(self, passage: Passage) -> str:
-        """Return where the commit comes from that brought a passage; `by hand` if it is gone."""
+        """Return the origin of a passage's commit; `by hand` if the commit no longer exists."""
         branch = self._ws.branch
         try:
             origin = origin_of(branch.ledger, branch.store.commit(Oid(passage.commit)))

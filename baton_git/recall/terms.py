@@ -1,7 +1,8 @@
-"""The terms of a text, the same for the index and for questions.
+"""Extract the terms of texts and questions, by the same rules for both.
 
-A term is the stem of a word, a number, or a whole compound name (`max_connections`, `app/models/user.py`) without its
-punctuation, beside its parts. Scripts without spaces between words give pairs of characters.
+A term is the stem of a word, or a number. A compound name (`max_connections`, `app/models/user.py`) yields the terms of
+its parts and the whole name without punctuation. Text in scripts without spaces between words yields pairs of
+characters.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from baton_git.recall.common_words import OVERVIEW_WORDS, STOP_WORDS, WEAK_WORDS
 
 MAX_QUESTION = 8_192
-"""Characters of a question that are looked at."""
+"""Maximum length of a question in characters; the rest is ignored."""
 MAX_QUERY_TERMS = 64
 _MAX_NAME = 80
 _WEAK = 0.5
@@ -37,10 +38,10 @@ class Query(NamedTuple):
     """The terms of a question.
 
     Attributes:
-        weights: by term, how much it says what the question is about.
-        names: the terms that are whole compound names; a text need not have them.
-        strong: the terms that say what is asked about, not how it is asked.
-        proper: those of them that the question writes with a capital letter within a sentence (`Kafka`).
+        weights: the weight of each term.
+        names: the terms that are whole compound names, which do not count as evidence.
+        strong: the significant terms: those for the subject of the question. They count as evidence.
+        proper: the significant terms that have a capital letter within a sentence of the question (`Kafka`).
     """
 
     weights: dict[str, float]
@@ -50,7 +51,7 @@ class Query(NamedTuple):
 
 
 def extract_terms(text: str) -> list[str]:
-    """Return the terms of a text, in their order."""
+    """Return the terms of a text in order."""
     terms: list[str] = []
     for token in _TOKEN.findall(text if text.isascii() else _fold(text)):
         terms += _terms_of(token)
@@ -58,7 +59,7 @@ def extract_terms(text: str) -> list[str]:
 
 
 def parse_question(question: str) -> Query:
-    """Return the terms of a question; stop words only if there is nothing else."""
+    """Return the terms of a question, without stop words unless it has nothing else."""
     weights: dict[str, float] = {}
     names: set[str] = set()
     tokens = _TOKEN.findall(_fold(question[:MAX_QUESTION]))
@@ -80,13 +81,16 @@ def parse_question(question: str) -> Query:
 
 
 def _proper_names(question: str) -> set[str]:
-    """Return the stems of words with a capital letter that do not begin a sentence."""
+    """Return the stems of capitalised words that do not begin a sentence."""
     words = _CAPITAL.findall(_fold(question[:MAX_QUESTION]))
     return {stem(word.lower()) for word in words}
 
 
 def is_overview(question: str, query: Query) -> bool:
-    """Whether a question is about the course of the work as a whole: at least two of its words say so, and no name."""
+    """Whether a question is about the progress of the work as a whole.
+
+    It must have at least two of `OVERVIEW_WORDS`, and no significant terms besides these.
+    """
     words = {word for token in _TOKEN.findall(_fold(question[:MAX_QUESTION])) for word in _words_of(token)}
     about = {stem(word) for word in words - OVERVIEW_WORDS}
     return len(words & OVERVIEW_WORDS) >= 2 and not query.strong & about
@@ -94,7 +98,7 @@ def is_overview(question: str, query: Query) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _terms_of(token: str) -> tuple[str, ...]:
-    """Return the terms of the parts, and last the whole name where there are several."""
+    """Return the terms of a token's parts and, if it has several, last the whole name."""
     if not token.isascii() and _UNSPACED.search(token):
         return tuple(_pairs_of(token))
     words = _words_of(token)
@@ -113,7 +117,7 @@ def _whole_name(token: str) -> str:
 
 
 def _pairs_of(token: str) -> list[str]:
-    """Return the characters and pairs of characters of scripts without spaces, and the terms of what is between."""
+    """Return the pairs of characters (or single characters) of unspaced scripts, and the stems of words in between."""
     terms: list[str] = []
     for run in re.findall(f"{_UNSPACED.pattern}+|[^\\W_]+?(?={_UNSPACED.pattern}|$|[\\W_])", token):
         if _UNSPACED.match(run):
@@ -124,7 +128,7 @@ def _pairs_of(token: str) -> list[str]:
 
 
 def _fold(text: str) -> str:
-    """Return the text without accents and with full-width letters as plain ones."""
+    """Return the text without accents, and with full-width letters converted to plain ones."""
     if text.isascii():
         return text
     plain = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
@@ -133,7 +137,7 @@ def _fold(text: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """Return the stem of a lower-case English word, roughly: what its forms have in common."""
+    """Return the approximate stem of a lower-case English word."""
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
     for ending, instead in _ENDINGS:
