@@ -1,0 +1,110 @@
+"""Noting items and telling them to the next session: baton beside a Markdown file and git notes.
+
+The same items are noted in all three. Printed are the processor time of a process that notes one, that of a process
+that tells them, and how many bytes the next session is told, with 20 and with 200 items; docs/comparison.md has them.
+
+Run by hand: `python benchmarks/neighbours.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import baton_git
+
+ROUNDS, COUNTS = 9, (20, 200)
+BATON = (sys.executable, "-P", "-m", "baton_git")
+SYLLABLES = ("ba", "ce", "di", "fo", "gu", "la", "me", "ni", "po", "ru", "sa", "te", "vi", "zo")
+
+
+class Notebook(NamedTuple):
+    """A way to note items in a repository and to tell them, each by a command; `fill` notes many at once."""
+
+    name: str
+    folder: Path
+    note: Callable[[str], list[str]]
+    tell: list[str]
+    fill: Callable[[Path, list[str]], None]
+
+
+def make_items(count: int) -> list[str]:
+    """Return items of some 150 bytes with words of their own, so that none is nearly the same as another."""
+    chance = random.Random(count)
+    return [" ".join("".join(chance.choices(SYLLABLES, k=4)) for _ in range(16)) for _ in range(count)]
+
+
+def fill_file(folder: Path, items: list[str]) -> None:
+    """Append items to CLAUDE.md."""
+    with (folder / "CLAUDE.md").open("a") as file:
+        file.writelines(f"- {item}\n" for item in items)
+
+
+def fill_notes(folder: Path, items: list[str]) -> None:
+    """Append items to the note of HEAD."""
+    run(["git", "notes", "append", "-m", "\n\n".join(items), "HEAD"], folder)
+
+
+def fill_baton(folder: Path, items: list[str]) -> None:
+    """Add items as follow-ups."""
+    with baton_git.open(str(folder)) as namespace:
+        for item in items:
+            namespace.add_follow_up(item, reason="later")
+
+
+def run(command: list[str], folder: Path) -> tuple[float, str]:
+    """Return the processor time in seconds of a command and its children, and what it prints."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("BATON_", "GIT_"))}
+    env |= {f"GIT_{who}_{field}": "bench" for who in ("AUTHOR", "COMMITTER") for field in ("NAME", "EMAIL")}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        command, cwd=folder, env=env | {"HOME": str(folder)}, capture_output=True, text=True, check=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
+
+
+def make_notebooks(top: Path) -> list[Notebook]:
+    """Return the three ways, each in a repository with one commit."""
+    append = ["sh", "-c", 'echo "- $1" >> CLAUDE.md', "sh"]
+    notebooks = [
+        Notebook("a file (CLAUDE.md)", top / "file", lambda text: [*append, text], ["cat", "CLAUDE.md"], fill_file),
+        Notebook("git notes", top / "notes", lambda text: ["git", "notes", "append", "-m", text, "HEAD"],
+                 ["git", "notes", "show", "HEAD"], fill_notes),
+        Notebook("baton", top / "baton", lambda text: [*BATON, "followup", "add", text, "--reason", "later"],
+                 [*BATON, "boot"], fill_baton),
+    ]  # fmt: skip
+    for notebook in notebooks:
+        notebook.folder.mkdir()
+        run(["git", "init", "-q"], notebook.folder)
+        run(["git", "commit", "-q", "--allow-empty", "-m", "begin"], notebook.folder)
+    run([*BATON, "init"], notebooks[-1].folder)
+    return notebooks
+
+
+def main() -> None:
+    """Print a row for each number of items and each way."""
+    print(f"{'':<22}{'items':>6}{'one note':>12}{'telling':>12}{'bytes told':>12}")
+    noted = 0
+    with tempfile.TemporaryDirectory(prefix="baton-bench-") as folder:
+        notebooks = make_notebooks(Path(folder))
+        for count in COUNTS:
+            items = make_items(count - noted)
+            for notebook in notebooks:
+                notebook.fill(notebook.folder, items[ROUNDS:])
+                noting = min(run(notebook.note(item), notebook.folder)[0] for item in items[:ROUNDS])
+                tellings = [run(notebook.tell, notebook.folder) for _ in range(ROUNDS)]
+                telling, size = min(seconds for seconds, _ in tellings), len(tellings[-1][1].encode())
+                print(f"{notebook.name:<22}{count:>6}{noting * 1e3:>9.0f} ms{telling * 1e3:>9.0f} ms{size:>12,}")
+            noted = count
+
+
+if __name__ == "__main__":
+    main()
