@@ -8,7 +8,9 @@ was really printed.
 Comments of HTML before a block steer it, unseen by readers:
 
     <!-- not run: REASON -->     the next block is not run
-    <!-- first: COMMANDS -->     commands that run before it and are not shown
+    <!-- first: COMMANDS -->     commands that run before it and are not shown; `records ID...` makes records, and
+                                 `transcript` that of a session of Claude Code
+    <!-- may exit: 1 5 -->       statuses that the commands of the next block may also end with
 
 Where the output of a page has changed: `python tests/project/page_examples.py docs/tutorial.md` writes it anew.
 """
@@ -19,17 +21,19 @@ import itertools
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 TOP = Path(__file__).parents[2]
 
 PART = re.compile(
-    r"<!-- (?P<marker>not run|first): (?P<about>.*?)-->"
+    r"<!-- (?P<marker>not run|first|may exit): (?P<about>.*?)-->"
     r"|^(?P<indent> *)```(?P<language>\w*)\n(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
@@ -43,6 +47,9 @@ VARYING = re.compile(
 TIMES = re.compile(r"just now|.* ago|.*ms|\d{4}-\d\d-\d\d(?:[T ].*)?")
 """Values that differ from place to place as well."""
 
+LIMIT = 60
+"""Seconds that one command may take."""
+
 STATUS = re.compile(r"#.*\bexit (\d+)")
 
 
@@ -53,30 +60,33 @@ class Example:
     Attributes:
         command: its text, with the comments.
         output: what the page says that it prints; None if it says nothing about that.
-        status: its exit status.
+        statuses: the exit statuses that it may end with.
         start, end: where the output is in the text of the page.
     """
 
     command: str
     output: str | None = None
-    status: int = 0
+    statuses: tuple[int, ...] = (0,)
     start: int = 0
     end: int = 0
 
 
 def find_examples(text: str) -> Iterator[Example]:
     """Return the commands of a page that are run, in order, the unseen ones too."""
-    is_left_out = False
+    is_left_out, more = False, tuple[int, ...]()
     for part in PART.finditer(text):
         if part["marker"] == "first":
-            yield Example(part["about"].strip())
+            yield Example(part["about"].strip(), statuses=(0,))
+        elif part["marker"] == "may exit":
+            more = tuple(map(int, part["about"].split()))
         elif part["marker"]:
             is_left_out = True
         else:
             if part["language"] in ("sh", "console") and not is_left_out:
                 split = _split_console if part["language"] == "console" else _split_script
-                yield from split(part["text"], part.start("text"))
-            is_left_out = False
+                for found in split(part["text"], part.start("text")):
+                    yield replace(found, statuses=found.statuses + more)
+            is_left_out, more = False, ()
 
 
 def find_unmarked(text: str) -> list[str]:
@@ -87,12 +97,12 @@ def find_unmarked(text: str) -> list[str]:
 def _split_console(text: str, place: int) -> Iterator[Example]:
     for match in re.finditer(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE):
         start, end = place + match.start(2), place + match.end(2)
-        yield Example(match[1], match[2], _find_status(match[1]), start, end)
+        yield Example(match[1], match[2], (_find_status(match[1]),), start, end)
 
 
 def _split_script(text: str, _: int) -> Iterator[Example]:
     for line in re.findall(r"(?:.*\\\n)*.+", text):
-        yield Example(line, None, _find_status(line))
+        yield Example(line, None, (_find_status(line),))
 
 
 def _find_status(command: str) -> int:
@@ -139,8 +149,11 @@ class Shell:
         self.process.stdin.write(f"{{ {command}\n}} </dev/null 2>&1; printf '\\n{mark} %d %s\\n' $? \"$PWD\"\n")
         self.process.stdin.flush()
         lines: list[str] = []
+        watch = threading.Timer(LIMIT, os.killpg, (self.process.pid, signal.SIGKILL))
+        watch.start()
         for line in self.process.stdout:
             if line.startswith(mark):
+                watch.cancel()
                 _, status, self.place = line.rstrip("\n").split(" ", 2)
                 return self._clean("".join(lines), int(status))
             lines.append(line)
@@ -154,7 +167,7 @@ class Shell:
         """Run an example; return what it printed, with the page's names, and what is wrong with it."""
         command = VARYING.sub(lambda match: self.names.get(match[0], match[0]), example.command)
         output, status = self.run(command)
-        fault = "" if status == example.status else f"ends with {status} in place of {example.status}"
+        fault = "" if status in example.statuses else f"ends with {status} in place of {example.statuses[0]}"
         if example.output is not None and not self._bind(example.output, output):
             fault = fault or "prints something else"
         names = {printed: name for name, printed in self.names.items()}
@@ -206,10 +219,14 @@ def start_shell(folder: Path, call: Call | None = None) -> Shell:
         "PATH": programs, "HOME": str(home), "LANG": "C.UTF-8", "TZ": "UTC", "GIT_CONFIG_NOSYSTEM": "1",
     }  # fmt: skip
     process = subprocess.Popen(
-        ["bash", "--norc"], cwd=project, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+        ["bash", "--norc"], cwd=project, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        start_new_session=True,
+    )  # fmt: skip
     shell = Shell(process, str(folder), call)
     shell.run("git config --global user.name Ada; git config --global user.email ada@example.org")
+    shell.run(f'records() {{ python {TOP}/tests/project/example_records.py "$@" | baton write --file - --create; }}')
+    shell.run(f'jq() {{ python {TOP}/tests/project/example_field.py "$1"; }}')
+    shell.run(f"transcript() {{ python {TOP}/tests/project/example_transcript.py; }}")
     shell.run("git init -q -b main; echo '# Shop' >README.md; git add .; git commit -q -m 'Begin the shop'")
     return shell
 

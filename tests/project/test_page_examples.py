@@ -18,7 +18,7 @@ TOP = Path(__file__).parents[2]
 TUTORIAL = TOP / "docs" / "tutorial.md"
 PAGES = [
     page
-    for page in [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
+    for page in sorted((TOP / "docs").rglob("*.md"))
     if page != TUTORIAL and any(find_examples(page.read_text(encoding="utf-8")))
 ]
 
@@ -61,7 +61,7 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
 
 
 def test_an_example_that_is_not_run_says_why() -> None:
-    pages = [TOP / "README.md", *(TOP / "docs").rglob("*.md")]
+    pages = [*(TOP / "docs").rglob("*.md")]
     assert [page.name for page in pages if find_unmarked(page.read_text(encoding="utf-8"))] == []
     assert find_unmarked("<!-- not run: later -->\n```sh\nls\n```") == ["<!-- not run: later -->"]
 
@@ -69,6 +69,7 @@ def test_an_example_that_is_not_run_says_why() -> None:
 def test_examples_are_found() -> None:
     page = """\
 <!-- first: mkdir a -->
+<!-- may exit: 5 -->
 ```console
 $ ls
 a
@@ -82,8 +83,8 @@ curl https://e.org
 x = 1
 ```
 """
-    found = [(example.command, example.output, example.status) for example in find_examples(page)]
-    assert found == [("mkdir a", None, 0), ("ls", "a\n", 0), ("false  # exit 1", "", 1)]
+    found = [(example.command, example.output, example.statuses) for example in find_examples(page)]
+    assert found == [("mkdir a", None, (0,)), ("ls", "a\n", (0, 5)), ("false  # exit 1", "", (1, 5))]
     assert [example.command for example in find_examples("```sh\na \\\n  b\nc\n```")] == ["a \\\n  b", "c"]
     assert [page[example.start : example.end] for example in find_examples(page) if example.output] == ["a\n"]
 
