@@ -1,1 +1,1 @@
-"""The records: frozen pydantic models, one module for each source of them."""
+"""The record types, as frozen pydantic models."""

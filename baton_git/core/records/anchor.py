@@ -9,9 +9,9 @@ class Anchor(Part):
     """A file or symbol as it was when the record was written."""
 
     path: Text = Field(min_length=1, description="The file, relative to the top of the work tree.")
-    symbol: Text | None = Field(None, description="A function, class or other name in it, dotted where it is nested.")
-    digest: Text | None = Field(
-        None, description="git's id of the content of the file; of a symbol, the SHA-256 of its lines."
+    symbol: Text | None = Field(None, description="A function, class or other name in the file, dotted if nested.")
+    digest: Text | None = Field(None, description="The blob id of the file; for a symbol, the SHA-256 of its lines.")
+    commit: Text | None = Field(None, description="The commit that HEAD pointed to.")
+    by_default: Flag = Field(
+        False, description="Whether it was added automatically, because the session had changed the file."
     )
-    commit: Text | None = Field(None, description="The commit that HEAD was at.")
-    by_default: Flag = Field(False, description="Whether nobody named it: a file that the session had changed.")

@@ -1,4 +1,4 @@
-"""A closed record, with when, why and by whom it was closed."""
+"""A closed record, with the time, reason and session of its closing."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from baton_git.core.records.base import Part, Text
 
 
 class Archived(Part):
-    """A file below `archive/`: the record as it was last, in a table of its own."""
+    """A file below `archive/`: the final content of the record is a table in it."""
 
-    at: Text = Field(description="When it was closed, ISO 8601 in UTC.")
-    reason: Text = Field(description="Why: verified, done, superseded, absent from a document, …")
+    at: Text = Field(description="The time of closing, ISO 8601 in UTC.")
+    reason: Text = Field(description="Why it was closed: verified, done, superseded, absent from a document, …")
     session: Text | None = Field(None, description="The session that closed it.")
-    was: Text | None = Field(None, description="The id it had, when another closed record had the same.")
+    was: Text | None = Field(None, description="Its original id, if another archived record has the same id.")
     record: dict[str, Any] = Field(description="The record.")

@@ -1,4 +1,4 @@
-"""What all records share: frozen, unknown fields kept, only what was set is given back."""
+"""Base classes of all records. They are frozen, keep unknown fields, and write only fields that were set."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -22,19 +22,19 @@ TIERS = ("raw_source", "llm_derived", "human_confirmed")
 
 
 class Part(BaseModel):
-    """A frozen table of fields. Fields that it does not know are kept as they came."""
+    """A frozen table of fields. Unknown fields are kept unchanged."""
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True, str_strip_whitespace=False)
 
     def as_data(self) -> dict[str, Any]:
-        """The fields that were set, as plain data (lists, no tuples); defaults that nobody wrote are left out."""
+        """Return the fields that were set as plain data (lists instead of tuples), without unset defaults."""
         return self.model_dump(exclude_unset=True, mode="json")
 
     def replace(self, **changes: Any) -> Self:
-        """The record with `changes`, checked like any other; itself when nothing differs.
+        """Return a validated copy with `changes`, or the same object if nothing differs.
 
         Raises:
-            InvalidDocument: a change does not fit its field.
+            InvalidDocument: a value is invalid for its field.
         """
         if all(name in self.model_fields_set and getattr(self, name) == value for name, value in changes.items()):
             return self
@@ -42,29 +42,31 @@ class Part(BaseModel):
 
 
 class Record(Part):
-    """A part that has an id and a file of its own."""
+    """A part with an id and a file of its own."""
 
     kind: ClassVar[str]
     dated: ClassVar[str] = ""
-    """The field that says since when; records are shown in its order."""
+    """The field with the date of the record, by which records are sorted."""
     recording: ClassVar[RecordingRule | None] = None
-    """For a kind that counts: how two records that were made apart are known as one."""
+    """For kinds with counters: how to recognise that two records without a merge base are copies of one recording."""
 
-    id: Id = Field(description="What the record is called; unique among the live records of its kind.")
+    id: Id = Field(description="The id of the record, unique among the live records of its kind.")
 
 
 Model = TypeVar("Model", bound=Part)
 
 
 def parse(model: type[Model], data: Mapping[str, Any], *, where: str = "", at: str = "") -> Model:
-    """`data` as a checked record.
+    """Validate `data` and return it as a record.
 
     Args:
-        where: what is being read, for the message (a file name).
-        at: path of `data` inside its document (`open_loops[2]`), put before each fault's path.
+        model: the model of the record.
+        data: the fields as plain data.
+        where: the name of the document for error messages, such as a file name.
+        at: the path of `data` in its document (`open_loops[2]`), a prefix for the paths of faults.
 
     Raises:
-        InvalidDocument: with one fault for each field that does not fit.
+        InvalidDocument: at least one field is invalid; there is one fault for each.
     """
     try:
         return model.model_validate(data)
@@ -80,7 +82,7 @@ def faults_of(error: ValidationError, at: str = "") -> list[Fault]:
 
 
 def format_path(location: tuple[int | str, ...]) -> str:
-    """`("open_loops", 2, "verify")` → `open_loops[2].verify`."""
+    """Return a location as a path: `("open_loops", 2, "verify")` → `open_loops[2].verify`."""
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part if part.isprintable() else repr(part)}"
@@ -91,7 +93,7 @@ _NOUNS = {
     **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "must be a list"),
     **dict.fromkeys(("dict_type", "mapping_type", "model_type", "model_attributes_type"), "must be a table"),
 }
-"""What Python's own words for a type mean in a document."""
+"""Messages for pydantic's error types that name Python types."""
 
 
 def _describe_fault(fault: dict[str, Any]) -> str:
@@ -112,7 +114,7 @@ def _short(value: object) -> str:
 
 
 def alike(left: object, right: object) -> bool:
-    """Whether two pieces of plain data say the same: `1`, `1.0` and `true` differ, though Python calls them equal."""
+    """Whether two values of plain data are equal, including their types: `1`, `1.0` and `true` differ."""
     if type(left) is str or type(right) is str or left is right:
         return left is right or (type(left) is type(right) and left == right)
     if isinstance(left, Mapping) and isinstance(right, Mapping):
@@ -123,16 +125,16 @@ def alike(left: object, right: object) -> bool:
 
 
 def same(left: Part, right: Part) -> bool:
-    """Whether two records say the same and were written alike: a default that was set is not one that was not.
+    """Whether two records are equal and set the same fields: an explicit default differs from an absent field.
 
-    That is what `alike` says of what both give, without giving it.
+    Equivalent to `alike(left.as_data(), right.as_data())`, but faster.
     """
     if left is right:
         return True
     names = left.model_fields_set
     if type(left) is not type(right) or names != right.model_fields_set:
         return False
-    # Not by attribute: a field that we do not know may be called like a method.
+    # Not by attribute: an unknown field may have the name of a method.
     mine, theirs = ({**part.__dict__, **(part.model_extra or {})} for part in (left, right))
     return all(_same_value(mine[name], theirs[name]) for name in names)
 
@@ -147,7 +149,7 @@ def _same_value(left: object, right: object) -> bool:
 
 @cache
 def merge_rule(model: type[Part], field: str) -> MergeRule:
-    """The rule that `field` of `model` declares, or `CHANGED_SIDE`."""
+    """Return the merge rule that `field` of `model` declares, or `CHANGED_SIDE`."""
     info = model.model_fields.get(field)
     rules = [item for item in info.metadata if isinstance(item, MergeRule)] if info else []
     return rules[0] if rules else CHANGED_SIDE

@@ -1,4 +1,4 @@
-"""The registry of check methods: a new one is a module in `checks/` of its name, and a line here."""
+"""The registry of check methods. To add a method, add a module with its name in `checks/`, and a line here."""
 
 CHECK_METHODS = {
     "http": "url",
@@ -9,7 +9,7 @@ CHECK_METHODS = {
     "git_commit": "commit",
     "port_open": "port",
 }
-"""By method, the field of a `VerifySpec` that says what is checked."""
+"""The field of a `VerifySpec` that each method requires."""
 
 USAGE = "method: " + ", ".join(f"{method}+{field}" for method, field in CHECK_METHODS.items())
-"""The methods with their fields, in a line."""
+"""One line with the methods and their fields."""

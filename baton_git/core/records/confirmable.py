@@ -1,4 +1,4 @@
-"""Which fields of a record a person's confirmation covers; declared at the field, like its merge rule."""
+"""Declare which fields of a record a person's confirmation covers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Literal, NamedTuple
 from baton_git.core.records.base import Part
 
 Facet = Literal["text", "closing", "check"]
-"""The parts of a record that have a provenance each: what it says, that something took its place, how it is checked."""
+"""The parts of a record with a provenance each: its text, its closing (being superseded), and its check."""
 
 
 class Covered:
-    """Stands in the `Annotated` of a field whose value is part of what is confirmed.
+    """Marks a field, in its `Annotated`, as covered by a confirmation.
 
     Args:
-        facet: which part.
-        only: the values that count; any other one is as good as none.
+        facet: the part of the record that the field belongs to.
+        only: the values that are covered; other values count as absent.
     """
 
     def __init__(self, facet: Facet = "text", *, only: tuple[str, ...] | None = None) -> None:
@@ -32,7 +32,7 @@ class CoveredField(NamedTuple):
 
 @cache
 def covered_fields(model: type[Part]) -> Mapping[Facet, tuple[CoveredField, ...]]:
-    """By facet, the covered fields of a kind; empty for a kind that nobody confirms."""
+    """Return the covered fields of a model by facet; empty for a kind that cannot be confirmed."""
     fields: dict[Facet, tuple[CoveredField, ...]] = {}
     for name, info in model.model_fields.items():
         for covered in info.metadata:
@@ -42,7 +42,7 @@ def covered_fields(model: type[Part]) -> Mapping[Facet, tuple[CoveredField, ...]
 
 
 def covered_values(model: type[Part], facet: Facet, data: Mapping[str, Any] | None) -> tuple[Any, ...] | None:
-    """What the covered fields of a record (as plain data) say; None when they say nothing."""
+    """Return the values of the covered fields of a record (plain data); None if all are absent."""
     if data is None:
         return None
     fields = covered_fields(model).get(facet, ())

@@ -1,4 +1,4 @@
-"""A value that two sides changed differently: both are kept until somebody settles it."""
+"""A conflict: two sides of a merge changed a value differently, and both values are kept until it is resolved."""
 
 from typing import Any, ClassVar, Literal
 
@@ -8,14 +8,14 @@ from baton_git.core.records.base import Record, Text
 
 
 class Conflict(Record):
-    """One contested field of one record. The winner stands in the record until it is settled."""
+    """A conflict about one field of one record. The record has the winner's value until the conflict is resolved."""
 
     kind: ClassVar[str] = "conflict"
 
-    record_kind: Text = Field(description="Kind of the contested record.")
-    record_id: Text = Field(description="Its id.")
-    field: Text = Field(description="The contested field; empty when the whole record is contested.")
-    base: Any = Field(None, description="The value that both sides started from.")
-    ours: Any = Field(None, description="The value that stands; where a side was preferred, what was on the branch.")
-    theirs: Any = Field(None, description="The other value; where a side was preferred, what came in.")
-    winner: Literal["ours", "theirs"] = Field(description="Which of the two stands for now.")
+    record_kind: Text = Field(description="The kind of the record.")
+    record_id: Text = Field(description="The id of the record.")
+    field: Text = Field(description="The field in conflict; empty for the whole record.")
+    base: Any = Field(None, description="The value in the merge base.")
+    ours: Any = Field(None, description="The winning value; if the merge preferred a side, the value on our branch.")
+    theirs: Any = Field(None, description="The other value; if the merge preferred a side, the value that came in.")
+    winner: Literal["ours", "theirs"] = Field(description="The side whose value the record has.")

@@ -1,4 +1,4 @@
-"""Who worked when, and after whom: one record per session."""
+"""The record of a session: agent, machine, times and predecessor."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -8,11 +8,11 @@ from baton_git.core.records.base import Part, Record, Text, Whole
 from baton_git.core.records.merge_rules import Earliest, Either, Keyed, Ladder, Latest
 
 OPEN, CLOSED = ("pending", "in_progress"), ("completed", "cancelled")
-"""What the status of an item of a list can be: while it is to be done, and after."""
+"""The statuses of open and of closed to-do items."""
 
 
 class Todo(Part):
-    """One item of a session's own list; its text is its name."""
+    """An item of a session's to-do list, identified by its text."""
 
     content: Text = Field(description="What is to be done.")
     status: Annotated[
@@ -27,18 +27,18 @@ class Session(Record):
     kind: ClassVar[str] = "session"
     dated: ClassVar[str] = "started"
 
-    agent: Text | None = Field(None, description="Which agent ran.")
-    machine: Text | None = Field(None, description="On which machine.")
+    agent: Text | None = Field(None, description="The agent.")
+    machine: Text | None = Field(None, description="The machine that it ran on.")
     parent: Text | None = Field(None, description="The session it followed.")
-    started: Annotated[Text, Earliest()] = Field(description="When it was seen first, ISO 8601 in UTC.")
-    ended: Annotated[Text | None, Latest()] = Field(None, description="When it said it was done.")
+    started: Annotated[Text, Earliest()] = Field(description="The time of its first action, ISO 8601 in UTC.")
+    ended: Annotated[Text | None, Latest()] = Field(None, description="The time of its end, ISO 8601 in UTC.")
     status: Annotated[Literal["active", "ended"], Ladder("active", "ended")] = Field(
         "active", description="active → ended."
     )
-    summary: Text | None = Field(None, description="What it said it did.")
+    summary: Text | None = Field(None, description="Its own summary of its work.")
     wrote_document: Annotated[Whole | None, Either()] = Field(
-        None, description="Revision of its last whole-document write: the base of its next one."
+        None, description="The revision of its last write of a whole document: the base of its next one."
     )
     todos: Annotated[tuple[Todo, ...], Keyed("content")] = Field(
-        (), description="What it wants to do, in its order (baton todo)."
+        (), description="Its to-do list, in order (baton todo)."
     )

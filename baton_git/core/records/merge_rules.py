@@ -1,7 +1,7 @@
-"""The merge rules that a field can declare; what each means is carried out by `merge`.
+"""The merge rules that a field can declare. `merge` implements them.
 
-A field without one follows `changed side wins`: the side that differs from the base, and a recorded
-conflict when both do. In JSON Schema a rule stands as `x-merge`.
+A field without a rule has the value of the side that differs from the base; if both differ, a conflict is recorded. In
+JSON Schema, rules are written as `x-merge`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class MergeRule:
-    """Base of the rules; an instance stands in the `Annotated` of its field."""
+    """Base of the rules. A field declares a rule as an instance in its `Annotated`."""
 
     def schema_value(self) -> Any:
-        """What `x-merge` says in the schema."""
+        """Return the value of `x-merge` in the schema."""
         return type(self).__name__.lower()
 
     def __get_pydantic_json_schema__(
@@ -28,13 +28,16 @@ class MergeRule:
 
 
 class Counter(MergeRule):
-    """base + what each side added; without a base all that both count, unless they are one recording."""
+    """The base plus the increase on each side; without a base the sum, unless both are copies of one recording."""
 
 
 class RecordingRule(NamedTuple):
-    """By which fields (dotted where nested) two records of one id, made apart, are known as one recording.
+    """The fields (dotted if nested) by which records without a merge base are recognised as copies of one recording.
 
-    `begins`: when it began; `last`: when it counted last; `entries`: the list of what it counted, if it keeps one.
+    Attributes:
+        begins: the time of its beginning.
+        last: the time of the last count.
+        entries: the list of counted entries; empty if it has none.
     """
 
     begins: str
@@ -43,7 +46,7 @@ class RecordingRule(NamedTuple):
 
 
 class Union(MergeRule):
-    """A list taken as a set: everything either side added, less what either side removed."""
+    """A list as a set: the items of the base and those that either side added, less those that either side removed."""
 
     def schema_value(self) -> Any:
         return "set"
@@ -62,11 +65,11 @@ class Recent(MergeRule):
 
 
 class Append(MergeRule):
-    """Text that grew on both sides keeps both growths."""
+    """Text with the additions of both sides."""
 
 
 class Extend(Append):
-    """As `Append`, where both texts have grown from one; two texts that were entered apart contradict each other."""
+    """Like `Append`, but only for texts with a common base; two independent texts are a conflict."""
 
 
 class Latest(MergeRule):
@@ -78,7 +81,7 @@ class Earliest(MergeRule):
 
 
 class Ladder(MergeRule):
-    """The value that stands later in `steps`, where both sides changed it: doubt stands last."""
+    """If both sides changed the value, the one later in `steps`, which ends with the most cautious value."""
 
     __match_args__ = ("steps",)
 
@@ -90,7 +93,7 @@ class Ladder(MergeRule):
 
 
 class Newest(MergeRule):
-    """Of two tables the whole one whose field `by` is later: parts of two measurements make no third."""
+    """The whole table whose field `by` is later; tables are not mixed, as each is one measurement."""
 
     __match_args__ = ("by",)
 
@@ -102,7 +105,7 @@ class Newest(MergeRule):
 
 
 class Beside(Newest):
-    """The whole table of the side whose `field` stands; where both have it so, the one whose `by` is later."""
+    """The whole table of the side whose value of `field` won; if both sides have that value, that with later `by`."""
 
     __match_args__ = ("by",)
 
@@ -115,9 +118,9 @@ class Beside(Newest):
 
 
 class Fixed(MergeRule):
-    """Set once: the value of the base stands. Of two that were set independently, the one that says it is older.
+    """Set once: always the value of the base. Of two values without a base, the older one.
 
-    `since` is the path of its date inside the value.
+    `since` is the path of the date within the value.
     """
 
     __match_args__ = ("since",)
@@ -130,7 +133,7 @@ class Fixed(MergeRule):
 
 
 class Keyed(MergeRule):
-    """A list of tables, each known by its field `by`: a set of these, and of one that both changed the merged table."""
+    """A list of tables, identified by their field `by`: merged as a set; a table that both sides changed is merged."""
 
     __match_args__ = ("by",)
 
@@ -142,7 +145,7 @@ class Keyed(MergeRule):
 
 
 class Fields(MergeRule):
-    """A table whose fields have rules of their own, those of `model`; of no known field, each key by itself."""
+    """A table merged by field, with the rules that the fields of `model` declare."""
 
     __match_args__ = ("model",)
 
@@ -151,7 +154,7 @@ class Fields(MergeRule):
 
 
 class Either(MergeRule):
-    """One of the two, the larger by value: nobody needs to hear that there was another."""
+    """The larger value, without recording a conflict."""
 
 
 CHANGED_SIDE = MergeRule()

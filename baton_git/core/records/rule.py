@@ -1,4 +1,4 @@
-"""What a graduated pattern became: a text that the next sessions follow."""
+"""A rule: the text that a graduated pattern became, for sessions to follow."""
 
 from typing import Annotated, ClassVar
 

@@ -1,7 +1,7 @@
-"""The records of session-baton: what was done and must be checked, put off, kept going wrong, was decided.
+"""The records of session-baton: open loops, follow-ups, patterns and decisions.
 
-Fields, enumerations and defaults are those of session-baton's `models.py`; `last_check`, the probe
-methods `command`, `git_commit` and `port_open`, and their fields are this project's additions.
+Fields, enumerations and defaults are those of session-baton's `models.py`. This project added `last_check`, `anchors`,
+the check methods `command`, `git_commit` and `port_open`, and their fields.
 """
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -36,20 +36,20 @@ PatternStatus = Literal["observing", "rule_candidate", "graduated", "dismissed"]
 DecisionStatus = Literal["active", "monitoring", "superseded"]
 
 OCCURRENCES = 5
-"""How many recent occurrences a pattern keeps; its count goes on."""
+"""Maximum number of recent occurrences in a pattern; its count is not limited."""
 
 
 class VerifySpec(Part):
-    """How the outcome of an open loop can be checked. Only structured checks: there is no shell."""
+    """How to check the outcome of an open loop. Checks are structured and never use a shell."""
 
-    method: Method = Field(description="Which probe answers.")
+    method: Method = Field(description="The check method.")
     url: Text | None = Field(None, description="http: the address to GET.")
     expected_status: Annotated[int, Field(strict=True, ge=100, le=599)] | None = Field(
-        None, description="http: the status that means success; 200 when absent."
+        None, description="http: the status that means success; by default 200."
     )
     path: Text | None = Field(None, description="file_exists: the file, relative to the work tree.")
     process_name: Text | None = Field(None, description="process_running: the name of the process.")
-    host: Text | None = Field(None, description="port_open: the host; 127.0.0.1 when absent.")
+    host: Text | None = Field(None, description="port_open: the host; by default 127.0.0.1.")
     port: Annotated[int, Field(strict=True, ge=1, le=65535)] | None = Field(
         None, description="port_open: the TCP port."
     )
@@ -57,100 +57,102 @@ class VerifySpec(Part):
         None, description="command: the program and its arguments; runs only after `baton trust` on this machine."
     )
     commit: Text | None = Field(None, description="git_commit: a commit id, or the subject of a commit.")
-    branch: Text | None = Field(None, description="git_commit: where it must be; HEAD when absent.")
+    branch: Text | None = Field(None, description="git_commit: the branch that must contain it; by default HEAD.")
     timeout_seconds: Annotated[int, Field(strict=True, ge=1, le=3600)] = Field(
-        5, description="Seconds until the probe gives up with `unknown`."
+        5, description="Seconds after which the result is `unknown`."
     )
     note: Text | None = Field(None, description="manual: what a person should look at.")
 
 
 class LastCheck(Part):
-    """What the last run of a probe found: the evidence for the status."""
+    """The result of the last check: the evidence for the status."""
 
-    result: Literal["passed", "failed", "unknown"] = Field(description="A check that could not be made is `unknown`.")
-    at: Annotated[Text, Latest()] = Field(description="When, ISO 8601 in UTC.")
-    why: Text | None = Field(None, description="The reason, when it did not pass.")
-    duration_ms: Whole | None = Field(None, description="How long the probe took, in milliseconds.")
-    http_status: Annotated[int, Field(strict=True)] | None = Field(None, description="The status an http probe got.")
-    commit: Text | None = Field(None, description="The commit of the code that was checked, or that was looked for.")
+    result: Literal["passed", "failed", "unknown"] = Field(
+        description="The outcome; `unknown` if the check could not be made."
+    )
+    at: Annotated[Text, Latest()] = Field(description="The time of the check, ISO 8601 in UTC.")
+    why: Text | None = Field(None, description="The reason, if it did not pass.")
+    duration_ms: Whole | None = Field(None, description="The duration of the check in milliseconds.")
+    http_status: Annotated[int, Field(strict=True)] | None = Field(None, description="http: the status received.")
+    commit: Text | None = Field(None, description="The checked commit of the code; git_commit: the commit found.")
     by: Text | None = Field(None, description="`probe`, or who answered a manual check.")
 
 
 class OpenLoop(Record):
-    """An action and the outcome it should have; the next session checks it (Impact tier, hot)."""
+    """An action and its expected outcome, which a later session checks (Impact tier, hot)."""
 
     kind: ClassVar[str] = "open_loop"
     dated: ClassVar[str] = "created_at"
 
     action: Annotated[Text, Covered()] = Field(description="What was done.")
-    expected_outcome: Annotated[Text, Covered()] = Field(description="What must be true if it worked.")
+    expected_outcome: Annotated[Text, Covered()] = Field(description="What must be true if the action worked.")
     verify: Annotated[VerifySpec | None, Covered(), Covered("check")] = Field(
-        None, description="How to check it; without one a person must."
+        None, description="How to check the outcome; if absent, a person or an agent checks it."
     )
-    created_at: Annotated[Text, Earliest()] = Field(description="When, an ISO date or date and time.")
-    ttl_days: Whole = Field(7, description="Whole days after which an unverified loop is escalated.")
-    decision_ref: Text | None = Field(None, description="Id of the decision this follows from.")
+    created_at: Annotated[Text, Earliest()] = Field(description="When it was created, an ISO date or date and time.")
+    ttl_days: Whole = Field(7, description="Days after which an unverified loop is escalated.")
+    decision_ref: Text | None = Field(None, description="The id of the decision that this follows from.")
     status: Annotated[LoopStatus, Ladder("open", "verified", "escalated", "failed")] = Field(
         "open", description="open → verified | failed | escalated."
     )
-    source_tier: SourceTier = Field("llm_derived", description="Who vouches for it.")
+    source_tier: SourceTier = Field("llm_derived", description="The declared provenance.")
     last_check: Annotated[LastCheck | None, Beside("status", "at")] = Field(
-        None, description="Evidence of the last check."
+        None, description="The result of the last check."
     )
 
 
 class FollowUp(Record):
-    """A task put off; putting it off again and again escalates it."""
+    """A deferred task; repeated deferral escalates it."""
 
     kind: ClassVar[str] = "follow_up"
     dated: ClassVar[str] = "first_seen"
     recording = RecordingRule(begins="first_seen", last="last_deferred")
 
     item: Annotated[Text, Covered()] = Field(description="What is to be done.")
-    first_seen: Annotated[Text, Earliest()] = Field(description="When it came up first, an ISO date.")
-    reason: Annotated[Text | None, Covered()] = Field(None, description="Why it was put off.")
-    defer_count: Annotated[Whole, Counter()] = Field(0, description="How often it was put off.")
-    last_deferred: Annotated[Text | None, Latest()] = Field(None, description="When it was put off last.")
+    first_seen: Annotated[Text, Earliest()] = Field(description="When it first came up, an ISO date.")
+    reason: Annotated[Text | None, Covered()] = Field(None, description="Why it was deferred.")
+    defer_count: Annotated[Whole, Counter()] = Field(0, description="How often it was deferred.")
+    last_deferred: Annotated[Text | None, Latest()] = Field(None, description="When it was last deferred.")
     priority: Annotated[Priority, Ladder("normal", "elevated", "escalated")] = Field(
         "normal", description="Elevated at 3 deferrals, escalated at 5."
     )
-    linked_pattern: Text | None = Field(None, description="Id of the pattern this belongs to.")
-    source_tier: SourceTier = Field("llm_derived", description="Who vouches for it.")
+    linked_pattern: Text | None = Field(None, description="The id of the pattern that this belongs to.")
+    source_tier: SourceTier = Field("llm_derived", description="The declared provenance.")
 
 
 class Occurrence(Part):
-    """One time a pattern was seen."""
+    """An occurrence of a pattern."""
 
-    session: Text = Field(description="The session that saw it.")
-    context: Text = Field(description="What was going on.")
+    session: Text = Field(description="The session that observed it.")
+    context: Text = Field(description="The circumstances.")
 
 
 class Pattern(Record):
-    """What keeps going wrong, on its way to a rule (Experience tier)."""
+    """A recurring failure, which may become a rule (Experience tier)."""
 
     kind: ClassVar[str] = "pattern"
     dated: ClassVar[str] = "first_seen"
     recording = RecordingRule(begins="first_seen", last="last_seen", entries="recent_occurrences")
 
     what: Annotated[Text, Covered()] = Field(description="The recurring failure.")
-    first_seen: Annotated[Text, Earliest()] = Field(description="When it was seen first, an ISO date.")
-    last_seen: Annotated[Text, Latest()] = Field(description="When it was seen last.")
-    count: Annotated[Whole, Counter()] = Field(1, description="How often it was seen; never capped.")
+    first_seen: Annotated[Text, Earliest()] = Field(description="When it was first seen, an ISO date.")
+    last_seen: Annotated[Text, Latest()] = Field(description="When it was last seen.")
+    count: Annotated[Whole, Counter()] = Field(1, description="How often it was seen; not limited.")
     recent_occurrences: Annotated[tuple[Occurrence, ...], Field(max_length=OCCURRENCES), Recent(OCCURRENCES)] = Field(
-        (), description="The newest five, oldest first."
+        (), description="The newest five occurrences, oldest first."
     )
     threshold: Annotated[int, Field(strict=True, ge=1)] = Field(3, description="The count at which a rule is proposed.")
     status: Annotated[
         PatternStatus,
         Ladder("observing", "rule_candidate", "graduated", "dismissed"),
         Covered(only=("graduated",)),
-    ] = Field(
-        "observing", description="observing → rule_candidate → graduated, the last only by a person; or dismissed."
+    ] = Field("observing", description="observing → rule_candidate → graduated (only by a person), or dismissed.")
+    proposed_rule: Annotated[Text | None, Extend(), Covered()] = Field(
+        None, description="The rule that it would become."
     )
-    proposed_rule: Annotated[Text | None, Extend(), Covered()] = Field(None, description="The rule it would become.")
-    graduated_to: Annotated[Text | None, Covered()] = Field(None, description="The file of the rule it became.")
-    source_tier: SourceTier = Field("llm_derived", description="Who vouches for it.")
-    anchors: Annotated[tuple[Anchor, ...], Union()] = Field((), description="The files or symbols that it is about.")
+    graduated_to: Annotated[Text | None, Covered()] = Field(None, description="The file of the rule that it became.")
+    source_tier: SourceTier = Field("llm_derived", description="The declared provenance.")
+    anchors: Annotated[tuple[Anchor, ...], Union()] = Field((), description="The files or symbols that it refers to.")
 
 
 class ActiveDecision(Record):
@@ -161,41 +163,39 @@ class ActiveDecision(Record):
 
     what: Annotated[Text, Covered()] = Field(description="What was decided.")
     why: Annotated[Text, Covered()] = Field(description="The reason.")
-    created_at: Annotated[Text, Earliest()] = Field(description="When, an ISO date.")
-    evidence: Annotated[tuple[Text, ...], Union(), Covered()] = Field((), description="What speaks for it.")
-    rejected: Annotated[tuple[Text, ...], Union(), Covered()] = Field(
-        (), description="What was considered and turned down."
-    )
+    created_at: Annotated[Text, Earliest()] = Field(description="When it was made, an ISO date.")
+    evidence: Annotated[tuple[Text, ...], Union(), Covered()] = Field((), description="The evidence for it.")
+    rejected: Annotated[tuple[Text, ...], Union(), Covered()] = Field((), description="The rejected alternatives.")
     status: Annotated[
         DecisionStatus, Ladder("active", "monitoring", "superseded"), Covered("closing", only=("superseded",))
     ] = Field("active", description="active → monitoring → superseded; never back.")
     superseded_by: Annotated[Text | None, Covered("closing")] = Field(
-        None, description="Id of the decision that took its place."
+        None, description="The id of the decision that replaced it."
     )
-    source_tier: SourceTier = Field("human_confirmed", description="Who vouches for it.")
-    anchors: Annotated[tuple[Anchor, ...], Union()] = Field((), description="The files or symbols that it is about.")
+    source_tier: SourceTier = Field("human_confirmed", description="The declared provenance.")
+    anchors: Annotated[tuple[Anchor, ...], Union()] = Field((), description="The files or symbols that it refers to.")
 
 
 class Head(Part):
-    """What a baton says besides its records: the file `baton.toml`."""
+    """The fields of a baton besides its lists of records: the file `baton.toml`."""
 
     schema_version: Annotated[int, Field(strict=True, ge=1)] = Field(1, description="session-baton's schema version.")
-    session_id: Annotated[Text, Latest()] = Field("", description="The session that wrote last.")
+    session_id: Annotated[Text, Latest()] = Field("", description="The session of the last write.")
     parent_session: Annotated[Text | None, Latest()] = Field(None, description="The session before it.")
     updated_at: Annotated[Text | None, Latest()] = Field(
-        None, description="What the writer said; the commit has its own."
+        None, description="The writer's time stamp; the commit has its own."
     )
-    context: Annotated[Text, Append()] = Field("", description="Free-form narrative of where the work stands.")
+    context: Annotated[Text, Append()] = Field("", description="A free-form description of the state of the work.")
 
 
 class Baton(Head):
     """The whole document that session-baton's clients read and write."""
 
     session_id: Text = Field(description="The session that wrote it.")
-    open_loops: tuple[OpenLoop, ...] = Field((), description="What must be checked.")
-    follow_ups: tuple[FollowUp, ...] = Field((), description="What was put off.")
-    patterns: tuple[Pattern, ...] = Field((), description="What keeps going wrong.")
-    active_decisions: tuple[ActiveDecision, ...] = Field((), description="What was decided.")
+    open_loops: tuple[OpenLoop, ...] = Field((), description="Actions whose outcome must be checked.")
+    follow_ups: tuple[FollowUp, ...] = Field((), description="Deferred tasks.")
+    patterns: tuple[Pattern, ...] = Field((), description="Recurring failures.")
+    active_decisions: tuple[ActiveDecision, ...] = Field((), description="Decisions with their reasons.")
 
 
 SECTIONS: dict[str, type[Record]] = {
@@ -204,15 +204,15 @@ SECTIONS: dict[str, type[Record]] = {
     "patterns": Pattern,
     "active_decisions": ActiveDecision,
 }
-"""The lists of a baton document, in its order, with the record of each."""
+"""The lists of a baton document, in document order, with the model of each."""
 
 
 class Shape(Part):
-    """How the last whole document was laid out, so that it is given back as it came: the file `document.toml`."""
+    """The layout of the last whole document, so that it can be returned as it was: the file `document.toml`."""
 
     sections: Annotated[tuple[Text, ...], Union()] = Field(
-        (), description="The lists that the document had, empty ones too."
+        (), description="The lists in the document, including empty ones."
     )
     order: Annotated[dict[str, tuple[Text, ...]], Either()] = Field(
-        default_factory=dict, description="By section, the ids in the document's order, where it is not by date."
+        default_factory=dict, description="The ids in document order by list, if they are not in order of date."
     )
