@@ -193,7 +193,7 @@ class BriefJudge(Protocol):
         """Whether a person confirmed the record."""
 
     def is_superseded(self, decision: ActiveDecision) -> bool:
-        """Whether somebody who is allowed to superseded the decision."""
+        """Whether the decision was superseded by somebody who may do so."""
 
 
 def judged_line(record: Record, text: str, judge: BriefJudge) -> str:

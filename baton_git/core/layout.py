@@ -236,7 +236,7 @@ class TreeSource:
         return entry
 
     def carried_on(self, root: TreeFolder, edits: Mapping[Key, Entry | None]) -> TreeSource:
-        """Return the source of the next commit, whose tree `root` differs by exactly these edits.
+        """Return the source of the next commit. Its tree is `root`, which differs by exactly these edits.
 
         It takes over the records already decoded. An edited record is decoded again only if decoding its file might
         not return the same record.

@@ -214,7 +214,7 @@ class Judge(Protocol):
     """Judges records by their provenance."""
 
     def is_superseded(self, decision: ActiveDecision) -> bool:
-        """Whether somebody who is allowed to superseded the decision."""
+        """Whether the decision was superseded by somebody who may do so."""
 
     def tier(self, key: Key, declared: str) -> str:
         """Return the tier of a record for the rules; `declared` is the tier in the record itself."""
@@ -277,15 +277,15 @@ def apply_reopening(record: Record, now: datetime, *, is_archived: bool) -> Reco
     if isinstance(record, OpenLoop) and record.status != "open":
         return _reopen_loop(record, now)
     if isinstance(record, Pattern) and record.status in (("dismissed", "graduated") if is_archived else ("dismissed",)):
-        rest = {name: value for name, value in record.as_data().items() if name != "graduated_to"}
-        return propose_when_due(parse(Pattern, {**rest, "status": "observing"}))
+        fields = {name: value for name, value in record.as_data().items() if name != "graduated_to"}
+        return propose_when_due(parse(Pattern, {**fields, "status": "observing"}))
     return record
 
 
 def _reopen_loop(loop: OpenLoop, now: datetime) -> OpenLoop:
     """Return the loop as open and without its last check; an expired loop gets its `ttl_days` again, from now."""
-    rest = {name: value for name, value in loop.as_data().items() if name != "last_check"}
-    opened = parse(OpenLoop, {**rest, "status": "open"})
+    fields = {name: value for name, value in loop.as_data().items() if name != "last_check"}
+    opened = parse(OpenLoop, {**fields, "status": "open"})
     end = deadline(opened)
     if end is None or now < end:
         return opened
@@ -312,7 +312,7 @@ def settle_state(state: State, now: datetime, policy: Policy) -> State:
 def archive_closed(state: State, now: datetime, session: str | None, judge: Judge) -> State:
     """Archive the records that earlier sessions closed: verified loops and superseded decisions.
 
-    A decision is archived only if somebody who is allowed to superseded it.
+    A decision is archived only if it was superseded by somebody who may do so.
     """
     for loop in state.records(OpenLoop):
         if loop.status == "verified":

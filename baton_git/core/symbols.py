@@ -42,10 +42,10 @@ def digest_symbol(path: str, source: str, symbol: str) -> str | NoSymbol:
     if len(source) > MAX_SOURCE:
         return NoSymbol.UNKNOWN
     lines = re.split(r"\r\n|\r|\n", source)
-    found = _find_in_python(source, symbol) if path.endswith(_PYTHON) else _find_by_lines(lines, symbol)
-    if isinstance(found, NoSymbol):
-        return found
-    parts = (textwrap.dedent("\n".join(lines[first:end])) for first, end in found)
+    spans = _find_in_python(source, symbol) if path.endswith(_PYTHON) else _find_by_lines(lines, symbol)
+    if isinstance(spans, NoSymbol):
+        return spans
+    parts = (textwrap.dedent("\n".join(lines[first:end])) for first, end in spans)
     kept = [line.rstrip() for part in parts for line in part.splitlines() if line.strip()]
     return sha256("\n".join(kept).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -56,18 +56,18 @@ Span = tuple[int, int]
 
 def _find_in_python(source: str, symbol: str) -> list[Span] | NoSymbol:
     try:
-        found = _find_definitions(ast.parse(source).body, symbol)
+        definitions = _find_definitions(ast.parse(source).body, symbol)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return NoSymbol.UNKNOWN
-    return [_span_of(node) for node in found] or NoSymbol.ABSENT
+    return [_span_of(node) for node in definitions] or NoSymbol.ABSENT
 
 
 def _find_definitions(body: Sequence[ast.stmt], symbol: str) -> list[ast.stmt]:
-    found: list[ast.stmt] = []
+    definitions: list[ast.stmt] = []
     for name in symbol.split("."):
-        found = list(_list_definitions(body, name))
-        body = [statement for node in found if isinstance(node, ast.ClassDef) for statement in node.body]
-    return found
+        definitions = list(_list_definitions(body, name))
+        body = [statement for node in definitions if isinstance(node, ast.ClassDef) for statement in node.body]
+    return definitions
 
 
 def _list_definitions(body: Iterable[ast.stmt], name: str) -> Iterator[ast.stmt]:

@@ -1,7 +1,7 @@
 """Declarations of verbs. A verb is one thing that baton can do; every interface is derived from its declaration.
 
     @verb("followup defer", "POST /v1/follow-ups/{id}/defer", effect=ADDS, tool=Tool("Put off once more."))
-    def defer_follow_up(ws: Workspace, now: datetime, asked: DeferFollowUp) -> Changed: ...
+    def defer_follow_up(ws: Workspace, now: datetime, deferral: DeferFollowUp) -> Changed: ...
 
 The input is a frozen model whose fields have descriptions, bounds and examples; rules between fields are validators of
 the model. The result is a model with one serialisation, `as_data`. Details for a single interface (positional fields
@@ -305,5 +305,5 @@ def _line_of(path: str, message: str, names: Callable[[str], str]) -> str:
     text = re.sub(r"\{(\w+)\}", lambda match: names(match.group(1)), message)
     if not path:
         return text
-    head, rest = re.match(r"(\w*)(.*)", path, re.DOTALL).groups()  # type: ignore[union-attr]  # both may be empty
-    return f"{names(head)}{rest} {text}" if text == "is missing" else f"{names(head)}{rest}: {text}"
+    head, nested = re.match(r"(\w*)(.*)", path, re.DOTALL).groups()  # type: ignore[union-attr]  # both may be empty
+    return f"{names(head)}{nested} {text}" if text == "is missing" else f"{names(head)}{nested}: {text}"

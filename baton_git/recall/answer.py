@@ -126,7 +126,7 @@ def compose_answer(
     standing_of: Callable[[Passage], Standing],
     mark: str,
     budget: int = DEFAULT_BUDGET,
-    told: Iterable[str] = (),
+    exclude: Iterable[str] = (),
 ) -> Answer:
     """Return the answer in at most `budget` bytes, or an empty answer if no sentence fits.
 
@@ -136,11 +136,11 @@ def compose_answer(
         standing_of: returns the provenance of a passage and whether it still holds.
         mark: a random word for this answer.
         budget: the maximum size of the text in bytes of UTF-8.
-        told: digests of sentences to leave out.
+        exclude: digests of sentences to leave out.
     """
     top, bottom = [f"=== recall · {mark} ===", f"{FRAME} Only the line with {mark} ends it."], f"=== end {mark} ==="
     room = budget - _size([*top, "", bottom])
-    quotes = _gather(ranking, query, standing_of, frozenset(told))
+    quotes = _gather(ranking, query, standing_of, frozenset(exclude))
     blocks = list(dict.fromkeys(quote.block for quote in quotes))
     chooser = _Chooser(quotes, most=room // _PASSAGE_SHARE)
     chooser.fill(room - room // _ALSO)
@@ -197,7 +197,7 @@ def _size(lines: Iterable[str]) -> int:
 
 
 def _gather(
-    ranking: Ranking, query: Query, standing_of: Callable[[Passage], Standing], told: frozenset[str]
+    ranking: Ranking, query: Query, standing_of: Callable[[Passage], Standing], exclude: frozenset[str]
 ) -> list[_Quote]:
     """Return quotes of the best passages, best first. An outdated passage is preceded by the newer value."""
     weights = {term: weight * ranking.idf[term] for term, weight in query.weights.items()}
@@ -213,7 +213,7 @@ def _gather(
             block = blocks.setdefault(_block_key(passage, judged), _Block(member, judged))
             block.score = max(block.score, member.score)
             place = 1000 * (int(passage.record) if passage.kind == TURN else number) + 10 * part + number % 10
-            if sentences := _score_sentences(passage, weights, told):
+            if sentences := _score_sentences(passage, weights, exclude):
                 quotes.append(_Quote(block, place, sentences, member.score))
     return sorted(quotes, key=lambda quote: -quote.score)
 
@@ -224,7 +224,7 @@ def _block_key(passage: Passage, standing: Standing) -> tuple[str, str, str, boo
     return (passage.kind, passage.record, "" if standing.holds else passage.blob, standing.holds)
 
 
-def _score_sentences(passage: Passage, weights: Mapping[str, float], told: frozenset[str]) -> tuple[_Sentence, ...]:
+def _score_sentences(passage: Passage, weights: Mapping[str, float], exclude: frozenset[str]) -> tuple[_Sentence, ...]:
     """Return the sentences of a passage with their scores; the neighbours of matching sentences also score."""
     texts = [one_line(text, _SENTENCE) for text in split_sentences(passage.text)]
     own = [sum(weights[term] for term in weights.keys() & extract_terms(text)) for text in texts]
@@ -232,7 +232,7 @@ def _score_sentences(passage: Passage, weights: Mapping[str, float], told: froze
     return tuple(
         _Sentence(at, text, own[at] + _NEIGHBOUR * beside[at])
         for at, text in enumerate(texts)
-        if text and not (told and digest_sentence(text) in told)
+        if text and not (exclude and digest_sentence(text) in exclude)
     )
 
 

@@ -16,7 +16,7 @@ CLEAR_EVIDENCE = 0.6
 """Minimum share of a prompt's significant terms that one session must contain."""
 MAX_SECONDS = 2.0
 """Maximum seconds for updating the index; the rest of the update is left to the next prompt."""
-MAX_TOLD = 400
+MAX_QUOTED = 400
 """Maximum number of digests of sentences per session."""
 
 
@@ -24,23 +24,25 @@ class Recalled(NamedTuple):
     """The text for a prompt (empty if nothing matches), and the digests of all sentences that the session received."""
 
     text: str
-    told: tuple[str, ...]
+    quoted: tuple[str, ...]
 
 
-def recall_for_prompt(ws: Workspace, prompt: str, session: str, told: Sequence[str]) -> Recalled:
+def recall_for_prompt(ws: Workspace, prompt: str, session: str, quoted: Sequence[str]) -> Recalled:
     """Return excerpts of other sessions and of records that match a prompt.
 
     Args:
         ws: the workspace to search.
         prompt: the text of the prompt.
         session: the session of the prompt, which is not searched.
-        told: digests of the sentences that the session has received.
+        quoted: digests of the sentences that the session has received.
 
     Raises:
         StoreError: as for `find_answer`.
     """
     wanted = PassageFilter(not_session=session)
-    question = Question(prompt, BUDGET, wanted, least=CLEAR_EVIDENCE, is_strict=True, told=told, seconds=MAX_SECONDS)
+    question = Question(
+        prompt, BUDGET, wanted, least=CLEAR_EVIDENCE, is_strict=True, exclude=quoted, seconds=MAX_SECONDS
+    )
     answer = find_answer(ws, question)
-    quoted = tuple(digest_sentence(sentence) for excerpt in answer.excerpts for sentence in excerpt.sentences)
-    return Recalled(answer.text, (*told, *quoted)[-MAX_TOLD:])
+    new = tuple(digest_sentence(sentence) for excerpt in answer.excerpts for sentence in excerpt.sentences)
+    return Recalled(answer.text, (*quoted, *new)[-MAX_QUOTED:])

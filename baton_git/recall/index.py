@@ -38,7 +38,7 @@ _SCHEMA = f"""
 
 
 class Hit(NamedTuple):
-    """A passage that matches a query: its row id, the passage, and its terms in order."""
+    """A passage returned by a query: its row id, the passage, and its terms in order."""
 
     number: int
     passage: Passage
@@ -171,17 +171,17 @@ class RecallIndex:
         return dict(self._database.execute("SELECT key, mark FROM sources WHERE grp = ?", (group,)))
 
     def has_source(self, group: str, key: str) -> bool:
-        found = self._database.execute("SELECT 1 FROM sources WHERE grp = ? AND key = ?", (group, key))
-        return found.fetchone() is not None
+        cursor = self._database.execute("SELECT 1 FROM sources WHERE grp = ? AND key = ?", (group, key))
+        return cursor.fetchone() is not None
 
     def put_source(self, group: str, key: str, mark: str, passages: Iterable[Passage]) -> None:
         """Replace the passages of a source."""
         self.remove_source(group, key)
         cursor = self._database.execute("INSERT INTO sources (grp, key, mark) VALUES (?, ?, ?)", (group, key, mark))
         for passage in passages:
-            found = extract_terms(passage.text)
-            self._changed.update(set(found))
-            terms = " ".join(found)
+            passage_terms = extract_terms(passage.text)
+            self._changed.update(set(passage_terms))
+            terms = " ".join(passage_terms)
             places = ", ".join("?" * (len(Passage._fields) + 2))
             row = self._database.execute(
                 f"INSERT INTO passages (source, {_COLUMNS}, terms) VALUES ({places})",  # noqa: S608  values are bound

@@ -123,7 +123,7 @@ def score_hits(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Ranked
     scored = [
         Ranked(hit, sum(parts[hit.number].values()) + _SESSION * sum(best[_group_of(hit)].values())) for hit in hits
     ]
-    return sorted(scored, key=lambda one: (-one.score, one.passage.time, one.hit.number))
+    return sorted(scored, key=lambda match: (-match.score, match.passage.time, match.hit.number))
 
 
 def _drop_repeated(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
@@ -141,8 +141,8 @@ def _drop_repeated(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hi
 
 def _find_neighbours(index: RecallIndex, ranked: Sequence[Ranked], wanted: PassageFilter) -> list[Hit]:
     """Return the other turns of the best sessions, which may be relevant without matching the question."""
-    known = {one.hit.number for one in ranked}
-    sessions = {one.passage.session: one.passage for one in reversed(ranked) if one.passage.session}
+    known = {match.hit.number for match in ranked}
+    sessions = {match.passage.session: match.passage for match in reversed(ranked) if match.passage.session}
     best = list(sessions.values())[: -_NEIGHBOUR_SESSIONS - 1 : -1]
     hits = (hit for passage in best for hit in index.beside(passage, wanted, _NEIGHBOURS))
     return [hit for hit in hits if hit.number not in known]
@@ -172,8 +172,8 @@ def _evidence(
     if not known:
         return 0.0
     passages: dict[str, list[frozenset[str]]] = defaultdict(list)
-    for one in ranked:
-        passages[_group_of(one.hit)].append(frozenset(one.hit.terms) & known.keys())
+    for match in ranked:
+        passages[_group_of(match.hit)].append(frozenset(match.hit.terms) & known.keys())
     best = 0.0
     for here in passages.values():
         anywhere = frozenset().union(*here)
@@ -184,7 +184,7 @@ def _evidence(
 
 def _find_more(index: RecallIndex, ranked: Sequence[Ranked], wanted: PassageFilter, total: int) -> list[Passage]:
     """Return passages of related sessions, best first, found by the rare terms of the best passages."""
-    counts = Counter(term for one in ranked[:_FEEDBACK_PASSAGES] for term in set(one.hit.terms) if len(term) > 2)
+    counts = Counter(term for match in ranked[:_FEEDBACK_PASSAGES] for term in set(match.hit.terms) if len(term) > 2)
     frequencies = index.frequencies(counts)
     weights = {
         term: _idf(total, frequencies[term]) * counts[term]
@@ -193,4 +193,4 @@ def _find_more(index: RecallIndex, ranked: Sequence[Ranked], wanted: PassageFilt
     }
     best = dict(sorted(weights.items(), key=lambda item: -item[1])[:_FEEDBACK_TERMS])
     hits = index.search(list(best), wanted, CANDIDATES)
-    return [one.passage for one in score_hits(hits, best)]
+    return [match.passage for match in score_hits(hits, best)]

@@ -30,7 +30,7 @@ class Question(NamedTuple):
         all_namespaces: search all namespaces of the repository instead of that of the workspace.
         least: the minimum evidence for an answer, from 0 to 1.
         is_strict: quote only passages nearly as good as the best, and name no further sessions.
-        told: digests of sentences to leave out.
+        exclude: digests of sentences to leave out.
         seconds: the maximum time for updating the index, after which the answer is empty; None for no limit.
     """
 
@@ -40,7 +40,7 @@ class Question(NamedTuple):
     all_namespaces: bool = False
     least: float = MIN_EVIDENCE
     is_strict: bool = False
-    told: Iterable[str] = ()
+    exclude: Iterable[str] = ()
     seconds: float | None = None
 
 
@@ -87,7 +87,7 @@ def answer_from(index: RecallIndex, ws: Workspace, question: Question) -> Answer
         lambda passage: judges.get(passage.namespace, own).judge(passage),
         fresh_mark(),
         question.budget,
-        question.told,
+        question.exclude,
     )
 
 

@@ -366,7 +366,7 @@ def test_a_prompt_gets_what_clearly_fits_once(told: Workspace) -> None:
     first = recall_for_prompt(told, "run the Kafka brokers again", "now", ())
     assert "nobody wants to run brokers" in first.text
     assert len(first.text.encode()) <= BUDGET
-    assert "brokers" not in recall_for_prompt(told, "run the Kafka brokers again", "now", first.told).text
+    assert "brokers" not in recall_for_prompt(told, "run the Kafka brokers again", "now", first.quoted).text
     assert recall_for_prompt(told, "please fix the tests of the Kafka gateway in Terraform", "now", ()).text == ""
     assert LATER[:8] not in recall_for_prompt(told, "run the Kafka brokers again", LATER, ()).text
 

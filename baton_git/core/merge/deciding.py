@@ -119,7 +119,8 @@ class _Merger:
     def _choose_record(self, key: Key, was: Entry | None, ours: Part, theirs: Part) -> Part:
         """Choose one of two records whose merge is too large to store.
 
-        The side whose graduation wins or that is preferred; else a record that fits; else the larger by value.
+        For a pattern, the side whose graduation wins comes first; then the preferred side, a record that fits, and the
+        larger by value.
         """
         word = None
         if key.kind == Pattern.kind:

@@ -1,6 +1,6 @@
 r"""Redact secrets before they are stored: replace them by `[redacted: kind]` and report where they were.
 
-State is committed, pushed and kept forever, and so would be a stored secret. Detected are:
+State is committed, pushed and kept forever, so a stored secret could not be withdrawn. Detected are:
 
 - `rules`: formats that providers document, and credentials on command lines, in URLs, headers and configuration files;
 - `private_keys`: blocks of private keys, including blocks split over the items of a list;
@@ -131,7 +131,7 @@ class _Walk:
         changed = False
         numbers: Counter[str] = Counter()
         for key, item in value.items():
-            if key in self._known and isinstance(item, str) and item in self._known:  # as most fields of most records
+            if key in self._known and isinstance(item, str) and item in self._known:  # true for most fields
                 result[key] = item
                 continue
             new_key = self._clean_key(key, path, numbers, value, result)

@@ -205,7 +205,7 @@ class EventRunner:
         found = self.attempt(lambda: recall_for_prompt(self.ws, prompt, self.event.session, self.session.recalled))
         if found is not None:
             self._recalled = found.text
-            self._remember(recalled=found.told)
+            self._remember(recalled=found.quoted)
 
     def _add_recalled(self, context: str) -> str:
         """Return the context with what was recalled, where a reply has room for both."""
