@@ -57,7 +57,7 @@ class KindInfo(NamedTuple):
         counted: how `status` counts the live records: the name of a field to count by, `BY_FOLDER` to count by the
             first part of the id, `LIVE` for one total, or None to leave them out.
         in_brief: whether the brief lists the live records under the plural. False for kinds that have a section of
-            their own (in `core.brief`, or registered by a system).
+            their own (in `core.brief_sections`, or registered by a system).
         in_document: whether a session-baton document has a list of these records.
         labelled: whether its records have a provenance, that is, fields that a confirmation covers.
         left_behind: whether the page lists its records among those that sessions leave for other sessions.
