@@ -20,6 +20,7 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern, Shape
 from baton_git.core.state import HEAD, SHAPE
+from baton_git.core.suggestions import find_near_names
 
 ARCHIVE = "archive"
 """The folder of closed records."""
@@ -285,9 +286,7 @@ def find_kind(name: str) -> str | None:
 
 def suggest_kind(name: str) -> str | None:
     """Return the kind whose name is closest to a mistyped one, or None if none is close."""
-    from difflib import get_close_matches  # imported here because most processes never need it
-
-    near = get_close_matches(_fold_name(name), _kinds_by_name(), 1)
+    near = find_near_names(_fold_name(name), _kinds_by_name())
     return _kinds_by_name()[near[0]] if near else None
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from contextlib import suppress
-from difflib import get_close_matches
 
 from baton_git.core.errors import InvalidName, NotFound
 from baton_git.core.names import Namespace
 from baton_git.core.output import one_line
+from baton_git.core.suggestions import find_near_names
 from baton_git.git.store import Store
 from baton_git.namespace.machine_state import GoneNamespaces
 
@@ -61,7 +61,7 @@ def missing_namespace(store: Store, prefix: str, namespace: Namespace, *, is_nam
 def _describe_others(store: Store, prefix: str, namespace: Namespace, *, is_named: bool) -> str:
     """Say which namespace may be meant; empty where none is like it."""
     here = [_show(name) for name in list_namespaces(store, prefix)]
-    close = get_close_matches(namespace.text, here, 1)
+    close = find_near_names(namespace.text, here)
     if close:
         return f"did you mean {close[0]}? Otherwise, "
     names = dict.fromkeys([*here, *_list_fetched(store, prefix)])

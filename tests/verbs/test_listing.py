@@ -75,7 +75,7 @@ def test_what_no_record_can_be_is_refused_with_what_there_is(work):
     with pytest.raises(InvalidArgument, match="open loops have no status 'opne'") as refused:
         list_records(work, NOW, kind="loops", status="opne")
     assert refused.value.hint == "there are open, verified, failed, escalated"
-    with pytest.raises(NotFound, match="no kind of record 'loup'"):
+    with pytest.raises(InvalidArgument, match="no kind of record 'loup'"):
         list_records(work, NOW, kind="loup")
 
 

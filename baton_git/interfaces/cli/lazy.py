@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from baton_git.core.suggestions import find_near_names
+
 
 class LazyGroup(click.Group):
     """A group with its commands in a table.
@@ -51,10 +53,8 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in self.table and not args[0].startswith("-"):
-            from difflib import get_close_matches  # only a mistyped word needs it
-
             begins = [name for name in self.table if name.startswith(args[0][:3])]
-            near = begins or get_close_matches(args[0], self.table, 2)
+            near = begins or find_near_names(args[0], self.table, 2)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"there is no command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)

@@ -11,7 +11,6 @@ import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
 from baton_git.core.lifecycle import Policy
 from baton_git.core.names import AgentId, Namespace, Oid, RecordId, SessionId
+from baton_git.core.suggestions import find_near_names
 from baton_git.git.files.ref_locks import until
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository, Store
@@ -497,7 +497,7 @@ def _missing_repository(named: Path | None) -> NotARepository:
     siblings = (
         sorted(path.name for path in named.absolute().parent.glob("*")) if named.absolute().parent.is_dir() else ()
     )
-    close = get_close_matches(named.name, siblings, 1)
+    close = find_near_names(named.name, siblings)
     meant = f"did you mean {named.with_name(close[0])}? " if close and close[0] != named.name else ""
     what = "is an empty folder" if named.exists() else "does not exist"
     command = f"baton init --repo {shlex.quote(str(named))}"

@@ -16,7 +16,7 @@ from mcp.types import INVALID_PARAMS
 from pydantic import ValidationError
 
 from baton_git import __version__
-from baton_git.core.errors import BatonError, InvalidName, NotFound
+from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotFound
 from baton_git.core.output import one_line, terminal
 from baton_git.core.records.base import faults_of, format_path
 
@@ -49,7 +49,11 @@ def refused_read(uri: str, error: ResourceError) -> ResourceError:
             _line(f"there is no resource {uri}; the lists of resources and templates say what there is")
         )
     told = in_a_line(cause if cause is not None else error)
-    return ResourceNotFoundError(told) if isinstance(cause, NotFound | InvalidName) else ResourceError(told)
+    return (
+        ResourceNotFoundError(told)
+        if isinstance(cause, NotFound | InvalidName | InvalidArgument)
+        else ResourceError(told)
+    )
 
 
 def unknown_prompt(name: str, known: Iterable[str]) -> MCPError:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
-from baton_git.core.errors import NotFound
+from baton_git.core.errors import InvalidArgument, shorten
 from baton_git.core.kinds import KINDS, LABELLED, find_kind, suggest_kind, value_at
 from baton_git.core.output import one_line
 from baton_git.core.records.archive import Archived
@@ -86,13 +86,15 @@ def check_kind(name: str) -> str:
     """Return the kind that people call so.
 
     Raises:
-        NotFound: there is no such kind.
+        InvalidArgument: there is no such kind.
     """
     kind = find_kind(name)
     if kind is None:
         near = suggest_kind(name)
         meant = f"did you mean {near}? " if near else ""
-        raise NotFound("kind of record", name, hint=f"{meant}there are {', '.join(KINDS)}")
+        raise InvalidArgument(
+            f"there is no kind of record {shorten(name)}", hint=f"{meant}there are {', '.join(KINDS)}"
+        )
     return kind
 
 

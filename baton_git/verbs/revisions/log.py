@@ -7,10 +7,15 @@ from typing import Annotated, Self
 
 from pydantic import Field, PrivateAttr
 
+from baton_git.core.errors import NotFound
+from baton_git.core.kinds import KINDS
 from baton_git.core.natural_times import TIME_TEXT, TimeField
+from baton_git.core.state import Key
+from baton_git.core.suggestions import find_near_names
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, Option, Result, Tool, verb
 from baton_git.namespace.results import AtRevision, ChangedRecord, PageInput, position, take_page
+from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.history import Compared, Filter, Shown, compare, full_id, moment, read_commit, read_log
 
@@ -128,13 +133,31 @@ def log(ws: Workspace, now: datetime, asked: LogFilter) -> LogResult:
     """Show what was changed, by whom, newest first, record by record.
 
     Raises:
-        NotFound: there is no commit to go on from.
+        NotFound: there is no commit to go on from, or no commit ever had the record.
         InvalidArgument: a time is none.
     """
     version = ws.branch.read()
-    results = [CommitResult.of(shown) for shown in read_log(ws, asked.filter_for(ws), asked.limit + 1, at=version)]
+    wanted = asked.filter_for(ws)
+    check_record(ws, wanted.record, version)
+    results = [CommitResult.of(shown) for shown in read_log(ws, wanted, asked.limit + 1, at=version)]
     more = results[asked.limit - 1].commit if len(results) > asked.limit else None
     return LogResult(commits=results[: asked.limit], next=more).at(version.commit)
+
+
+def check_record(ws: Workspace, id_: str | None, version: Revision) -> None:
+    """Refuse an id that no record has or had; None and an empty namespace pass.
+
+    Raises:
+        NotFound: no commit in the history of this version changed a record with this id.
+    """
+    if id_ is None or version.commit is None:
+        return
+    keys = (Key(kind, id_, archived) for kind in KINDS for archived in (False, True))
+    if any(version.state.entry(key) is not None for key in keys):
+        return
+    if next(read_log(ws, Filter(record=id_), 1, at=version), None) is None:
+        near = find_near_names(id_, (key for kind in KINDS for key in version.state.ids(kind)))
+        raise NotFound("record", id_, hint=f"did you mean {near[0]}?" if near else "baton list shows what there is")
 
 
 class OneRevision(Input):

@@ -369,3 +369,10 @@ def test_checks_may_take_as_long_as_a_single_one(baton):
 def test_the_shell_completes_files_and_chosen_values(words, begun, offered):
     found = ShellComplete(root, {}, "baton", "_BATON_COMPLETE").get_completions(list(words), begun)
     assert offered in [item.type if item.type != "plain" else item.value for item in found]
+
+
+def test_wrong_words_and_values_are_usage_errors_and_an_unknown_record_is_a_failure(baton):
+    baton("loop", "add", "Deployed", "--expect", "it answers", "--id", "OL-deployed")
+    assert "there is no kind of record 'foo'" in baton("list", "foo", code=2).err
+    assert "ttl_days" in baton("edit", "OL-deployed", "--ttl-days", "-1", code=2).err
+    assert "did you mean OL-deployed?" in baton("log", "--record", "OL-deplyed", code=1).err

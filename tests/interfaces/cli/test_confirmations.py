@@ -183,3 +183,10 @@ def test_a_command_line_reads_back_as_its_arguments():
     done = subprocess.run(["bash", "-c", line], capture_output=True, check=True, env=env)
     assert done.stdout.decode().split("\0")[:-1] == argv
     assert shell_line(argv).isprintable()
+
+
+def test_a_no_to_deleting_a_namespace_is_a_plain_refusal(baton, top):
+    baton("loop", "add", "Deployed", "--expect", "it answers", "--id", "OL-1")
+    code, screen = typing(top, "namespace", "delete", "work", asked="[y/N]", typed=b"n\n")
+    assert (code, "nothing was deleted" in screen, "interrupted" in screen) == (1, True, False)
+    assert baton("show", "OL-1").out

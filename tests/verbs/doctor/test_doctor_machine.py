@@ -19,6 +19,8 @@ import pytest
 from baton_git.agents.hook_events.ended_turns import save_ended_turn
 from baton_git.agents.hook_events.hook_session import HookSession, HookSessionStore
 from baton_git.agents.hook_events.payloads import STOP, Payload
+from baton_git.interfaces.cli.machine.doctor import format_diagnosis
+from baton_git.verbs.doctor.doctor import Diagnosis, DoctorFinding
 
 EVENTS = ("post-commit", "post-merge", "post-checkout", "post-rewrite", "pre-push")
 
@@ -252,3 +254,13 @@ def test_a_remote_that_anybody_can_read_is_a_warning(made: Path, git: Any, tmp_p
             assert "secret" not in json.dumps(finding)
     git(top, "config", "remote.origin.url", str(served / "open.git"))
     assert findings("privacy")[0]["severity"] == "ok"
+
+
+def test_the_summary_counts_every_error_and_the_checks_without_one():
+    parts = [("refs", "error"), ("refs", "error"), ("refs", "ok"), ("hooks", "ok"), ("hooks", "ok")]
+    findings = [
+        DoctorFinding(check=check, severity=severity, summary="", cause="", advice="", repair=None)
+        for check, severity in parts
+    ]
+    text = format_diagnosis(Diagnosis(verdict="error", findings=findings), shows_all=False)
+    assert text.endswith("2 checks: 2 errors, 1 ok")

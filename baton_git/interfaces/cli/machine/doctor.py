@@ -97,7 +97,7 @@ def doctor_command(
             _fix_each(app, examination, chosen, yes=yes)
     with open_examination(app) as examination:  # anew: what was repaired is read again
         result = Diagnosis.of(examine(examination, chosen))
-    app.answer(result.as_data(), _format_diagnosis(result, shows_all=shows_all or bool(checks)))
+    app.answer(result.as_data(), format_diagnosis(result, shows_all=shows_all or bool(checks)))
     return STATUS[result.verdict]
 
 
@@ -212,7 +212,7 @@ def _undo(app: App, examination: Examination, *, yes: bool) -> int | None:
 # --- telling
 
 
-def _format_diagnosis(result: Diagnosis, *, shows_all: bool) -> str:
+def format_diagnosis(result: Diagnosis, *, shows_all: bool) -> str:
     shown = [part for part in result.findings if shows_all or part.severity != "ok"]
     lines = [line for part in _join_checks(shown) for line in _format_finding(part)]
     summary = _count_checks(result)
@@ -222,17 +222,16 @@ def _format_diagnosis(result: Diagnosis, *, shows_all: bool) -> str:
 
 
 def _count_checks(result: Diagnosis) -> str:
-    """`19 checks: 2 errors, 1 warning, 16 ok`; of each check the worst counts."""
-    worst: dict[str, Severity] = {}
-    for part in result.findings:
-        worst[part.check] = min(worst.get(part.check, "ok"), part.severity, key=ORDER.index)
-    numbers = Counter(worst.values())
+    """Return `19 checks: 2 errors, 1 warning, 16 ok`: every finding, and the checks that found nothing wrong."""
+    numbers: Counter[Severity] = Counter(part.severity for part in result.findings if part.severity != "ok")
+    checks = {part.check for part in result.findings}
+    numbers["ok"] = len(checks - {part.check for part in result.findings if part.severity != "ok"})
     words = [
         count(numbers[severity], severity) if severity in ("error", "warning") else f"{numbers[severity]} {severity}"
         for severity in ORDER
         if numbers[severity]
     ]
-    return f"{count(len(worst), 'check')}: {', '.join(words)}"
+    return f"{count(len(checks), 'check')}: {', '.join(words)}"
 
 
 def _join_checks(parts: list[DoctorFinding]) -> list[DoctorFinding]:

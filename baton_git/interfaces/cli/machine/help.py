@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-
 import click
 from click.shell_completion import CompletionItem
 
 from baton_git.core.natural_times import EXAMPLES
+from baton_git.core.suggestions import find_near_names
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 
@@ -178,7 +177,7 @@ def _help_of(root: click.Context, words: tuple[str, ...]) -> str:
         group = command if isinstance(command, click.Group) else None
         names = group.list_commands(ctx) if group is not None else []
         if group is None or word not in names:
-            near = difflib.get_close_matches(word, [*names, *(TOPICS if not place else ())], 3)
+            near = find_near_names(word, [*names, *(TOPICS if not place else ())], 3)
             hint = f" Did you mean {' or '.join(near)}?" if near else " baton help lists what there is."
             raise click.UsageError(f"there is no command or topic {' '.join(words[: place + 1])!r}.{hint}")
         command = group.get_command(ctx, word) or command

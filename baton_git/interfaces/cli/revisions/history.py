@@ -18,7 +18,7 @@ from baton_git.interfaces.cli.revisions.operation_table import render_operations
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.history import Shown, compare, read_log
-from baton_git.verbs.revisions.log import CommitResult, DiffResult, LogFilter, TwoRevisions
+from baton_git.verbs.revisions.log import CommitResult, DiffResult, LogFilter, TwoRevisions, check_record
 from baton_git.verbs.sessions.lineage import find_sessions
 
 
@@ -28,7 +28,9 @@ def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> Non
         sessions = find_sessions(ws.branch.read().state)
         app.answer([session.as_data() for session in sessions], "" if app.json else _graph(sessions))
         return
-    commits = read_log(ws, asked.filter_for(ws), values.get("limit") or (30 if sys.stdout.isatty() else None))
+    wanted = asked.filter_for(ws)
+    check_record(ws, wanted.record, ws.branch.read())
+    commits = read_log(ws, wanted, values.get("limit") or (30 if sys.stdout.isatty() else None))
     if app.json:
         app.answer_json([CommitResult.of(shown).as_data() for shown in commits])
         return

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from baton_git.core.errors import NotAllowed
 from baton_git.core.names import Namespace
 from baton_git.core.natural_times import relative_time
 from baton_git.core.times import parse_time_or_none
@@ -39,12 +40,13 @@ YES = click.option(
 
 
 def _asking(
-    verb: VerbFunction[Any, Any], make_question: Callable[[Any, NamespaceChange], str]
+    verb: VerbFunction[Any, Any], make_question: Callable[[Any, NamespaceChange], str], done: str
 ) -> Callable[[App, Workspace, Any, Values], Result]:
     """Return how a verb runs once a person agrees to what it would do; to some changes nobody has to.
 
     Args:
         make_question: the question to ask; empty where none is due.
+        done: the participle for the refusal, such as `deleted`.
     """
 
     def run(app: App, ws: Workspace, asked: Any, values: Values) -> Result:
@@ -53,7 +55,7 @@ def _asking(
             if question and not at_terminal():
                 raise click.UsageError("there is no terminal to ask at: add --yes")
             if question and not agrees(flat(question)):
-                raise click.Abort
+                raise NotAllowed(f"you did not agree, so nothing was {done}")
         return verb(ws, app.now, asked)  # type: ignore[no-any-return]  # a result of whatever verb it is
 
     return run
@@ -121,6 +123,6 @@ def _describe_due(row: NamespaceSummary) -> str:
 
 ADDITIONS = {
     "namespace list": Addition(render=_render_list),
-    "namespace rename": Addition((YES,), run=_asking(rename_namespace, _ask_rename), render=_render_renamed),
-    "namespace delete": Addition((YES,), run=_asking(delete_namespace, _ask_delete), render=_render_deleted),
+    "namespace rename": Addition((YES,), run=_asking(rename_namespace, _ask_rename, "renamed"), render=_render_renamed),
+    "namespace delete": Addition((YES,), run=_asking(delete_namespace, _ask_delete, "deleted"), render=_render_deleted),
 }
