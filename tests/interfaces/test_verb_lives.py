@@ -72,7 +72,7 @@ LIVES: dict[str, list[Step]] = {
     "a record is edited, forgotten and brought back": [
         step("followup add", keep="later", item="Later"),
         step("edit", {"id": "{later}"}, kind="follow_up", id="{later}", fields={"priority": "elevated"}),
-        step("edit", error=("invalid_document", "priority"), kind="follow_up", id="{later}", fields={"priority": "x"}),
+        step("edit", error=("invalid_argument", "priority"), kind="follow_up", id="{later}", fields={"priority": "x"}),
         step("ready", {"items": [{"need": "follow_up", "id": "{later}"}]}),
         step("forget", {"dry_run": True}, kind="follow_up", id="{later}", reason="a mistake", dry_run=True),
         step("forget", {"id": "{later}"}, kind="followups", id="{later}", reason="a mistake"),

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from pydantic import Field
 
-from baton_git.core.errors import Corrupt, InvalidArgument, NeedsHuman, NotAllowed, Unsettled
+from baton_git.core.errors import Corrupt, InvalidArgument, InvalidDocument, NeedsHuman, NotAllowed, Unsettled
 from baton_git.core.kinds import DOCUMENT_LISTS, KINDS
 from baton_git.core.lifecycle import HeldClaim, hold_claims
 from baton_git.core.natural_times import EXAMPLES, expand_time
@@ -65,8 +65,7 @@ def edit_record(ws: Workspace, now: datetime, asked: EditRecord) -> Changed:
 
     Raises:
         NotFound, Ambiguous: the id names no record, or several.
-        InvalidArgument: there is no such field.
-        InvalidDocument: a value does not fit its field.
+        InvalidArgument: there is no such field, or a value does not fit its field.
         NeedsHuman: a person confirmed what would change, or the change takes one.
         NotAllowed: the record is archived, of a kind that is not edited, or a rule forbids the change.
         Unsettled: a field has changed since it was seen.
@@ -82,7 +81,10 @@ def edit_record(ws: Workspace, now: datetime, asked: EditRecord) -> Changed:
         before = record.as_data()
         _check_seen(before, asked)
         rest = {name: value for name, value in {**before, **new}.items() if value is not None}
-        edited = parse(type(record), rest, where=key.id)
+        try:
+            edited = parse(type(record), rest, where=key.id)
+        except InvalidDocument as error:  # the fields are arguments here, not a document
+            raise InvalidArgument(str(error), hint=error.hint, **error.data) from None
         _check_claims(ws, tip, record, edited)
         return ProposedState(tip.state.put(edited), trailers=_confirm(ws, tip, record, edited))
 

@@ -338,9 +338,9 @@ def test_the_answer_of_a_read_is_told_from_a_document(baton):
     assert "jq .baton" in done.err
 
 
-def test_a_log_that_finds_nothing_says_so(baton):
+def test_a_log_of_an_unknown_record_says_so(baton):
     baton("followup", "add", "x")
-    assert baton("log", "--record", "nope").err == "no commit matches\n"
+    assert "there is no record 'nope'" in baton("log", "--record", "nope", code=1).err
 
 
 def test_a_list_from_json_is_stored_as_it_is(baton, top, git):

@@ -70,7 +70,7 @@ def test_records_are_listed_page_by_page(api: Any) -> None:
     rest = api.get("/v1/records", params={"limit": 3, "after": first["next"]}).json()
     assert [one["id"] for one in first["records"] + rest["records"]] == [*(f"OL-{n}" for n in range(5)), "FU-1"]
     assert rest["next"] is None
-    assert api.problem("GET", "/v1/records", 404, params={"after": "loup/OL-1"})["error"] == "not_found"
+    assert api.problem("GET", "/v1/records", 422, params={"after": "loup/OL-1"})["error"] == "invalid_argument"
     api.post("/v1/loops/OL-2/verify", {"result": "failed"})
     failed = api.get("/v1/records", params={"kind": "open_loop", "status": "failed"}).json()["records"]
     assert [one["id"] for one in failed] == ["OL-2"]
@@ -79,9 +79,9 @@ def test_records_are_listed_page_by_page(api: Any) -> None:
     assert [(one["id"], one["archived"], one["record"]["status"]) for one in closed] == [("OL-3", True, "open")]
 
 
-def test_a_kind_that_nobody_knows_is_not_found(api: Any) -> None:
-    assert "open_loop" in api.problem("GET", "/v1/records/loup/OL-1", 404)["hint"]
-    assert api.problem("GET", "/v1/records", 404, params={"kind": "loup"})["error"] == "not_found"
+def test_an_unknown_kind_is_an_invalid_argument_with_the_kinds_as_a_hint(api: Any) -> None:
+    assert "open_loop" in api.problem("GET", "/v1/records/loup/OL-1", 422)["hint"]
+    assert api.problem("GET", "/v1/records", 422, params={"kind": "loup"})["error"] == "invalid_argument"
     assert api.problem("GET", "/v1/schema/loop", 404)["error"] == "not_found"
     assert api.get("/v1/schema/open_loop").json()["title"] == "open_loop"
 

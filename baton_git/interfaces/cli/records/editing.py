@@ -9,7 +9,6 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from baton_git.core.errors import InvalidArgument, InvalidDocument
 from baton_git.core.kinds import KINDS
 from baton_git.core.verb import Result
 from baton_git.interfaces.cli.app import App, at_terminal
@@ -77,10 +76,7 @@ def _fill_fields(app: App, values: Values) -> Values:
 def _edit(app: App, ws: Workspace, asked: EditRecord, values: Values) -> Result | None:
     edit = run_with_person(edit_record)
     if asked.fields:
-        try:
-            return edit(app, ws, asked, values)
-        except InvalidDocument as error:  # the values are options here
-            raise InvalidArgument(str(error), hint=error.hint, **error.data) from error
+        return edit(app, ws, asked, values)
     return edit_in_editor(app, ws, asked, lambda filled: edit(app, ws, filled, values))
 
 
