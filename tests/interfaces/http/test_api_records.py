@@ -70,7 +70,7 @@ def test_records_are_listed_page_by_page(api: Any) -> None:
     rest = api.get("/v1/records", params={"limit": 3, "after": first["next"]}).json()
     assert [one["id"] for one in first["records"] + rest["records"]] == [*(f"OL-{n}" for n in range(5)), "FU-1"]
     assert rest["next"] is None
-    assert api.problem("GET", "/v1/records", 422, params={"after": "loup/OL-1"})["error"] == "invalid_argument"
+    assert api.problem("GET", "/v1/records", 404, params={"after": "loup/OL-1"})["error"] == "not_found"
     api.post("/v1/loops/OL-2/verify", {"result": "failed"})
     failed = api.get("/v1/records", params={"kind": "open_loop", "status": "failed"}).json()["records"]
     assert [one["id"] for one in failed] == ["OL-2"]
