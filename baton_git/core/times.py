@@ -44,7 +44,7 @@ def parse_time(text: str) -> datetime:
 def parse_time_or_none(text: str | None) -> datetime | None:
     """Like `parse_time`, but return None if the text is not a time."""
     try:
-        return parse_time((text or "").strip())
+        return parse_time(text or "")
     except ValueError:
         return None
 

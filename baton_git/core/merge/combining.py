@@ -77,7 +77,7 @@ def _time_order(text: Any) -> tuple[bool, str, str]:
     try:
         moment = parse_time(text)
     except (TypeError, ValueError):
-        return True, "", str(text)
+        return True, "", text if isinstance(text, str) else canonical_json(text)
     return False, moment.isoformat(timespec="microseconds"), str(text)
 
 
