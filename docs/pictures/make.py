@@ -1,9 +1,11 @@
 """Make the pictures of the documentation again, from a real repository, browser and agent session.
 
     .venv/bin/python docs/pictures/make.py /folder/of/the/clis     # with tests/agent_clis/package.json installed in it
+    .venv/bin/python docs/pictures/make.py                         # all but `brief.png`, which needs these
 
-`board.png` is the page of `baton serve` in a headless chromium. `brief.png` is the screen of Claude Code in tmux, in a
-project with baton's hooks. Its model is the scripted one of the tests; everything else is what a user sees.
+`board.png`, `inbox.png` and `conflict.png` are the page of `baton serve` in a headless chromium. The SVG files are a
+shell in tmux. `brief.png` is the screen of Claude Code in tmux, in a project with baton's hooks. Its model is the
+scripted one of the tests; everything else is what a user sees.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from agent_clis.clis import ClaudeCode, Place  # noqa: E402
 from agent_clis.model_server import serving  # noqa: E402
 from browser import Browser, browser  # noqa: E402
 from screen import draw_screen  # noqa: E402
+from terminal import open_terminal  # noqa: E402
 
 BATON = str(Path(sys.executable).parent / "baton")
 CONTEXT = "The shop is deployed with rounding fixed. The export of invoices broke; the config should be checked in CI."
@@ -158,17 +161,71 @@ def healthy_service() -> Iterator[str]:
     server.shutdown()
 
 
-def make_board(shop: Shop, page: Browser) -> None:
-    """The board of a served repository."""
+def make_conflict(shop: Shop) -> Path:
+    """A clone that changed the same value of a follow-up; returns its work tree. The shop is left with the conflict."""
+    origin, laptop = (shop.folder.parent / name for name in ("shop.git", "laptop"))
+    shop.git("init", "-q", "--bare", "-b", "main", str(origin))
+    shop.git("remote", "add", "origin", str(origin))
+    shop.git("push", "-q", "origin", "main")
+    shop.baton("sync")
+    shop.git("clone", "-q", str(origin), str(laptop))
+    elsewhere = ["env", "-C", str(laptop), BATON]
+    for words in (
+        ["boot", "--session", "laptop"],
+        ["edit", "FU-s5ezgf", "--reason", "the accountant asks for it first", "--session", "laptop"],
+        ["loop", "add", "Tagged release 2.1", "--expect", "CI is green", "--session", "laptop"],
+        ["sync"],
+    ):
+        subprocess.run([*elsewhere, *words], env=shop.environment, check=True, capture_output=True)
+    shop.baton("edit", "FU-s5ezgf", "--reason", "the migration comes first", session="tuesday")
+    return laptop
+
+
+def make_terminals(shop: Shop) -> None:
+    """What people see in a shell: the brief, what waits, a rule, a conflict and a review."""
+    path = f"{Path(BATON).parent}:{shop.environment['PATH']}"
+    with open_terminal(shop.folder, {**shop.environment, "PATH": path}) as shell:
+        shell.type("baton boot")
+        shell.save(HERE / "boot.svg", "the brief")
+        shell.type("baton ready")
+        shell.save(HERE / "ready.svg", "what needs somebody")
+        shell.type("baton pattern graduate PAT-1bbkmf", "confirm:")
+        shell.type("PAT-1bbkmf")
+        shell.save(HERE / "rule.svg", "a person makes a rule")
+        make_conflict(shop)
+        shell.type("baton sync")
+        shell.type("baton conflicts")
+        shell.save(HERE / "conflict.svg", "two machines changed one value")
+
+
+def make_pages(shop: Shop, page: Browser) -> None:
+    """The inbox, and the conflicts of the namespace, of a served repository."""
+    with serve(shop) as url:
+        for path, name, height in (("/", "inbox.png", 560), ("/n/shop/conflicts", "conflict.png", 460)):
+            page.driver.get(url + path)
+            page.size(1280, height)
+            page.one("main h1, main h2")
+            page.run("document.documentElement.style.overflow = 'hidden'")  # no scroll bar
+            save_picture(page, HERE / name)
+
+
+@contextmanager
+def serve(shop: Shop) -> Iterator[str]:
     argv = [BATON, "serve", "--port", "0"]
     with subprocess.Popen(argv, cwd=shop.folder, env=shop.environment, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        page.driver.get(server.stdout.readline().strip() + "/n/shop")
+        yield server.stdout.readline().strip()
+        server.terminate()
+
+
+def make_board(shop: Shop, page: Browser) -> None:
+    """The board of a served repository."""
+    with serve(shop) as url:
+        page.driver.get(url + "/n/shop")
         page.size(1440, 640)
         page.one("main h1, main h2")
         page.run("document.documentElement.style.overflow = 'hidden'")  # no scroll bar
         save_picture(page, HERE / "board.png")
-        server.terminate()
 
 
 def save_picture(page: Browser, file: Path) -> None:
@@ -205,15 +262,18 @@ def make_brief(shop: Shop, page: Browser, clis: Path) -> None:
         save_picture(page, HERE / "brief.png")
 
 
-def main(clis: Path) -> None:
+def main(clis: Path | None) -> None:
     with tempfile.TemporaryDirectory() as scratch, healthy_service() as health:
         home = Path(scratch) / "home"
         shop = Shop(home / "shop", home)
         shop.fill(health)
         with browser("", Path(scratch) / "profile") as page:
             make_board(shop, page)
-            make_brief(shop, page, clis)
+            if clis is not None:
+                make_brief(shop, page, clis)
+            make_terminals(shop)
+            make_pages(shop, page)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)

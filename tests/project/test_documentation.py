@@ -158,6 +158,13 @@ def test_the_first_pages_and_their_pictures_are_small(name: str) -> None:
     assert len((ROOT / name).read_bytes()) <= LIMITS[name]
 
 
+def test_all_pictures_together_are_small_and_load_nothing() -> None:
+    pictures = [file for file in (ROOT / "docs/pictures").iterdir() if file.suffix in (".png", ".svg")]
+    assert sum(file.stat().st_size for file in pictures) < 1_500_000
+    drawn = "".join(file.read_text(encoding="utf-8") for file in pictures if file.suffix == ".svg")
+    assert not re.search(r"url\(\W?https?:|<image|href=", drawn)
+
+
 def test_every_page_of_the_documentation_is_linked_from_another() -> None:
     linked = {
         (page.parent / target.partition("#")[0]).resolve()

@@ -39,11 +39,11 @@ def test_the_page_names_every_package_that_baton_asks_for() -> None:
 
 
 def find_installed_licences(extra: str) -> dict[str, str]:
-    """Without the packages of `lint`, `docs` and `dev` where they are not installed, as by the README's command."""
+    """Without the packages of extras that the README's command does not install."""
     try:
         return find_licences([extra])
     except PackageNotFoundError:
-        assert extra in ("lint", "docs", "dev")
+        assert extra in ("lint", "docs", "release", "dev")
         return {}
 
 
