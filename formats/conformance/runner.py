@@ -214,6 +214,21 @@ def check_names(implementation: Implementation) -> Iterator[tuple[str, str]]:
             yield f"component {component!r}", compare(True, answer.get("refused"))
 
 
+# --- values
+
+
+def check_values(implementation: Implementation) -> Iterator[tuple[str, str]]:
+    for case in load(FORMATS / "values" / "canonical.json"):
+        answer = implementation.ask("canonical", value=case["value"])
+        yield f"text of {case['text'][:40]}", compare(case["text"], answer.get("text", answer))
+        yield f"ordered text of {case['text'][:40]}", compare(case["ordered"], answer.get("ordered", answer))
+    for case in load(FORMATS / "values" / "toml.json"):
+        answer = implementation.ask("write_toml", value=case["value"])
+        yield f"TOML of {json.dumps(case['value'])[:40]}", compare(case["toml"], answer.get("toml", answer))
+    for case in load(FORMATS / "values" / "times.json"):
+        yield f"time {case['text']!r}", compare(case["time"], implementation.ask("parse_time", text=case["text"]).get("time"))
+
+
 # --- commits
 
 
@@ -286,6 +301,7 @@ def write_file(path: str, content: Any) -> bytes:
 
 
 GROUPS = (
+    Group("values", "canonical", check_values),
     Group("names", "encode_name", check_names),
     Group("reading records", "read", check_reading),
     Group("writing records", "write", check_writing),

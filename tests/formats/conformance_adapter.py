@@ -16,10 +16,11 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from memory_folder import MemoryFolder
 
-from baton_git.core import kinds, layout, names
+from baton_git.core import kinds, layout, names, times
 from baton_git.core.codecs import toml
 from baton_git.core.errors import InvalidDocument, InvalidName
 from baton_git.core.merge import apply, decide, merge_fields
+from baton_git.core.merge.decisions import canonical_json, ordered_json
 from baton_git.core.names import AgentId, Namespace, RecordId, SessionId
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import parse
@@ -97,6 +98,21 @@ def decode_name(what: str, component: str) -> Answer:
         return {"refused": True}
 
 
+def canonical(value: Any) -> Answer:
+    return {"text": canonical_json(value), "ordered": ordered_json(value)}
+
+
+def write_toml(value: Any) -> Answer:
+    return {"toml": toml.dumps(value).decode()}
+
+
+def parse_time(text: str) -> Answer:
+    try:
+        return {"time": f"{times.parse_time(text).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"}
+    except ValueError:
+        return {"time": None}
+
+
 def merge_records(kind: str, base: Any, ours: Any, theirs: Any) -> Answer:
     result, contested = merge_fields(kinds.ALL_KINDS[kind].model, base, ours, theirs)
     return {"result": result, "contested": [value.field for value in contested]}
@@ -125,6 +141,7 @@ def merge_commits(repository: str, first: str, second: str) -> Answer:
 
 REQUESTS: dict[str, Callable[..., Answer]] = {
     "read": read, "write": write, "encode_name": encode_name, "decode_name": decode_name,
+    "canonical": canonical, "write_toml": write_toml, "parse_time": parse_time,
     "merge_records": merge_records, "merge_trees": merge_trees, "merge_commits": merge_commits,
 }  # fmt: skip
 

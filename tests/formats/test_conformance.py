@@ -11,7 +11,7 @@ from regenerate import FORMATS
 
 RUNNER = FORMATS / "conformance" / "runner.py"
 ADAPTER = Path(__file__).with_name("conformance_adapter.py")
-QUICK = ("names", "reading records", "writing records", "merging records", "merging trees", "golden repositories")
+QUICK = ("values", "names", "reading records", "writing records", "merging records", "merging trees", "golden repositories")
 
 
 def run_runner(*arguments: str) -> subprocess.CompletedProcess[str]:
