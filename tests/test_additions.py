@@ -160,7 +160,7 @@ LINES = {
         '        KindInfo("conflict"',
         'KindInfo("note", load_from("core.records.note", "Note"), "notes", "note", about="text", in_brief=True),\n',
     ),
-    "agents/registry.py": (')\n"""In the order', ', "toy"'),
+    "agents/registry.py": (')\n"""All agent CLIs', ', "toy"'),
     "core/records/check_methods.py": ('    "http":', '    "is_empty": "path",\n'),
     "verbs/table.py": ('    "import paif"', '    "import lines": "verbs.lines",\n    "tally": "verbs.tally",\n'),
     "interfaces/cli/__init__.py": ('    "demo":', '    "tally": ("", "Count the records of a kind."),\n'),

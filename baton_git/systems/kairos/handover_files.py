@@ -183,7 +183,7 @@ def _later(ours: Handover | None, theirs: Handover) -> Prefer:
     """Whose contested values stand: those of the side that was updated later; of git where nobody can tell."""
     if ours is None:
         return "theirs"
-    our_time, their_time = (parse_time_or_none(run.updated_at) for run in (ours, theirs))
+    our_time, their_time = (parse_time_or_none((run.updated_at or "").strip()) for run in (ours, theirs))
     return "theirs" if our_time is not None and their_time is not None and their_time > our_time else "ours"
 
 
