@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import platform
 import re
 import shlex
 import signal
@@ -39,8 +40,8 @@ PART = re.compile(
 )
 VARYING = re.compile(
     r"\b(?:OL|FU|PAT|DEC|C)-[0-9a-z]{6,8}\b|\bctx-[0-9a-z]{6}\b|\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b"
-    r"|\b\d{4}-\d\d-\d\d(?:-[0-9a-z]{6}|[T ]\d\d:\d\d(?::\d\d)?)?\b|\b127\.0\.0\.1:\d+"
-    r"|\bjust now\b|\b\d+ (?:seconds?|minutes?) ago\b|\d+(?:\.\d+)? ?ms\b"
+    r"|\b\d{4}-\d\d-\d\d(?:-[0-9a-z]{6}|[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?\b|\b127\.0\.0\.1:\d+"
+    r"|\bjust now\b|\b\d+ (?:d|seconds?|minutes?|days?) ago\b|\d+(?:\.\d+)? ?ms\b"
 )
 """What differs from run to run: ids, digests, sessions, days and times, ports, ages."""
 
@@ -126,7 +127,7 @@ class Shell:
     """A shell that runs one command after the other.
 
     Attributes:
-        folder: where the home is; a page calls it `/home`.
+        folder: where the home is; a page calls it `/home`, and this machine `desk`.
         call: runs `baton` with these words in this folder, in place of a process; returns what `run` returns.
         names: the printed value for each value of the page that varies.
     """
@@ -160,7 +161,7 @@ class Shell:
         raise AssertionError(f"the shell ended at: {command}\n{''.join(lines)}")
 
     def _clean(self, output: str, status: int) -> tuple[str, int]:
-        output = output.replace(self.folder, "/home").rstrip()
+        output = re.sub(rf"\b{re.escape(platform.node())}\b", "desk", output.replace(self.folder, "/home")).rstrip()
         return f"{output}\n" if output else "", status
 
     def try_example(self, example: Example) -> tuple[str, str]:
