@@ -41,7 +41,7 @@ PART = re.compile(
 VARYING = re.compile(
     r"\b(?:OL|FU|PAT|DEC|C)-[0-9a-z]{6,8}\b|\bctx-[0-9a-z]{6}\b|\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b"
     r"|\b\d{4}-\d\d-\d\d(?:-[0-9a-z]{6}|[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?\b|\b127\.0\.0\.1:\d+"
-    r"|\bjust now\b|\b\d+ (?:d|seconds?|minutes?|days?) ago\b|\d+(?:\.\d+)? ?ms\b"
+    r"|\bjust now\b|\b\d+ (?:d|s|seconds?|minutes?|days?) ago\b|\d+(?:\.\d+)? ?ms\b"
 )
 """What differs from run to run: ids, digests, sessions, days and times, ports, ages."""
 
