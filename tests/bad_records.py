@@ -1,4 +1,4 @@
-"""Records that are nearly right: each kind's own fields, with values in them that its formats can hardly hold."""
+"""Records that are almost valid: the fields of each kind, with values that its file format can hardly represent."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ KEYS = (
 
 @cache
 def fields_of(kind: str) -> dict[str, Any]:
-    """Every field of a kind, filled."""
+    """Return every field of a kind with a value."""
     return filled(ALL_KINDS[kind].model, "text", FIXED.get(kind, {}))
 
 
 def places() -> list[Key]:
-    """A place of every kind, live and closed."""
+    """Return a live and an archived key of every kind."""
     ids = {kind: str(fields_of(kind)["id"]) for kind in KINDS}
     closed = [Key(kind, id_.replace("/", "."), archived=True) for kind, id_ in ids.items()]
     return [*(Key(kind, id_) for kind, id_ in ids.items()), *closed, *(Key(kind) for kind in SINGLETONS)]
 
 
 def text_of(key: Key, changes: dict[str, str]) -> bytes:
-    """The file of the record at `key`; the fields in `changes` have these values, as TOML writes them."""
+    """Return the file of the record at `key`; the fields in `changes` have these values, in TOML."""
     if key.kind == "handover" and not key.archived:
         return "".join(f"{name}: {text}\n" for name, text in {"SESSION_ID": key.id, **changes}.items()).encode()
     fields = {**fields_of(key.kind), **({"id": key.id} if key.kind in KINDS else {})}
@@ -59,7 +59,7 @@ def text_of(key: Key, changes: dict[str, str]) -> bytes:
 
 
 def files(keys: list[Key], changes: list[dict[str, str]]) -> dict[str, bytes]:
-    """By path, the files of records with these changes."""
+    """Return the files of records with these changes, by path."""
     return {path_of(key): text_of(key, one) for key, one in zip(keys, changes, strict=True)}
 
 

@@ -1,6 +1,6 @@
-"""A server of session-baton's wire, small and faithful: the original's answers, and memory-hall's with revisions.
+"""A small server of session-baton's wire: it answers as the original and as memory-hall (with revisions) do.
 
-`Wire` speaks the wire; `Odd` answers one shape of nonsense, for whoever must survive it.
+`Wire` speaks the wire; `Odd` gives one kind of invalid answer, to test clients against it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Wire:
     url: str = ""
 
     def put(self, namespace: str, baton: dict[str, Any]) -> None:
-        """Somebody else writes."""
+        """Write as another client."""
         self.clock += 1
         revision = self.batons.get(namespace, ({}, "", 0))[2] + 1
         self.history.append(baton)
@@ -84,7 +84,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def served(wire: Wire) -> Iterator[Wire]:
-    """The wire on a port of loopback; its `url` is set."""
+    """Serve the wire on a loopback port; its `url` is set."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -114,7 +114,7 @@ def served(wire: Wire) -> Iterator[Wire]:
 
 @contextmanager
 def odd(answer: bytes | Callable[[socket.socket], None]) -> Iterator[str]:
-    """A server that answers any request with these bytes, or as the function does; gives its url."""
+    """Start a server that answers every request with these bytes or by this function; return its URL."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Every kind of broken baton that an installed hook may find."""
+"""Every kind of broken baton executable that an installed hook may find."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BROKEN: dict[str, tuple[str | None, int]] = {
 
 
 def spoil(program: Path, what: str) -> None:
-    """Puts a baton that is broken in this way at `program`."""
+    """Install a baton that is broken in this way at `program`."""
     text, mode = BROKEN[what]
     program.unlink(missing_ok=True)
     if text is not None:

@@ -1,4 +1,4 @@
-"""Documents for the tests of the cache, and a url at which nobody answers."""
+"""Documents for the tests of the cache, and a URL at which no server answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that there are."""
+"""Find all commands of the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Paths = dict[tuple[str, ...], click.Command]
 
 @cache
 def all_commands() -> Paths:
-    """Every command and sub-command, groups too, by the words that call it."""
+    """Return every command and subcommand, groups included, by the words that call it."""
     found: Paths = {}
     waiting: list[tuple[tuple[str, ...], click.Group]] = [((), root)]
     while waiting:

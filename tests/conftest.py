@@ -44,14 +44,14 @@ AUTHOR = {
 
 @pytest.fixture(scope="session")
 def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One new folder after the other. pytest's own way looks through all of the thousands that are there each time."""
+    """Create new folders one after the other; pytest's own way scans the thousands that exist already."""
     folder = tmp_path_factory.mktemp("homes")
     return (folder / str(number) for number in itertools.count())
 
 
 @pytest.fixture(autouse=True)
 def _sealed(monkeypatch: pytest.MonkeyPatch, _homes: Iterator[Path]) -> None:
-    """No home, no configuration, no variables of the machine: the same surroundings everywhere."""
+    """Isolate the test from the machine: no home, configuration or variables of the user."""
     for name in [name for name in os.environ if name.startswith(SURROUNDINGS)]:
         monkeypatch.delenv(name)
     home = next(_homes)
@@ -67,7 +67,7 @@ def _sealed(monkeypatch: pytest.MonkeyPatch, _homes: Iterator[Path]) -> None:
 
 @dataclass(frozen=True)
 class Done:
-    """What a call of the command came to."""
+    """The result of a call of the command."""
 
     code: int
     out: str
@@ -88,7 +88,7 @@ Baton = Callable[..., Done]
 
 @pytest.fixture
 def git() -> Git:
-    """Runs git in a folder and gives what it printed."""
+    """Run git in a folder and return its output."""
 
     def run_git(where: Path, *args: str, code: int = 0, text: str | None = None) -> str:
         done = subprocess.run(["git", "-C", str(where), *args], capture_output=True, text=True, input=text, timeout=60)
@@ -100,7 +100,7 @@ def git() -> Git:
 
 @pytest.fixture(scope="session")
 def _first_commit(tmp_path_factory: pytest.TempPathFactory) -> FolderCopy:
-    """The repository of `top`, made once: three git processes take longer than a copy."""
+    """Create the repository of `top` once; copying it is faster than running git three times."""
     folder = tmp_path_factory.mktemp("first") / "work"
     fixed = {"HOME": str(folder), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "TZ": "UTC", **AUTHOR}
     clean = {name: value for name, value in os.environ.items() if not name.startswith(SURROUNDINGS)}
@@ -122,7 +122,7 @@ def _first_commit(tmp_path_factory: pytest.TempPathFactory) -> FolderCopy:
 
 @pytest.fixture
 def top(tmp_path: Path, _first_commit: FolderCopy) -> Path:
-    """A work tree called `work` with one commit on main, and its namespace, as `baton init` makes it."""
+    """Return a work tree called `work` with one commit on main, and the namespace that `baton init` creates."""
     return _first_commit.write(tmp_path / "work")
 
 
@@ -155,7 +155,7 @@ def baton(top: Path, monkeypatch: pytest.MonkeyPatch) -> Baton:
 
 @pytest.fixture
 def baton_process(top: Path) -> Baton:
-    """Runs the command as a process of its own."""
+    """Run the command as a separate process."""
 
     def call(
         *words: str,
@@ -179,7 +179,7 @@ def baton_process(top: Path) -> Baton:
 
 @pytest.fixture
 def open_workspace(tmp_path: Path) -> Iterator[Callable[..., Workspace]]:
-    """Opens workspaces, each with a store of its own, on the bare repository `name`."""
+    """Open workspaces, each with its own store, on the bare repository `name`."""
     stores = []
 
     def make(session: str | None = "s1", *, name: str = "state.git", **more: Any) -> Workspace:
@@ -202,12 +202,12 @@ DEFAULT = "not slow and not servers and not tmux and not agents and not browser"
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """One worker more than there are cores for the default run: its tests wait for processes much of their time."""
+    """Use one worker more than there are cores for the default run, whose tests often wait for processes."""
     return (os.cpu_count() or 1) + 1 if config.option.markexpr == DEFAULT else None
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was collected out of every later garbage collection: it lives until the end."""
+    """Exclude the collected tests from later garbage collections; they live until the end anyway."""
     gc.collect()
     gc.freeze()
 
@@ -224,7 +224,7 @@ def pytest_configure() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Says which groups were left out, and how to run them."""
+    """Report which groups were left out, and how to run them."""
     if config.option.markexpr == DEFAULT:
         terminalreporter.write_line(
             "left out: the slow group (many processes, kills, full disks); run it with: pytest -m slow"

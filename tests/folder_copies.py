@@ -1,4 +1,4 @@
-"""A folder kept in memory, to be written again and again: much faster than copying it from the disk."""
+"""Keep a folder in memory and write it repeatedly, which is much faster than copying it on the disk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class FolderCopy(NamedTuple):
-    """What a folder held: its folders, the contents and modes of its files, and the targets of its links."""
+    """The content of a folder: its folders, the contents and modes of its files, and the targets of its links."""
 
     folders: tuple[str, ...]
     files: tuple[tuple[str, bytes, int], ...]
@@ -28,7 +28,7 @@ class FolderCopy(NamedTuple):
         return cls(tuple(folders), tuple(files), tuple(links))
 
     def write(self, folder: Path) -> Path:
-        """Write all of it into a new folder."""
+        """Write the content into a new folder."""
         folder.mkdir(parents=True)
         for name in self.folders:
             (folder / name).mkdir()

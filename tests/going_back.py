@@ -1,4 +1,4 @@
-"""Go back with the verbs, as a person or as nobody, and give what was written."""
+"""Call the verbs that go back, as a person or not, and return what they wrote."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ def _confirmed(ws: Workspace, person: str | None) -> Workspace:
 
 
 def rollback_to(ws: Workspace, now: datetime, revision: str, person: str | None = None) -> WriteResult:
-    """Go back to how everything was at a revision."""
+    """Restore all records to a revision."""
     return rollback(_confirmed(ws, person), now, revision=revision).written
 
 
 def rollback_record(
     ws: Workspace, now: datetime, id_: str, revision: str | None = None, person: str | None = None
 ) -> WriteResult:
-    """Go back to how one record was at a revision, or before its last change."""
+    """Restore one record to a revision, or to its state before its last change."""
     return rollback(_confirmed(ws, person), now, record=id_, revision=revision).written
 
 
 def rollback_session(ws: Workspace, now: datetime, session: str, person: str | None = None) -> WriteResult:
-    """Take back what one session did."""
+    """Revert the changes of one session."""
     return rollback(_confirmed(ws, person), now, of_session=session).written
 
 
 def undo_revision(
     ws: Workspace, now: datetime, revision: str | None = None, person: str | None = None
 ) -> tuple[WriteResult, str]:
-    """Take one revision back; gives also what that had done."""
+    """Undo one revision; also return what the undo changed."""
     result = undo(_confirmed(ws, person), now, revision)
     return result.written, result.taken_back

@@ -1,4 +1,4 @@
-"""Judgements for tests of what needs one: every record was written by an agent on this machine."""
+"""Provenance labels for tests that need some: every record was written by an agent on this machine."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""One test for many cases, where a test for each would cost more than the cases do."""
+"""Run one test for many cases, when a test for each case would take longer than the cases do."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def for_each(names: str | Sequence[str], cases: Iterable[Any], ids: Ids = None) 
 
 
 def _read_case(case: Any, *, single: bool) -> tuple[str | None, tuple[Any, ...]]:
-    """The id of a case, if it has one, and its values."""
+    """Return the id of a case, if it has one, and its values."""
     if isinstance(case, type(pytest.param())):
         if case.marks:
             raise ValueError("a case with marks is a test of its own: use pytest.mark.parametrize")

@@ -1,4 +1,4 @@
-"""Machines with clones of one bare repository, each with a namespace `x`: what is written there, and by whom."""
+"""Several machines with clones of one bare repository, each with a namespace `x`."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ SEEN = "refs/baton-remotes/origin/x"
 
 
 def loop(id_: str, action: str = "deployed", **more: str) -> bytes:
-    """The file of an open loop as a person might type it."""
+    """Return the file of an open loop as a person might type it."""
     text = f'id = "{id_}"\naction = "{action}"\nexpected_outcome = "it answers"\ncreated_at = "2026-11-01"\n'
     return (text + "".join(f'{name} = "{value}"\n' for name, value in more.items())).encode()
 
 
 @dataclass
 class Clock:
-    """One for all machines, a minute later at each look."""
+    """A clock that all machines share; each call is a minute later."""
 
     now: datetime = NOW
 
@@ -55,7 +55,7 @@ class Clock:
 
 @dataclass
 class Machine:
-    """One clone. All of its writing goes through the verbs, or is `by_hand`."""
+    """One clone. It writes through the verbs only, except for `by_hand`."""
 
     name: str
     top: Path
@@ -83,7 +83,7 @@ class Machine:
         return done.stdout.strip()
 
     def files(self, commit: str | None = None) -> dict[str, bytes]:
-        """Every file of the newest version (or of a commit), by path."""
+        """Return every file of the newest revision, or of a commit, by path."""
         found = {}
         for line in self.git("ls-tree", "-r", "-z", commit or REF).split("\0"):
             if line:
@@ -109,7 +109,7 @@ class Machine:
         ).id
 
     def pattern(self, id_: str, rule: str = "look first", times: int = 3, **more: Any) -> str:
-        """A rule candidate."""
+        """Add a rule candidate."""
         for _ in range(times):
             record_pattern(self.ws, self.clock(), what=f"assumed {id_}", rule=rule, id=id_, **more)
         return id_
@@ -119,7 +119,7 @@ class Machine:
         graduate_pattern(replace(self.ws, confirmed=confirmed), self.clock(), id_)
 
     def change(self, kind: str, id_: str, **fields: Any) -> None:
-        """Fields of a live record, by a verb that knows no rules."""
+        """Change fields of a live record without applying any rules."""
         key = Key(kind, id_)
 
         def change(tip: Any) -> State:
@@ -132,7 +132,7 @@ class Machine:
 
     def by_hand(self, files: Mapping[str, Any], message: str = "by hand", seconds: int | None = None,
                 timezone: int = 0, onto: Oid | None = None) -> Oid:  # fmt: skip
-        """A commit on the tip as a person would make it: without trailers."""
+        """Commit on top of the tip as a person would: without trailers."""
         tip = self.tip
         base = onto or tip
         draft = self.store.draft()
@@ -144,24 +144,24 @@ class Machine:
         return new
 
     def edit(self, kind: str, id_: str, old: str, new: str) -> Oid:
-        """The text of a record's file, changed in an editor and committed."""
+        """Change the text of a record's file in an editor and commit it."""
         path = path_of(Key(kind, id_))
         text = self.files()[path].decode()
         assert old in text, text
         return self.by_hand({path: text.replace(old, new).encode()})
 
     def push(self, *more: str) -> None:
-        """As a person does it."""
+        """Push with git, as a person would."""
         self.git("push", "-q", *more, "origin", f"{REF}:{REF}")
 
     def pull(self) -> None:
-        """Takes what is there by git alone, whatever stood here."""
+        """Take over the remote's branch by git alone, discarding the local one."""
         self.git("fetch", "-q", "origin", f"+{REF}:{REF}")
 
     # --- syncing
 
     def sync(self, **more: Any) -> SyncOutcome:
-        """The outcome of the one namespace; it must have gone well."""
+        """Sync; the one namespace must succeed. Return its outcome."""
         outcome = self.tried(**more)
         assert outcome.error is None, outcome.error
         return outcome
@@ -200,7 +200,7 @@ class Machine:
 
 
 def machine(folder: Path, name: str, clock: Clock, **reach: Any) -> Machine:
-    """A machine whose `origin` is the folder beside; one that is there already is opened."""
+    """Open or create a machine whose `origin` is the given folder."""
     top = folder / name
     if not top.exists():
         subprocess.run(["git", "init", "-q", "-b", "main", "--template=", str(top)], check=True)
@@ -212,7 +212,7 @@ def machine(folder: Path, name: str, clock: Clock, **reach: Any) -> Machine:
 
 
 def settled(*machines: Machine, rounds: int = 3) -> Oid:
-    """Syncs them in turn until all and the remote stand at one commit, which it gives."""
+    """Sync the machines in turn until all of them and the remote are at one commit; return it."""
     for _ in range(rounds):
         for one in machines:
             one.sync()

@@ -1,4 +1,4 @@
-"""A client of `baton mcp` in memory, of both eras of the protocol."""
+"""An in-memory client of `baton mcp`, for both versions of the protocol."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ERAS = {"modern": "auto", "legacy": "legacy"}
 
 
 def talk(use: Callable[[Any], Awaitable[Any]], *, asked: CommonOptions = CommonOptions(), **options: Any) -> Any:  # noqa: B008
-    """What `use` makes of a client that is connected with a server of its own."""
+    """Connect a client to a new server, call `use` with it, and return the result."""
     from mcp.client import Client  # half a second, which every worker of pytest would pay while it collects
 
     from baton_git.interfaces.mcp.server import server  # as above

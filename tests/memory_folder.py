@@ -1,4 +1,4 @@
-"""A tree that is a dict of paths: what `layout` reads, without git."""
+"""A tree in memory, built from paths and contents: `layout` reads it without git."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class MemoryItem:
 
 
 class MemoryFolder:
-    """The folder of all `files` (path → content); one that is not there reads as empty, as the store's does.
+    """A folder of `files` (path → content). A missing one reads as empty, as the store's does.
 
-    `torn`: paths whose content cannot be read. `reads` collects what was looked at: files, and folders
-    with a slash at their end.
+    `torn`: paths whose content cannot be read. `reads` collects the paths that were read, folders with a slash at the
+    end.
     """
 
     def __init__(

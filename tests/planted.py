@@ -1,4 +1,4 @@
-"""Secrets of every kind that is looked for, made by Hypothesis: (the secret, the text that it stands in)."""
+"""Hypothesis strategies for secrets of every detected kind: the secret, and the text that contains it."""
 
 import base64
 import json
@@ -19,12 +19,12 @@ def some(alphabet, size, most=None):
 
 
 def mixed(alphabet, size, most=None):
-    """Holds a letter and a digit, as random tokens of some length do."""
+    """Whether a text has a letter and a digit, as random tokens of some length have."""
     return some(alphabet, size - 2, (most or size) - 2).map(lambda text: f"a{text}7")
 
 
 def shaped(*parts):
-    """A secret of the given shape, and the text that it stands in."""
+    """Draw a secret of the given shape, and a text that contains it."""
     return st.tuples(*(st.just(part) if isinstance(part, str) else part for part in parts)).map("".join).map(alone)
 
 

@@ -1,4 +1,4 @@
-"""A record of every kind with something planted in each of its texts, made from the models themselves."""
+"""Records of every kind with a text planted in each of their fields, generated from the models."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NEVER_CLOSED = ("rule", "conflict", "identity", "checkpoint", "snapshot", "hando
 
 
 def planted_states() -> Iterator[State]:
-    """All kinds live; then the same closed, with links planted."""
+    """Return a state with all kinds live, then one with them archived and links planted."""
     yield state_of(PLANTED, archived=False)
     yield state_of(LINK, archived=True)
 
@@ -75,7 +75,7 @@ def state_of(text: str, *, archived: bool) -> State:
 
 
 def filled(model: type[Part], text: str, fixed: Mapping[str, Any] | None = None, path: str = "") -> dict[str, Any]:
-    """Every field of a model, and one that it does not know."""
+    """Fill every field of a model, and one unknown field."""
     fixed = {"id": ID, **(fixed or {})}
     data: dict[str, Any] = {"unknown_<b>_field": {text: [text]}}
     for name, field in model.model_fields.items():
@@ -87,7 +87,7 @@ def filled(model: type[Part], text: str, fixed: Mapping[str, Any] | None = None,
 
 
 def known(data: Any) -> Any:
-    """Without the fields that a model does not know: KAIROS' text has no place for them."""
+    """Remove the fields that the model does not know; the format of KAIROS cannot hold them."""
     if not isinstance(data, dict):
         return data
     return {name: known(one) for name, one in data.items() if not name.startswith("unknown_")}

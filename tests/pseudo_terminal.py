@@ -1,4 +1,4 @@
-"""The command at a terminal of its own, and somebody who types."""
+"""Run the command on a pseudo-terminal, with somebody who types."""
 
 import os
 import pty
@@ -19,7 +19,7 @@ threads, may stand still before it becomes anything. Ctrl-C counts again even wh
 
 
 def at_terminal(top, argv):
-    """Starts a program in `top` at a new terminal; the process, and the descriptor of whoever sits there."""
+    """Start a program in `top` on a new terminal; return the process and the descriptor of the other end."""
     terminal, its = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-ISE", "-c", ADOPT, *argv],
@@ -30,8 +30,11 @@ def at_terminal(top, argv):
 
 
 def typing(top, *words, asked="confirm", typed=b"", before=None):
-    """Runs the command at a pseudo terminal; once it has asked, calls `before`, and types `typed` (and again every
-    second, as people do). Its exit status and what the screen shows."""
+    """Run the command on a pseudo-terminal; when it has asked, call `before` and type `typed`, repeated every second as
+    people do.
+
+    Return its exit status and the screen.
+    """
     process, terminal = at_terminal(top, [sys.executable, "-m", "baton_git", *words])
     screen, end, due = b"", time.monotonic() + 40, 0.0
     while time.monotonic() < end:
@@ -54,8 +57,10 @@ def typing(top, *words, asked="confirm", typed=b"", before=None):
 
 
 def typing_here(monkeypatch, top, *words, typed=b"", **variables):
-    """Runs the command in this process, with a pseudo terminal for its input and its messages, on which `typed` waits.
-    Its exit status and what the screen shows."""
+    """Run the command in this process with a pseudo-terminal for input and messages, on which `typed` is waiting.
+
+    Return its exit status and the screen.
+    """
     terminal, its = pty.openpty()
     os.write(terminal, typed)
     with monkeypatch.context() as here, os.fdopen(its, "r", closefd=False) as given, os.fdopen(its, "w") as told:
@@ -71,7 +76,7 @@ def typing_here(monkeypatch, top, *words, typed=b"", **variables):
 
 
 def whole_screen(terminal):
-    """What was written to a pseudo terminal whose other end is closed, or will be."""
+    """Return everything that was written to a pseudo-terminal whose other end is, or will be, closed."""
     screen = b""
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What the tests of snapshots share: one to begin with, surroundings, files, and looking at them."""
+"""Helpers for the tests of snapshots: a first snapshot, an environment, files, and ways to look at them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def a_snapshot(
 
 
 def a_recording(*bodies: dict[str, Any]) -> dict[str, Any]:
-    """ECC's recording of these bodies, an hour between them."""
+    """Return ECC's recording of these bodies, one hour apart."""
     times = [f"2026-11-20T{hour:02}:00:00.000Z" for hour in range(len(bodies))]
     return {
         "schemaVersion": "ecc.session.recording.v1",
@@ -54,7 +54,7 @@ def a_recording(*bodies: dict[str, Any]) -> dict[str, Any]:
 
 
 def around(folder: Path, *, state: State | None = None, now: datetime = NOW, **environment: str) -> Surroundings:
-    """Surroundings below a folder: `home` is the home, `work` where one stands."""
+    """Return an environment below a folder: `home` is the home directory, `work` the current directory."""
     (folder / "work").mkdir(exist_ok=True)
     (folder / "home").mkdir(exist_ok=True)
     found = {"PATH": os.environ["PATH"], **environment}
@@ -69,7 +69,7 @@ def put(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def aged(path: Path, seconds: float) -> None:
-    """Makes a file older than NOW."""
+    """Make a file older than NOW."""
     at = NOW.timestamp() - seconds
     os.utime(path, (at, at))
 

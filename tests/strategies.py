@@ -1,4 +1,4 @@
-"""What Hypothesis draws: names, JSON, records, whole documents and states; and the settings of all laws."""
+"""Hypothesis strategies for names, JSON, records, documents and states, and the settings of all laws."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton_git.core.state import State
 
 
 def examples(count: int) -> int:
-    """How many examples are drawn: `count` by default, and as many times more as another profile has more."""
+    """Return the settings for `count` examples, and proportionally more in other profiles."""
     return count * settings().max_examples // settings.get_profile("steady").max_examples
 
 
@@ -77,7 +77,7 @@ def optional(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 def extended(
     required: dict[str, st.SearchStrategy[Any]], known: dict[str, st.SearchStrategy[Any]]
 ) -> st.SearchStrategy[dict[str, Any]]:
-    """Tables with all of `required`, some of `known`, and fields that no model knows, in any order."""
+    """Draw tables with all of `required`, some of `known`, and unknown fields, in any order."""
     taken = {*required, *known}
     extras = st.dictionaries(keys.filter(lambda key: key not in taken), json_values, max_size=3)
     fixed = st.fixed_dictionaries(required, optional=known)

@@ -1,4 +1,4 @@
-"""The additions table of the design: a copy of the package gets just the files and lines that the table allows."""
+"""The additions table of the design: a copy of the package gets only the files and lines that the table allows."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ Command = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with a copy of the package and the additions in it."""
+    """The folder with a copy of the package and the additions."""
     folder = tmp_path_factory.mktemp("additions")
     shutil.copytree(Path(baton_git.__file__).parent, folder / "baton_git")
     shutil.copytree(Path(baton_git.__file__).parents[1] / "hooks", folder / "hooks")
@@ -190,7 +190,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def command(package: Path, top: Path) -> Command:
-    """Runs `baton` of the copy in a repository with a namespace, and gives what it prints."""
+    """Run `baton` of the copy in a repository with a namespace, and return its output."""
 
     def run(*words: str, code: int = 0, stdin: str = "", **variables: str) -> str:
         environment = {**os.environ, "PYTHONPATH": str(package), **variables}

@@ -1,4 +1,4 @@
-"""What reads text that somebody else wrote takes time in proportion: each of these took minutes, or would.
+"""Reading text from others takes linear time: each of these cases once took minutes, or would.
 
 `benchmarks/bounded.py` measures the ratios.
 """

@@ -15,19 +15,19 @@ GLOSSARY = Path(__file__).parent.parent / "docs/glossary.md"
 
 
 def read_banned_names() -> set[str]:
-    """The words in the first column of the glossary's last table."""
+    """Return the words in the first column of the glossary's last table."""
     _, _, section = GLOSSARY.read_text(encoding="utf-8").partition("\n## Names that are not used\n")
     rows = [line.split("|") for line in section.splitlines() if line.startswith("| `")]
     return {word for row in rows for word in re.findall(r"`(\w+)`", row[1])}
 
 
 def find_banned_paths(paths: list[str], banned: set[str]) -> set[str]:
-    """The paths of which a folder or the module itself has a banned name."""
+    """Return the paths in which a folder or the module has a banned name."""
     return {path for path in paths if banned & set(path.removesuffix(".py").split("/"))}
 
 
 def find_public_classes(source: str) -> list[str]:
-    """The names of the classes in a module, nested ones included, without those that begin with an underscore."""
+    """Return the names of a module's public classes, nested ones included."""
     return re.findall(r"^\s*class ([A-Za-z]\w*)[(:]", source, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""The layers of the design: imports go down the list of folders, and only interfaces print or read the surroundings."""
+"""The layers of the design: imports go down the list of folders, and only interfaces print or read the environment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ METHODS = {"expanduser"}
 
 @cache
 def modules() -> dict[str, str]:
-    """The source of every module, by its path below the package."""
+    """Return the source of every module, by its path below the package."""
     return {str(path.relative_to(SOURCE)): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
 
 
@@ -46,7 +46,7 @@ def folder_of(path: str) -> str:
 
 @cache
 def imports(source: str, module: str) -> tuple[str, ...]:
-    """The full names of everything of baton_git that a module imports, anywhere in it."""
+    """Return the full names of everything of baton_git that a module imports, anywhere in it."""
     return tuple(find_imports(source, module))
 
 
@@ -63,7 +63,7 @@ def find_imports(source: str, module: str) -> Iterator[str]:
 
 
 def dotted_name(node: ast.expr) -> str:
-    """The text of a name or of attributes of one, `os.path.join`; empty for any other expression."""
+    """Return the text of a name or attribute, such as `os.path.join`; empty for any other expression."""
     if isinstance(node, ast.Name):
         return node.id
     base = dotted_name(node.value) if isinstance(node, ast.Attribute) else ""
@@ -76,7 +76,7 @@ def folders_imported(source: str, module: str) -> set[str]:
 
 
 def upward(path: str, source: str) -> list[str]:
-    """The folders that a module imports from though they do not stand below its own."""
+    """Return the folders that a module imports from although they are not below its own."""
     own = folder_of(path)
     module = "baton_git." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     module += ".__init__" if path.endswith("__init__.py") else ""
@@ -84,14 +84,14 @@ def upward(path: str, source: str) -> list[str]:
 
 
 def is_below(folder: str, other: str) -> bool:
-    """Whether `other` may import from `folder`; the loose modules stand above all folders."""
+    """Whether `folder` may import from `other`; loose modules are above all folders."""
     if other in ("__main__", "__init__"):
         return folder in FOLDERS
     return {folder, other} <= set(FOLDERS) and FOLDERS.index(folder) < FOLDERS.index(other)
 
 
 def worldly(source: str, forbidden: set[str] = FORBIDDEN) -> set[str]:
-    """What a module uses of the terminal, the environment, the home directory and the clock."""
+    """Return what a module uses of the terminal, the environment, the home directory and the clock."""
     nodes = list(ast.walk(ast.parse(source)))
     known = _names(nodes)
     used = {_full(node, known) for node in nodes if isinstance(node, ast.Name | ast.Attribute)}
@@ -100,7 +100,7 @@ def worldly(source: str, forbidden: set[str] = FORBIDDEN) -> set[str]:
 
 
 def _names(nodes: list[ast.AST]) -> dict[str, str]:
-    """What the names that a module imports stand for."""
+    """Return the full names that a module's imported names stand for."""
     known = {}
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -111,13 +111,13 @@ def _names(nodes: list[ast.AST]) -> dict[str, str]:
 
 
 def _full(node: ast.expr, known: dict[str, str]) -> str:
-    """The dotted name of an expression, with the first part as it was imported."""
+    """Return the dotted name of an expression, with its first part replaced by the imported name."""
     first, _, rest = dotted_name(node).partition(".")
     return known.get(first, first) + (f".{rest}" if rest else "")
 
 
 def detour(edges: dict[str, set[str]]) -> list[str]:
-    """A way from a module back to itself, or nothing."""
+    """Return an import cycle through a module, or nothing."""
     try:
         TopologicalSorter(edges).prepare()
     except CycleError as error:
@@ -126,7 +126,7 @@ def detour(edges: dict[str, set[str]]) -> list[str]:
 
 
 def module_graph() -> dict[str, set[str]]:
-    """By module, the modules that it imports."""
+    """Return, by module, the modules that it imports."""
     sources = {
         "baton_git." + path.removesuffix(".py").replace("/", ".").removesuffix(".__init__"): (path, text)
         for path, text in modules().items()
@@ -166,7 +166,7 @@ SHARED_BY_SYSTEMS = {"seed_system", "imported"}
 
 
 def find_bypasses(path: str, source: str) -> list[str]:
-    """What a verb imports of a system without the registry, and what a system imports of another one."""
+    """Return what a verb imports of a system without the registry, and what a system imports of another system."""
     own = path.split("/")[1].removesuffix(".py")
     module = "baton_git." + path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     below = (name.split(".")[2:] for name in imports(source, module) if name.startswith("baton_git.systems."))

@@ -56,7 +56,7 @@ def _add_all(new: State, tip: Revision) -> State:
 
 
 def plant(top: Path) -> None:
-    """A record of every kind, live and closed, files that are none, and commits with texts of their own."""
+    """Create a record of every kind, live and archived, unreadable files, and commits with planted texts."""
     with Store(Repository.open(top)) as store:
         branch = Branch(store, Namespace("work"))
         branch.create(CommitStamp("init", NOW, "Ada <ada@example.org>"))
@@ -94,7 +94,7 @@ GIVEN: dict[tuple[str, ...], list[str]] = {
 
 
 def word_for(parameter: click.Parameter, folder: Path) -> list[str]:
-    """A word that a parameter takes."""
+    """Return an argument that a parameter accepts."""
     kind = parameter.type
     if isinstance(kind, click.Choice):
         return [str(kind.choices[0])]
@@ -142,7 +142,7 @@ def value_for(name: str, schema: Any) -> str:
 
 
 def requests(document: Any) -> Iterator[str]:
-    """A path with its query for each route that is read."""
+    """Return a path with its query for each GET route."""
     for path, methods in document["paths"].items():
         operation = methods.get("get")
         if operation is None or "text/event-stream" in json.dumps(operation.get("responses", {})):

@@ -1,4 +1,4 @@
-"""What the tests of the verbs share: workspaces, a clock, documents, commits made by hand."""
+"""Helpers for the tests of the verbs: workspaces, a clock, documents, commits made by hand."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def begin(branch: Branch) -> None:
 
 
 def acting(ws: Workspace, session: str | None) -> Workspace:
-    """The same workspace with another session at work."""
+    """Return the same workspace with another session acting."""
     return replace(ws, actor=replace(ws.actor, session=session))
 
 
 def stored(ws: Workspace, kind: str, id_: str, *, archived: bool = False) -> Any:
-    """What the newest version has at a key."""
+    """Return the entry at a key in the newest revision."""
     return ws.branch.read().state.entry(Key(kind, id_, archived))
 
 
 def by_hand(ws: Workspace, files: Mapping[str, bytes | None], *, message: str = "by hand", minutes: float = 0) -> Oid:
-    """A commit on the tip as a person would make it: without trailers."""
+    """Commit on top of the tip as a person would: without trailers."""
     store, ref = ws.branch.store, ws.branch.ref
     tip = store.tip(ref)
     draft = store.draft()
@@ -62,7 +62,7 @@ def document(session: str = "s1", parent: str | None = None, **sections: Any) ->
 
 
 def current(ws: Workspace) -> dict[str, Any]:
-    """The document of the newest version."""
+    """Return the document of the newest revision."""
     baton = read_document(ws).baton
     assert baton is not None
     return baton
@@ -73,7 +73,7 @@ def ids(ws: Workspace, section: str) -> list[str]:
 
 
 def files(ws: Workspace) -> dict[str, bytes]:
-    """Every file of the newest version, by path."""
+    """Return every file of the newest revision, by path."""
     tree = ws.branch.read().tree
     return _below(ws, tree, "") if tree else {}
 
@@ -89,12 +89,12 @@ def _below(ws: Workspace, tree: Oid, prefix: str) -> dict[str, bytes]:
 
 
 def objects(ws: Workspace) -> int:
-    """How many objects the repository has."""
+    """Return the number of objects in the repository."""
     return len(_cat(ws, "--batch-check").splitlines())
 
 
 def all_bytes(ws: Workspace) -> bytes:
-    """The content of every object in the repository, reachable or not."""
+    """Return the content of every object in the repository, reachable or not."""
     return _cat(ws, "--batch")
 
 

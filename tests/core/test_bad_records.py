@@ -1,4 +1,4 @@
-"""Whatever the file of a record says, it is a record that can be written again, or one that cannot be read."""
+"""Whatever a record's file contains, it is either a record that can be written again, or unreadable."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read(changes: list[tuple[Key, dict[str, str]]]) -> State:
 
 
 def said(state: State) -> dict[Key, str]:
-    """What every record of a state says, whether it is on a side or an edit of a merge, once it was written."""
+    """Return what every record of a state says after it was written, on a side or as an edit of a merge."""
     source = state.source
     assert isinstance(source, layout.TreeSource)
     before = {path: source.root.read(path) for path in layout.paths_below(source.root)}

@@ -1,4 +1,4 @@
-"""What changed between two states, as data and in the words of commit subjects."""
+"""The changes between two states, as data and in the words of commit subjects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def words(before: State, after: State) -> str:
 
 
 def said(before: Any, after: Any) -> str:
-    """The words for one record that changed."""
+    """Return the words for one changed record."""
     return words(State().put(before), State().put(after))
 
 

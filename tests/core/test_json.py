@@ -1,4 +1,4 @@
-"""JSON: what would not come back equal is refused, with its place."""
+"""JSON: values that would not come back equal are refused, with their path."""
 
 from __future__ import annotations
 

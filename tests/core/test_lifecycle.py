@@ -1,4 +1,4 @@
-"""How records live: the rules of session-baton's specification and of ACA, each as a table."""
+"""The life of records: the rules of session-baton's specification and of ACA, each as a table."""
 
 from __future__ import annotations
 

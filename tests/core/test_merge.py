@@ -1,4 +1,4 @@
-"""Three states into one: both sides' work survives, and what no rule can combine is kept twice."""
+"""Merging three states: the work of both sides survives, and values that no rule can combine are both kept."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def of(*records: Record) -> State:
 
 
 def both(base: Record, ours: Record, theirs: Record) -> State:
-    """One record, edited on both sides."""
+    """Return one record, edited on both sides."""
     return merged(of(base), of(ours), of(theirs))
 
 
 def conflicts(state: State) -> dict[str, tuple[Any, Any, str]]:
-    """By field: ours, theirs and who stands for now."""
+    """Return by field the two values, and which of them stands."""
     return {one.field: (one.ours, one.theirs, one.winner) for one in state.records(Conflict)}
 
 

@@ -1,4 +1,4 @@
-"""The laws of merging, held on states that grew apart by what sessions do, oddities included."""
+"""The laws of merging, tested on states that diverged as sessions make them diverge, oddities included."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_what_is_stored_of_a_merge_reads_back_as_it_was(history: History) -> Non
 
 
 def reversed_fields(state: State) -> State:
-    """The same, with the fields of each record written in another order."""
+    """Return the same state with the fields of each record in reversed order."""
     files = {}
     for key, entry in entries(state).items():
         data = turned(entry.as_data()) if isinstance(entry, Part) else {}
@@ -144,7 +144,7 @@ def test_no_record_that_a_side_added_or_renamed_is_lost(history: History) -> Non
 
 
 def once(state: State) -> dict[tuple[str, str], Key]:
-    """By kind and title, where a record stands that is the only one of its title."""
+    """Return, by kind and title, the place of each record whose title is unique."""
     found: dict[tuple[str, str], list[Key]] = {}
     for key, entry in entries(state).items():
         title = record_of(entry).get(about_field(key.kind))
@@ -211,7 +211,7 @@ def test_each_conflict_tells_of_a_record_that_has_what_stands(history: History) 
 
 
 def value_of(data: Any, field: str) -> Any:
-    """The value of a field, dotted where it is nested."""
+    """Return the value of a field, dotted where it is nested."""
     name, _, rest = field.partition(".")
     return data.get(field) if field in data or not rest else value_of(data.get(name, {}), rest)
 
@@ -251,13 +251,13 @@ def test_counters_add_up_over_any_number_of_sides(added: list[int], random: Any)
 
 
 def follow_up(when: str, deferred: list[str]) -> State:
-    """One that was made at a time and put off at others."""
+    """Return a follow-up with these times of creation and deferral."""
     more: dict[str, Any] = {"defer_count": len(deferred), "last_deferred": deferred[-1]} if deferred else {}
     return State().put(FollowUp(id="F", item="x", first_seen=when, **more))
 
 
 def seen(state: State | None, sessions: list[str], begun: str = "2026-11-01T08:00:00Z") -> State:
-    """A pattern that was recorded by sessions, one after the other."""
+    """Return a pattern that these sessions recorded, one after the other."""
     found = state.get(Pattern, "P") if state is not None else None
     for number, session in enumerate(sessions, found.count if found else 0):
         now = f"2026-11-02T08:{number:02}:00Z"
@@ -355,7 +355,7 @@ def test_no_checkpoint_is_lost(history: History) -> None:
 
 
 def summaries(state: State) -> set[tuple[str, str]]:
-    """By day and text: two of one id are two."""
+    """Return checkpoints by day and text; two with one id are two checkpoints."""
     found = {key: record_of(one) for key, one in entries(state).items() if key.kind == "checkpoint"}
     return {(key.id.partition("t1")[0], data["context"]["conversation_summary"]) for key, data in found.items() if data}
 
@@ -474,7 +474,7 @@ def test_no_tier_is_higher_than_both_sides_have_it(history: History) -> None:
 
 
 def _about(state: State, record: Record) -> list[Record]:
-    """The records of a state with the title of this one, which may have another id."""
+    """Return the records of a state with the title of this one, which may have another id."""
     name = about_field(record.kind)
     found = [entry for key, entry in entries(state).items() if key.kind == record.kind and isinstance(entry, Part)]
     return [
@@ -511,7 +511,7 @@ def test_what_two_sides_could_store_can_be_merged_and_stored() -> None:
 
 
 def grown_too_large(**more: Any) -> list[State]:
-    """A base and two sides whose texts, both kept, make a record that nobody could write."""
+    """Draw a base and two sides whose combined texts are too large for a record."""
     base = State().put(Pattern(id="P", what="x", first_seen="2026-11-01", last_seen="2026-11-01", proposed_rule="r"))
     texts = [f"r\n{one}" + one * (layout.MAX_RECORD_BYTES - 1000) for one in "ab"]
     return [base, *(base.put(base.get(Pattern, "P").replace(proposed_rule=one, **more)) for one in texts)]

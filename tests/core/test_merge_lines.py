@@ -1,4 +1,4 @@
-"""Texts merged by lines: each side's changes, the same result on every machine."""
+"""Merging texts by lines keeps each side's changes, and gives the same result on every machine."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_many_merges_come_out_as_they_always_did() -> None:
 
 
 def _versions(random: Random) -> tuple[Text, Text, Text]:
-    """A text, some of its lines repeated so often that difflib overlooks them, and two edited copies."""
+    """Draw a text with lines repeated so often that difflib ignores them, and two edited copies."""
     words = [b"line %d\n" % number for number in range(random.randrange(3, 300))] + [b"\n"] * 5
     base = [words[random.randrange(len(words))] for _ in range(random.randrange(300))]
     return base, _edit(random, base, words), _edit(random, base, words)

@@ -24,7 +24,7 @@ Version = str
 
 @dataclass
 class World:
-    """All versions that anybody made."""
+    """All revisions that any replica made."""
 
     parents: dict[Version, tuple[Version, ...]] = field(default_factory=dict)
     states: dict[Version, State] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class World:
         return name
 
     def behind(self, version: Version) -> set[Version]:
-        """The version and all its ancestors."""
+        """Return a revision and all its ancestors."""
         found, waiting = set(), [version]
         while waiting:
             one = waiting.pop()
@@ -51,7 +51,7 @@ class World:
         return sorted(v for v in common if not any(v in self.behind(w) for w in common if w != v))
 
     def base(self, one: Version, other: Version) -> State:
-        """What both grew from; several bases are merged, one after the other."""
+        """Return the merge base of two revisions; several bases are merged one after the other."""
         found = self.bases(one, other)
         if not found:
             return State()
@@ -62,7 +62,7 @@ class World:
         return state
 
     def merge(self, mine: Version, other: Version) -> Version:
-        """As the one who holds `mine` makes it; a version that is behind the other needs none."""
+        """Merge as the holder of `mine` would; an ancestor needs no merge."""
         if other in self.behind(mine):
             return mine
         if mine in self.behind(other):
@@ -78,14 +78,14 @@ REPLICAS = 4
 
 
 def events(**more: Any) -> st.SearchStrategy[list[Event]]:
-    """What happens: a replica works, then merges with another one (itself: with nobody)."""
+    """Draw events: a replica edits, then merges with another one (or, with itself, with none)."""
     who = st.integers(0, REPLICAS - 1)
     works = [steps(word, most=3, **more) for word in ("a", "b", "c", "d")]
     return st.lists(who.flatmap(lambda one: st.tuples(st.just(one), who, works[one])), min_size=2, max_size=7)
 
 
 def lived(happened: list[Event]) -> tuple[World, list[Version]]:
-    """The world after everything happened, and where each replica stands."""
+    """Return the world after all events, and the tip of each replica."""
     world = World()
     root = world.commit(State())
     at = [root] * REPLICAS
@@ -102,7 +102,7 @@ def worked(world: World, at: Version, work: list[Step]) -> Version:
 
 
 def synced(world: World, at: list[Version], order: list[int]) -> list[Version]:
-    """Everybody merges with the hub and leaves the result there, then everybody takes what is there."""
+    """Every replica merges with the hub and stores the result there; then every replica takes the hub's state."""
     hub = at[order[0]]
     for one in order:
         hub = at[one] = world.merge(at[one], hub)

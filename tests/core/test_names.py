@@ -1,4 +1,4 @@
-"""Names: one path component for any text, and back, and never two names in one place."""
+"""Names: any text becomes one path component and back, and no two names share one."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ near = st.tuples(names, st.sampled_from(TWISTS)).map(lambda pair: (pair[0], pair
 
 
 def on_any_disk(component: str) -> set[str]:
-    """What file systems make of a file name: case ignored, Unicode forms changed, dots and spaces at its end cut."""
+    """Return a file name as a file system may store it: without case, normalised, without trailing dots and spaces."""
     forms = (unicodedata.normalize(form, component) for form in ("NFC", "NFD", "NFKC"))
     return {made for form in forms for made in (form.lower(), form.casefold(), form.lower().rstrip(". "))}
 

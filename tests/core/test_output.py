@@ -1,4 +1,4 @@
-"""Text for output: what is unsafe in a medium stands as an escape, and own styling is known by its type."""
+"""Text for output: characters that are unsafe in a medium are escaped, and our own styling is known by its type."""
 
 from __future__ import annotations
 

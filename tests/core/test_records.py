@@ -1,4 +1,4 @@
-"""Records: frozen, checked, unknown fields kept, and only what was set is given back."""
+"""Records are frozen and checked, keep unknown fields, and return only fields that were set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of a change only what is new is searched for secrets, and names that hold one are refused."""
+"""Only the new parts of a change are searched for secrets, and names that contain a secret are refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AT = "2026-11-21T08:14:19Z"
 
 
 def stored(state: State) -> State:
-    """The state as it is read back from its files."""
+    """Return the state as it is read back from its files."""
     files = {path: text for path, text in layout.encode(state.edits).items() if text is not None}
     return layout.state_of(MemoryFolder(files))
 

@@ -1,4 +1,4 @@
-"""How many secrets of a corpus go, and how many harmless texts stay."""
+"""How many secrets of a corpus are redacted, and how many harmless texts are kept."""
 
 from __future__ import annotations
 

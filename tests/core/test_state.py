@@ -1,4 +1,4 @@
-"""The state: an immutable set of records that is asked and changed without being altered."""
+"""The state: an immutable set of records that is queried and changed without being altered."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AT = "2026-11-21T08:14:19Z"
 
 
 def stored(*states: State, **files: bytes) -> State:
-    """The state as it is read back from its files."""
+    """Return the state as it is read back from its files."""
     made: dict[str, bytes] = {}
     for state in states:
         made |= {path: text for path, text in layout.encode(state.edits).items() if text is not None}

@@ -1,4 +1,4 @@
-"""The text of one name in a source file: what changes its digest, and where nobody can tell."""
+"""The text of a named symbol in a source file: what changes its digest, and when it cannot be found."""
 
 from __future__ import annotations
 

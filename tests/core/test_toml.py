@@ -1,4 +1,4 @@
-"""TOML: whatever JSON can say comes back; whatever cannot be said is refused with its place."""
+"""TOML: any JSON value comes back equal; anything else is refused with its path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was worked out is kept while there is room, and nothing else."""
+"""Derived values are cached while there is room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML as people write it beside their code: plain data, and nothing that harms."""
+"""YAML as people write it beside their code: plain data only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the command share: a repository with one record of each kind."""
+"""Fixtures for the tests of the command line: a repository with one record of each kind."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Baton = Callable[..., Any]
 
 @pytest.fixture(scope="session")
 def template() -> dict[str, FolderCopy]:
-    """The filled repository and what lies beside it, once they were made."""
+    """Return the filled repository and the files beside it, created once."""
     return {}
 
 
 @pytest.fixture
 def filled(baton: Baton, top: Path, template: dict[str, FolderCopy]) -> Path:
-    """The repository `top` with a namespace that has one record of each kind; gives a folder with `baton.json`."""
+    """Fill the repository `top` with one record of each kind; return a folder with `baton.json`."""
     folder = top.parent / "in"
     if template:
         shutil.rmtree(top)
@@ -47,7 +47,7 @@ def filled(baton: Baton, top: Path, template: dict[str, FolderCopy]) -> Path:
 
 @pytest.fixture
 def refill(top: Path, filled: Path, template: dict[str, FolderCopy]) -> Callable[[], None]:
-    """Puts all of `filled` back as it was."""
+    """Restore everything in `filled`."""
 
     def copy_again() -> None:
         for kept, folder in ((template["work"], top), (template["in"], filled)):
@@ -58,7 +58,7 @@ def refill(top: Path, filled: Path, template: dict[str, FolderCopy]) -> Callable
 
 
 def lay_out(folder: Path, top: Path) -> None:
-    """The files that commands are given."""
+    """Create the files that commands are given."""
     (folder / "baton.json").write_text('{"session_id": "doc", "context": "from a file"}')
     (folder / "handover.txt").write_text("SESSION_ID: run-1\ncurrent_challenge: find_slot\n")
     (folder / "broken.txt").write_text("current_challenge: find_slot\n")
@@ -107,7 +107,7 @@ def fill(baton: Baton, top: Path) -> None:
 
 
 def contest(top: Path) -> None:
-    """Makes the conflict C-1, about a field of the loop."""
+    """Create the conflict C-1, about a field of the loop."""
     data = {"id": "C-1", "record_kind": "open_loop", "record_id": "OL-1", "field": "action", "winner": "ours"}
     conflict = Conflict.model_validate({**data, "ours": "Deployed it", "theirs": "Sent it"})
     with Store(Repository.open(top)) as store:

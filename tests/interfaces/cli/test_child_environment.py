@@ -1,4 +1,4 @@
-"""The programs that baton starts have none of its tokens."""
+"""Programs that baton starts do not get its tokens."""
 
 from __future__ import annotations
 

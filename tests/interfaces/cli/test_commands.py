@@ -1,4 +1,4 @@
-"""What single commands answer: the forms that scripts rely on."""
+"""The output of single commands, in the forms that scripts rely on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Git's configuration, our settings and variables: what is read, what is trusted, and what cannot be read."""
+"""Git's configuration, our settings and variables: which are read, which are trusted, and which cannot be read."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_another_word_vouches_for_nothing(baton, top, typed):
 
 @pytest.fixture
 def risky(baton):
-    """An open loop with a command that hides its end from a terminal."""
+    """Return an open loop with a command whose end a terminal would not show."""
     argv = ["sh", "-c", "touch 'x'; true\x1b[8m \u202e"]
     baton("loop", "add", "a", "--expect", "b", "--id", "OL-9", "--verify-command", "--", *argv)
     return argv

@@ -1,4 +1,4 @@
-"""Edit a record in the user's editor: what is saved is stored, and a text with faults is kept and shown again."""
+"""Edit a record in the user's editor: the saved text is stored, and a text with faults is kept and shown again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What never ends is read as far as anything may be large, and refused."""
+"""Endless input is read up to the size limit, then refused."""
 
 from __future__ import annotations
 

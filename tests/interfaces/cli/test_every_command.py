@@ -1,4 +1,4 @@
-"""What holds for every command alike: help with an example, JSON, streams, exit status, and what stays untouched."""
+"""Rules for every command: help with an example, JSON, streams, exit codes, and what stays untouched."""
 
 from __future__ import annotations
 
@@ -717,7 +717,7 @@ BAD = [
 
 
 def by_command():
-    """What is bad, by the command that it is given to."""
+    """Group bad arguments by the command that they belong to."""
     every, found = leaves(), {}
     for words in BAD:
         named = [command for command in every if words[: len(command)] == command]
@@ -827,7 +827,7 @@ def test_a_bug_exits_with_70_and_leaves_a_report(top, tmp_path):
 
 
 def in_a_shell(top, line):
-    """Runs a line with `baton` in it in bash; its exit status and what it said."""
+    """Run a line with `baton` in bash; return its exit status and messages."""
     line = line.replace("baton", f"{sys.executable} -m baton_git")
     return subprocess.run(["bash", "-c", line], cwd=top, capture_output=True, check=False)
 

@@ -1,4 +1,4 @@
-"""What `baton help` says, and which fields of an answer `--json` gives."""
+"""The pages of `baton help`, and the fields that `--json` selects."""
 
 from __future__ import annotations
 

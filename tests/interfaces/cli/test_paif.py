@@ -1,4 +1,4 @@
-"""PAIF's session protocol as its users call it: `baton checkpoint` and its kin, and `claude-paif`."""
+"""PAIF's session protocol as its users call it: `baton checkpoint` and related commands, and `claude-paif`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ paif_config:
 
 @pytest.fixture
 def config(top):
-    """Writes `.claude/CLAUDE.md`."""
+    """Write `.claude/CLAUDE.md`."""
 
     def write(text=CONFIG):
         (top / ".claude").mkdir(exist_ok=True)
@@ -38,7 +38,7 @@ def config(top):
 
 @pytest.fixture
 def claude_paif(top):
-    """Runs the second entry point as a process of its own."""
+    """Run the second entry point as a separate process."""
 
     def call(*words, code=0, given=""):
         argv = [sys.executable, "-c", "from baton_git.interfaces.cli.claude_paif import main; main()", *words]
@@ -260,7 +260,7 @@ EVIL = "\x1b[2J\x9b31m\u202e\nbaton: all is well\r\n"
 
 @contextmanager
 def full_disk():
-    """While it is entered, the system refuses to let a file grow."""
+    """Within the block, the system refuses to let a file grow."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:

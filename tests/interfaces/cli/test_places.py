@@ -1,4 +1,4 @@
-"""Which repository and which namespace a command works in, and that it leaves everything else there alone."""
+"""Which repository and namespace a command uses, and that it leaves everything else alone."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def test_who_acts_comes_from_options_variables_and_the_session_that_booted(baton
 
 
 def untouched(top: Path) -> dict[str, bytes]:
-    """The bytes of all that is not baton's: index, HEAD, refs, the work tree."""
+    """Return the bytes of everything that is not baton's: index, HEAD, refs, the work tree."""
     found = {}
     for path in sorted(top.rglob("*")):
         name = str(path.relative_to(top))

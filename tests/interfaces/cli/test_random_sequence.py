@@ -1,4 +1,4 @@
-"""Any sequence of commands leaves a repository that git finds whole, and a history that only grows."""
+"""Any sequence of commands leaves a repository that passes git fsck, and a history that only grows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LENGTH = 70
 
 
 def steps(rng: random.Random, known: list[str]):
-    """One command at random, about records that there are (or are not)."""
+    """Draw a random command, about records that may or may not exist."""
     one = rng.choice([*known, "OL-none"])
     word = rng.choice(["alpha", "beta", "gämma", "x" * 400, 'with "quotes"', "two\nlines"])
     revision = str(rng.randrange(1, LENGTH))

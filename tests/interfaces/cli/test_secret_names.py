@@ -1,4 +1,4 @@
-"""A namespace whose name is a secret is not begun, whoever asks."""
+"""A namespace whose name is a secret is never created."""
 
 from __future__ import annotations
 

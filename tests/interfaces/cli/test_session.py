@@ -1,4 +1,4 @@
-"""`baton session`, and `baton import|export ecc`, as somebody at a terminal uses them."""
+"""`baton session`, and `baton import|export ecc`, as called at a terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HISTORY = "# Rework the login\n\n**Branch:** login\n\n### Completed\n- [x] Read 
 
 @pytest.fixture
 def home() -> Path:
-    """The home of the test, with one session of ECC's history."""
+    """The home directory of the test, with one session of ECC's history."""
     folder = Path(os.environ["HOME"])
     put(folder / ".claude/session-data", {"2026-02-02-beef0000-session.tmp": HISTORY})
     return folder

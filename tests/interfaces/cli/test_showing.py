@@ -1,4 +1,4 @@
-"""What a person sees of records: lists, one record, and the screen of `baton` alone."""
+"""The output of lists, of one record, and of `baton` without arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person's word by a signature: also while an agent acts, but only with a key that needs a touch or a passphrase."""
+"""Confirmation by signature works while an agent acts, but only with a key that needs a touch or a passphrase."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PASSPHRASE = "correct horse"
 
 @pytest.fixture
 def key(git, top, tmp_path):
-    """Makes a key with this passphrase, and sets it."""
+    """Create a key with this passphrase, and configure it."""
 
     def make(passphrase):
         path = tmp_path / "id"

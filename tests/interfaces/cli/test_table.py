@@ -1,4 +1,4 @@
-"""Tables fit the terminal, count wide characters as wide, and let no text steer it."""
+"""Tables fit the terminal, count the width of wide characters, and let no text control the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person at a terminal sees and types: graduation, colours, completion, and the demonstration."""
+"""Interaction at a terminal: graduation, colours, completion, and the demonstration."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_the_completion_of_every_shell_is_printed(baton, shell, sign):
 
 
 def bash_completes(baton, tmp_path, line):
-    """What bash would offer after `line`, with the printed script sourced."""
+    """Return what bash offers after `line`, with the printed script sourced."""
     (tmp_path / "bin").mkdir(exist_ok=True)
     program = tmp_path / "bin/baton"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m baton_git "$@"\n')

@@ -1,4 +1,4 @@
-"""While an agent is known to be acting, what is typed at a terminal is no person's word."""
+"""While an agent is known to be acting, input at a terminal does not count as a person's confirmation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WAYS_OF_TYPING = ("typed", "acted", "scripted", "shared")
 
 
 def an_agent(folder, kind):
-    """A small program at the place and with the name of an agent's CLI; it runs its arguments, as a shell tool does."""
+    """Create a small program with the path and name of an agent CLI; it runs its arguments, as a shell tool does."""
     if kind == "claude":
         program = folder / "claude"
         program.write_text('#!/bin/sh\nenv -u CLAUDECODE "$@"\nexit $?\n')
