@@ -1,5 +1,5 @@
-"""The settings files of the agents' CLIs: our hooks put in and taken out, nothing else touched, to the byte.
+"""Add our hooks to the settings files of agent CLIs and remove them, leaving every other byte unchanged.
 
-`json_text` knows where in a text each value stands, `editing` puts entries in and takes them out, `entries` knows
-which are ours, `keeping` writes the file and remembers what it was, `reporting` says how things stand.
+`json_text` locates the values in a text, `editing` inserts and removes items, `entries` recognises our hooks,
+`settings_file` writes the file and keeps a copy of the original, and `report` describes the state of an installation.
 """

@@ -1,7 +1,7 @@
-"""Text of ours in a file of the user's: a whole file, or an addition at its end. It is taken out again exactly.
+"""Add our text to a file of the user, as a whole file or at its end, and remove exactly that text again.
 
-Beside the machine's state lies for each file `<digest of its path>.added.json` with the text, for which agents it is
-there, and what had to be made for it. Several agents may read one file.
+For each file, `<digest of its path>.added.json` in the machine state holds the text, the agents that need it, and the
+folders that were created for it. Several agents may read the same file.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from baton_git.git.files.durable_files import remove
 
 @dataclass(frozen=True)
 class AddedText:
-    """Text of ours in one file.
+    """Our text in one file.
 
     Attributes:
-        memory: the folder that remembers what was added.
-        within: the work tree that must hold what links of the path lead to; None: it may be anywhere.
+        memory: the folder with the notes on what was added.
+        within: the work tree that symbolic links in the path must not leave; None: no limit.
     """
 
     path: Path
@@ -34,27 +34,30 @@ class AddedText:
     within: Path | None = None
 
     def read(self) -> bytes | None:
-        """Return the content; None if there is no file. Raises InvalidArgument, StoreError: it cannot be read."""
+        """Return the content; None if there is no file. Raises InvalidArgument, StoreError if it cannot be read."""
         check_links(self.path, self.within)
         if self.path.exists() and not self.path.is_file():
-            raise InvalidArgument(f"{show_path(self.path)} is no file", hint="move it away")
+            raise InvalidArgument(f"{show_path(self.path)} is not a regular file", hint="move it away")
         try:
             return read_bytes(self.path)
         except NotFound:
             return None
 
     def find_text(self) -> str | None:
-        """Return our text if it is in the file as we put it there. Raises as `read` does."""
+        """Return our text if the file contains it unchanged. Raises as `read` does."""
         there, memo = self.read(), self._load()
         is_there = there is not None and memo is not None and memo["text"].encode() in there
         return str(memo["text"]) if memo is not None and is_there else None
 
     def put(self, text: str, agent: str) -> bool:
-        """Put our text at the end of the file for an agent, in place of an older one of ours; False if it is there.
+        """Write our text for an agent, replacing our older text or at the end of the file.
+
+        Returns:
+            Whether the file changed.
 
         Raises:
             InvalidArgument, StoreError: the file cannot be read; nothing was written.
-            WriteFailed: the disk refused; nothing was written.
+            WriteFailed: the file cannot be written; nothing was written.
         """
         there, memo = self.read(), self._load()
         made = [str(folder) for folder in list_missing_folders(resolve_target(self.path).parent)]
@@ -74,11 +77,7 @@ class AddedText:
         return fresh != there
 
     def take(self, agent: str) -> bool:
-        """Take our text out again, unless another agent still needs it; False if nothing was taken out.
-
-        Raises:
-            as `put` does.
-        """
+        """Remove our text, unless another agent still needs it; return whether it was removed. Raises as `put` does."""
         there, memo = self.read(), self._load()
         if memo is None or agent not in memo["agents"]:
             return False
@@ -99,7 +98,7 @@ class AddedText:
         with writing(self.path):
             resolve_target(self.path).unlink(missing_ok=True)
         for folder in memo["folders"]:
-            with suppress(OSError):  # somebody has put something into it
+            with suppress(OSError):  # the folder is not empty
                 Path(folder).rmdir()
 
     @property
@@ -108,7 +107,7 @@ class AddedText:
         return self.memory / f"{name}.added.json"
 
     def _load(self) -> dict[str, Any] | None:
-        """Return what is remembered; None if nothing is, or nothing that can be read."""
+        """Return the note on the added text; None if it is missing or damaged."""
         try:
             data = json.loads(read_bytes(self._memo))
             kinds = {"text": str, "agents": list, "folders": list, "was_there": bool}

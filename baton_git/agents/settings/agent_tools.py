@@ -1,4 +1,4 @@
-"""The skills and the MCP server that `baton agents install --with` puts beside the hooks of an agent's CLI."""
+"""The skills and the MCP server that `baton agents install --with` adds to an agent CLI besides the hooks."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from baton_git.git.files.atomic_files import show_path
 from baton_git.git.hooks.shipped import find_shipped
 
 SKILLS = {"baton": "baton", "baton-start": "start", "baton-wrap-up": "wrap-up"}
-"""By the name that a skill gets, its folder among those of the plugin."""
+"""Name of each installed skill, and its folder in the plugin."""
 
 
 @dataclass(frozen=True)
 class AgentTools:
-    """Where the skills and the MCP server of one agent's CLI go.
+    """The skills and the MCP server of one agent CLI.
 
     Attributes:
-        root: the home, or the top of the work tree.
-        folder: the CLI's own folder there.
-        environment: in which the CLI runs.
-        memory: the folder that remembers what was added.
-        within: as in `SettingsFile`.
+        root: the home directory, or the top of the work tree.
+        folder: the CLI's own folder in `root`.
+        environment: the environment in which the CLI runs.
+        memory: the folder with the notes on what was added.
+        within: the work tree that symbolic links must not leave; None: no limit.
     """
 
     agent: str
@@ -47,30 +47,30 @@ class AgentTools:
     def of(
         cls, agent: str, scope: Scope, root: Path, environment: Mapping[str, str], memory: Path
     ) -> AgentTools:  # fmt: skip
-        """Return those of a user, whose home is `root`, or of the work tree `root`."""
+        """Return the tools of a user whose home directory is `root`, or those of the work tree `root`."""
         settings = AGENTS[agent].hooks
         folder = user_folder(settings, root, environment) if scope == "user" else root / settings.folder
         return cls(agent, scope, root, folder, environment, memory, root if scope == "project" else None)
 
     def list_skills(self) -> dict[str, AddedText]:
-        """Return the files of the skills, by the name of the skill."""
+        """Return the file of each skill, by skill name."""
         folder = AGENTS[self.agent].hooks.skills
         place = self.root / folder if folder else self.folder / "skills"
         return {name: AddedText(place / name / "SKILL.md", self.memory, self.within) for name in SKILLS}
 
     def has_skills(self) -> bool:
-        """Whether all skills are there, ours or the user's own; not where that cannot be read."""
+        """Whether all skills are installed, by us or by the user; False if their files cannot be read."""
         return all(skill.path.is_file() for skill in self.list_skills().values())
 
     def find_server(self) -> Any:
-        """Return what the settings say of our MCP server; None if nothing, or they cannot be read."""
+        """Return the settings of our MCP server; None if there are none or they cannot be read."""
         return find_server(self.agent, self.scope, self.root, self.environment)
 
     def install_skills(self) -> tuple[list[Path], list[Path]]:
-        """Write the skills; return those that changed, and those of the user's own that stay as they are.
+        """Write the skills; return the files that changed, and the user's own files, which are not replaced.
 
         Raises:
-            InvalidArgument, StoreError, WriteFailed: as `AddedText.put` does.
+            InvalidArgument, StoreError, WriteFailed: as for `AddedText.put`.
         """
         changed, own = [], []
         for name, file in self.list_skills().items():
@@ -82,24 +82,28 @@ class AgentTools:
 
     @property
     def server_path(self) -> Path | None:
-        """The file with the MCP servers; None if only the CLI itself writes that of this scope."""
+        """The file with the MCP servers of this scope; None if only the CLI may write it."""
         return find_server_file(self.agent, self.scope, self.root, self.environment)
 
     @property
     def add_command(self) -> str:
-        """The command that adds a server where only the CLI itself writes them."""
+        """The command that makes the CLI add a server, for files that only the CLI may write."""
         return AGENTS[self.agent].hooks.add_server
 
     @property
     def is_server_with_hooks(self) -> bool:
-        """Whether the servers are in the file of the hooks, and so come and go with these."""
+        """Whether the servers are in the same file as the hooks, so that both are installed together."""
         return self.server_path == self.folder / AGENTS[self.agent].hooks.file
 
     def install_server(self, program: Sequence[str]) -> bool | None:
-        """Add the MCP server to a file of its own; None if a server of the user's own has the name.
+        """Add the MCP server to the file of the servers.
+
+        Returns:
+            Whether the file changed; None if the user has another server of that name.
 
         Raises:
-            InvalidDocument, InvalidArgument, StoreError, WriteFailed: nothing was written.
+            InvalidDocument, InvalidArgument, StoreError: the file cannot be read or edited; nothing was written.
+            WriteFailed: the file cannot be written; nothing was written.
         """
         path = self.server_path
         assert path is not None
@@ -123,31 +127,31 @@ class AgentTools:
         return added.put(text, self.agent)
 
     def uninstall(self) -> list[Path]:
-        """Take out what we added besides the hooks' own file; return the files that changed.
+        """Remove what we added outside the file of the hooks; return the files that changed.
 
         Raises:
-            InvalidDocument, InvalidArgument, StoreError, WriteFailed: as `install_server` does.
+            InvalidDocument, InvalidArgument, StoreError, WriteFailed: as for `install_server`.
         """
-        taken = [file.path for file in self.list_skills().values() if file.take(self.agent)]
+        changed = [file.path for file in self.list_skills().values() if file.take(self.agent)]
         path = self.server_path
         if path is None or self.is_server_with_hooks:
-            return taken
+            return changed
         is_toml = path.suffix == ".toml"
         added = AddedText(path, self.memory, self.within)
-        is_taken = added.take(self.agent) if is_toml else self._open_json(path).uninstall()
-        return [*taken, path] if is_taken else taken
+        is_removed = added.take(self.agent) if is_toml else self._open_json(path).uninstall()
+        return [*changed, path] if is_removed else changed
 
     def _open_json(self, path: Path) -> SettingsFile:
         return SettingsFile(path, self.memory, AGENTS[self.agent].hooks.comments, self.within)
 
 
 def make_server(program: Sequence[str]) -> dict[str, Any]:
-    """Return what the settings say of our MCP server."""
+    """Return the settings of our MCP server."""
     return {"command": program[0], "args": [*program[1:], "mcp"]}
 
 
 def read_skill(name: str) -> str:
-    """Return the text of a shipped skill under the name that it gets."""
+    """Return the text of a shipped skill, renamed to its installed name."""
     text = find_shipped(f"plugin/baton/skills/{SKILLS[name]}/SKILL.md").read_text(encoding="utf-8")
     return text.replace(f"name: {SKILLS[name]}\n", f"name: {name}\n", 1)
 
@@ -156,7 +160,7 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        hint = "mend it by hand; nothing was written"
-        fault = Fault("", f"is no TOML that a server can be added to: {error}")
+        hint = "correct it by hand; nothing was written"
+        fault = Fault("", f"is not TOML to which a server can be added: {error}")
         raise InvalidDocument([fault], where=show_path(path), hint=hint) from None
     return data

@@ -1,9 +1,9 @@
 """Insert one item into an object or list of a JSON text, or remove it, in the style of the text.
 
-Whatever `append` puts in, `take` takes out again to the byte. Containers that we make ourselves must be known again
-for that, as they go with their last item: theirs is the style that a tidy writer gives, closing bracket on its own
-line (or, in a text of one line, a blank inside of both brackets). Into an empty container that was there an item goes
-right before whatever stands between the brackets, which then does not look like that.
+`take` undoes `append` byte for byte. A container that we created is removed with its last item, so it must be
+recognisable. Ours has its closing bracket on a line of its own, or, in a text of one line, a blank inside both
+brackets. In an existing empty container the item is inserted before whatever is between the brackets, so the result
+does not look like a container of ours.
 """
 
 from __future__ import annotations
@@ -17,12 +17,19 @@ from baton_git.agents.settings.json_text import COMMENT, JsonItem, JsonValue
 
 _INDENT = "  "
 _SAME_LINE = re.compile(r"[ \t]*(?://[^\r\n]*|/\*(?:(?!\*/)[^\r\n])*\*/)(?=[ \t]*\r?\n)")
-"""A comment that belongs to what stands before it on the line."""
+"""A comment at the end of a line, which belongs to the item before it."""
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a text is laid out: one level of indentation, its line ends, and whether it has several lines at all."""
+    """The layout of a JSON text.
+
+    Attributes:
+        unit: the text of one level of indentation.
+        newline: the line ending.
+        spread: whether the items of the root are on lines of their own.
+        tight: whether there are no blanks after colons and commas.
+    """
 
     unit: str
     newline: str
@@ -39,14 +46,14 @@ class Style:
         return cls(unit or _INDENT, newline, spread, re.search(r'"\s*:\s', text) is None)
 
     def render(self, data: Any, indent: str, *, spread: bool) -> str:
-        """A value as text; its further lines, if it is spread over several, are indented by `indent` at least."""
+        """Return a value as text. With `spread` it has several lines, all but the first indented by `indent`."""
         if not spread:
             return json.dumps(data, ensure_ascii=False, separators=(",", ":") if self.tight else None)
         text = json.dumps(data, ensure_ascii=False, indent=self.unit)
         return text.replace("\n", self.newline + indent)
 
     def around(self, opener: str, inner: str, indent: str, *, spread: bool) -> str:
-        """A container of our own around one item, which is rendered one level deeper."""
+        """Return a container of ours around one item; `inner` is the item, rendered one level deeper."""
         closer = {"{": "}", "[": "]"}[opener]
         if not spread:
             return f"{opener} {inner} {closer}"
@@ -54,14 +61,14 @@ class Style:
 
 
 def line_indent(text: str, at: int) -> str:
-    """The blanks that the line of this place begins with."""
+    """Return the indentation of the line that contains position `at`."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 @dataclass(frozen=True)
 class InsertionPoint:
-    """Where a new item goes: what stands before it, how deep it is, and whether it may have several lines."""
+    """The position of an item in a container of a text, and the layout to use there."""
 
     text: str
     container: JsonValue
@@ -70,8 +77,9 @@ class InsertionPoint:
 
     @property
     def spread(self) -> bool:
-        """Whether the items of this container stand on lines of their own; an empty one follows the text, unless what
-        it then looked like were one of ours.
+        """Whether the items of this container are on lines of their own.
+
+        An empty container follows the style of the text, unless the result would look like a container of ours.
         """
         if not self.container.items:
             inside = self.text[self.container.start + 1 : self.container.end - 1]
@@ -80,7 +88,7 @@ class InsertionPoint:
 
     @property
     def indent(self) -> str:
-        """That of an item here."""
+        """The indentation of an item in this container."""
         items = self.container.items
         if items and self.spread:
             return line_indent(self.text, items[0].start)
@@ -88,7 +96,7 @@ class InsertionPoint:
         return outer + self.style.unit if self.spread else outer
 
     def append(self, item: str) -> str:
-        """The text with one more item at the container's end."""
+        """Return the text with `item` added at the end of the container."""
         return self._after_others(item) if self.container.items else self._alone(item)
 
     def _after_others(self, item: str) -> str:
@@ -109,18 +117,18 @@ class InsertionPoint:
 
     @property
     def _closing(self) -> str:
-        """What stands before the closing bracket of a container of ours that is spread over lines."""
+        """The text before the closing bracket of a container of ours that has several lines."""
         return self.style.newline + line_indent(self.text, self.container.start)
 
     def is_ours(self, item: JsonItem) -> bool:
-        """Whether the container, with this only item, looks like one that we have made."""
+        """Whether the container, whose only item this is, looks like one of ours."""
         lead, trail = self._around(item)
         if lead == trail == " ":
             return True
         return lead.isspace() and lead.startswith(self.style.newline) and trail == self._closing
 
     def take(self, item: JsonItem) -> str:
-        """The text without this item; comments around it stay."""
+        """Return the text without this item; comments around it are kept."""
         items = self.container.items
         number = items.index(item)
         if number > 0:
@@ -132,7 +140,7 @@ class InsertionPoint:
         return self._remove_only_item(item)
 
     def _joint(self, start: int, end: int, after: int) -> str:
-        """What is kept of a gap with a comma: comments, with a line's end behind one that needs it."""
+        """Return what to keep of the gap between two items: its comments, and a line ending if the last needs one."""
         gap = self.text[start:end]
         comments = list(COMMENT.finditer(gap))
         if not comments:
@@ -149,7 +157,7 @@ class InsertionPoint:
     def _remove_only_item(self, item: JsonItem) -> str:
         lead, trail = self._around(item)
         end = item.end
-        if lead.strip():  # a comment before ours, which is not ours
+        if lead.strip():  # the user's comment before our item
             return self.text[: item.start] + self.text[end:]
         if self.is_root and lead.startswith(self.style.newline) and trail.startswith(self._closing):
             end += len(self._closing)

@@ -1,9 +1,9 @@
-"""Our entries among the hooks of a settings file: which they are, and the text with them or without.
+"""Find, install and remove our entries among the hooks of a settings file.
 
     {"hooks": {EVENT: [{"matcher": …, "hooks": [{"command": "… # baton-git", …}, …]}, …], …}, "env": {…}, …}
 
-An entry of an event has a list of handlers. It is ours when all its handlers are; where somebody has put his own beside
-ours, only the handler is. New entries go to the end: Codex trusts hooks by their position.
+An event has a list of groups, and a group has a list of handlers. A group is ours when all its handlers are; otherwise
+only our handlers in it are. New groups are added at the end, because Codex trusts hooks by their position.
 """
 
 from __future__ import annotations
@@ -20,17 +20,24 @@ from baton_git.agents.settings.json_text import JsonItem, JsonValue, parse
 from baton_git.core.errors import Fault, InvalidArgument, InvalidDocument
 
 SERVERS = "mcpServers"
-"""The object with the MCP servers, by name."""
+"""Key of the object that holds the MCP servers by name."""
 MARK = "# baton-git"
-"""The end of every command of ours."""
+"""Mark at the end of each of our commands."""
 _MARKED = re.compile(r"#[ \t]*baton-git\s*\Z")
 _CALLED = re.compile(rf"""baton(?:_git)?['"]? hook --agent (?:{"|".join(AGENTS)})\b""")
-"""Our own command, should somebody have taken its mark away: a second one beside it would do everything twice."""
+"""Our command without its mark, which a user may have removed. Adding a second command would run every hook twice."""
 
 
 @dataclass(frozen=True)
 class WantedHooks:
-    """What is to stand in a file: the entry of each event, variables, and MCP servers by name."""
+    """What a file must contain.
+
+    Attributes:
+        groups: our group of handlers for each event.
+        env: environment variables.
+        comments: whether the file may contain comments.
+        servers: MCP servers by name.
+    """
 
     groups: Mapping[str, Mapping[str, Any]]
     env: Mapping[str, str] = field(default_factory=dict)
@@ -39,7 +46,14 @@ class WantedHooks:
 
 
 class HookEntry(NamedTuple):
-    """One of our handlers. `group` and `handler` count from 0; `alone`: its group has no other's."""
+    """One of our handlers.
+
+    Attributes:
+        group: index of its group in the event.
+        handler: index of the handler in its group.
+        data: the handler's settings.
+        alone: whether all handlers of the group are ours.
+    """
 
     event: str
     group: int
@@ -53,21 +67,21 @@ class HookEntry(NamedTuple):
 
 
 def find_entries(text: str, *, comments: bool = False) -> list[HookEntry]:
-    """Our handlers in a file, in its order.
+    """Return our handlers in a file, in the order of the file.
 
     Raises:
-        InvalidDocument: it is no JSON, no object, or its hooks are something else.
+        InvalidDocument: the text is not a JSON object, or its hooks do not have the expected types.
     """
     events = _events(parse(text, comments=comments))
     return [entry for event in events.items if event.name for entry in _of_event(event.name, event.value)]
 
 
 def install_entries(text: str, wanted: WantedHooks) -> str:
-    """The text with our entries as wanted: those that are right stay, others are replaced where they stand.
+    """Return the text with our entries; correct ones are left unchanged, outdated ones replaced in place.
 
     Raises:
-        InvalidDocument: as for `entries`.
-        InvalidArgument: a variable has another value already.
+        InvalidDocument: as for `find_entries`.
+        InvalidArgument: a variable or server is already set to another value.
     """
     if not text.strip():
         text = "{}\n"
@@ -86,10 +100,10 @@ def install_entries(text: str, wanted: WantedHooks) -> str:
 def remove_entries(
     text: str, *, comments: bool = False, env: Mapping[str, str] | None = None, servers: Mapping[str, Any] | None = None
 ) -> str:
-    """The text without our entries, and without these variables and servers where they still have our values.
+    """Return the text without our entries, and without the given variables and servers that still have our values.
 
     Raises:
-        InvalidDocument: as for `entries`.
+        InvalidDocument: as for `find_entries`.
     """
     text = remove_servers(text, servers or {}, comments=comments)
     text = _remove_members(text, "env", env or {}, comments)
@@ -99,15 +113,19 @@ def remove_entries(
 
 
 def remove_servers(text: str, servers: Mapping[str, Any], *, comments: bool = False) -> str:
-    """The text without these MCP servers where they still have our values. Raises InvalidDocument as `entries` does."""
+    """Return the text without the given MCP servers that still have our values.
+
+    Raises:
+        InvalidDocument: the text is not JSON, or its servers are not an object.
+    """
     return _remove_members(text, SERVERS, servers, comments)
 
 
 def without_bom(data: bytes) -> tuple[bytes, str]:
-    """A file's byte order mark, if it has one, and its text.
+    """Return the byte order mark of a file, or empty bytes, and its text.
 
     Raises:
-        InvalidDocument: it is not UTF-8.
+        InvalidDocument: the file is not UTF-8.
     """
     bom = b"\xef\xbb\xbf" if data.startswith(b"\xef\xbb\xbf") else b""
     try:
@@ -116,27 +134,27 @@ def without_bom(data: bytes) -> tuple[bytes, str]:
         raise InvalidDocument([Fault("", f"not UTF-8 text: {error.reason} at byte {error.start}")]) from None
 
 
-# --- what is there
+# --- reading
 
 
 def _events(root: JsonValue) -> JsonValue:
-    """The object with the events; an empty one where there is none."""
+    """Return the object with the events; an empty one if there is none."""
     if root.opener != "{":
-        raise InvalidDocument([Fault("", "is no JSON object")])
+        raise InvalidDocument([Fault("", "is not a JSON object")])
     hooks = root.member("hooks")
     if hooks is None:
         return JsonValue(0, 0, {}, "{")
     if hooks.value.opener != "{":
-        raise InvalidDocument([Fault("hooks", "is no object")])
+        raise InvalidDocument([Fault("hooks", "is not an object")])
     for event in hooks.value.items:
         if isinstance(event.value.data, list) or event.name in _NO_EVENTS:
             continue
-        raise InvalidDocument([Fault(f"hooks.{event.name}", "is no list")])
+        raise InvalidDocument([Fault(f"hooks.{event.name}", "is not a list")])
     return hooks.value
 
 
 _NO_EVENTS = ("enabled", "disabled", "notifications", "description", "state")
-"""Keys that CLIs had among the hooks at times, and that are none."""
+"""Keys that some CLI versions have among the hooks and that are not events."""
 
 
 def _of_event(event: str, listed: JsonValue) -> list[HookEntry]:
@@ -165,7 +183,7 @@ def _repeats(text: str, entry: HookEntry, comments: bool) -> bool:
     return (first.group, first.handler) != (entry.group, entry.handler)
 
 
-# --- changing it
+# --- changing
 
 
 def _set_event(text: str, event: str, group: Mapping[str, Any], comments: bool) -> str:
@@ -193,7 +211,7 @@ def _remove_entry(text: str, entry: HookEntry, comments: bool) -> str:
 
 
 def _find_item(root: JsonValue, path: tuple[str | int, ...]) -> JsonItem:
-    """The item that the names and numbers lead to."""
+    """Return the item at a path of member names and list indexes."""
     item = JsonItem(root.start, root)
     for part in path:
         child = item.value.items[part] if isinstance(part, int) else item.value.member(part)
@@ -203,7 +221,7 @@ def _find_item(root: JsonValue, path: tuple[str | int, ...]) -> JsonItem:
 
 
 def _remove_item(text: str, comments: bool, path: tuple[str | int, ...]) -> str:
-    """The text without this item, and without the containers of ours that had nothing else."""
+    """Return the text without the item at `path`, and without our containers that would become empty."""
     root = parse(text, comments=comments)
     style = Style.of(text, root)
     while True:
@@ -215,7 +233,7 @@ def _remove_item(text: str, comments: bool, path: tuple[str | int, ...]) -> str:
 
 
 def _append_item(text: str, comments: bool, path: tuple[str, str], data: Mapping[str, Any]) -> str:
-    """The text with `data` at the end of the list `path`; what is missing of the path is made."""
+    """Return the text with `data` at the end of the list at `path`; missing containers are created."""
     root = parse(text, comments=comments)
     style = Style.of(text, root)
     outer, inner = path
@@ -245,7 +263,7 @@ def _member(name: str, value: str, style: Style, spread: bool) -> str:
 def _find_member(root: JsonValue, outer: str, name: str) -> JsonItem | None:
     table = root.member(outer)
     if table is not None and table.value.opener != "{":
-        raise InvalidDocument([Fault(outer, "is no object")])
+        raise InvalidDocument([Fault(outer, "is not an object")])
     return table.value.member(name) if table else None
 
 
@@ -258,13 +276,13 @@ def _remove_members(text: str, outer: str, members: Mapping[str, Any], comments:
 
 
 def _set_member(text: str, outer: str, name: str, value: Any, comments: bool) -> str:
-    """Return the text with `value` as a member of the object `outer`, which is made if it is missing."""
+    """Return the text with `value` as a member of the object `outer`, which is created if it is missing."""
     root = parse(text, comments=comments)
     there = _find_member(root, outer, name)
     if there is not None:
         if there.value.data != value:
             raise InvalidArgument(
-                f"{outer}.{name} is {json.dumps(there.value.data)} there", hint="change or remove it yourself first"
+                f"{outer}.{name} is already set to {json.dumps(there.value.data)}", hint="change or remove it first"
             )
         return text
     style = Style.of(text, root)

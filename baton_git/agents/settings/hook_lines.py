@@ -1,11 +1,11 @@
-"""The line that a CLI runs for a hook: it starts baton, and ends well whatever became of baton.
+"""The command line that a CLI runs for a hook: it starts baton, and succeeds even when baton fails.
 
     exec /bin/sh -c '<script>' baton-hook SECONDS PROGRAM… hook --agent NAME # baton-git
 
 Gemini CLI blocks every prompt when a hook exits with 2 or more, and shows its stderr. So the script always exits 0,
-prints nothing to stderr, ends within SECONDS, and passes baton's stdout on only when baton exited 0. It needs no file
-of its own that could be missing. It is quoted once for whichever shell the CLI uses, so it has no single quote, `!`,
-backslash or `${`.
+prints nothing to stderr, ends within SECONDS, and passes on baton's stdout only when baton exited 0. The script is part
+of the line, so no file of it can be missing. It contains no single quote, `!`, backslash or `${`, so that one quoting
+works in every shell that a CLI may use.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ _SCRIPT = " ".join(
     (
         '{ n=$1; shift; command -v "$1" >/dev/null && {',
         'sleep "$n" 3<&- >/dev/null & s=$!;',
-        # the worker: it reads all of baton's output, passes it on, and ends the sleep
+        # the worker reads all of baton's output, passes it on, and kills the sleep
         f'{{ o=$({PARENT}=$PPID "$@" <&3 3<&-) && trap "" PIPE && printf %s "$o"; kill -9 $s; }} & w=$!;',
-        # a sleep that ended by itself: the worker and all of its descendants are killed
+        # if the sleep ended on its own, the time is up: kill the worker and all its descendants
         "wait $s && ps -A -o ppid= -o pid= | {",
         't=$w; while read -r p c; do case " $t " in *" $p "*) t="$t $c";; esac; done; kill -9 $t; };',
         "wait $w; }; } 2>/dev/null 3<&0; exit 0",
     )
 )
 _PLUGIN = '[ -n "$PLUGIN_ROOT" ] && set -- "$@" codex || set -- "$@" claude; '
-"""The plugin serves two CLIs; only Codex sets PLUGIN_ROOT."""
+"""Appends the agent's name: two CLIs use the plugin, and only Codex sets PLUGIN_ROOT."""
 
 _PROGRAM = re.compile(r"' baton-hook [\d.]+ (.+) hook --agent ")
 _OLDER_PROGRAM = re.compile(r"! command -v \S.* >/dev/null 2>&1 \|\| (?:\{ .*?&& )?exec (.+?) hook --agent ")
 
 HookLine = Callable[[float], str]
-"""From the seconds that a hook has, the line for it."""
+"""Returns the line of a hook that may take the given number of seconds."""
 
 
 def hook_line(agent: str, program: Sequence[str]) -> HookLine:
-    """The lines that start `program` for an agent."""
+    """Return a function that makes the lines that start `program` for an agent."""
     return lambda seconds: _line(_SCRIPT, seconds, [*program, "hook", "--agent", agent])
 
 
 def plugin_line() -> HookLine:
-    """The lines of the plugin, which names the agent when it runs."""
+    """Return a function that makes the lines of the plugin, which determine the agent when they run."""
     return lambda seconds: _line(_PLUGIN + _SCRIPT, seconds, ["baton", "hook", "--agent"])
 
 
@@ -54,7 +54,7 @@ def _line(script: str, seconds: float, words: Sequence[str]) -> str:
 
 
 def program_in(command: str) -> list[str]:
-    """The words that start baton in a line of this or an older version; empty for any other line."""
+    """Return the words that start baton in a line of this or an older version; empty for any other line."""
     match = _PROGRAM.search(command) or _OLDER_PROGRAM.match(command)
     try:
         return shlex.split(match[1]) if match else []
@@ -63,5 +63,5 @@ def program_in(command: str) -> list[str]:
 
 
 def is_older(command: str) -> bool:
-    """Whether a line is of an older version, with which a broken baton blocked Gemini CLI."""
+    """Whether a line was written by an older version, with which a broken baton blocks Gemini CLI."""
     return _OLDER_PROGRAM.match(command) is not None

@@ -1,6 +1,6 @@
-"""A JSON text as values that know where in it they stand, so that it can be changed without being written anew.
+"""Parse JSON into values with their positions in the text, so that parts of the text can be replaced.
 
-Strict as `JSON.parse`; comments (`//` and `/* */`) are allowed where the reader of the file allows them.
+As strict as JavaScript's `JSON.parse`; comments (`//` and `/* */`) are allowed only if the CLI allows them in its file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from baton_git.core.errors import Fault, InvalidDocument
 
 MAX_DEPTH = 200
-"""Levels of nesting. What a settings file has is far less."""
+"""Maximum nesting depth; settings files have far less."""
 
 COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -22,7 +22,7 @@ _CLOSERS = {"{": "}", "[": "]"}
 
 
 class JsonItem(NamedTuple):
-    """A member of an object, from its name on, or an element of a list."""
+    """A member of an object, starting at its name, or an element of a list."""
 
     start: int
     value: JsonValue
@@ -34,7 +34,7 @@ class JsonItem(NamedTuple):
 
 
 class JsonValue(NamedTuple):
-    """A value in a text. `opener` is the bracket of an object or list, and `items` what is in it."""
+    """A value in a text. `opener` is the opening bracket of an object or list, and `items` are its items."""
 
     start: int
     end: int
@@ -43,15 +43,15 @@ class JsonValue(NamedTuple):
     items: tuple[JsonItem, ...] = ()
 
     def member(self, name: str) -> JsonItem | None:
-        """The member that counts: of several with one name the last does, as in every reader."""
+        """Return the member of this name; if there are several, the last one, which JSON parsers use."""
         return next((item for item in reversed(self.items) if item.name == name), None)
 
 
 def parse(text: str, *, comments: bool = False) -> JsonValue:
-    """The one value that a text is.
+    """Return the value that a text represents.
 
     Raises:
-        InvalidDocument: it is no JSON; with the line.
+        InvalidDocument: the text is not JSON; the fault names the line.
     """
     return _Reading(text, comments).whole()
 
@@ -67,7 +67,7 @@ class _Reading:
         value = self._value(self._skip_blanks(0), 0)
         end = self._skip_blanks(value.end)
         if end < len(self.text):
-            raise self._wrong(end, "something follows the end of the JSON")
+            raise self._wrong(end, "has text after the end of the JSON")
         return value
 
     def _value(self, at: int, depth: int) -> JsonValue:
@@ -77,7 +77,7 @@ class _Reading:
             return self._container(at, depth)
         match = _STRING.match(self.text, at) or _OTHER.match(self.text, at)
         if match is None:
-            problem = "ends too early" if at >= len(self.text) else f"is no JSON at {self.text[at : at + 10]!r}"
+            problem = "ends too early" if at >= len(self.text) else f"is not JSON at {self.text[at : at + 10]!r}"
             raise self._wrong(at, problem)
         return JsonValue(at, match.end(), _plain(match[0]))
 

@@ -1,4 +1,4 @@
-"""Where the settings of agents' CLIs are."""
+"""Locations of the settings of agent CLIs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Scope = Literal["user", "project"]
 
 
 def user_folder(settings: HookSettings, home: Path, environment: Mapping[str, str]) -> Path:
-    """The CLI's own folder of this user."""
+    """Return the user's folder of a CLI."""
     named = environment.get(settings.folder_variable) if settings.folder_variable else None
     if named:
         return Path(named)

@@ -1,4 +1,4 @@
-"""Where an agent's CLI keeps its MCP servers, and whether ours is among them. Hooks look, so little is loaded here."""
+"""Find our MCP server in the settings of an agent CLI. Hooks use this module, so it imports little."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from baton_git.agents.registry import AGENTS
 from baton_git.agents.settings.locations import Scope, user_folder
 
 SERVER = "baton"
-"""What the MCP server is called in the settings."""
+"""Name of our MCP server in the settings."""
 MAX_SETTINGS = 4 << 20
-"""Bytes of a file in which servers are looked for."""
+"""Maximum size in bytes of a file in which servers are searched for."""
 
 
 def find_server_file(agent: str, scope: Scope, root: Path, environment: Mapping[str, str]) -> Path | None:
-    """Return the file with the MCP servers; None if only the CLI itself writes that of this scope.
+    """Return the file with the MCP servers of a scope; None if only the CLI may write it.
 
     Args:
-        root: the home, or the top of the work tree.
+        root: the home directory, or the top of the work tree.
     """
     settings = AGENTS[agent].hooks
     if scope == "project":
@@ -29,16 +29,16 @@ def find_server_file(agent: str, scope: Scope, root: Path, environment: Mapping[
 
 
 def has_server(agent: str, home: Path, top: Path | None, environment: Mapping[str, str]) -> bool:
-    """Return whether the settings name our MCP server, whoever put it there; not if they cannot be read."""
+    """Whether the settings name our MCP server, whoever added it; False if they cannot be read."""
     roots: tuple[tuple[Scope, Path | None], ...] = (("user", home), ("project", top))
     return any(root is not None and find_server(agent, scope, root, environment) is not None for scope, root in roots)
 
 
 def find_server(agent: str, scope: Scope, root: Path, environment: Mapping[str, str]) -> Any:
-    """Return what the settings say of our MCP server, whoever put it there; None if nothing, or they cannot be read.
+    """Return the settings of our MCP server, whoever added it; None if there are none or they cannot be read.
 
     Args:
-        root: the home, or the top of the work tree.
+        root: the home directory, or the top of the work tree.
     """
     path = find_server_file(agent, scope, root, environment) or root / AGENTS[agent].hooks.own_servers
     servers = _read_servers(path)

@@ -1,4 +1,4 @@
-"""Whether an agent CLI will run our hooks, and why not. What cannot be determined is unknown, never ok."""
+"""Report whether an agent CLI will run our hooks, and if not, why. What cannot be determined is unknown, never ok."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from baton_git.git.hooks.program_health import ProgramHealth
 
 Verdict = Literal["ok", "off", "unknown"]
 LOOKED_AT = 3
-"""The newest transcripts of a CLI that are looked at."""
+"""Number of a CLI's newest transcripts whose format is checked."""
 _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.-]*")
 
 
 class Finding(NamedTuple):
-    """Something that keeps hooks from running, or that may, with what to do."""
+    """A problem that keeps hooks from running, or may do so, and what to do about it."""
 
     verdict: Verdict
     said: str
 
 
 class FileReport(NamedTuple):
-    """One settings file. `state`: absent, current, outdated, or unreadable."""
+    """The state of our hooks in one settings file: absent, current, outdated, or unreadable."""
 
     scope: Scope
     path: Path
@@ -49,14 +49,15 @@ class FileReport(NamedTuple):
 
 
 class AgentReport(NamedTuple):
-    """One CLI.
+    """The state of the installation for one CLI.
 
     Attributes:
-        program: None when it is not on the PATH.
-        version: None when it does not show without being run.
-        package: the CLI's copy of the hooks of baton's plugin or extension; None where it has none.
-        skills: whether baton's skills are there, from `agents install` or the package.
-        server: whether the CLI knows baton's MCP server, whoever told it, or from the package.
+        program: path of the executable; None when it is not on the PATH.
+        version: None when it cannot be determined without running the program.
+        last_ran: when a hook of this CLI ran last in this repository.
+        package: the CLI's copy of the hooks of baton's plugin or extension; None if it has none.
+        skills: whether baton's skills are installed, by `agents install` or by the package.
+        server: whether baton's MCP server is set up, by `agents install`, the user or the package.
     """
 
     agent: str
@@ -85,14 +86,14 @@ class AgentReport(NamedTuple):
 
 @dataclass(frozen=True)
 class HookInspection:
-    """What is looked at for one CLI.
+    """Inspect the installation for one CLI.
 
     Attributes:
-        programs: by scope, the words that start baton in the line that `install` would write now.
-        own_folder: the CLI's folder of this user.
-        folder: where we stand.
-        remembered: the folder with what hooks left behind here, None outside of a repository.
-        tools: where the skills and the MCP server of each scope are.
+        programs: for each scope, the words that start baton in the line that `install` would write now.
+        own_folder: the user's folder of the CLI.
+        folder: the current directory.
+        remembered: the folder in which hooks store their sessions; None outside of a repository.
+        tools: the skills and the MCP server of each scope.
     """
 
     agent: str
@@ -144,28 +145,28 @@ class HookInspection:
         return FileReport(scope, file.path, "current" if is_current else "outdated", tuple(findings))
 
     def _list_copies(self) -> dict[Path, list[str]]:
-        """Return the copies of the hooks of the plugin or extension that the CLI made, with the lines that call us."""
+        """Return the CLI's copies of the hooks of baton's plugin or extension, each with the lines that call baton."""
         paths = sorted(self.own_folder.glob(self.cli.package.copies))
         copies = [SettingsFile(path, path.parent, comments=True) for path in paths]
         lines = {copy.path: [entry.command for entry in copy.entries_or_none()] for copy in copies}
         return {path: commands for path, commands in lines.items() if commands}
 
     def _describe_older(self, copies: Mapping[Path, list[str]]) -> Iterator[Finding]:
-        """Describe the copies, where all of them have the line of an older baton."""
+        """Describe the copies if all of them have a line of an older baton."""
         older = [path for path, commands in copies.items() if any(map(is_older, commands))]
         if older and len(older) == len(copies):
             update = self.cli.package.update
-            yield Finding("off", f"{older[-1]}: an older line, with which a broken baton stops the agent: {update}")
+            yield Finding("off", f"{older[-1]}: outdated line: if baton breaks, it blocks the agent: {update}")
 
     def _misread(self) -> Iterator[Finding]:
-        """A transcript of the last sessions here, if its form is not understood: nothing of it would be kept."""
+        """Describe a transcript of the last sessions in a format that is not understood, so that no facts are saved."""
         sessions = HookSessionStore(str(self.remembered.parent.parent)).all() if self.remembered else iter(())
         paths = [Path(seen.transcript) for seen in sessions if seen.cli == self.agent and seen.transcript]
         for path in paths[:LOOKED_AT]:
-            with suppress(BatonError, OSError):  # it is gone, or not readable for this user: hooks say so in their log
+            with suppress(BatonError, OSError):  # missing or unreadable: hooks report that in their log
                 misread = extract(path, self.agent).misread
                 if misread is not None:
-                    yield Finding("off", f"{path}: {misread}: a new form of transcripts? update baton")
+                    yield Finding("off", f"{path}: {misread}: perhaps a new transcript format: update baton")
                     return
 
     def _install(self, scope: Scope, verb: str = "install") -> str:
@@ -178,11 +179,14 @@ class HookInspection:
 
     def _describe_outdated(self, scope: Scope, entries: list[HookEntry]) -> Finding:
         if any(is_older(entry.command) for entry in entries):
-            return Finding("off", f"an older line, with which a broken baton stops the agent: {self._install(scope)}")
+            return Finding("off", f"outdated line: if baton breaks, it blocks the agent: {self._install(scope)}")
         return Finding("off", f"not up to date: {self._install(scope)}")
 
     def _broken(self, scope: Scope, entries: list[HookEntry]) -> Iterator[Finding]:
-        """What is wrong with the programs of our lines. Those of a project are run only where they are our own."""
+        """Describe what is wrong with the programs in our lines.
+
+        A program in a project's settings is run for this only if it is the one that we would write.
+        """
         ours = self.programs[scope]
         for words in dict.fromkeys(tuple(program_in(entry.command)) for entry in entries):
             problem = self.health.problem(words, may_run=scope == "user" or words == ours) if words else None
@@ -190,7 +194,7 @@ class HookInspection:
                 mend = self._install(scope) if words != ours else "install baton again"
                 yield Finding("off", f"hooks do nothing: {problem}: {mend}")
 
-    # --- what switches hooks off
+    # --- settings that switch hooks off
 
     def _switches(self) -> Iterator[Finding]:
         for path in self._settings_files():
@@ -203,7 +207,7 @@ class HookInspection:
                 yield Finding("off", f"{path}: {switch}")
 
     def _settings_files(self) -> list[Path]:
-        """The files that can have a switch, where they are there."""
+        """Return the existing files that can switch hooks off."""
         folders = dict.fromkeys([self.own_folder, *(file.path.parent for file in self.files.values())])
         paths = [folder / name for folder in folders for name in self.cli.switch_files]
         return [path for path in [*paths, *map(Path, self.cli.managed_files)] if path.exists()]
@@ -217,7 +221,7 @@ class HookInspection:
         try:
             seen = Codex(program, self.folder, self.environment).hooks()
         except BatonError as error:
-            yield Finding("unknown", f"whether codex trusts them: {error}")
+            yield Finding("unknown", f"cannot tell whether codex trusts the hooks: {error}")
             return
         for scope, file in self.files.items():
             if file.entries_or_none():
@@ -231,39 +235,39 @@ class HookInspection:
         waiting = [hook for hook in loaded if hook.status not in ("trusted", "managed")]
         if waiting:
             yield Finding(
-                "off", f"codex skips {len(waiting)} of {len(loaded)} hooks, as they are not trusted: {TO_TRUST}"
+                "off", f"codex skips {len(waiting)} of {len(loaded)} hooks because they are not trusted: {TO_TRUST}"
             )
         if off := [hook for hook in loaded if not hook.enabled]:
-            yield Finding("off", f"codex has {len(off)} of them switched off: /hooks in codex")
+            yield Finding("off", f"{len(off)} of the hooks are disabled in codex: /hooks in codex")
 
     def _trust_on_paper(self) -> Iterator[Finding]:
         try:
             keys = trusted_keys(self.own_folder / "config.toml")
         except BatonError as error:
-            yield Finding("unknown", f"whether codex trusts them: {error}")
+            yield Finding("unknown", f"cannot tell whether codex trusts the hooks: {error}")
             return
         for file in self.files.values():
             if not file.entries_or_none():
                 continue
             beginnings = (f"{os.path.realpath(file.path)}:", f"{file.path}:")
             if any(key.startswith(beginnings) for key in keys):
-                yield Finding("unknown", "codex, which is not on the PATH, alone knows whether it still trusts them")
+                yield Finding("unknown", "cannot tell whether codex still trusts the hooks: codex is not on the PATH")
             else:
-                yield Finding("off", f"codex skips them, as they are not trusted: {TO_TRUST}")
+                yield Finding("off", f"codex skips the hooks because they are not trusted: {TO_TRUST}")
 
 
 TO_TRUST = "/hooks in codex, or baton agents install codex --trust; for one run codex --dangerously-bypass-hook-trust"
 
 
 def of_file(seen: list[SeenHook], path: Path) -> list[SeenHook]:
-    """Our hooks among those that codex has loaded, of one file."""
+    """Return our hooks that Codex has loaded from one file."""
     real = Path(os.path.realpath(path))
     ours = [hook for hook in seen if hook.command.rstrip().endswith("# baton-git")]
     return [hook for hook in ours if hook.source == path or Path(os.path.realpath(hook.source)) == real]
 
 
 def _version(program: Path) -> str | None:
-    """What the package around a program says; the program itself would take a second to say it."""
+    """Return the version from the package around a program; running the program would take a second."""
     real = Path(os.path.realpath(program))
     for folder in list(real.parents)[:4]:
         try:
@@ -276,14 +280,14 @@ def _version(program: Path) -> str | None:
 
 
 def _describe_twice(agent: str, file: Path, copies: Mapping[Path, list[str]]) -> Iterator[Finding]:
-    """Say that each hook runs twice, where a plugin or extension calls baton besides a settings file."""
+    """Report that every hook runs twice if both a package and a settings file call baton."""
     if copies:
         remove = f"baton agents uninstall {agent}, or remove the package"
         yield Finding("off", f"{file} and {max(copies)} both call baton, so every hook runs twice: {remove}")
 
 
 def _last_ran(folder: Path | None, agent: str) -> str | None:
-    """When one of this CLI's sessions called us last, by the marks that hooks leave; None when none is there."""
+    """Return when a hook of this CLI ran last, from the sessions that hooks store; None if there are none."""
     seen = (
         [session.seen for session in HookSessionStore(str(folder.parent.parent)).all() if session.cli == agent]
         if folder

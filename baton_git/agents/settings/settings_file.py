@@ -1,8 +1,8 @@
 """Write a settings file, and keep a copy of the original, so that uninstalling restores it byte for byte.
 
-Beside the machine's state lies for each file that we changed `<digest of its path>.json`: the digest of what we wrote,
-what was there before, and what we had to make. It may be lost: our entries can be taken out without it. Settings hold
-keys of their user, so the folder is the user's alone.
+For each changed file, `<digest of its path>.json` in the machine state holds the digest of what we wrote, the original
+content, and the folders that we created. Without it our entries can still be removed, but perhaps not byte for byte.
+Settings may contain the user's keys, so only the user can read that folder.
 """
 
 from __future__ import annotations
@@ -33,7 +33,14 @@ from baton_git.git.files.durable_files import remove
 
 
 class SavedCopy(NamedTuple):
-    """What is remembered of a file. `original` is None when there was none; `folders` were made for it."""
+    """What is stored about a changed file.
+
+    Attributes:
+        wrote: digest of the content that we wrote.
+        original: the content before; None when there was no file.
+        folders: the folders that were created for the file, the deepest first.
+        env, servers: the variables and MCP servers that we added.
+    """
 
     wrote: str
     original: bytes | None
@@ -43,7 +50,7 @@ class SavedCopy(NamedTuple):
 
 
 class _Added(NamedTuple):
-    """Variables and servers that are ours."""
+    """The variables and servers that we added."""
 
     env: Mapping[str, str]
     servers: Mapping[str, Any]
@@ -54,10 +61,10 @@ class SettingsFile:
     """One settings file of a CLI.
 
     Attributes:
-        path: as the CLI names it; it may be a link, which stays one.
+        path: the CLI's path of the file; a symbolic link is followed and stays a link.
         memory: the folder with the copies.
-        comments: whether the file may have comments.
-        within: the work tree that must hold what links of the path lead to; None: it may be anywhere.
+        comments: whether the file may contain comments.
+        within: the work tree that symbolic links in the path must not leave; None: no limit.
     """
 
     path: Path
@@ -66,48 +73,50 @@ class SettingsFile:
     within: Path | None = None
 
     def entries(self) -> list[HookEntry]:
-        """Our handlers in it; none when there is no file.
+        """Return our handlers in the file; none if there is no file.
 
         Raises:
-            InvalidDocument, InvalidArgument, StoreError: it cannot be read, or is not what it should be.
+            InvalidDocument: the file is not JSON, or its hooks do not have the expected types.
+            InvalidArgument: the path is not a regular file, or leads out of the work tree.
+            StoreError: the file cannot be read.
         """
         data = self.read()
         return [] if data is None or not data.strip() else self._of(data, self._entries)
 
     def entries_or_none(self) -> list[HookEntry]:
-        """The same, where a file that cannot be read has none."""
+        """Return our handlers as `entries` does, or none if the file cannot be read."""
         try:
             return self.entries()
         except BatonError:
             return []
 
     def was_installed(self) -> bool:
-        """Whether we put entries into it and have not taken them out."""
+        """Whether we installed entries and have not uninstalled them."""
         return self._copy() is not None
 
     def data(self) -> Any:
-        """What the file says; an empty table when there is none. Raises as `entries` does."""
+        """Return the parsed content; an empty table if there is no file. Raises as `entries` does."""
         content = self.read()
         if content is None or not content.strip():
             return {}
         return self._of(content, lambda text: parse(text, comments=self.comments).data)
 
     def read(self) -> bytes | None:
-        """The content; None when there is no file. Raises as `entries` does."""
+        """Return the content; None if there is no file. Raises InvalidArgument, StoreError as `entries` does."""
         self._check_links()
         if self.path.is_fifo() or self.path.is_char_device():  # a read would wait, or never end
-            raise InvalidArgument(f"{show_path(self.path)} is no file", hint="move it away")
+            raise InvalidArgument(f"{show_path(self.path)} is not a regular file", hint="move it away")
         try:
             return read_bytes(self.path)
         except NotFound:
             return None
 
     def install(self, wanted: WantedHooks) -> bool:
-        """Puts our entries in, or brings them up to date; False when they were as wanted.
+        """Install or update our entries; return whether the file changed.
 
         Raises:
             InvalidDocument, InvalidArgument, StoreError: as for `entries`; nothing was written.
-            WriteFailed: the disk said no; nothing was written.
+            WriteFailed: the file cannot be written; nothing was written.
         """
         there = self.read()
         copy = self._copy()
@@ -126,19 +135,15 @@ class SettingsFile:
         return True
 
     def find_server(self, name: str) -> Any:
-        """Return the MCP server of this name that somebody else put there; None if there is none.
-
-        Raises as `entries` does.
-        """
+        """Return the MCP server of this name if the user added it; else None. Raises as `entries` does."""
         data, copy = self.data(), self._copy()
         there = data.get(SERVERS, {}).get(name) if isinstance(data, dict) else None
         return None if copy is not None and copy.servers.get(name) == there else there
 
     def uninstall(self) -> bool:
-        """Takes our entries out: to the byte as it was, if nobody has changed it since; False when none were there.
+        """Remove our entries; return whether the file changed. Raises as `install` does.
 
-        Raises:
-            as for `install`.
+        A file that nobody changed since `install` gets back its original content.
         """
         there, copy = self.read(), self._copy()
         if there is None:
@@ -168,11 +173,11 @@ class SettingsFile:
         )
 
     def _drop_servers(self, text: str, servers: Mapping[str, Any]) -> str:
-        """Return the text without these servers of ours, so that they can be put in anew."""
+        """Return the text without the given servers of ours, so that they can be added again."""
         return remove_servers(text, servers, comments=self.comments) if servers and text.strip() else text
 
     def _new_members(self, there: bytes | None, outer: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Those that are not in the file yet, and so become ours."""
+        """Return the wanted members of object `outer` that the file does not contain yet, so that we add them."""
         has = self._of(there, lambda text: parse(text, comments=self.comments).data) if there and there.strip() else {}
         known = has.get(outer, {}) if isinstance(has, dict) else {}
         return {name: value for name, value in wanted.items() if name not in known}
@@ -189,11 +194,11 @@ class SettingsFile:
         return bom + text.encode()
 
     def _of(self, data: bytes, look: Callable[[str], Any]) -> Any:
-        """What `look` makes of the text; the errors name the file."""
+        """Return the result of `look` for the text; its errors name the file."""
         try:
             return look(without_bom(data)[1])
         except InvalidDocument as error:
-            hint = "mend it by hand; nothing was written"
+            hint = "correct it by hand; nothing was written"
             raise InvalidDocument(error.faults, where=show_path(self.path), hint=hint) from None
 
     # --- files
@@ -203,7 +208,7 @@ class SettingsFile:
         return self.memory / f"{sha256(str(self.path).encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
 
     def _copy(self) -> SavedCopy | None:
-        """What is remembered; None when nothing is, or nothing that can be read."""
+        """Return what is stored about the file; None if that is missing or damaged."""
         try:
             data = json.loads(read_bytes(self._memo))
             original = None if data["original"] is None else base64.b64decode(data["original"], validate=True)
@@ -213,7 +218,7 @@ class SettingsFile:
             return None
 
     def _write(self, fresh: bytes, copy: SavedCopy) -> None:
-        """The file and its copy, both or neither."""
+        """Write the file and its copy, both or neither."""
         original = None if copy.original is None else base64.b64encode(copy.original).decode()
         record = {
             **copy._asdict(),
@@ -231,24 +236,27 @@ class SettingsFile:
         with writing(self.path):
             resolve_target(self.path).unlink(missing_ok=True)
         for folder in folders:
-            with suppress(OSError):  # somebody has put something into it
+            with suppress(OSError):  # the folder is not empty
                 Path(folder).rmdir()
 
 
 def check_links(path: Path, within: Path | None) -> None:
-    """Raises InvalidArgument where links, which came with the project, lead out of the work tree or into `.git`."""
+    """Raise InvalidArgument if symbolic links in `path` lead out of the work tree `within` or into its `.git`.
+
+    The links come with the project, so they are not trusted.
+    """
     if within is None:
         return
     top, place = within.resolve(), resolve_target(path)
     if not place.is_relative_to(top) or ".git" in place.relative_to(top).parts:
         raise InvalidArgument(
             f"{show_path(path)} leads out of the repository, to {show_path(place)}",
-            hint="a symbolic link on its way does; remove that, or leave --project out",
+            hint="remove the symbolic link in the path, or run without --project",
         )
 
 
 def list_missing_folders(folder: Path) -> list[Path]:
-    """The folders that would have to be made, the deepest first."""
+    """Return the folders that must be created for `folder` to exist, the deepest first."""
     folders = []
     while not folder.exists():
         folders.append(folder)

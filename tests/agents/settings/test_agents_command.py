@@ -220,7 +220,7 @@ def test_when_a_hook_ran_last_is_told_by_the_mark_that_it_left(baton, home, top)
 def test_codex_skips_hooks_until_they_are_trusted_and_status_says_so(baton, codex):
     baton("agents", "install", "codex")
     (line,) = said(of(baton("agents", "status", "codex", "--json", code=1), "codex"))
-    assert line.startswith("codex skips 5 of 5 hooks, as they are not trusted: /hooks in codex")
+    assert line.startswith("codex skips 5 of 5 hooks because they are not trusted: /hooks in codex")
     done = baton("agents", "install", "codex", "--trust")
     assert "you vouch for 5 hooks" in done.err
     baton("agents", "status", "codex")
@@ -249,7 +249,7 @@ def test_a_codex_that_does_not_answer_leaves_it_unknown(baton, codex, text):
     baton("agents", "install", "codex", "--project")
     a_program(Path(shutil.which("codex")), f"#!/bin/sh\n{text}\n")
     report = of(baton("agents", "status", "codex", "--json", code=None), "codex")
-    assert any(line.startswith("whether codex trusts them: codex app-server") for line in said(report))
+    assert any(line.startswith("cannot tell whether codex trusts the hooks: codex app-server") for line in said(report))
 
 
 def test_a_codex_that_says_nothing_is_not_waited_for(programs, tmp_path):
@@ -264,7 +264,7 @@ def test_without_codex_its_configuration_can_only_say_no(baton, home):
     assert "not trusted" in line
     key = json.dumps(f"{home / FILES['codex']}:stop:0:0")
     (home / ".codex/config.toml").write_text(f'[hooks.state.{key}]\ntrusted_hash = "sha256:x"\n')
-    assert "alone knows" in said(of(baton("agents", "status", "codex", "--json", code=5), "codex"))[0]
+    assert "not on the PATH" in said(of(baton("agents", "status", "codex", "--json", code=5), "codex"))[0]
 
 
 @pytest.mark.parametrize("agent", AGENTS)

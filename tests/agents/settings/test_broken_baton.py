@@ -143,7 +143,7 @@ def test_an_older_line_is_named_and_upgraded_and_taken_out_to_the_byte(baton, ag
     for groups in written["hooks"].values():
         groups[0]["hooks"][0]["command"] = older
     path.write_text(json.dumps(written, indent=2) + "\n")
-    assert "an older line, with which a broken baton stops the agent" in baton("agents", "status", agent, code=1).out
+    assert "outdated line: if baton breaks, it blocks the agent" in baton("agents", "status", agent, code=1).out
     assert program_in(installed(baton, agent)) == now
     assert older not in path.read_text()
     baton("agents", "uninstall", agent)
@@ -169,12 +169,12 @@ def test_a_copy_of_an_older_plugin_is_named_until_there_is_a_newer_one(baton, ag
     entry = {"hooks": [{"type": "command", "command": line}]}
     path.write_text(json.dumps({"hooks": {"Stop": [entry]}}))
     done = baton("agents", "status", agent, code=1)
-    assert f"{path}: an older line, with which a broken baton stops the agent: {agent} " in done.out
+    assert f"{path}: outdated line: if baton breaks, it blocks the agent: {agent} " in done.out
     entry["hooks"][0]["command"] = plugin_line()(9.5)
     newer = path if agent == "gemini" else path.parents[2] / "0.1.0/hooks/hooks.json"
     newer.parent.mkdir(parents=True, exist_ok=True)
     newer.write_text(json.dumps({"hooks": {"Stop": [entry]}}))
-    assert "an older line" not in baton("agents", "status", agent, code=None).out
+    assert "outdated line" not in baton("agents", "status", agent, code=None).out
     (report,) = baton("agents", "status", agent, "--json", code=None).json
     seen = [report[name] for name in ("package", "installed", "skills", "mcp_server")]
     assert seen == [str(newer), True, True, True]

@@ -149,7 +149,7 @@ def test_the_last_event_the_last_save_and_what_was_not_saved_are_told(
     transcript.write_text('{"type":"spell","sessionId":"c-2","uuid":"u","line":1}\n' * 300)
     store.save(HookSession("claude", "c-2", seen=moment, event="Stop", transcript=str(transcript)))
     found = findings("agents", code=1)
-    assert "a new form of transcripts?" in found[0]["summary"]
+    assert "perhaps a new transcript format" in found[0]["summary"]
 
 
 def test_problems_that_hooks_logged_lately_are_told(made: Path, findings: Any) -> None:
