@@ -22,12 +22,12 @@ CLI = AgentCLI(
         "CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_ENV_FILE",
         "CLAUDE_PROJECT_DIR", "CLAUDE_CODE_MESSAGING_TOKEN", "CLAUDE_EFFORT", "CLAUDE_PLUGIN_*",
     ),
-    # Brings back the to-do tools, which newer models do not get by themselves (2.1.233).
+    # Enables the todo tools, which newer models do not have by default (since 2.1.233).
     todo_variables={"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"},
     switch_files=("settings.json", "settings.local.json"),
     managed_files=("/etc/claude-code/managed-settings.json",),
     retention=Retention("settings.json", "cleanupPeriodDays", 30),
-    sent=lambda data, environment: True,  # its payloads have no mark of their own: the others are asked before
+    sent=lambda data, environment: True,  # its payloads have no mark of their own, so the other CLIs are tried first
     trusts_projects=True,
     permission_arguments="--permission-mode acceptEdits",
 )  # fmt: skip

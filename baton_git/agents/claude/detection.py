@@ -1,4 +1,4 @@
-"""Claude Code: a program of its own, or `cli.js` of an npm package."""
+"""Processes of Claude Code: an executable, or `cli.js` of an npm package."""
 
 from baton_git.agents.detection import AgentMarkers
 

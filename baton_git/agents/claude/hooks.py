@@ -1,4 +1,4 @@
-"""The hooks of Claude Code: `settings.json`, seconds. Without a timeout of its own SessionEnd has 1.5 of them."""
+"""The hooks of Claude Code, in `settings.json`. Timeouts are in seconds; the default for SessionEnd is only 1.5."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ SETTINGS = HookSettings(
 
 
 def find_switches(settings: Mapping[str, Any]) -> Iterator[str]:
-    """What in its settings switches hooks off, in words."""
+    """Yield a description of each setting that switches hooks off."""
     for name in ("disableAllHooks", "allowManagedHooksOnly"):
         if settings.get(name) is True:
             yield f"{name} switches hooks off"

@@ -1,4 +1,4 @@
-"""Claude Code: `claude -p PROMPT`; it tells its cost, and lets one choose the session's id."""
+"""Start Claude Code with `claude -p PROMPT`. It reports the cost, and accepts an id for the session."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _system(system_prompt: str) -> tuple[str, ...]:
 
 
 def report(output: str) -> SessionReport:
-    """One object; with `stream-json` among the user's options the last line of many."""
+    """Parse the one object of the output, or the last line if the user's options ask for `stream-json`."""
     results = [item for item in read_objects(output) if item.get("type") == "result"]
     if not results:
         return SessionReport(output.strip())
@@ -47,7 +47,7 @@ def report(output: str) -> SessionReport:
 
 
 def _read_denials(denials: Any) -> list[str]:
-    """The names of the tools that were refused, each once."""
+    """Return the distinct names of the tools whose use was denied."""
     items = denials if isinstance(denials, list) else []
     names = (read_text(item.get("tool_name")) for item in items if isinstance(item, Mapping))
     return [name for name in dict.fromkeys(names) if name]

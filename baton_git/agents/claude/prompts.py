@@ -1,6 +1,6 @@
-"""What a person typed, apart from what Claude Code itself writes in the person's name.
+"""Extract the text that a person typed; Claude Code also writes texts of its own as user messages.
 
-The wrappers are those of 650 real transcripts (2.0.64 to 2.1.237) and of 34 releases run (0.2 to 2.1.329).
+The markers come from 650 real transcripts (2.0.64 to 2.1.237) and from runs of 34 releases (0.2 to 2.1.329).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from baton_git.agents.fields import Record, table_at, text_at, texts
 
 CONTINUED = "This session is being continued from a previous conversation"
-"""How a summary begins, also in versions that do not mark it."""
+"""Beginning of a compaction summary, also in versions that do not mark it otherwise."""
 
 _NOT_TYPED = (
     "Base directory for this skill", "Caveat: The messages below", "[Request interrupted by user", "[Image: ",
@@ -36,7 +36,7 @@ _BUILT_IN = frozenset(
 
 
 def extract_typed_text(record: Record, content: Any) -> tuple[str, str | None]:
-    """The text that a person typed, and the command of theirs that it runs; an empty text when nobody typed it."""
+    """Return the text that a person typed, and the custom command that it runs; an empty text if nobody typed it."""
     kind = text_at(table_at(record, "origin"), "kind")
     if any(record.get(mark) for mark in _MARKS) or kind not in (None, "human"):
         return "", None
@@ -48,7 +48,7 @@ def extract_typed_text(record: Record, content: Any) -> tuple[str, str | None]:
 
 
 def _own(text: str) -> str:
-    """What is the person's own of one text."""
+    """Return the part of a text that the person typed."""
     at = 0
     while match := _BEFORE.match(text, at):
         at = match.end()
@@ -57,7 +57,7 @@ def _own(text: str) -> str:
 
 
 def _run(name: str, text: str) -> tuple[str, str | None]:
-    """The text of a command of the person's own; those that are built in say nothing about the work."""
+    """Return text and name of a custom command; built-in commands say nothing about the work and have no text."""
     name = "/" + name.strip().lstrip("/")
     if name[1:] in _BUILT_IN:
         return "", None

@@ -1,4 +1,4 @@
-"""Where Claude Code keeps its transcripts."""
+"""Find the transcripts of Claude Code."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from baton_git.agents.transcripts import (
 )
 
 _MAX_BESIDE = 40
-"""Transcripts of subagents beside the sessions, the newest, of which it is asked whose they are."""
+"""Number of newest subagent transcripts beside a session's own that are checked for belonging to it."""
 
 
 def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_warning) -> Iterator[Transcript]:
-    """The transcripts of sessions, newest first; a file is looked into when its turn comes.
+    """Yield the transcripts of sessions, newest first; each file is read only when it is yielded.
 
     Args:
-        environment: `CLAUDE_CONFIG_DIR` says where, else `.claude` in `home`.
-        warn: is told which folders could not be listed.
+        environment: `CLAUDE_CONFIG_DIR` replaces `.claude` in `home`.
+        warn: called for each folder that could not be listed.
     """
     root = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
-    # Those of subagents lay beside the sessions before 2.1; now they lie a folder deeper.
+    # Before 2.1 the transcripts of subagents were beside those of the sessions; now they are one folder deeper.
     paths = find_files(root, "projects", "*", "*.jsonl", warn=warn)
     for path in sort_newest_first((path for path in paths if not path.name.startswith("agent-")), warn):
         yield Transcript(path, path.stem, _cwd(path))
 
 
 def _cwd(path: Path) -> str | None:
-    """Not from the folder's name: every character but letters and digits became `-` there."""
+    """Return the working directory. The folder's name does not tell: all but letters and digits are replaced by `-`."""
     folders = (record.get("cwd") for record in read_first_records(path))
     return next((cwd for cwd in folders if isinstance(cwd, str)), None)
 
 
 def subagents(path: Path, session: str) -> Iterator[Path]:
-    """The transcripts of a session's subagents: in its folder, or, from 2.0.50 to 2.0.76, beside it."""
+    """Yield the transcripts of a session's subagents: in its folder, or, from 2.0.50 to 2.0.76, beside it."""
     beside = sort_newest_first(find_files(path.parent, "agent-*.jsonl"))[:_MAX_BESIDE]
     within = find_files(path.with_suffix(""), "subagents", "**", "*.jsonl")
     yield from sort_newest_first([*within, *(file for file in beside if _is_of(file, session))])

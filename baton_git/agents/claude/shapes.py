@@ -1,4 +1,4 @@
-"""Which records of Claude Code's transcripts are of a form that is known here, so that a new form is noticed."""
+"""Recognise the known formats of records in Claude Code's transcripts, so that new formats are noticed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLOCKS = {"text": "text", "tool_use": "name", "tool_result": "tool_use_id", "th
 
 
 def understands(record: Record) -> bool | None:
-    """Return whether a record is of a known form: False for a message of another form, None for an unknown type."""
+    """Return True for a record in a known format, False for a message in an unknown one, None for an unknown type."""
     kind = text_at(record, "type")
     if kind not in _CONVERSATION:
         return True if kind in _BESIDE else None
@@ -25,6 +25,6 @@ def understands(record: Record) -> bool | None:
 
 
 def _is_known(block: Record) -> bool:
-    """Whether a block of a message has what its type needs; of types that are not known here nothing is asked."""
+    """Whether a block of a message has the key that its type requires; blocks of unknown types pass."""
     kind = text_at(block, "type")
     return kind is not None and (kind not in _BLOCKS or _BLOCKS[kind] in block)

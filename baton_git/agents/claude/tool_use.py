@@ -1,4 +1,4 @@
-"""What Claude Code's tools do."""
+"""Interpret the calls and results of Claude Code's tools."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BACKGROUND = ("Command running in background with ID", "Command was manually ba
 
 
 def read_call(call: ToolCall) -> ToolUse:
-    """What a call is for."""
+    """Return what a call does."""
     given = call.arguments
     reading = _READINGS.get(call.name)
     if reading is not None:
@@ -41,7 +41,7 @@ def read_call(call: ToolCall) -> ToolUse:
 
 
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
-    """What a call of a tool gave."""
+    """Return the outcome of a call of the tool `name`."""
     failed, noted = bool(result.failed), result.structured or {}
     if failed and result.text.startswith(_REFUSED):
         return ToolOutcome(failed, refused=True)
@@ -74,7 +74,7 @@ def _file(name: str, given: Mapping[str, Any]) -> ToolUse:
 
 
 def _written(given: Mapping[str, Any]) -> str:
-    """What an edit puts into its file."""
+    """Return the text that an edit writes to its file."""
     pieces = [given, *tables(given.get("edits"))]
     return "\n".join(text for piece in pieces for key in _WRITTEN if (text := text_at(piece, key)))
 
@@ -124,7 +124,7 @@ _READINGS: dict[str, Callable[[str, Mapping[str, Any]], ToolUse]] = {
 
 
 def _read_task_list(result: ToolResult) -> tuple[ToolTodo, ...] | None:
-    """The whole list as TaskList gives it; None when nothing of it can be told."""
+    """Return the whole list that TaskList printed; None if it cannot be parsed."""
     noted = (result.structured or {}).get("tasks")
     if isinstance(noted, list):
         return tuple(_task(task) for task in tables(noted) if text_at(task, "subject"))
@@ -133,7 +133,7 @@ def _read_task_list(result: ToolResult) -> tuple[ToolTodo, ...] | None:
 
 
 def _title(text: str) -> str:
-    """What a task is called, without its owner, `(…)`, and without what blocks it, `[blocked by …]`, behind it."""
+    """Return the title of a task, without the suffixes for its owner, `(…)`, and its blockers, `[blocked by …]`."""
     cuts = [len(text)]
     if text.endswith(")"):
         cuts.append(text.find(" ("))

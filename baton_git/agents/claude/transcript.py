@@ -1,7 +1,7 @@
-"""Claude Code's transcripts, 0.2 to 2.1.329, as events.
+"""Read transcripts of Claude Code 0.2 to 2.1.329 as events.
 
-Subagents' own talk is left out; what they did to files and in shells is there, marked `side`. Resumed and forked
-files repeat records, which count once.
+Messages of subagents are left out, but their tool calls are included, marked `side`. Resumed and forked transcripts
+repeat records; each record counts once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _OWN_MARKS = {"user": "message", "assistant": "message", "summary": "leafUuid", 
 
 
 def recognises(record: Record) -> bool:
-    """Is this a record of Claude Code?"""
+    """Whether a record is from Claude Code."""
     kind = record.get("type")
     if not isinstance(kind, str) or "payload" in record:
         return False
@@ -44,7 +44,7 @@ def recognises(record: Record) -> bool:
 
 
 def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
-    """What happened since an earlier reading ended.
+    """Yield the events since an earlier reading ended.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
@@ -53,11 +53,11 @@ def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
 
 
 class _Reader:
-    """What must be remembered from one record to the next: the setting, and which records and calls are known."""
+    """Turn records into events. Keeps the current setting, and the ids of the records and calls read so far."""
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._last = Setting(BEGINNING, None, *memory.get("setting", ()))
-        self._told: object = None
+        self._last_values: object = None
         self._known = set(memory.get("known", ()))
 
     def understands(self, record: Record) -> bool | None:
@@ -70,7 +70,7 @@ class _Reader:
         return iter(())
 
     def events(self, place: Position, record: Record) -> list[Event]:
-        """A list, and built in few steps: a transcript has tens of thousands of records."""
+        """Return the events of a record, as a list for speed: a transcript has tens of thousands of records."""
         get = record.get
         if not self._first(get("uuid")):
             return []
@@ -83,7 +83,7 @@ class _Reader:
         events = [] if side else self._setting(place, record, model)
         time, content = text_at(record, "timestamp"), message.get("content")
         if kind == "assistant":
-            # `<synthetic>` messages and those of errors are the program's, not the model's.
+            # `<synthetic>` messages and error messages come from the program, not the model.
             spoken = not side and (model or "model" not in message) and not get("isApiErrorMessage")
             self._assistant(events, place, time, content, side, spoken_by=model, is_spoken=bool(spoken))
         elif kind == "user":
@@ -93,7 +93,7 @@ class _Reader:
         return events
 
     def _first(self, name: Any) -> bool:
-        """Is this id seen for the first time? What has none is always new."""
+        """Whether this id is seen for the first time; a record without an id is always new."""
         if not isinstance(name, str):
             return True
         if name in self._known:
@@ -102,13 +102,16 @@ class _Reader:
         return True
 
     def _setting(self, place: Position, record: Record, model: str | None) -> list[Event]:
-        """The session as this record has it, if that is new; a subagent may work elsewhere with another model."""
+        """Return the session and its environment if they differ from those of the previous record.
+
+        Not called for records of subagents, which may have another folder and model.
+        """
         last, get = self._last, record.get
         model = model or last.model
         values = (get("sessionId"), get("cwd"), get("gitBranch"), get("version"), model)
-        if values == self._told:
+        if values == self._last_values:
             return []
-        self._told = values
+        self._last_values = values
         now = last._replace(
             session=text_at(record, "sessionId") or last.session,
             cwd=text_at(record, "cwd") or last.cwd,
@@ -144,7 +147,7 @@ class _Reader:
         self, events: list[Event], place: Position, time: str | None, record: Record, content: Any, side: bool
     ) -> None:
         results = _results(content)
-        # `toolUseResult` belongs to the record: with several results in one (0.2) it says nothing of any.
+        # `toolUseResult` belongs to the record: if that has several results (0.2), it belongs to none of them.
         noted = record.get("toolUseResult") if len(results) == 1 else None
         for block in results:
             name = block.get("tool_use_id")
@@ -183,7 +186,7 @@ def _result(
 
 
 def _read_queued_prompt(place: Position, record: Record) -> Iterator[Event]:
-    """What was typed while Claude worked, and reached it in between."""
+    """Yield a prompt that was typed while Claude was working and was queued."""
     attachment = table_at(record, "attachment")
     if attachment.get("type") == "queued_command" and attachment.get("commandMode") in (None, "prompt"):
         origin = {"origin": attachment["origin"]} if "origin" in attachment else {}
@@ -198,7 +201,7 @@ def _model(message: Record) -> str | None:
 
 
 def _results(content: Any) -> list[Record]:
-    """The results of calls among the blocks of a message."""
+    """Return the tool results among the blocks of a message."""
     if not isinstance(content, list):
         return []
     return [block for block in content if isinstance(block, dict) and block.get("type") == "tool_result"]

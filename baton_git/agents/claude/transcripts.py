@@ -1,4 +1,4 @@
-"""Claude Code: `<config>/projects/<folder>/<session>.jsonl`, one record per block of a message."""
+"""Transcripts of Claude Code: `<config>/projects/<folder>/<session>.jsonl`, one record per block of a message."""
 
 from baton_git.agents.claude.sessions import sessions, subagents
 from baton_git.agents.claude.tool_use import read_call, read_result

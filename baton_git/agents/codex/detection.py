@@ -1,4 +1,7 @@
-"""Codex CLI: a program that an npm package starts. CODEX_HOME and CODEX_API_KEY are the user's own settings."""
+"""Processes of Codex CLI: an executable that an npm package starts.
+
+CODEX_HOME and CODEX_API_KEY are no markers, because users set them.
+"""
 
 from baton_git.agents.detection import AgentMarkers
 

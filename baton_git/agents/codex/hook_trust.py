@@ -1,7 +1,7 @@
-"""What Codex itself says of hooks: it skips those that its user has not trusted, and tells nobody.
+"""Ask Codex which hooks its user trusts, and trust ours. Codex skips untrusted hooks without a message.
 
-Asked through `codex app-server`, JSON-RPC one object a line. Only Codex knows how it hashes a hook and where it keeps
-what its user trusts; both have changed before.
+Uses `codex app-server`, which speaks JSON-RPC with one object per line, because the hashes of hooks and the place where
+Codex stores the trusted ones have changed between versions.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from baton_git.core.errors import BatonError, StoreError
 from baton_git.git.files.atomic_files import read_bytes
 
 SECONDS = 10.0
-"""For one conversation; it takes about one."""
+"""Time limit for one connection; it usually takes about 1 second."""
 _LINES = 1000
-"""Lines of answers and news that are read before we give up."""
+"""Maximum number of lines that are read for one response; Codex also sends notifications."""
 
 
 class SeenHook(NamedTuple):
-    """A hook as Codex sees it. `status`: trusted, untrusted, modified or managed."""
+    """A hook that Codex has loaded. Its `status` is trusted, untrusted, modified or managed."""
 
     key: str
     status: str
@@ -44,9 +44,11 @@ class SeenHook(NamedTuple):
 
 @dataclass(frozen=True)
 class Codex:
-    """The program, and where it is asked: `folder` is what it takes for its working directory.
+    """The `codex` program.
 
-    `seconds` are what one conversation may take.
+    Attributes:
+        folder: the working directory for which it lists hooks.
+        seconds: the time limit for one connection.
     """
 
     program: str
@@ -55,49 +57,49 @@ class Codex:
     seconds: float = SECONDS
 
     def hooks(self) -> list[SeenHook]:
-        """All hooks that Codex has loaded for this folder.
+        """Return all hooks that Codex has loaded for the folder.
 
         Raises:
-            StoreError: it does not start, does not answer in time, or not as expected.
+            StoreError: Codex does not start, does not respond in time, or sends an unexpected response.
         """
-        with self._talking() as talk:
-            return _parse_hooks(talk.ask("hooks/list", {"cwds": [str(self.folder)]}))
+        with self._connect() as connection:
+            return _parse_hooks(connection.request("hooks/list", {"cwds": [str(self.folder)]}))
 
     def trust(self, hooks: Sequence[SeenHook]) -> None:
-        """Has Codex remember that its user trusts these, exactly as they are now. Raises as `hooks` does."""
-        self._remember({hook.key: {"trusted_hash": hook.hash} for hook in hooks})
+        """Make Codex trust these hooks, exactly as they are now. Raises as `hooks` does."""
+        self._write_states({hook.key: {"trusted_hash": hook.hash} for hook in hooks})
 
     def forget(self, keys: Sequence[str]) -> None:
-        """Takes the trust in these back. Raises as `hooks` does."""
-        self._remember(dict.fromkeys(keys))
+        """Make Codex forget that these hooks are trusted. Raises as `hooks` does."""
+        self._write_states(dict.fromkeys(keys))
 
-    def _remember(self, states: Mapping[str, Any]) -> None:
+    def _write_states(self, states: Mapping[str, Any]) -> None:
         edits = [
             {"keyPath": f"hooks.state.{json.dumps(key)}", "value": value, "mergeStrategy": "replace"}
             for key, value in states.items()
         ]
-        with self._talking() as talk:
-            talk.ask("config/batchWrite", {"edits": edits})
+        with self._connect() as connection:
+            connection.request("config/batchWrite", {"edits": edits})
 
     @contextmanager
-    def _talking(self) -> Iterator[_Talk]:
+    def _connect(self) -> Iterator[_ServerConnection]:
         process = self._start_server()
         timer = Timer(self.seconds, _end, [process])
         timer.start()
         try:
             assert process.stdin is not None
             assert process.stdout is not None
-            talk = _Talk(process.stdin, process.stdout)
-            talk.ask("initialize", {"clientInfo": {"name": "baton", "version": "1"}})
-            talk.tell("initialized")
-            yield talk
+            connection = _ServerConnection(process.stdin, process.stdout)
+            connection.request("initialize", {"clientInfo": {"name": "baton", "version": "1"}})
+            connection.send("initialized")
+            yield connection
         finally:
             timer.cancel()
             _end(process)
 
     def _start_server(self) -> subprocess.Popen[bytes]:
         try:
-            return subprocess.Popen(  # noqa: S603  the user's codex is meant
+            return subprocess.Popen(  # noqa: S603  runs the user's own codex
                 [self.program, "app-server"], cwd=self.folder, env=dict(self.environment), stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
@@ -106,35 +108,35 @@ class Codex:
 
 
 @dataclass
-class _Talk:
-    """One conversation."""
+class _ServerConnection:
+    """A JSON-RPC connection to `codex app-server`."""
 
-    to: IO[bytes]
-    said: IO[bytes]
-    asked: int = 0
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+    requests: int = 0
 
-    def tell(self, method: str, **more: Any) -> None:
+    def send(self, method: str, **members: Any) -> None:
         try:
-            self.to.write(json.dumps({"method": method, **more}).encode() + b"\n")
-            self.to.flush()
+            self.stdin.write(json.dumps({"method": method, **members}).encode() + b"\n")
+            self.stdin.flush()
         except OSError:
-            raise _silent() from None
+            raise _make_silence_error() from None
 
-    def ask(self, method: str, params: Mapping[str, Any]) -> Any:
-        self.asked += 1
-        self.tell(method, id=self.asked, params=params)
+    def request(self, method: str, params: Mapping[str, Any]) -> Any:
+        self.requests += 1
+        self.send(method, id=self.requests, params=params)
         for _ in range(_LINES):
-            answer = self._answer()
-            if answer.get("id") == self.asked and "method" not in answer:
-                if "error" in answer:
-                    raise StoreError(f"codex app-server: {method}: {_message(answer['error'])}")
-                return answer.get("result")
-        raise _silent()
+            message = self._read_message()
+            if message.get("id") == self.requests and "method" not in message:
+                if "error" in message:
+                    raise StoreError(f"codex app-server: {method}: {_describe_error(message['error'])}")
+                return message.get("result")
+        raise _make_silence_error()
 
-    def _answer(self) -> dict[str, Any]:
-        line = self.said.readline()
+    def _read_message(self) -> dict[str, Any]:
+        line = self.stdout.readline()
         if not line:
-            raise _silent()
+            raise _make_silence_error()
         with suppress(ValueError):
             data = json.loads(line)
             if isinstance(data, dict):
@@ -142,16 +144,16 @@ class _Talk:
         return {}
 
 
-def _silent() -> StoreError:
-    return StoreError("codex app-server gave no answer", hint="look yourself: /hooks in codex")
+def _make_silence_error() -> StoreError:
+    return StoreError("codex app-server gave no answer", hint="check with /hooks in codex")
 
 
-def _message(error: Any) -> str:
+def _describe_error(error: Any) -> str:
     return str(error.get("message", error) if isinstance(error, dict) else error)[:200]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """The program may be a wrapper around another one: the whole group ends."""
+    """Kill the whole process group, because the program may be a wrapper around another one."""
     with suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -170,14 +172,14 @@ def _parse_hooks(result: Any) -> list[SeenHook]:
             for place in result["data"] for hook in place["hooks"]
         ]  # fmt: skip
     except (KeyError, TypeError) as error:
-        raise StoreError("codex app-server answers otherwise than it used to", hint="look yourself: /hooks") from error
+        raise StoreError("codex app-server sent an unknown response", hint="check with /hooks in codex") from error
 
 
 def trusted_keys(config: Path) -> set[str]:
-    """The hooks that Codex's configuration has as trusted, whether or not they are still the same.
+    """Return the keys of the hooks that Codex's configuration lists as trusted; they may have changed since.
 
     Raises:
-        StoreError: it cannot be read.
+        StoreError: the configuration cannot be read.
     """
     if not config.exists():
         return set()

@@ -1,4 +1,4 @@
-"""The hooks of Codex CLI: `hooks.json`, seconds; SessionEnd is cut to 3 whatever is asked. Each runs once trusted."""
+"""The hooks of Codex CLI, in `hooks.json`. Timeouts are in seconds, at most 3 for SessionEnd. Hooks must be trusted."""
 
 from baton_git.agents.hook_settings import Hook, HookSettings
 

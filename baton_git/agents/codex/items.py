@@ -1,4 +1,4 @@
-"""What Codex CLI notes of the work beside the talk with the model: commands run, files changed, tools of servers."""
+"""Read the work that Codex CLI records besides the messages: commands run, files changed, MCP tools called."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from baton_git.agents.fields import Record, table_at, text_at, texts
 
 
 class CompletedWork(NamedTuple):
-    """One thing done, by the id of the call that asked for it, or by an id of its own where code did (code mode)."""
+    """A finished command, patch or MCP tool call.
+
+    `id` is that of the model's call; work that code started (code mode) has an id of its own.
+    """
 
     id: str
     name: str
@@ -22,7 +25,10 @@ class CompletedWork(NamedTuple):
 
 
 def read_work(payload: Record) -> CompletedWork | None:
-    """The work that an event tells of; None for other events. 0.151 put items where it had been events of each kind."""
+    """Return the work that an event records; None for other events.
+
+    Since 0.151 it is an item in an `item_completed` event; older releases have an event type for each kind of work.
+    """
     item = table_at(payload, "item")
     kind = text_at(payload, "type") or ""
     if kind == "item_completed":
@@ -48,7 +54,7 @@ def _patch(name: str, payload: Record) -> CompletedWork:
 
 def _change(path: str, changes: Record) -> FileChange:
     change = table_at(changes, path)
-    # Older releases have the kind as the only key.
+    # In older releases the kind is the only key.
     kind = text_at(change, "type") or next(iter(change), "update")
     details = change if "type" in change else table_at(change, kind)
     return FileChange(path, kind, text_at(details, "move_path"))

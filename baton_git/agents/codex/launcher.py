@@ -1,4 +1,4 @@
-"""Codex: `codex exec PROMPT`, as plain `codex PROMPT` needs a terminal; it tells tokens, but no cost."""
+"""Start Codex with `codex exec PROMPT`; `codex PROMPT` needs a terminal. It reports tokens, but no cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from baton_git.agents.launcher import Launch, SessionReport, escape_argument, re
 
 
 def launch(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
-    """What there is of context goes in over standard input, which Codex appends to the prompt."""
+    """Return the command. The system prompt goes to standard input, which Codex appends to the prompt."""
     return Launch((executable, "exec", "--json", *extra, escape_argument(prompt)), system_prompt or None)
 
 
@@ -18,7 +18,7 @@ def in_window(executable: str, prompt: str, system_prompt: str, session: str, ex
 
 
 def report(output: str) -> SessionReport:
-    """A stream of events: the last message of the agent is its answer, and each turn tells what it used."""
+    """Parse a stream of events: the agent's last message is the answer, and the tokens of all turns are added up."""
     answer, session, tokens, is_counted = "", None, 0, False
     for event in read_objects(output):
         kind, item, usage = event.get("type"), event.get("item"), event.get("usage")

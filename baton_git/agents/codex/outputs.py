@@ -1,4 +1,4 @@
-"""What a call of Codex CLI gave: the output without the lines around it, and whether it failed."""
+"""Parse the outputs of Codex CLI's calls: the text without the lines that Codex adds, and whether the call failed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _STATUS = {"completed": False, "failed": True, "declined": True}
 
 
 class Output(NamedTuple):
-    """`failed` is None when the output does not tell."""
+    """The output of a call. `failed` is None when the output does not tell."""
 
     text: str
     failed: bool | None
 
 
 def parse_output(value: Any) -> Output:
-    """An output as the model was given it: text, parts with texts, or up to 0.6x JSON in a text."""
+    """Parse an output in the form that the model received: a text, parts with texts, or, up to 0.6x, JSON in a text."""
     text, failed = "\n".join(texts(value)), None
     while (unwrapped := _unwrap_output(text)) is not None:
         text, inner = unwrapped
@@ -38,7 +38,7 @@ def parse_output(value: Any) -> Output:
 
 
 def _unwrap_output(text: str) -> tuple[str, bool | None] | None:
-    """The text within one wrapping and what that says of failure; None when there is no wrapping."""
+    """Remove one wrapper; return the inner text and whether the wrapper reports failure. None without a wrapper."""
     head = _HEAD.match(text)
     if head:
         code = _EXIT.search(head[0])
@@ -58,7 +58,7 @@ def _detect_failure(text: str) -> bool | None:
 
 
 def read_command_output(item: Record) -> Output:
-    """The output of a command that Codex itself notes: a CommandExecution, or an `exec_command_end` before it."""
+    """Return the output of a command from a CommandExecution item or, in older releases, `exec_command_end` event."""
     text = text_at(item, "aggregated_output")
     if text is None:
         text = (text_at(item, "stdout") or "") + (text_at(item, "stderr") or "")

@@ -1,4 +1,4 @@
-"""What a person typed, apart from what Codex CLI itself writes to the model in the person's name."""
+"""Extract the text that a person typed; Codex CLI also writes texts of its own as user messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REQUEST = "## My request for Codex:"
 
 
 def extract_typed_text(text: str) -> str:
-    """The person's own of a text; empty when there is nothing of it."""
+    """Return the part of a text that the person typed; empty if there is none."""
     if text.lstrip().startswith(_BEFORE):
         _, separator, request = text.rpartition(_REQUEST)
         return request.strip() if separator else text.strip()
@@ -24,7 +24,7 @@ def extract_typed_text(text: str) -> str:
 
 
 def is_marked_typed(payload: Record) -> bool | None:
-    """Whether Codex itself marks a message as typed (since 0.161); None when it says nothing."""
+    """Whether Codex marks a message as typed by the user (since 0.161); None without such a mark."""
     kinds = table_at(payload, "internal_chat_message_metadata_passthrough").get("content_item_kinds")
     if not isinstance(kinds, list) or kinds in ([], ["unknown"]):
         return None

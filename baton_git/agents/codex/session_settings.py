@@ -1,4 +1,4 @@
-"""What Codex CLI says of the session itself: the first record, and the context of each turn."""
+"""Read a session's settings from Codex CLI's records: the first record, and the context of each turn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CWD = re.compile(r"<cwd>((?:(?!<cwd>).)*?)</cwd>|^Current working directory: (.
 
 
 def session_start(place: Position, record: Record) -> Setting | None:
-    """The session as its first record tells it, bare (up to 0.3x) or as `session_meta`; None for other records."""
+    """Return the session described by a first record, bare (up to 0.3x) or `session_meta`; None for other records."""
     bare = "type" not in record and "instructions" in record and "id" in record
     if not bare and record.get("type") != "session_meta":
         return None
@@ -31,7 +31,7 @@ def session_start(place: Position, record: Record) -> Setting | None:
 
 
 def set_by_turn(last: Setting, payload: Record) -> Setting:
-    """The setting with what a `turn_context` says."""
+    """Return the setting updated with a `turn_context`."""
     return last._replace(
         cwd=text_at(payload, "cwd") or last.cwd,
         model=text_at(payload, "model") or last.model,
@@ -39,6 +39,6 @@ def set_by_turn(last: Setting, payload: Record) -> Setting:
 
 
 def set_by_environment(last: Setting, text: str) -> Setting:
-    """The setting with the folder that a message to the model tells, which old forms say nowhere else."""
+    """Return the setting with the folder named in a message to the model, which is the only place in old formats."""
     match = _CWD.search(text) if last.cwd is None and "<environment_context>" in text else None
     return last._replace(cwd=match[1] or match[2]) if match else last

@@ -1,4 +1,4 @@
-"""Where Codex CLI keeps its transcripts. Its databases name them too, but carry schema numbers that change."""
+"""Find the transcripts of Codex CLI. Its databases list them too, but their schema changes between versions."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from baton_git.agents.transcripts import (
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 _MAX_BESIDE = 40
-"""Transcripts of the same day, the newest, of which it is asked who started them."""
+"""Number of newest transcripts of the same day that are checked for a parent session."""
 
 
 def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_warning) -> Iterator[Transcript]:
-    """The transcripts of sessions that no other session started, newest first; the archived ones are among them.
+    """Yield the transcripts of sessions that no other session started, newest first, including archived ones.
 
     Args:
-        environment: `CODEX_HOME` says where, else `.codex` in `home`.
-        warn: is told which folders could not be listed.
+        environment: `CODEX_HOME` replaces `.codex` in `home`.
+        warn: called for each folder that could not be listed.
     """
     root = Path(environment.get("CODEX_HOME") or home / ".codex")
     places = (
@@ -44,7 +44,7 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_war
 
 
 def subagents(path: Path, session: str) -> Iterator[Path]:
-    """The transcripts of the threads that a session started, among those of its day, newest first."""
+    """Yield the transcripts of the threads that a session started, newest first, among those of the same day."""
     for file in sort_newest_first(find_files(path.parent, "rollout-*.jsonl"))[:_MAX_BESIDE]:
         settings = (session_start(BEGINNING, record) for record in read_first_records(file))
         start = next((setting for setting in settings if setting), None)

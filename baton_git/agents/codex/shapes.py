@@ -1,4 +1,4 @@
-"""Which records of Codex CLI's transcripts are of a form that is known here, so that a new form is noticed."""
+"""Recognise the known formats of records in Codex CLI's transcripts, so that new formats are noticed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PASSING = frozenset(("reasoning", "agent_reasoning", "token_count", "task_start
 
 
 def understands(record: Record) -> bool | None:
-    """Return whether a record is of a known form: False for a message of another form, None for an unknown type."""
+    """Return True for a record in a known format, False for a message in an unknown one, None for an unknown type."""
     kind = text_at(record, "type")
     if kind in _BESIDE:
         return isinstance(record.get("payload"), dict)

@@ -1,7 +1,7 @@
-"""What Codex CLI's tools do.
+"""Interpret the calls and results of Codex CLI's tools.
 
-Which files a patch changed is told by `Changed`, where the release tells it; for older ones it is read from the patch
-and from what applying it gave.
+Newer releases report the files that a patch changed, as `FilesChanged` events; for older ones the files are read from
+the patch and from the output of applying it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SHELL_PROGRAMS = ("sh", "bash", "zsh", "dash")
 
 
 def read_call(call: ToolCall) -> ToolUse:
-    """What a call is for."""
+    """Return what a call does."""
     given = call.arguments
     if call.name in _SHELLS:
         return _shell(call.name, given)
@@ -50,15 +50,15 @@ def read_call(call: ToolCall) -> ToolUse:
 
 
 def _of_server(name: str, given: Mapping[str, Any]) -> ToolUse | None:
-    """A call of Gobby's server by the name that Codex makes of server and tool."""
+    """Read a call of Gobby's server, whose name Codex composes from server and tool."""
     return read_gateway_call("call_tool", given) if name.endswith("__call_tool") else None
 
 
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
-    """What a call of a tool gave."""
+    """Return the outcome of a call of the tool `name`."""
     failed = bool(result.failed)
     if name in _SHELLS or name == "apply_patch":
-        # Without these words the files are those that `Changed` tells, or none.
+        # If the output does not report success, only a `FilesChanged` event can name changed files.
         return ToolOutcome(failed, files=None if not failed and has_worked(result.text) else ())
     if name == "request_user_input":
         return ToolOutcome(failed, answers=_answers(result.text))
@@ -80,7 +80,7 @@ def _shell(name: str, given: Mapping[str, Any]) -> ToolUse:
 
 
 def _command(given: Mapping[str, Any]) -> str:
-    """The command as one text: of a shell that is given it, or of the words that are run."""
+    """Return the command as one text: the script passed to a shell, or the joined words of an argument list."""
     command = given.get("command", given.get("cmd"))
     if isinstance(command, str):
         return command

@@ -1,8 +1,8 @@
-"""Codex CLI's transcripts, 0.20 to 0.169, as events.
+"""Read transcripts of Codex CLI 0.20 to 0.169 as events.
 
-Most things are written twice, for the model (`response_item`) and for the screen (`event_msg`, since 0.4x), one just
-after the other. A prompt counts when the screen confirms it, since the model is told much in the person's name;
-a reply counts once. With code mode only the second tells which commands ran.
+Most messages are written twice in a row, as sent to or by the model (`response_item`) and as shown on the screen
+(`event_msg`, since 0.4x). A prompt counts only if the screen shows it, because Codex adds other user messages for the
+model; a reply counts once. In code mode only the `event_msg` records name the commands that ran.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _BARE = ("message", "reasoning", *_CALLS, *_OUTPUTS)
 
 
 def recognises(record: Record) -> bool:
-    """Is this a record of Codex CLI?"""
+    """Whether a record is from Codex CLI."""
     if record.get("type") in ("session_meta", *_ENVELOPES):
         return isinstance(record.get("payload"), dict)
     return "type" not in record and ({"id", "timestamp", "instructions"} <= record.keys() or "record_type" in record)
 
 
 def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
-    """What happened since an earlier reading ended.
+    """Yield the events since an earlier reading ended.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
@@ -60,7 +60,7 @@ def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
 
 
 class _Reader:
-    """What must be remembered from one record to the next."""
+    """Turn records into events. Keeps the setting, pending halves of message pairs, and the ids of calls."""
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._setting = _restore_event(Setting, memory.get("setting"))
@@ -102,7 +102,7 @@ class _Reader:
             yield from self._start(place, time, start)
 
     def flush(self) -> Iterator[Event]:
-        """What waited for the other half of its pair."""
+        """Yield the messages that wait for the other half of their pair."""
         prompt, reply = self._prompt, self._reply
         self._prompt = self._reply = None
         if prompt and not self._confirms:
@@ -111,7 +111,7 @@ class _Reader:
             yield from self._say(reply)
 
     def _start(self, place: Position, time: str | None, start: Setting) -> Iterator[Event]:
-        """The first record, or that of a resume; a fork repeats its parent's after its own."""
+        """Handle the first record of the session or of a resume; skip the parent's, which a fork repeats."""
         last = self._setting
         if last is None or last.session in (None, start.session):
             yield from self._set(place, time, start._replace(model=last.model if last else None))
@@ -123,14 +123,14 @@ class _Reader:
             yield self._setting
 
     def _say(self, text_event: Prompt | ModelReply) -> Iterator[Event]:
-        """A text once, though both halves of the pair have it."""
+        """Yield a message unless the other half of its pair was already yielded."""
         now = (type(text_event).__name__, text_event.text)
         if text_event.text.strip() and now != self._last:
             self._last = now
             yield text_event
 
     def _item(self, place: Position, time: str | None, item: Record, metadata: Record) -> Iterator[Event]:
-        """Something that was said to the model or by it."""
+        """Yield the events of a message or call that was sent to the model or by it."""
         kind, call = item.get("type"), text_at(item, "call_id") or text_at(item, "id") or ""
         if kind == "message" and not metadata.get("compaction_output"):
             yield from self._message(place, time, item)
@@ -164,7 +164,7 @@ class _Reader:
                 self._prompt = Prompt(place, time, text)
 
     def _event(self, place: Position, time: str | None, payload: Record) -> Iterator[Event]:
-        """Something that was shown on the screen."""
+        """Yield the events of a record of what was shown on the screen."""
         kind, item = payload.get("type"), table_at(payload, "item")
         shown = item.get("type") if kind == "item_completed" else kind
         content = "\n".join(texts(item.get("content") if item else payload.get("message")))
@@ -184,7 +184,7 @@ class _Reader:
             yield Goal(place, time, text_at(goal, "objective") or "", text_at(goal, "status"))
 
     def _done(self, place: Position, time: str | None, done: CompletedWork) -> Iterator[Event]:
-        """Work of a call is told with the call's result; that of code has no call of its own but this."""
+        """Keep finished work for the result of its call; for work of code mode, yield a call and its result."""
         yield from self.flush()
         if done.id in self._calls:
             self._work[done.id] = done
@@ -197,7 +197,7 @@ class _Reader:
 
 
 def _call(place: Position, time: str | None, call: str, item: Record) -> ToolCall:
-    """A call with its arguments as a table: they come as JSON in a text, as any text, or as an action."""
+    """Return a call with its arguments as a table; they are recorded as JSON text, as plain text, or as an action."""
     given = text_at(item, "arguments") or text_at(item, "input") or ""
     if item.get("type") == "local_shell_call":
         return ToolCall(place, time, call, "local_shell", table_at(item, "action"))
@@ -208,7 +208,7 @@ def _call(place: Position, time: str | None, call: str, item: Record) -> ToolCal
 
 
 def _restore_event(kind: type[_Kind], memory: Any) -> _Kind | None:
-    """An event as it was, of the list that it became in a file."""
+    """Restore an event from the list in which JSON stored it."""
     return None if memory is None else kind(Position(*memory[0]), *memory[1:])
 
 

@@ -20,8 +20,8 @@ CLI = AgentCLI(
     switch_files=("settings.json",),
     managed_files=("/etc/gemini-cli/settings.json",),
     sent=lambda data, environment: "timestamp" in data or "GEMINI_SESSION_ID" in environment,
-    empty_reply="{}",  # it shows the error stream where the standard output is empty
-    told_at_prompt=True,  # lost after /clear, and stands before the prompt of -p, of which a resume drops both
+    empty_reply="{}",  # Gemini shows stderr to the user if stdout is empty
+    told_at_prompt=True,  # lost after /clear; with -p it is put before the prompt, and a resume drops both
     compacts_unannounced=True,
     permission_arguments="--approval-mode auto_edit",
 )

@@ -1,4 +1,4 @@
-"""Gemini CLI: a script of an npm package."""
+"""Processes of Gemini CLI: a script of an npm package."""
 
 from baton_git.agents.detection import AgentMarkers
 

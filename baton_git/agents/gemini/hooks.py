@@ -1,4 +1,4 @@
-"""The hooks of Gemini CLI: `settings.json`, milliseconds. Matchers are compared as they are, so there is none."""
+"""The hooks of Gemini CLI, in `settings.json`. Timeouts are in milliseconds. Matchers are literal, so none is used."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,7 +27,7 @@ SETTINGS = HookSettings(
 
 
 def find_switches(settings: Mapping[str, Any]) -> Iterator[str]:
-    """What in its settings switches our hooks off, in words."""
+    """Yield a description of each setting that switches our hooks off."""
     config = settings.get("hooksConfig")
     if not isinstance(config, dict):
         return

@@ -1,4 +1,4 @@
-"""Gemini: `gemini -p PROMPT`; it tells tokens, but no cost."""
+"""Start Gemini CLI with `gemini -p PROMPT`. It reports tokens, but no cost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from baton_git.agents.launcher import Launch, SessionReport, escape_argument, re
 
 
 def launch(executable: str, prompt: str, system_prompt: str, session: str, extra: tuple[str, ...] = ()) -> Launch:
-    """What there is of context goes in over standard input, which Gemini puts before the prompt."""
+    """Return the command. The system prompt goes to standard input, which Gemini puts before the prompt."""
     argv = (executable, "-p", escape_argument(prompt), "--session-id", session, "-o", "json", *extra)
     return Launch(argv, system_prompt or None, session)
 
@@ -20,7 +20,7 @@ def in_window(executable: str, prompt: str, system_prompt: str, session: str, ex
 
 
 def report(output: str) -> SessionReport:
-    """One object, which may stand after lines of other text."""
+    """Parse the one object of the output, which may follow lines of other text."""
     start = output.find("\n{") + 1 if not output.startswith("{") else 0
     for item in read_objects(output[start:]):
         if "response" in item:

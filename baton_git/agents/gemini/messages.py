@@ -1,8 +1,8 @@
-"""The messages of a Gemini CLI session.
+"""Read the messages of a Gemini CLI session.
 
-Up to 0.36 a transcript is one object with all of them. Since then it is JSON lines, where a message is written again
-when it changes, `$rewindTo` takes messages back, and `$set.messages` says what the model is shown from then on: after
-a resume or a compression, with less than was written before.
+Up to 0.36 a transcript is one object with all messages. Since then it is JSON lines: a message is written again when it
+changes, `$rewindTo` undoes messages, and `$set.messages` lists what the model sees from then on. After a resume or a
+compression, such a list contains less than was written before.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from baton_git.agents.transcripts import HEAD_LINES
 
 
 class Message(NamedTuple):
-    """`place` is where its newest form stands."""
+    """A message; `place` is the position of its newest version."""
 
     place: Position
     record: Record
 
     @property
     def name(self) -> str:
-        """By which it is known again."""
+        """The message's id, which is the same in all its versions; empty if it has none."""
         return text_at(self.record, "id") or ""
 
     def merge_rewrite(self, newer: Message) -> Message:
-        """The message once it was written again."""
+        """Return the message after it was written again."""
         return Message(newer.place, {**self.record, **newer.record})
 
     def merge_shown(self, newer: Message) -> Message:
-        """The message once it stood in a list for the model: as it was written, with the calls as they are now."""
+        """Return the message after a list for the model repeated it: unchanged, except for the list's tool calls."""
         calls = newer.record.get("toolCalls")
         return Message(newer.place, {**newer.record, **self.record, **({"toolCalls": calls} if calls else {})})
 
 
 def whole_session(path: Path) -> Record | None:
-    """The session where the file is one object; None where it is JSON lines.
+    """Return the session if the file is one object; None if it is JSON lines.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
-        LimitExceeded: it may be one object, and is too large.
+        LimitExceeded: the file may be one object, and is too large.
     """
     for _, record in JsonLines(path, most=HEAD_LINES):
         if "projectHash" in record:
@@ -52,27 +52,27 @@ def whole_session(path: Path) -> Record | None:
 
 
 def messages_of(place: Position, listing: Record) -> Iterator[Message]:
-    """Those of a list of messages that have a name."""
+    """Yield the messages in `listing` that have an id."""
     messages = (Message(place, record) for record in tables(listing.get("messages")))
     return (message for message in messages if message.name)
 
 
 def head_with(head: Mapping[str, Any], record: Record) -> dict[str, Any]:
-    """What is said of the session itself, once more was said."""
-    # A resume says when it began; the session began earlier.
+    """Return the head of the session updated with a record."""
+    # A resume records its own start time; the session's is that of the first record.
     first = {"startTime": head["startTime"]} if "startTime" in head else {}
     return {**head, **{key: value for key, value in record.items() if key != "messages"}, **first}
 
 
 class MessageLog:
-    """The messages as they are after each record, in the order in which they first came, and the session's head."""
+    """The current messages, in order of their first appearance, and the session's head."""
 
     def __init__(self) -> None:
         self.head: dict[str, Any] = {}
         self.messages: dict[str, Message] = {}
 
     def add(self, place: Position, record: Record) -> None:
-        """Takes the next record in."""
+        """Update messages and head with the next record."""
         if "$rewindTo" in record:
             self._rewind(record["$rewindTo"])
         elif "$set" in record or "projectHash" in record:
@@ -93,11 +93,11 @@ class MessageLog:
 
 
 def replay_messages(path: Path, place: Position, number: int) -> MessageLog:
-    """What stands after the record that is the `number`th in the line at `place`, from 1."""
-    log, passed = MessageLog(), 0
+    """Return the messages after the `number`th record of the line at `place`; records count from 1."""
+    log, count = MessageLog(), 0
     for at, record in JsonLines(path):
         log.add(at, record)
-        passed += at == place
-        if passed == number:
+        count += at == place
+        if count == number:
             break
     return log

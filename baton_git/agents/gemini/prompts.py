@@ -1,11 +1,11 @@
-"""What a person typed, apart from what Gemini CLI itself writes in the person's name."""
+"""Extract the text that a person typed; Gemini CLI also writes texts of its own as user messages."""
 
 from __future__ import annotations
 
 from baton_git.agents.fields import Record, texts
 
 SNAPSHOT = "<state_snapshot>"
-"""How the summary of a compressed session begins."""
+"""Beginning of the summary of a compressed session."""
 
 _ADDED, _END = "<hook_context>", "</hook_context>"
 _NOT_TYPED = ("<session_context>", "/", "?", SNAPSHOT)
@@ -13,14 +13,14 @@ _WRITTEN = ("This is the Gemini CLI. We are setting up the context for our chat.
 
 
 def extract_typed_text(message: Record) -> str:
-    """The text that a person typed; empty when nobody did. `displayContent` is what the screen showed of it."""
+    """Return the text that a person typed; empty if nobody did. `displayContent`, as shown on screen, is preferred."""
     shown = texts(message.get("displayContent")) or texts(message.get("content"))
     text = "\n".join(own for part in shown if (own := _without_added(part)))
     return "" if text.startswith(_NOT_TYPED + _WRITTEN) else text
 
 
 def _without_added(text: str) -> str:
-    """The text without what hooks added to it, and without the blanks around that."""
+    """Return the text without the context that hooks added, and without the blanks around that."""
     pieces, at = [], 0
     while (start := text.find(_ADDED, at)) >= 0 and (end := text.find(_END, start)) >= 0:
         pieces.append(text[at:start].strip() if at else text[at:start].rstrip())

@@ -1,4 +1,4 @@
-"""Where Gemini CLI keeps its transcripts. A file does not say where the session worked; the folder it lies in does."""
+"""Find the transcripts of Gemini CLI. A transcript does not name the session's folder; its location does."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _ID = re.compile(r'"sessionId"\s*:\s*"([^"\\]+)"')
 
 
 def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_warning) -> Iterator[Transcript]:
-    """The transcripts of sessions that no other session started, newest first.
+    """Yield the transcripts of sessions that no other session started, newest first.
 
     Args:
-        environment: `GEMINI_CLI_HOME` stands for `home`, below which everything is in `.gemini`.
-        warn: is told which folders could not be listed.
+        environment: `GEMINI_CLI_HOME` replaces `home`; the transcripts are below its folder `.gemini`.
+        warn: called for each folder that could not be listed.
     """
     root = Path(environment.get("GEMINI_CLI_HOME") or home) / ".gemini"
     names = _projects(root)
@@ -33,13 +33,13 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_war
 
 
 def subagents(path: Path, session: str) -> Iterator[Path]:
-    """The transcripts of a session's subagents, in a folder of its name beside its own, newest first."""
+    """Yield the transcripts of a session's subagents, newest first: those in the folder named after the session."""
     if "/" not in session and session not in (".", ".."):
         yield from sort_newest_first(find_files(path.parent / session, "*.json*"))
 
 
 def folder_of(path: Path) -> str | None:
-    """Where the session of a transcript worked, as far as what lies around the file says it."""
+    """Return the folder that the session of a transcript worked in; None if the files around it do not name it."""
     return _worked_in(path, _projects(path.parent.parent.parent.parent))
 
 
@@ -49,7 +49,7 @@ def _worked_in(path: Path, names: Mapping[str, str]) -> str | None:
 
 
 def _projects(root: Path) -> dict[str, str]:
-    """By the name of a folder in `tmp`, the project that it is for: a short name, or up to 0.2x a hash of its path."""
+    """Return the project path for each folder name in `tmp`: a short name, or, up to 0.2x, the path's SHA-256."""
     known = table_at(object_in(read_head(root / "projects.json")) or {}, "projects")
     hashed = {sha256(path.encode()).hexdigest(): path for path in known}
     return hashed | {name: path for path, name in known.items() if isinstance(name, str)}

@@ -1,4 +1,4 @@
-"""Which records of Gemini CLI's transcripts are of a form that is known here, so that a new form is noticed."""
+"""Recognise the known formats of records in Gemini CLI's transcripts, so that new formats are noticed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PARTS = frozenset(("text", "thought", "functionCall", "functionResponse", "inli
 
 
 def understands(record: Record) -> bool | None:
-    """Return whether a record is of a known form: False for a message of another form, None for an unknown type."""
+    """Return True for a record in a known format, False for a message in an unknown one, None for an unknown type."""
     if any(name in record for name in _HEAD):
         return not any(name != "messages" and tables(value) for name, value in record.items())
     kind = text_at(record, "type")

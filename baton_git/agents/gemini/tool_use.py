@@ -1,4 +1,4 @@
-"""What Gemini CLI's tools do."""
+"""Interpret the calls and results of Gemini CLI's tools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SEARCHING = ("glob", "search_file_content", "grep_search", "list_directory", "r
 
 
 def read_call(call: ToolCall) -> ToolUse:
-    """What a call is for."""
+    """Return what a call does."""
     given = call.arguments
     if call.name == "run_shell_command" and (command := text_at(given, "command")):
         folder = text_at(given, "dir_path") or text_at(given, "directory") or None
@@ -43,11 +43,11 @@ def read_call(call: ToolCall) -> ToolUse:
 
 
 def read_result(name: str, result: ToolResult) -> ToolOutcome:
-    """What a call of a tool gave."""
+    """Return the outcome of a call of the tool `name`."""
     failed = bool(result.failed)
     if name in _WRITING:
         path = text_at(result.structured or {}, "filePath")
-        # Older releases name the file without its folder; only an absolute path says more than the call.
+        # Older releases name the file without its folder; only an absolute path is better than the call's own.
         return ToolOutcome(failed, files=(path,) if path and path.startswith("/") else None)
     if name == "ask_user":
         answers = table_at(object_in(result.text) or {}, "answers")

@@ -1,6 +1,6 @@
-"""Gemini CLI's transcripts, 0.10 to 0.61, as events.
+"""Read transcripts of Gemini CLI 0.10 to 0.61 as events.
 
-Of messages that are written again the newest form counts, as far as what was told before does not stand in the way.
+When a message is written again, its newest version counts; events that were yielded before are not repeated.
 """
 
 from __future__ import annotations
@@ -42,16 +42,18 @@ _FAILED = {"success": False, "error": True, "cancelled": True}
 
 
 def recognises(record: Record) -> bool:
-    """Is this a whole session of Gemini CLI, or the first record of one?"""
+    """Whether a record is a whole session of Gemini CLI, or the first record of one."""
     return "type" not in record and isinstance(record.get("sessionId"), str) and "projectHash" in record
 
 
 def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
-    """What happened since an earlier reading ended; all of it after `Anew`, when something that was told is taken back.
+    """Yield the events since an earlier reading ended.
+
+    If events that were yielded before are no longer valid, a `Restart` comes first, and then all events.
 
     Raises:
         NotFound, InvalidArgument, StoreError: the file cannot be read.
-        LimitExceeded: it is one object, and too large.
+        LimitExceeded: the file is one object, and too large.
     """
     whole = whole_session(path) if not since.memory.get("head") else None
     if whole is None:
@@ -70,7 +72,7 @@ def events(path: Path, since: EndReached = START_OF_FILE) -> Iterator[Event]:
 
 
 def _of_object(path: Path, whole: Record) -> Iterator[Event]:
-    """A file that is one object: it is written whole each time, and so read."""
+    """Yield the events of a file that is one object; Gemini rewrites it as a whole, so it is read as a whole."""
     messages = [Message(Position(number, 0), record) for number, record in enumerate(tables(whole.get("messages")), 1)]
     models = (text_at(message.record, "model") for message in messages)
     yield from _setting(BEGINNING, whole, folder_of(path), next((model for model in models if model), None))
@@ -80,7 +82,7 @@ def _of_object(path: Path, whole: Record) -> Iterator[Event]:
 
 
 def _skip_undone_events(events: Iterator[Event]) -> Iterator[Event]:
-    """The events of a first reading without those that were taken back: nobody heard them yet."""
+    """Yield the events of a first reading without those that a `Restart` invalidates."""
     kept: list[Event] = []
     for event in events:
         if isinstance(event, Restart):
@@ -94,10 +96,11 @@ def _skip_undone_events(events: Iterator[Event]) -> Iterator[Event]:
 
 
 class _Reader:
-    """What must be remembered from one record to the next: the head, what was told, and the newest message.
+    """Turn records into events. Keeps the head, digests of the events yielded so far, and the newest message.
 
-    The newest is held back until another one comes: every message with a call is written twice. An older one that is
-    written again tells what is new in it. Only `$rewindTo` takes back what was told: then all is told anew that stands.
+    The newest message is held back until the next one comes, because every message with a call is written twice. When
+    an older message is written again, only its new events are yielded. Only `$rewindTo` invalidates events that were
+    yielded: then a `Restart` and the events of all remaining messages follow.
     """
 
     def __init__(self, path: Path, memory: Mapping[str, Any]) -> None:
@@ -107,7 +110,7 @@ class _Reader:
         self._told: dict[str, str] = dict(memory.get("told", {}))
         line, offset, record = memory.get("held") or (1, 0, None)
         self._held = Message(Position(line, offset), record) if record is not None else None
-        self._standing: MessageLog | None = None
+        self._log: MessageLog | None = None
         self._at, self._number = BEGINNING, 0
 
     def understands(self, record: Record) -> bool | None:
@@ -122,8 +125,8 @@ class _Reader:
 
     def events(self, place: Position, record: Record) -> list[Event]:
         self._at, self._number = place, self._number + 1 if place == self._at else 1
-        if self._standing is not None:
-            self._standing.add(place, record)
+        if self._log is not None:
+            self._log.add(place, record)
         if "$rewindTo" in record:
             return self._rewind(record["$rewindTo"])
         if "$set" in record:
@@ -144,12 +147,12 @@ class _Reader:
         return events
 
     def _release_message(self) -> list[Event]:
-        """What the message says that was held back, if there is one."""
+        """Return the events of the message that was held back, if there is one."""
         message, self._held = self._held, None
         return self._news(message) if message is not None else []
 
     def _news(self, message: Message, *, of_calls: bool = False) -> list[Event]:
-        """What was not told of a message yet, in this form."""
+        """Return the events of a message that were not yielded yet; with `of_calls`, only calls and results."""
         events: list[Event] = []
         self._told.setdefault(message.name, "")
         model = text_at(message.record, "model")
@@ -184,20 +187,20 @@ class _Reader:
         if self._held is not None and self._held.name == target:
             self._held = None
         elif isinstance(target, str) and target in self._told:
-            self._standing = self._standing or replay_messages(self._path, self._at, self._number)
-            return [Restart(), *self._anew(self._standing)]
+            self._log = self._log or replay_messages(self._path, self._at, self._number)
+            return [Restart(), *self._replay(self._log)]
         return []
 
-    def _anew(self, standing: MessageLog) -> Iterator[Event]:
-        self._head, self._model, self._told, self._held = standing.head, None, {}, None
+    def _replay(self, log: MessageLog) -> Iterator[Event]:
+        self._head, self._model, self._told, self._held = log.head, None, {}, None
         yield from _setting(BEGINNING, self._head, folder_of(self._path), None)
         yield from _title(BEGINNING, self._head)
-        for message in standing.messages.values():
+        for message in log.messages.values():
             yield from self._news(message)
 
 
 def _keyed_events(message: Message) -> Iterator[tuple[str, str, Event]]:
-    """What a message says, with a name that it keeps when the message is written again, and a digest of its text."""
+    """Yield each event of a message with a key that does not change when it is rewritten, and a digest of its text."""
     number = 0
     for event in _message_events(message):
         if isinstance(event, ToolCall):
@@ -227,8 +230,8 @@ def _message_events(message: Message) -> Iterator[Event]:
         text = "\n".join(texts(record.get("content")))
         if text.lstrip().startswith(SNAPSHOT):
             yield Compaction(place, time, text)
-        elif asked := extract_typed_text(record):
-            yield Prompt(place, time, asked)
+        elif typed := extract_typed_text(record):
+            yield Prompt(place, time, typed)
     elif kind == "gemini":
         text = "\n".join(_spoken(record))
         if text.strip():
@@ -238,13 +241,13 @@ def _message_events(message: Message) -> Iterator[Event]:
 
 
 def _spoken(record: Record) -> list[str]:
-    """The texts of a reply without the model's thoughts."""
+    """Return the texts of a reply, without the model's thoughts."""
     content = record.get("content")
     return texts(content) if isinstance(content, str) else texts([p for p in tables(content) if not p.get("thought")])
 
 
 def _call_events(place: Position, time: str | None, call: Record) -> Iterator[Event]:
-    """A call, and its result once it has ended."""
+    """Yield a call, and its result if it has ended."""
     name, identity = text_at(call, "name") or "", text_at(call, "id") or ""
     yield ToolCall(place, time, identity, name, table_at(call, "args"))
     failed = _FAILED.get(text_at(call, "status") or "")
@@ -252,7 +255,7 @@ def _call_events(place: Position, time: str | None, call: Record) -> Iterator[Ev
         return
     text, display = _response(call), call.get("resultDisplay")
     if name == _SHELL:
-        # The status of a command is a success whatever it ended with.
+        # The status of a command is `success` whatever its exit code is.
         code = _EXIT.search(text) or _EXIT.search(display if isinstance(display, str) else "")
         failed = failed or (code is not None and int(code[1]) != 0)
         text = _WRAPPING.sub("", text)
@@ -261,7 +264,7 @@ def _call_events(place: Position, time: str | None, call: Record) -> Iterator[Ev
 
 
 def _response(call: Record) -> str:
-    """What the model was told."""
+    """Return the output of a call as the model received it."""
     responses = [table_at(table_at(part, "functionResponse"), "response") for part in tables(call.get("result"))]
     outputs = [text_at(response, "output") or text_at(response, "error") or "" for response in responses]
     return "\n".join(text for text in outputs if text) or text_at(call, "resultDisplay") or ""
