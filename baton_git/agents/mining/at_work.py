@@ -1,4 +1,4 @@
-"""Which transcripts are still being written: their sessions' own hooks keep them."""
+"""Find out which transcripts are still being written; the hooks of their sessions save them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from baton_git.agents.registry import AGENTS, session_variables
 
 
 def find_at_work(common_dir: str, environment: Mapping[str, str]) -> Callable[[Candidate], bool]:
-    """Return a function that tells whether the session of a transcript is at work.
+    """Return a function that returns whether the session of a transcript is running.
 
-    A session is at work if hooks know its process and that lives, if it is the one that this program was started in,
-    or if its CLI runs in its folder since before the transcript changed last.
+    A session is running if this program was started in it, or if the process that its hooks recorded is alive. Without
+    such a record, it is running if a process of its CLI in its folder is older than the transcript's last change.
     """
     memory = HookSessionStore(common_dir)
     around = {(cli, environment[variable]) for variable, cli in session_variables().items() if variable in environment}
@@ -37,7 +37,7 @@ def find_at_work(common_dir: str, environment: Mapping[str, str]) -> Callable[[C
 
 
 def _list_running() -> dict[tuple[str, str], float]:
-    """By CLI and folder, when the oldest of its processes there began, in seconds since 1970."""
+    """Return, by CLI and folder, the start time of the oldest process, in seconds since 1970."""
     running: dict[tuple[str, str], float] = {}
     for process in psutil.process_iter():
         try:

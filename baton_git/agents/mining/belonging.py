@@ -1,8 +1,8 @@
-"""Decide whether the session of a transcript worked in a repository, by the folder that it began in.
+"""Decide whether the session of a transcript worked in a repository, by the folder in which it started.
 
-Folders that exist say it themselves. One that is gone belongs to the repository if git still knows it as a work tree,
-if it was a folder of the sources, or if the transcripts of its sessions name commits of the repository. Everything
-else cannot be told, and is never taken.
+A folder that exists is looked up with git. One that no longer exists belongs to the repository if git still lists it as
+a work tree, if it is inside a former work tree and was a folder of the sources, or if the transcripts of its sessions
+name commits of the repository. Anything else is unclear, and is not imported.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SCHEME = re.compile(r"\A(?:[a-z+]+://)?(?:[^@/]*@)?([^/:]+)(?::[0-9]+)?[:/]+(.*
 
 
 class Belonging(NamedTuple):
-    """Whether a folder belongs to a repository, and the top of its work tree where it does."""
+    """Whether a folder belongs to a repository, and if so, the top of its work tree."""
 
     verdict: Verdict
     work_tree: str | None = None
@@ -41,10 +41,10 @@ UNCLEAR = Belonging("unclear")
 
 
 class ProjectFolders:
-    """The folders of one repository: its work trees as they are, and those that it had.
+    """The folders of one repository: its current and former work trees.
 
     Args:
-        top: the folder that a namespace outside of any repository is about.
+        top: the folder that the namespace is for, if it is not in a repository.
         former: folders that are known to have been tops of its work trees.
     """
 
@@ -59,7 +59,7 @@ class ProjectFolders:
         self._judged: dict[str, Belonging] = {}
 
     def judge(self, cwd: str | None) -> Belonging:
-        """Return whether a session that began in this folder is one of the repository."""
+        """Return whether a session that started in this folder belongs to the repository."""
         if cwd is None or not cwd.startswith("/") or "\0" in cwd:
             return UNCLEAR
         cwd = os.path.normpath(cwd)
@@ -68,12 +68,12 @@ class ProjectFolders:
         return self._judged[cwd]
 
     def resolve_digest(self, digest: str | None) -> str | None:
-        """Return the folder of the repository whose path has this SHA-256; None if it is none of them."""
+        """Return the folder of the repository whose path has this SHA-256; None if there is none."""
         tops = {*self._former, *([self._own_top] if self._own_top else [])}
         return next((top for top in tops if digest == sha256(os.fsencode(top)).hexdigest()), None)
 
     def add_former(self, folder: str) -> None:
-        """Take a folder that is gone for a former top of a work tree."""
+        """Add a folder that no longer exists to the former tops of work trees."""
         self._former.add(folder.rstrip("/"))
         self._judged.clear()
 
@@ -101,7 +101,7 @@ class ProjectFolders:
         except (BatonError, OSError):
             return False
 
-    # --- folders that are gone
+    # --- folders that no longer exist
 
     def _judge_gone(self, cwd: str) -> Belonging:
         top = max((top for top in self._former if _is_within(cwd, top)), key=len, default=None)
@@ -122,12 +122,13 @@ class ProjectFolders:
         return SessionRepository(self._repository.common_dir, self._environment)
 
     def find_proven(self, evidence: Sequence[tuple[str | None, Evidence]]) -> list[bool]:
-        """Return for each transcript whether what it names is of this repository.
+        """Return for each transcript whether its evidence proves that it belongs to this repository.
 
-        That is most of its commits, or a remote; for a session in a folder inside of a work tree, a branch is enough.
+        Proof is a remote of the repository, or at least half of the commits. For a transcript without commits whose
+        session started inside a former work tree, a branch is enough.
 
         Args:
-            evidence: with the folder that the session began in.
+            evidence: for each transcript, the folder in which its session started, and its evidence.
         """
         own_remotes, branches = _remotes(self._repository), self._list_branches()
         subjects = self._find_subjects({commit.hash for _, piece in evidence for commit in piece.commits})
@@ -142,7 +143,7 @@ class ProjectFolders:
         return cwd is not None and any(_is_within(os.path.normpath(cwd), top) for top in self._former)
 
     def _list_branches(self) -> set[str]:
-        """The branches of the sources that hardly another repository has, too."""
+        """Return the branches of the sources whose names are unlikely in another repository."""
         try:
             names = self._git().run_git("for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").splitlines()
         except GitUnavailable:
@@ -157,12 +158,12 @@ class ProjectFolders:
 
 
 def is_moved(folder: str, work_tree: Path | None) -> bool:
-    """Whether a folder that is gone is probably the former place of a work tree: it has the same name."""
+    """Whether a missing folder is probably where the work tree was before, because it has the same name."""
     return work_tree is not None and Path(folder).name == work_tree.name and not is_folder(folder)
 
 
 def is_folder(path: str) -> bool:
-    """Whether a path that somebody wrote leads to a folder; one that no file system takes leads nowhere."""
+    """Whether a path from a transcript is a folder; False for a path that the file system does not accept."""
     return os.path.isdir(path)  # noqa: PTH112  Path.is_dir raises for a name that is too long
 
 
@@ -180,7 +181,7 @@ def _is_known(hash_: str, subject: str, subjects: Mapping[str, str]) -> bool:
 
 
 def _remotes(repository: Repository) -> set[str]:
-    """The addresses of a repository's remotes, without what does not tell two of them apart."""
+    """Return the normalised addresses of a repository's remotes."""
     config = repository.config()
     names = (name for name in config.keys("remote") if name.endswith(".url"))
     return {_plain_address(address) for name in names if (address := config.get(f"remote.{name}"))}
@@ -191,7 +192,7 @@ def _names(piece: Evidence) -> set[str]:
 
 
 def _plain_address(address: str) -> str:
-    """`git@host:a/b.git` and `https://host/a/b` are the same."""
+    """Return an address without scheme, user and suffix: `git@host:a/b.git` and `https://host/a/b` are the same."""
     match = None if address.startswith(("/", ".", "file:")) else _SCHEME.match(address.lower())
     return f"{match[1]}/{match[2]}" if match else address
 

@@ -1,4 +1,4 @@
-"""List the transcripts of sessions that the agents' CLIs keep on this machine."""
+"""List the transcripts that agent CLIs keep on this machine."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Candidate(NamedTuple):
     """A transcript as it was when it was listed.
 
     Attributes:
-        cwd: the folder that its session began in; None when nothing names it.
-        cwd_digest: the SHA-256 of that folder's path, where only this is known.
+        cwd: the folder in which its session started; None if unknown.
+        cwd_digest: the SHA-256 of that folder's path, if only this is known.
     """
 
     agent: str
@@ -35,7 +35,7 @@ class Candidate(NamedTuple):
 
     @property
     def key(self) -> FileKey:
-        """What changes when the file does."""
+        """A key that changes when the file changes."""
         return (str(self.path), self.device, self.inode, self.size, self.mtime_ns)
 
 
@@ -44,8 +44,8 @@ def list_candidates(
 ) -> Iterator[Candidate]:
     """Yield the transcripts of sessions, those of each agent newest first.
 
-    Subagents' transcripts are part of their session, and files that lie outside of the agent's folder (behind a
-    symbolic link) are not the agent's.
+    Transcripts of subagents are left out, as they are read with their session's; so are files outside of the agent's
+    folder, behind a symbolic link.
     """
     for name in agents:
         root = os.path.realpath(user_folder(AGENTS[name].hooks, home, environment))

@@ -1,7 +1,7 @@
-"""What a transcript names that tells which repository it worked in: commits it saw or made, and remotes.
+"""Find the commits, remotes and branches that a transcript names, as evidence of the repository it worked in.
 
-Needed only for a session whose folder is gone. The file is searched for a few patterns, not parsed, so that hundreds
-of them take seconds.
+Needed only for a session whose folder no longer exists. The file is searched for a few patterns and not parsed, so that
+hundreds of files take seconds.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import NamedTuple
 from baton_git.agents.json_lines import open_transcript
 
 MAX_COMMITS = 50
-"""The first commits that are remembered of a transcript."""
+"""Maximum number of commits kept of a transcript; the first ones are kept."""
 MAX_NAMES = 20
-"""The first remotes, and the first branches."""
+"""Maximum number of remotes, and of branches."""
 MAX_SUBJECT = 60
-"""Bytes of a subject that are compared."""
+"""Number of bytes of a subject that are compared."""
 _CHUNK = 8 << 20
 _OVERLAP = 4096
 
-# git's own line about a new commit, as it stands in JSON; the name of the branch has at most 200 bytes.
+# The line that `git commit` prints, inside a JSON string; the branch name has at most 200 bytes.
 _MADE = re.compile(rb"\[[^\]\s\"\\\[]{1,200}(?: \(root-commit\))? ([0-9a-f]{7,64})\] ([^\"\\]{1,%d})" % MAX_SUBJECT)
 _HEAD = re.compile(rb'"commit_hash": ?"([0-9a-f]{40}(?:[0-9a-f]{24})?)"')
 _BRANCH = re.compile(rb'"gitBranch": ?"([^"\\]{1,200})"')
@@ -29,14 +29,14 @@ _REMOTE = re.compile(rb'"repository_url": ?"([^"\\]{1,1000})"')
 
 
 class NamedCommit(NamedTuple):
-    """A commit that a transcript names; `subject` is the beginning of its subject, empty when only a full id is."""
+    """A commit that a transcript names; `subject` is the beginning of its subject, empty if only the id is named."""
 
     hash: str
     subject: str
 
 
 class Evidence(NamedTuple):
-    """What a transcript names."""
+    """The commits, remotes and branches that a transcript names."""
 
     commits: tuple[NamedCommit, ...] = ()
     remotes: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Evidence(NamedTuple):
 
 
 def find_evidence(path: Path) -> Evidence:
-    """Search a transcript. Raises as `open_transcript` does."""
+    """Return the evidence in a transcript. Raises as `open_transcript` does."""
     commits: dict[NamedCommit, None] = {}
     remotes: dict[str, None] = {}
     branches: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Which transcripts their CLI will delete soon."""
+"""Find the transcripts that their CLI will delete soon."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from baton_git.agents.settings.locations import user_folder
 from baton_git.core.errors import BatonError
 
 SOON_DAYS = 7
+"""Number of days before its deletion from which a transcript is reported."""
 _DAY = 86400
 
 
 class Expiry(NamedTuple):
-    """Transcripts of one CLI that it deletes within `SOON_DAYS`, as it keeps each for `kept_days`."""
+    """The number of transcripts that a CLI deletes within `SOON_DAYS`, because it keeps each for `kept_days`."""
 
     agent: str
     number: int
@@ -29,7 +30,7 @@ class Expiry(NamedTuple):
 def find_expiring(
     candidates: Iterable[Candidate], now: datetime, home: Path, environment: Mapping[str, str]
 ) -> list[Expiry]:
-    """Return, for each CLI that deletes transcripts, how many of these it will delete soon, if any."""
+    """Return, for each CLI that will delete some of these transcripts soon, how many."""
     ages: dict[str, list[float]] = {}
     for candidate in candidates:
         ages.setdefault(candidate.agent, []).append((now.timestamp() - candidate.mtime_ns / 1e9) / _DAY)
@@ -47,7 +48,7 @@ def find_expiring(
 
 
 def _read_days(file: Path, key: str, default: int) -> float:
-    """Return the number of days that the settings say, or the CLI's own number where they say none."""
+    """Return the number of days from the settings file, or `default`."""
     try:
         value = (whole_object(file) or {}).get(key)
     except BatonError:

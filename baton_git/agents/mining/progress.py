@@ -1,7 +1,7 @@
-"""What an earlier run found out about each transcript, so that the next one reads only what changed.
+"""Store what a mining run found out about each transcript, so that the next run reads only changed ones.
 
-A file of JSON lines in the common directory, one line for each transcript by path, file id, size and time of change. A
-run that is killed leaves its lines behind, and the next one goes on from there. Deleting the file loses nothing.
+The file in the common directory has one JSON line for each transcript, with path, file id, size and modification time.
+Lines are written during the run, so after a killed run the next one continues. Deleting the file only costs time.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Note = dict[str, Any]
 
 
 class MiningProgress:
-    """The notes about transcripts, in `file`.
+    """The notes about transcripts, stored in `file`.
 
     Args:
-        file: may be missing or damaged; what cannot be read of it is as good as missing.
+        file: may be missing or damaged; unreadable lines are ignored.
     """
 
     def __init__(self, file: Path) -> None:
@@ -35,26 +35,26 @@ class MiningProgress:
             self._notes[line.path] = (line.key, line.note)
 
     def note(self, candidate: Candidate) -> Note:
-        """Return what is known of a transcript as it is now; empty if that is nothing."""
+        """Return the note about a transcript; empty if there is none, or the transcript has changed since."""
         key, note = self._notes.get(str(candidate.path), ([], {}))
         return dict(note) if key == list(candidate.key) else {}
 
     def add(self, candidate: Candidate, **facts: Any) -> None:
-        """Add facts to the note of a transcript, and store them. A disk that refuses costs only a second reading."""
+        """Add facts to the note about a transcript, and store them. If that fails, the next run reads it again."""
         note = {**self.note(candidate), **facts}
         self._notes[str(candidate.path)] = (list(candidate.key), note)
         try:
             self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with open(self.file, "ab", opener=_open_private) as file:
-                file.write(b"\n" + _encode(list(candidate.key), note))  # behind a line that a killed run has cut
+                file.write(b"\n" + _encode(list(candidate.key), note))  # the line before may be incomplete
         except OSError:
             return
 
     def settle(self) -> None:
-        """Forget transcripts that are gone, and what was read of those that are stored.
+        """Delete the notes about missing transcripts, and the sessions read from transcripts that are stored.
 
         Raises:
-            WriteFailed: the disk refuses.
+            WriteFailed: the file cannot be written.
         """
         kept = {path: entry for path, entry in self._notes.items() if os.path.lexists(path)}
         for _, note in kept.values():
@@ -85,7 +85,7 @@ def _encode(key: list[Any], note: Note) -> bytes:
 
 
 def _read_lines(file: Path) -> Iterable[_Line]:
-    """Yield the lines that this program wrote; another version may have understood more, or less."""
+    """Yield the lines that this version of the program wrote; another version may read transcripts differently."""
     try:
         content = read_bytes(file)
     except BatonError:

@@ -1,4 +1,4 @@
-"""Limits for the turns of a session: long texts keep their beginning and end, and the middle turns give way first."""
+"""Limit the size of a session's turns: long texts keep their beginning and end; middle turns are shortened first."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Iterable
 from baton_git.agents.turn_store.turn import Turn
 
 MAX_BYTES = 64 * 1024
-"""Bytes of all turns of a session, as `encode_turn` writes them."""
+"""Maximum size in bytes of all turns of a session, as `encode_turn` writes them."""
 MAX_TEXT = 8 * 1024
-"""Bytes of one prompt, and of one answer."""
+"""Maximum size in bytes of one prompt, and of one answer."""
 
 _STEPS = (2048, 768, 256, 80)
-"""Bytes to which the texts of a turn are shortened, step by step, until all turns fit."""
+"""Sizes in bytes to which the texts of turns are shortened, step by step, until all turns fit."""
 _KEPT_FIRST, _KEPT_LAST = 1, 3
-"""Turns at either end that are shortened only when shortening those between them was not enough."""
+"""Number of first and last turns that are shortened only if shortening those between them was not enough."""
 _CUT = " […] "
 
 
 def bound_turns(turns: Iterable[Turn], limit: int = MAX_BYTES) -> tuple[Turn, ...]:
-    """Return the turns shortened to `limit` bytes: the middle ones first, of these the oldest first.
+    """Return the turns shortened to `limit` bytes in total: first the middle ones, starting with the oldest.
 
-    If the shortest form of all is still too long, the oldest middle turns are left out; numbers are kept. Bounding
-    the result again together with newer turns is allowed, so a session can be read in pieces.
+    If the turns are too long even in their shortest form, the oldest ones after the first are left out; the others keep
+    their numbers. The result may be bounded again together with newer turns, so a session can be read in pieces.
     """
     bounded = [_shorten(turn, MAX_TEXT) for turn in turns]
     sizes = [len(encode_turn(turn)) for turn in bounded]
@@ -41,9 +41,9 @@ def bound_turns(turns: Iterable[Turn], limit: int = MAX_BYTES) -> tuple[Turn, ..
 
 
 def keep_ends(text: str, most: int) -> str:
-    """Return the text, or as much of its beginning and its end as fits into `most` bytes with a mark between them.
+    """Return the text, or its beginning and end with a mark between them, in at most `most` bytes.
 
-    `most` must leave room for the mark.
+    `most` must be larger than the mark.
     """
     raw = text.encode("utf-8", "replace")
     if len(raw) <= most:

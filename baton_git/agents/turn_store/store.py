@@ -1,7 +1,7 @@
-"""The turns of sessions as files of this machine: one file of JSON lines for each session.
+"""Store the turns of each session in a file of JSON lines on this machine.
 
-The first line names the session and the format; each other line is one turn. Recall reads these files, so they are
-replaced as a whole: a reader sees the old file or the new one.
+The first line names the session and the format; each other line is one turn. Recall reads these files, so a file is
+replaced as a whole: a reader sees either the old content or the new one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SUFFIX = ".jsonl"
 
 
 class StoredTurns(NamedTuple):
-    """One stored file, by which an index can tell whether it changed."""
+    """A stored file, with the size and modification time by which an index notices changes."""
 
     agent: str
     session: str
@@ -33,13 +33,13 @@ class StoredTurns(NamedTuple):
 
 
 class TurnStore:
-    """The turns of all sessions of a repository, below `folder` (`turns_folder`)."""
+    """The turns of all sessions of a repository, in the folder that `turns_folder` returns."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def path(self, agent: str, session: str) -> Path:
-        """Return where a session's turns are stored. Raises InvalidName if an id cannot be a file name."""
+        """Return the path of a session's file. Raises InvalidName if an id cannot be a file name."""
         return self.folder / encode(agent) / f"{encode(session)}{_SUFFIX}"
 
     def load(self, agent: str, session: str) -> SessionTurns | None:
@@ -55,11 +55,11 @@ class TurnStore:
             return None
 
     def save(self, session: SessionTurns) -> None:
-        """Store the turns of a session in place of those that were stored, bounded and without secrets.
+        """Replace the stored turns of a session, limited in size and without secrets.
 
         Raises:
             InvalidName: an id cannot be a file name.
-            WriteFailed: the disk refuses.
+            WriteFailed: the file cannot be written.
         """
         path = self.path(session.agent, session.session)
         header, turns = session._asdict() | {"format": FORMAT}, bound_turns(redact_turns(session.turns))
@@ -69,7 +69,7 @@ class TurnStore:
         write_all({path: b"".join([*lines, *map(encode_turn, turns)])}, mode=0o600)
 
     def list(self) -> list[StoredTurns]:
-        """Return all stored files, by agent and session; files with other names are left out."""
+        """Return all stored files, sorted by agent and session; files with other names are left out."""
         files = (_describe_file(path) for path in sorted(self.folder.glob(f"*/*{_SUFFIX}")))
         return [file for file in files if file is not None]
 
@@ -114,5 +114,5 @@ def _parse_line(line: str) -> dict[str, Any]:
     check_nesting(line)
     data = json.loads(line)
     if not isinstance(data, dict):
-        raise TypeError("a line is no object")
+        raise TypeError("a line is not an object")
     return data

@@ -9,10 +9,10 @@ class Turn(NamedTuple):
     """A prompt and the last answer to it.
 
     Attributes:
-        number: from 1, in the whole session.
-        time: of the prompt, as the transcript has it.
-        answer: empty when the agent said nothing, or not yet.
-        line, offset: where the prompt stands in the transcript; the line counts from 1.
+        number: its number in the session, from 1.
+        time: the time of the prompt, as ISO text from the transcript.
+        answer: empty if there is none yet.
+        line, offset: the position of the prompt in the transcript; lines count from 1, the offset is in bytes.
     """
 
     number: int
@@ -27,9 +27,9 @@ class SessionTurns(NamedTuple):
     """The turns of one session, oldest first.
 
     Attributes:
-        started: when the session began, as the transcript has it.
-        worktree: the top of the work tree that it worked in.
-        branch: of the code.
+        started: when the session started, as ISO text from the transcript.
+        worktree: the top of the work tree in which it worked.
+        branch: the branch of the sources.
     """
 
     agent: str
