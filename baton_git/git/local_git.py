@@ -34,7 +34,7 @@ class LocalGit:
         printed = self.ask("version") or ""
         match = _VERSION.match(printed)
         if match is None:
-            raise StoreError(f"git does not say its version: {printed[:60]!r}", hint="try: git version")
+            raise StoreError(f"cannot parse the version of git: {printed[:60]!r}", hint="try: git version")
         return int(match[1]), int(match[2])
 
     def ask(self, *arguments: str) -> str | None:
@@ -54,7 +54,7 @@ class LocalGit:
         """
         done = self._run(arguments)
         if done.returncode != 0:
-            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a word"]
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a message"]
             raise StoreError(f"git {arguments[0]}: {lines[-1]}")
 
     def _run(self, arguments: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:

@@ -1,7 +1,8 @@
-"""What a command is made of inside the work tree: the program and the files that its arguments name, by their content.
+"""List the files of the work tree that a command names, with digests of their contents.
 
-An approval covers these, so that nobody who changes a script changes what was approved. It does not cover what they
-load or start in turn (a Makefile, a module, a test), nor programs outside of the work tree.
+The approval of a command covers its program and the files that its arguments name, so that it ends when one of them
+changes. It does not cover files that these load or run in turn (a Makefile, a module, a test), nor programs outside of
+the work tree.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from baton_git.core.errors import LimitExceeded, StoreError
 
 MAX_FILES: Final = 64
 MAX_BYTES: Final = 64 * 1024 * 1024
-"""Limit for all files that a command names together."""
+"""Maximum total size in bytes of the files that a command names."""
 _CHUNK: Final = 1024 * 1024
 
 Contents = Mapping[str, str]
-"""By path relative to the work tree: the SHA-256 of the file, or `link to PATH` for a link out of the work tree."""
+"""For each path relative to the work tree, the SHA-256 of the file, or `link to PATH` if it leads out of the tree."""
 
 
 def contents_of(argv: Sequence[str], folder: Path | None, search_path: str) -> Contents:
-    """What the command is made of when it is started in `folder`.
+    """Return the files that a command started in `folder` names.
 
     Args:
         folder: the work tree, or None.
@@ -39,7 +40,7 @@ def contents_of(argv: Sequence[str], folder: Path | None, search_path: str) -> C
     top, room = Path(os.path.realpath(folder)), MAX_BYTES
     contents: dict[str, str] = {}
     for path in dict.fromkeys(_named_paths(argv, top, search_path)):
-        if os.path.isfile(path):  # noqa: PTH113  a word may be too long for a name
+        if os.path.isfile(path):  # noqa: PTH113  Path.is_file raises for a name that is too long
             contents[path.relative_to(top).as_posix()], size = _content(path, top, room)
             room -= size
         if len(contents) > MAX_FILES:
@@ -63,7 +64,7 @@ def _inside(word: str, top: Path) -> Path | None:
     if not word or "\0" in word:
         return None
     plain = Path(os.path.normpath(top / word))
-    real = Path(os.path.realpath(plain.parent), plain.name)  # the top may have a second name by a link
+    real = Path(os.path.realpath(plain.parent), plain.name)  # `top` may also be reachable through a link
     return next((path for path in (plain, real) if path != top and path.is_relative_to(top)), None)
 
 

@@ -1,12 +1,11 @@
-"""The file of approvals: for every repository of this user, by its id, what was allowed.
+"""Read and change the user's file of approvals, which holds the approvals for each repository by its id.
 
-It is the user's own and lies outside of every repository, so nothing that is fetched, cloned or unpacked can approve
-itself.
+The file is outside of every repository, so nothing that is fetched, cloned or unpacked can approve itself.
 
     {"repositories": {"<id>": {"path": "…/.git", "commands": […], "checks": […], "remotes": […]}}}
 
-Earlier versions kept lists of commands by the path of the repository. Another repository can stand at that path by now,
-so those approve nothing; they are kept, and named to the user.
+Earlier versions stored lists of commands by the path of the repository. By now, another repository may be at that path,
+so these approvals no longer count; they stay in the file, and are reported to the user.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class ApprovalFile(NamedTuple):
         return self._mine(self._load())
 
     def earlier(self) -> list[Any]:
-        """The commands that an earlier version of baton kept by the repository's path. Raises Corrupt."""
+        """Return the commands that an earlier version of baton stored by the repository's path. Raises Corrupt."""
         commands = self._load().get(str(self.repository), [])
         return commands if isinstance(commands, list) else []
 
@@ -62,7 +61,7 @@ class ApprovalFile(NamedTuple):
             return True
 
     def _id(self, data: Mapping[str, Any]) -> str | None:
-        """The id under which this repository's approvals are kept; None where it needs one of its own."""
+        """Return the id of this repository's approvals; None if it needs a new id, as a copy of a repository does."""
         id_ = read_identity(self.repository)
         recorded = data["repositories"].get(id_, {}).get("path", str(self.repository))
         return None if id_ is None or is_copy(self.repository, str(recorded)) else id_

@@ -1,7 +1,7 @@
-"""The identity of a repository on this machine: a random id in a file beside its branches, never in the tree.
+"""The identity of a repository on this machine: a random id in a file of the common directory, never in a branch.
 
-Approvals are bound to it, so that a repository that was moved keeps them, and another one that is unpacked at the same
-path has none.
+Approvals are bound to this id. So a repository that is moved keeps its approvals, and a different one that is unpacked
+at the same path has none.
 """
 
 from __future__ import annotations

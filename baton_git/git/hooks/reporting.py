@@ -94,13 +94,13 @@ def _not_filed(place: HookLocation, event: str) -> Iterator[str]:
 
 def _not_called(place: HookLocation, event: str) -> Iterator[str]:
     if not place.folder.is_dir():
-        yield f"{place.why_external}, and there is no such folder here: no hook runs at all"
+        yield f"{place.why_external}, and that folder does not exist here: no hook runs at all"
         return
     file = place.file_for(event)
     if not exists(place.scripts / event):
         yield f"not installed; {place.why_external}"
     if f"/baton/hooks/{event}".encode() not in (read_hook(file) or b""):
-        yield f"{place.why_external}: git does not look for ours; add to {file}: {place.line_for(event)}"
+        yield f"{place.why_external}: git does not run baton's hook; add to {file}: {place.line_for(event)}"
     elif not is_program(place.folder / event):
         yield f"{place.folder / event} is not there, or not executable"
 

@@ -128,9 +128,9 @@ class GitProgram:
         with view(self._git, {}) as git:
             done = self._run(git, (*_PUSH, *self._verbosity(), *leases), refspecs, seconds, deadline)
         outcomes = _outcomes(done)
-        unsaid = [move.ref for move in moves if move.ref not in outcomes]
-        if unsaid:
-            raise remote_error(self.name, done.err or f"fatal: the server did not say what became of {unsaid[0]}")
+        unreported = [move.ref for move in moves if move.ref not in outcomes]
+        if unreported:
+            raise remote_error(self.name, done.err or f"fatal: the server reported nothing about {unreported[0]}")
         return outcomes
 
     def _verbosity(self) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ def _check_size(name: str, printed: str) -> None:
     if match:
         raise Rejected(
             f"{name}: an object of {int(match[1]):,} bytes, the limit is {int(match[2]):,}",
-            hint="nothing was taken in; ask who pushed it to take that file out again",
+            hint="nothing was fetched; ask the person who pushed it to remove that file",
         )
 
 

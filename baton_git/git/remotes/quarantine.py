@@ -58,7 +58,7 @@ class SizeWatch:
         if self():
             raise Rejected(
                 f"{what}: more than {self.limit:,} bytes, the limit of one fetch",
-                hint="nothing was taken in; ask who pushed it, or git ls-remote shows what is there",
+                hint="nothing was fetched; ask the person who pushed it, or list the branches with git ls-remote",
             )
 
 

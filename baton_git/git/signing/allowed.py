@@ -81,10 +81,10 @@ class AllowedSigners:
         if signature is None:
             return Unsigned()
         if not signature.startswith(ARMOR):
-            return BadSignature(f"is {_kind_of(signature)} signature; only SSH keys are looked at")
+            return BadSignature(f"is {_kind_of(signature)} signature; only SSH signatures are verified")
         when = _verify_time(payload)
         if when is None:
-            return BadSignature("is of a commit that does not say when it was made")
+            return BadSignature("is on a commit without a valid time")
         try:
             revoked = None if self.revoked is None else self.revoked.read_bytes()
             case = _Case(payload, signature, self.file.read_bytes(), revoked)
@@ -112,7 +112,7 @@ class AllowedSigners:
                 return Signed(principal.decode("utf-8", "replace"), ran.good_key)
             why = ran.last_line
         good = self._run("check-novalidate", *NAMESPACE, *files.signature, *when, given=case.payload).good_key
-        return BadSignature(f"is by a key that is not allowed, {good} ({why})" if good else f"is not right ({why})")
+        return BadSignature(f"is by a key that is not allowed, {good} ({why})" if good else f"is invalid ({why})")
 
     def _run(self, operation: str, *words: str | bytes, given: bytes = b"") -> KeygenResult:
         return run([self.program, "-Y", operation, *words], self.environment, given)

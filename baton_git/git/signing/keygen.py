@@ -47,7 +47,7 @@ class KeygenResult(NamedTuple):
         """The last non-empty line of stderr, without control characters, for terminals and records."""
         lines = self.stderr.decode("utf-8", "replace").splitlines()
         shown = (one_line(line, len(line))[:_LINE_LIMIT] for line in reversed(lines))
-        return next((line for line in shown if line), "without a word")
+        return next((line for line in shown if line), "no error message")
 
 
 def run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: bytes = b"") -> KeygenResult:

@@ -48,8 +48,8 @@ class PersonalSigner:
         """
         if not (self._needs_touch() or self._needs_passphrase()):
             raise NeedsHuman(
-                f"{self.key[:80]} needs neither a touch nor a passphrase, so its signature is no person's word",
-                hint="make one that does: ssh-keygen -t ed25519-sk, or ssh-keygen -p -f KEY for a passphrase",
+                f"{self.key[:80]} needs neither a touch nor a passphrase, so an agent could sign with it, too",
+                hint="create one that does: ssh-keygen -t ed25519-sk, or ssh-keygen -p -f KEY for a passphrase",
             )
 
     def sign(self, payload: bytes) -> bytes:

@@ -575,7 +575,7 @@ def _run_git_config(folder: Path, pattern: str) -> list[tuple[str, str | None]] 
 
 
 def _unreadable(stderr: bytes) -> StoreError:
-    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a word"]
+    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a message"]
     return StoreError(f"git config: {lines[0]}", hint="fix the git configuration; git config --list names the place")
 
 

@@ -281,7 +281,7 @@ def test_a_revoked_key(world):
 def test_signatures_of_other_kinds(world, armor, kind):
     raw = with_signature(world.store.raw_commit(world.commit(None)), armor.encode())
     commit = world.written(raw)
-    assert world.allowed().verify(raw) == BadSignature(f"is {kind}; only SSH keys are looked at")
+    assert world.allowed().verify(raw) == BadSignature(f"is {kind}; only SSH signatures are verified")
     assert world.store.commit(commit).message == "note\n\nBaton-Op: x"
 
 

@@ -34,7 +34,7 @@ def test_a_git_that_fails_in_silence_is_not_taken_for_one_that_knows_nothing(bat
     (tmp_path / "bin/git").write_text("#!/bin/sh\nexit 3\n")
     (tmp_path / "bin/git").chmod(0o755)
     done = baton("followup", "add", "x", env={"PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}, code=1)
-    assert "git config: it failed without a word" in done.err
+    assert "git config: it failed without a message" in done.err
 
 
 # --- 2. safe.directory
