@@ -1,4 +1,4 @@
-"""An agent in a test: one of the CLIs, a scratch home, a project and a scripted model; headless or in a terminal."""
+"""An agent in a test: a CLI with a scratch home, a project and a scripted model, headless or in a terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agent_clis.terminal import Terminal, terminal
 
 @dataclass(frozen=True)
 class Ran:
-    """What a headless run came to. `requests` are those of the session that its model got."""
+    """The result of a headless run. `requests` are those that its model received for the session."""
 
     session: str
     out: str
@@ -32,13 +32,13 @@ class Ran:
 
 @dataclass(frozen=True)
 class Session(Terminal):
-    """A CLI in a terminal, with the model that it asks."""
+    """A CLI in a terminal, with its model."""
 
     cli: Cli
     model: ModelServer
 
     def ask(self, prompt: str, answer: str) -> Request:
-        """Types a prompt, which the model answers so; gives the request, once the turn is over.
+        """Type a prompt and return the model's request when the turn is over.
 
         Args:
             prompt: without a question mark, which is a command of Gemini's terminal.
@@ -53,11 +53,11 @@ class Session(Terminal):
         return bool(found) and self.cli.rests(after)
 
     def compact(self) -> None:
-        """Has the conversation shortened to a summary."""
+        """Compact the conversation."""
         self.type(self.cli.compact, lambda: self._is_done(self.cli.compacted))
 
     def clear(self, last: str) -> None:
-        """Starts a new conversation. `last` is on the screen until then."""
+        """Start a new conversation. `last` is on the screen until then."""
         self.type("/clear", lambda: last not in self.screen)
         self.shows(self.cli.ready)
 
@@ -67,7 +67,7 @@ class Session(Terminal):
 
 @dataclass(frozen=True)
 class Agent:
-    """One CLI with its home, its project and its model. `folder` is the one from npm; `more` adds to its variables."""
+    """One CLI with its home, project and model. `folder` is its npm folder; `more` adds environment variables."""
 
     cli: Cli
     place: Place
@@ -81,26 +81,26 @@ class Agent:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Nothing of the machine but where its programs are; `baton` is that of this interpreter."""
+        """Return an environment without anything of the machine but its PATH; `baton` is that of this interpreter."""
         path = [str(Path(sys.executable).parent), str(self.folder / "node_modules/.bin"), os.environ["PATH"]]
         git = {name: value for name, value in os.environ.items() if name.startswith("GIT_")}
         fixed = {"PATH": ":".join(path), "HOME": str(self.place.home), "TERM": "xterm-256color", "LANG": "C.UTF-8"}
         return {**git, **fixed, "SHELL": "/bin/bash", "TZ": "UTC", **self.cli.environment(self.place), **self.more}
 
     def at(self, project: Path) -> Agent:
-        """The same agent (one home, one model) in another project."""
+        """Return the same agent (one home, one model) in another project."""
         there = replace(self, place=replace(self.place, project=project))
         self.cli.configure(there.place)
         return there
 
     def with_tokens(self, tokens: int) -> Agent:
-        """The same agent, which compacts a conversation of so many tokens by itself."""
+        """Return the same agent, set to compact a conversation of this many tokens on its own."""
         short = replace(self, place=replace(self.place, tokens=tokens))
         self.cli.configure(short.place)
         return short
 
     def run(self, prompt: str, *, resume: str | None = None, options: tuple[str, ...] = ()) -> Ran:
-        """Asks once, without a terminal.
+        """Send one prompt without a terminal.
 
         Raises:
             AssertionError: the CLI failed.
@@ -115,7 +115,7 @@ class Agent:
 
     @contextmanager
     def session(self, *, resume: str | None = None) -> Iterator[Session]:
-        """The CLI in a terminal, ready for input."""
+        """Start the CLI in a terminal; it is ready for input."""
         argv = self.cli.interactive(resume)
         with (
             tempfile.TemporaryDirectory(prefix="t") as short,  # the name of a socket must be short

@@ -15,9 +15,9 @@ KEY = "sk-ant-scripted-model-on-loopback"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a CLI lives: its `home`, the `project` that it works in, the `url` of its model.
+    """The places of a CLI: its `home`, the `project` that it works in, the `url` of its model.
 
-    `tokens` above 0 is the length of a conversation that makes it compact by itself, where it can be told so.
+    `tokens` above 0 is the length of a conversation at which it compacts on its own, for CLIs with such a setting.
     """
 
     home: Path
@@ -27,10 +27,10 @@ class Place:
 
 
 class Cli(Protocol):
-    """What differs between the three.
+    """The differences between the three CLIs.
 
-    `ready` is on the screen when a terminal session takes input, `compacted` when it has shortened the conversation;
-    `prompt_event` and `stop_event` are its names for a prompt that was sent and a turn that is over.
+    `ready` is on the screen when a terminal session takes input, `compacted` after a compaction; `prompt_event` and
+    `stop_event` are its names of the events for a sent prompt and a finished turn.
     """
 
     name: str
@@ -46,11 +46,11 @@ class Cli(Protocol):
     def headless(self, prompt: str, resume: str | None) -> list[str]: ...
     def interactive(self, resume: str | None) -> list[str]: ...
     def rests(self, after: str) -> bool:
-        """Whether it waits for input, its hooks done; `after` is the screen below the last answer."""
+        """Whether it waits for input and its hooks are done; `after` is the screen below the last answer."""
         ...
 
     def session(self, out: str) -> str:
-        """The session id in what a headless run printed."""
+        """Return the session id in the output of a headless run."""
         ...
 
     def transcripts(self, home: Path) -> list[Path]: ...
@@ -58,7 +58,7 @@ class Cli(Protocol):
 
 
 def add_json(file: Path, more: dict[str, Any]) -> None:
-    """Adds keys to a JSON file, which may not be there yet."""
+    """Add keys to a JSON file, which may not exist yet."""
     file.parent.mkdir(parents=True, exist_ok=True)
     have = json.loads(file.read_text()) if file.exists() else {}
     file.write_text(json.dumps({**have, **more}, indent=2))

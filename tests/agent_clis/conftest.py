@@ -1,4 +1,4 @@
-"""The agents of the tests: each CLI that is installed, in a project of its own, with a scripted model."""
+"""The agents of the tests: each installed CLI, with its own project and a scripted model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model on loopback that says what the test scripted, and keeps every request that it got."""
+"""A model on loopback that gives scripted answers and records every request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agent_clis.wires import SUMMARY, Action, Kind, Say, Turn, Wire, aside, text
 
 @dataclass(frozen=True)
 class Request:
-    """What the CLI sent. `conversation` is every text of its messages, tool calls and results among them."""
+    """A request of the CLI. `conversation` is every text of its messages, including tool calls and results."""
 
     path: str
     kind: Kind
@@ -35,7 +35,7 @@ Scripted = Turn | Callable[[Request], Turn]
 
 @dataclass
 class ModelServer:
-    """Plays `script`, a turn per request of the session; afterwards it says "nothing more"."""
+    """Play `script`, one turn for each request of the session; afterwards answer "nothing more"."""
 
     wire: Wire
     url: str
@@ -44,31 +44,31 @@ class ModelServer:
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def play(self, *actions: Action, tokens: int = 1000) -> None:
-        """Puts one more turn at the end of the script."""
+        """Append a turn to the script."""
         self.script.append(Turn(actions, tokens))
 
     def say(self, text: str) -> None:
-        """Puts one more turn at the end of the script: a text and nothing else."""
+        """Append a turn that is only a text."""
         self.play(Say(text))
 
     def play_as(self, answer: Callable[[Request], Turn]) -> None:
-        """Puts a turn at the end of the script that depends on its request."""
+        """Append a turn that depends on its request."""
         self.script.append(answer)
 
     def forget(self) -> None:
-        """Drops what is left of the script."""
+        """Drop the rest of the script."""
         self.script.clear()
 
     @property
     def turns(self) -> list[Request]:
-        """The requests of the session itself, the oldest first."""
+        """Return the requests of the session itself, oldest first."""
         return [one for one in self.requests if one.kind == "turn"]
 
     def wait(self, turns: int, seconds: float = 40) -> Request:
-        """The `turns`th request of the session (counted from 1), when it has come.
+        """Wait for the `turns`th request of the session, counted from 1, and return it.
 
         Raises:
-            AssertionError: it has not come in time.
+            AssertionError: it did not come in time.
         """
         with self.changed:
             came = self.changed.wait_for(lambda: len(self.turns) >= turns, seconds)
@@ -76,7 +76,7 @@ class ModelServer:
         return self.turns[turns - 1]
 
     def answer(self, path: str, body: Any) -> Iterator[Any]:
-        """The events that answer a request, which is kept."""
+        """Record a request, and return the events that answer it."""
         request = Request(path, self.wire.kind(path, body), body, self.wire.messages(body))
         with self.changed:
             self.requests.append(request)
@@ -96,14 +96,14 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A CLI that was killed does not wait for its answer; anything else is told."""
+        """Ignore that a killed CLI does not wait for its answer; report anything else."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 @contextmanager
 def serving(wire: Wire) -> Iterator[ModelServer]:
-    """A model server on a free port of loopback, in a thread."""
+    """Run a model server on a free loopback port, in a thread."""
     handler: Any = type("Handler", (_Handler,), {})
     server = _Server(("127.0.0.1", 0), handler)
     handler.model = ModelServer(wire, f"http://127.0.0.1:{server.server_address[1]}")
@@ -175,7 +175,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _whole(events: list[Any]) -> Any:
-    """The answer of somebody who did not ask for a stream."""
+    """Return the answer for a client that did not ask for a stream."""
     if "candidates" in events[0]:
         return events[0]
     said = "".join(event["delta"]["text"] for event in events if "text" in event.get("delta", {}))

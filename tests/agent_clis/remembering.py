@@ -1,4 +1,4 @@
-"""An agent whose CLI calls baton, in a repository with a namespace; and what is asked of both."""
+"""An agent whose CLI calls baton, in a repository with a namespace, and helpers to query both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TODO = "Write the tests of the greeter"
 
 
 def run(agent: Agent, *argv: str, cwd: Path | None = None) -> str:
-    """What a program prints in the agent's project.
+    """Run a program in the agent's project and return its output.
 
     Raises:
         AssertionError: it failed.
@@ -31,18 +31,19 @@ def run(agent: Agent, *argv: str, cwd: Path | None = None) -> str:
 
 
 def asked(agent: Agent, *words: str) -> Any:
-    """What baton answers in JSON."""
+    """Run baton and return its JSON answer."""
     return json.loads(run(agent, "baton", *words, "--json"))
 
 
 def prepare(agent: Agent, scope: str = "--user") -> None:
-    """Makes the namespace and installs the hooks."""
+    """Create the namespace and install the hooks."""
     run(agent, "baton", "init")
     run(agent, "baton", "agents", "install", agent.cli.name, scope)
 
 
 def plan(agent: Agent) -> None:
-    """The script of a turn that edits a file, notes what is left to do, and commits; its last words are not in it."""
+    """Return the script of a turn that edits a file, notes what is left to do, and commits; the last answer is not
+    included."""
     agent.model.play(Say("I begin."), Write(str(agent.project / FILE), 'def greet():\n    return "hello"\n'))
     agent.model.play(Shell(f"baton todo add '{TODO}'"))
     agent.model.play(Shell(f"git add {FILE} && git commit -m 'Add a greeter'"))
@@ -53,32 +54,32 @@ def head(agent: Agent) -> str:
 
 
 def briefs(request: Request) -> list[str]:
-    """What baton gave to the model, each as often as it stands in the request."""
+    """Return what baton gave to the model, as often as it is in the request."""
     return re.findall(r"=== [^\n]* ===\n.*?=== end of brief [^\n]* ===", request.conversation, re.DOTALL)
 
 
 def new_brief(request: Request, before: Request) -> list[str]:
-    """The briefs of a request which an earlier one of the same conversation did not have."""
+    """Return the briefs of a request that an earlier one of the same conversation did not have."""
     old = briefs(before)
     return [one for one in briefs(request) if one not in old]
 
 
 def sessions(agent: Agent) -> dict[str, dict[str, Any]]:
-    """The records of sessions in the namespace, by their ids."""
+    """Return the records of sessions in the namespace, by id."""
     branch = f"baton/{agent.project.name}"
     files = run(agent, "git", "ls-tree", "--name-only", branch, "sessions/").splitlines()
     return {Path(file).stem: tomllib.loads(run(agent, "git", "show", f"{branch}:{file}")) for file in files}
 
 
 def troubles(agent: Agent) -> str:
-    """What hooks had to complain of; not that a busy machine gave them no time: the next one makes up for it."""
+    """Return the problems that hooks logged, without timeouts on a busy machine, which the next hook makes up for."""
     log = agent.project / ".git/baton/agents.log"
     lines = log.read_text().splitlines() if log.exists() else []
     return "\n".join(line for line in lines if "it took too long" not in line)
 
 
 def plug_in(agent: Agent) -> tuple[str, ...]:
-    """Adds baton's plugin or extension as its CLI has it; gives the options that a run needs then."""
+    """Add baton's plugin or extension as its CLI expects it; return the options that a run then needs."""
     run(agent, "baton", "init")
     folder = run(agent, "baton", "agents", "package", agent.cli.name)
     if agent.cli.name == "claude":

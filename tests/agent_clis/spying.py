@@ -1,4 +1,4 @@
-"""Hooks that are seen: what a CLI gave them, in the order in which it called them."""
+"""Hooks that record what a CLI passed to them, in the order of the calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EVENTS = {
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a hook. `marks` are those that stood in the transcript then."""
+    """One call of a hook. `marks` are those in the transcript at that time."""
 
     event: str
     why: str
@@ -40,18 +40,18 @@ class Call:
 
 @dataclass(frozen=True)
 class Spy:
-    """The hooks of one agent. What they answer can be changed while it runs."""
+    """The hooks of one agent. Their answers can be changed while it runs."""
 
     folder: Path
 
     @property
     def command(self) -> str:
-        """As baton's: the shell makes way for the program."""
+        """As baton's hook line does: the shell is replaced by the program."""
         words = ["python3", str(SPY), str(self.folder / "journal"), str(self.folder / "replies")]
         return f"! command -v python3 >/dev/null 2>&1 || exec {shlex.join(words)}"
 
     def answer(self, **replies: Any) -> None:
-        """By event, what the hooks print from now on."""
+        """Set what the hooks print from now on, by event."""
         (self.folder / "replies").write_text(json.dumps(replies))
 
     @property
@@ -60,17 +60,17 @@ class Spy:
         return [Call(**json.loads(line)) for line in journal.read_text().splitlines()] if journal.exists() else []
 
     def names(self, *, without: str = "PreCompress(auto)") -> list[str]:
-        """The events in their order; Gemini's one before every request of the model is left out."""
+        """Return the events in order, without Gemini's event before every model request."""
         return [call.name for call in self.calls if call.name != without]
 
 
 def context(event: str) -> dict[str, Any]:
-    """What a hook prints to give the model a mark."""
+    """Return what a hook prints to give the model a mark."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": "a note: @MARK@."}}
 
 
 def spy_on(agent: Agent, folder: Path) -> Spy:
-    """Hooks for every event; a session's start and each prompt give the model a mark."""
+    """Install hooks for every event; a session's start and each prompt give the model a mark."""
     folder.mkdir()
     spy = Spy(folder)
     spy.answer(**{event: context(event) for event in ("SessionStart", agent.cli.prompt_event)})

@@ -1,4 +1,4 @@
-"""A program in a terminal: a tmux of its own, text typed into it, and the screen read until something stands there."""
+"""A program in a terminal of its own tmux: type text into it, and read the screen until something appears."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import psutil
 
 
 def until(happened: Callable[[], bool], what: Callable[[], str], seconds: float = 40) -> None:
-    """Waits until `happened`.
+    """Wait until `happened` is true.
 
     Raises:
-        AssertionError: not within `seconds`; it says `what`.
+        AssertionError: it was not within `seconds`; the message names `what`.
     """
     end = time.monotonic() + seconds
     while not happened():
@@ -51,14 +51,14 @@ class Terminal:
         return self.tmux("list-panes", "-t", "cli", "-F", "#{pane_dead}").strip() != "0"
 
     def shows(self, text: str) -> None:
-        """Waits until `text` is on the screen."""
+        """Wait until `text` is on the screen."""
         until(lambda: text in self.screen, lambda: f"no {text!r} on the screen:\n{self.screen}")
 
     def type(self, text: str, happened: Callable[[], bool]) -> None:
-        """Types a line and sends it, until what it is for `happened`.
+        """Type a line and send it, until `happened` is true.
 
-        Enter is pressed again now and then: a CLI that takes the line for pasted makes a new line of the first one, and
-        an empty line does nothing in any of them.
+        Enter is repeated now and then: a CLI that takes the line for pasted text adds a line break at the first one,
+        and an empty line does nothing in any of them.
         """
         self.tmux("send-keys", "-t", "cli", "-l", text)
         self.shows(text)
@@ -73,11 +73,11 @@ class Terminal:
         self.tmux("send-keys", "-t", "cli", *names)
 
     def ended(self) -> None:
-        """Waits until the program has ended."""
+        """Wait until the program has ended."""
         until(lambda: self.over, lambda: f"it still runs:\n{self.screen}")
 
     def kill(self) -> None:
-        """`kill -9` of the program and of all that it started."""
+        """Kill (`kill -9`) the program and its descendants."""
         for one in [*psutil.Process(self.pid).children(recursive=True), psutil.Process(self.pid)]:
             with suppress(ProcessLookupError):
                 os.kill(one.pid, signal.SIGKILL)
@@ -86,7 +86,7 @@ class Terminal:
 
 @contextmanager
 def terminal(argv: list[str], cwd: Path, environment: dict[str, str], socket: Path) -> Iterator[Terminal]:
-    """Runs `argv` in a terminal of 120×40 for the time of the `with`; then kills what is left of it."""
+    """Run `argv` in a 120×40 terminal within the block, then kill what is left of it."""
     here = Terminal(socket, environment)
     start = ["start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";", "new-session", "-d", "-s", "cli"]
     here.tmux("-f", os.devnull, *start, "-x", "120", "-y", "40", "-c", str(cwd), shlex.join(["exec", *argv]))

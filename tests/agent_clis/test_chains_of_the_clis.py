@@ -1,4 +1,4 @@
-"""Sessions of the three real CLIs, one after the other, until the task is done or they are enough."""
+"""Chains of sessions of the three real CLIs, until the task is done or a limit is reached."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ settings: {max_iterations: 3, completion_marker: LOOP_COMPLETE}
 
 
 def parts(agent: Agent, *last_words: str) -> None:
-    """The script of sessions that make a part each, and say these words at their end."""
+    """Return the script of sessions that each make a part and end with these words."""
     for number, words in enumerate(last_words, 1):
         agent.model.play(Shell(f"echo part {number} > part-{number}.txt"))
         agent.model.play(Say(words))
 
 
 def looped(agent: Agent, *options: str, code: int) -> Any:
-    """What a loop in the foreground comes to."""
+    """Return the result of a loop in the foreground."""
     prepare(agent)
     run(agent, "git", "config", f"baton.{agent.cli.name}Arguments", ARGUMENTS[agent.cli.name])
     argv = ["baton", "loop-run", TASK, "--cli", agent.cli.name, *options, "--json"]
@@ -74,7 +74,7 @@ def test_a_loop_that_never_says_so_ends_at_its_limit(agent):
 
 
 def chained(agent: Agent) -> list[dict[str, Any]]:
-    """The sessions that the workflow started one after the other, when all of them have ended."""
+    """Return the sessions that the workflow started one after the other, when all of them have ended."""
     prepare(agent)
     run(agent, "git", "config", f"baton.{agent.cli.name}Arguments", ARGUMENTS[agent.cli.name])
     shipped = run(agent, "baton", "workflow", "show", "autonomous-loop")

@@ -1,4 +1,4 @@
-"""Where the work of a session of a real CLI stands: told to the next one, mined, and recalled."""
+"""Where the work of a real CLI's session stands: told to the next session, mined, and recalled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REASON = "The greeter speaks French, since the shop sells to diplomats."
 
 
 def write_release_script(agent: Agent) -> None:
-    """Commits a script that commits a file without a word."""
+    """Commit a script that commits a file silently."""
     script = "echo 1.2 > VERSION\ngit add VERSION\ngit commit -q -m 'Release 1.2'\n"
     (agent.project / "release.sh").write_text(script)
     run(agent, "git", "add", "release.sh")

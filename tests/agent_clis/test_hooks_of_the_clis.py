@@ -1,4 +1,4 @@
-"""What the three CLIs do with hooks, upon which `baton hook` is built: seen by a hook that writes everything down."""
+"""How the three CLIs run hooks, which `baton hook` relies on; observed by a hook that records everything."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def spy(agent: Agent, tmp_path: Path) -> Spy:
 
 
 def marks(request: Request) -> list[str]:
-    """The marks that the model was given, each as often as it was."""
+    """Return the marks that the model received, as often as it did."""
     return re.findall(r"MARK-\w+-\w+-\d+", request.conversation)
 
 
 def only(*names: str) -> pytest.MarkDecorator:
-    """For a test of some of the CLIs."""
+    """Run a test for some of the CLIs only."""
     return pytest.mark.parametrize("cli", names, indirect=True)
 
 

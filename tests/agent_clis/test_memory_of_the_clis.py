@@ -1,4 +1,4 @@
-"""What the three real CLIs remember with baton: told by what their models were sent."""
+"""What the three real CLIs remember with baton, seen in the requests to their models."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ONE_CLI = pytest.mark.parametrize("cli", ["claude"], indirect=True)
 
 
 def known(agent: Agent) -> tuple[str, ...]:
-    """What a session must know that follows the one of `plan`."""
+    """What the session after that of `plan` must know."""
     return GOAL, FILE, f"[ ] {TODO}", head(agent)
 
 
@@ -222,7 +222,7 @@ def test_another_project_and_another_work_tree_are_told_nothing_of_the_session(a
 
 
 def repository(folder: Path, git) -> Path:
-    """An empty repository."""
+    """Create an empty repository."""
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
     git(folder, "commit", "-q", "--allow-empty", "-m", "first")

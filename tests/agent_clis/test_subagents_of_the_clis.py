@@ -1,4 +1,4 @@
-"""What a subagent of a real CLI did is told to the next session as work of the session that sent it."""
+"""The work of a real CLI's subagent is told to the next session as work of the session that started it."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ TASK = "Mend the door and commit it"
 
 @dataclass(frozen=True)
 class Send:
-    """The model sends a subagent with `TASK`."""
+    """The model starts a subagent with `TASK`."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """The model waits for the subagent that it sent; `answer` is what it got for sending it (Codex)."""
+    """The model waits for its subagent; `answer` is the result of starting it (Codex)."""
 
     answer: str = ""
 
 
 @dataclass(frozen=True)
 class Complete:
-    """The subagent says by a tool that it is done (Gemini)."""
+    """The subagent reports by a tool that it is done (Gemini)."""
 
     answer: str
 
@@ -80,14 +80,14 @@ WIRES: dict[str, Callable[[], Wire]] = {"claude": ClaudesAgents, "codex": CodexA
 
 @pytest.fixture(params=list(WIRES))
 def cli(request: pytest.FixtureRequest) -> Cli:
-    """Each of the CLIs, with a model that can send a subagent."""
+    """Each of the CLIs, with a model that can start a subagent."""
     chosen = CLIS[request.param]()
     chosen.wire = WIRES[request.param]()
     return chosen
 
 
 def send_subagent(agent: Agent) -> None:
-    """The script of a session that sends a subagent, which makes a file and commits it without a word."""
+    """Return the script of a session that starts a subagent, which creates and commits a file silently."""
     done = Complete("The door is mended.") if agent.cli.name == "gemini" else Say("The door is mended.")
     write = Write(str(agent.project / "door.py"), "is_open = False\n")
     ours = [Send(), *([Wait()] if agent.cli.name == "codex" else []), Say("The shed can be closed again.")]

@@ -1,6 +1,6 @@
-"""Real CLIs with `baton mcp` as a server of tools over stdio, called by a scripted model.
+"""Real CLIs with `baton mcp` as a tool server over stdio, called by a scripted model.
 
-Not Codex: `codex exec` 0.169 with a scripted model offered it the tools of no server.
+Without Codex: `codex exec` 0.169 with a scripted model offered it the tools of no server.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def cli(request: pytest.FixtureRequest) -> Cli:
 
 
 def with_tools(agent: Agent) -> tuple[str, ...]:
-    """Configures `baton mcp` as the CLI has it; gives the options that a run needs then."""
+    """Configure `baton mcp` as the CLI expects it; return the options that a run then needs."""
     run(agent, "baton", "init")
     home = agent.place.home
     if agent.cli.name == "claude":
@@ -70,7 +70,7 @@ def with_tools(agent: Agent) -> tuple[str, ...]:
 
 
 def record(agent: Agent) -> dict[str, Any]:
-    """The follow-up on the branch."""
+    """Return the follow-up on the branch."""
     branch = f"baton/{agent.project.name}"
     (file,) = run(agent, "git", "ls-tree", "-r", "--name-only", branch, "follow_ups/").splitlines()
     return tomllib.loads(run(agent, "git", "show", f"{branch}:{file}"))

@@ -1,4 +1,5 @@
-"""What the three models speak: which requests are turns of the session, and a turn's actions as server-sent events."""
+"""The protocols of the three models: which requests are turns of the session, and a turn's actions as server-sent
+events."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ class Shell:
 
 @dataclass(frozen=True)
 class Write:
-    """The model makes a new file with its own tool; `path` is absolute."""
+    """The model creates a new file with its own tool; `path` is absolute."""
 
     path: str
     text: str
@@ -40,25 +41,25 @@ Action = Say | Shell | Write
 
 @dataclass(frozen=True)
 class Turn:
-    """One answer of the model. `tokens` is what it says the request was long."""
+    """One answer of the model. `tokens` is the reported length of the request."""
 
     actions: tuple[Action, ...]
     tokens: int = 1000
 
 
 class Wire(Protocol):
-    """One wire format. `messages` is the conversation of a request, `instructions` what stands before it."""
+    """One wire format. `messages` is the conversation of a request, `instructions` the system prompt."""
 
     def kind(self, path: str, body: Json) -> Kind: ...
     def messages(self, body: Json) -> list[Json]: ...
     def events(self, body: Json, turn: Turn) -> Iterator[Json]: ...
     def small_talk(self, path: str) -> Json:
-        """The answer to a request that is no generation (token counts, lists of models)."""
+        """Return the answer to a request that generates nothing (token counts, lists of models)."""
         ...
 
 
 def texts(value: Json) -> Iterator[str]:
-    """Every text inside, in its order."""
+    """Yield every text inside, in order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -78,7 +79,7 @@ def _id(kind: str) -> str:
 
 
 class Anthropic:
-    """Messages, as Claude Code asks."""
+    """Messages, as Claude Code sends them."""
 
     def kind(self, path: str, body: Json) -> Kind:
         if "Your task is to create a detailed summary" in _said(body["messages"][-1:]):
@@ -119,7 +120,7 @@ class Anthropic:
 
 
 class OpenAI:
-    """Responses, as Codex asks."""
+    """Responses, as Codex sends them."""
 
     def kind(self, path: str, body: Json) -> Kind:
         if "CONTEXT CHECKPOINT COMPACTION" in _said(body["input"][-1:]):
@@ -156,7 +157,7 @@ class OpenAI:
 
 
 class Gemini:
-    """`streamGenerateContent`, as Gemini CLI asks."""
+    """`streamGenerateContent`, as Gemini CLI sends it."""
 
     def kind(self, path: str, body: Json) -> Kind:
         if "state_snapshot" in _said(body.get("systemInstruction")):
@@ -187,7 +188,7 @@ class Gemini:
 
 
 def aside(body: Json) -> str:
-    """What answers a question that the CLI asks beside the session: the least that its schema takes."""
+    """Return the smallest valid answer to a request that the CLI sends outside the session."""
     settings = body.get("generationConfig", {})
     schema = settings.get("responseJsonSchema") or settings.get("responseSchema") or {}
     fields: Iterable[tuple[str, Json]] = schema.get("properties", {}).items()

@@ -1,4 +1,4 @@
-"""Reading files of JSON lines in every state that agents leave them in."""
+"""Read JSON lines files in every state in which agents leave them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_line_that_is_not_finished_is_left_for_the_next_reading(tmp_path):
 
 
 def test_a_whole_last_line_without_an_end_is_read_and_left_for_the_next_reading_too(tmp_path):
-    """It may still become another line: others may follow on it."""
+    """The line may still grow, so the next reading starts with it."""
     path = tmp_path / "a"
     path.write_bytes(b'{"a":1}')
     lines = JsonLines(path)

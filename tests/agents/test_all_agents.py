@@ -1,4 +1,4 @@
-"""Which agent wrote a file; and no file, however odd, stops the reading."""
+"""Detect which agent wrote a file; no file, however damaged, stops the reading."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def prompts(found: list[Event]) -> list[str]:
 
 
 def test_bare_lines_are_read(read):
-    """As 0.20 writes them: no times, no folder, nothing but what the model is told."""
+    """As 0.20 writes them: without times and folder, only what the model sees."""
     found = read(
         {"id": SESSION, "timestamp": TIME, "instructions": None, "git": GIT},
         {"record_type": "state"},
@@ -93,7 +93,7 @@ def test_bare_lines_are_read(read):
 
 
 def test_lines_with_events_beside_them_are_read(read):
-    """As 0.42 to 0.142 write them: a prompt first for the model, a reply first for the screen."""
+    """As 0.42 to 0.142 write them: a prompt comes first for the model, a reply first for the screen."""
     found = read(
         line("session_meta", **META),
         told("user", "<environment_context>x</environment_context>"),

@@ -54,7 +54,7 @@ def read(tmp_path: Path) -> Any:
 
 
 def told(found: list[Event]) -> list[type[Event]]:
-    """The kinds of what was told, without who and where."""
+    """Return the types of the events, without the settings and positions."""
     return [type(one) for one in found if not isinstance(one, Setting | ResumePoint)]
 
 

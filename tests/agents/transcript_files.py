@@ -1,4 +1,4 @@
-"""Transcripts written for a test, and what reading them gives."""
+"""Write transcripts for a test, and read them back as events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Events = Callable[[Path], Iterator[Event]]
 
 
 def write(path: Path, *records: Any) -> Path:
-    """A file of JSON lines; a record that is text or bytes stands as it is."""
+    """Write a file of JSON lines; a record that is text or bytes is written as it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [
         one if isinstance(one, bytes) else (one if isinstance(one, str) else json.dumps(one)).encode()

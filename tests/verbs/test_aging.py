@@ -1,4 +1,4 @@
-"""Records that are about code: when it changes, moves or goes, the brief, recall and lists say so."""
+"""Records about code: when the code changes, moves or disappears, the brief, recall and lists say so."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CODE = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
 
 @pytest.fixture
 def code(top, git, baton):
-    """Commits files of the work tree, and returns the short id."""
+    """Commit files of the work tree, and return the short id."""
 
     def commit(**files: str) -> str:
         for name, text in files.items():
@@ -35,7 +35,7 @@ def code(top, git, baton):
 
 
 def line(baton, words: str) -> str:
-    """The label of the record of these words in the brief."""
+    """Return the label of the record with these words in the brief."""
     text = next(text for text in baton("boot").out.splitlines() if words in text)
     return text.split("[")[1].split("]")[0]
 
@@ -124,7 +124,7 @@ def test_an_anchor_that_cannot_be_compared_is_not_shown_as_fine(baton, code):
 
 @pytest.fixture
 def hooked(baton, code):
-    """The git hooks are installed."""
+    """Install the git hooks."""
     baton("hooks", "install")
 
 

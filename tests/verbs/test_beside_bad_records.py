@@ -1,4 +1,4 @@
-"""A bad record of every kind in one namespace: every verb works with the others, and names it."""
+"""An unreadable record of every kind in one namespace: every verb works with the others, and names it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHARE = 6
 
 
 def plant(ws: Any) -> set[str]:
-    """Commits, of each kind, a record for each bad value; gives the paths of those that cannot be read."""
+    """Commit a record of each kind for each bad value; return the paths of those that cannot be read."""
     init(ws, NOW)
     found = {}
     for turn, place in enumerate(places()):

@@ -1,4 +1,4 @@
-"""The brief says where somebody was in the middle of something: handovers, checkpoints, snapshots, restores."""
+"""The brief shows where work was interrupted: handovers, checkpoints, snapshots, restores."""
 
 from __future__ import annotations
 

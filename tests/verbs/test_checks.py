@@ -1,4 +1,4 @@
-"""Checks of loops and the approvals that commands need; files and branches checked; batons taken over and given."""
+"""Checks of loops, and the approvals that commands need; files and branches checked; batons imported and exported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from baton_git.verbs.work_items.loops import add_loop, settle_loop
 
 @pytest.fixture
 def here(ws, tmp_path):
-    """A workspace with a folder, and approvals outside of it."""
+    """A workspace with a folder, and approvals stored outside of it."""
     folder = tmp_path / "folder"
     folder.mkdir()
     approvals = Approvals(tmp_path / "data" / "approved.json", ws.branch.store.repository.common_dir)

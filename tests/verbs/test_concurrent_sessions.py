@@ -1,4 +1,4 @@
-"""Sessions that work on one namespace do not lose, repeat or undo each other's work."""
+"""Sessions working on one namespace do not lose, repeat or undo each other's work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edit, forget and reopen records: the rules of their lives hold, and what a person confirmed takes a person."""
+"""Edit, forget and reopen records by the rules of their life; changing what a person confirmed takes a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking back, and going back by a new commit that can itself be taken back."""
+"""Look back at the history, and go back by a new commit that can itself be undone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ops(shown):
 
 
 def records(ws):
-    """The files of records, without what notes who was there."""
+    """Return the files of records, without those of sessions."""
     return {path: text for path, text in files(ws).items() if not path.startswith("sessions/")}
 
 

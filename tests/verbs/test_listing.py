@@ -1,4 +1,4 @@
-"""List records of any kind, and show one by its id: filters, orders, beginnings, history in short."""
+"""List records of any kind, and show one by its id: filters, orders, unique prefixes, a short history."""
 
 from __future__ import annotations
 

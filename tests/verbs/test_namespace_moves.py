@@ -1,4 +1,4 @@
-"""A namespace gets another name, or is deleted, while others write to it; here, and on a remote."""
+"""Rename or delete a namespace while others write to it, here and on a remote."""
 
 from __future__ import annotations
 

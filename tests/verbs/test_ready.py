@@ -1,4 +1,4 @@
-"""What needs somebody now: every need, the most urgent first, with the command that settles it."""
+"""`ready` lists every need, the most urgent first, with the command that settles it."""
 
 from __future__ import annotations
 

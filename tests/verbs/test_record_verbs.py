@@ -1,4 +1,4 @@
-"""The verbs of single records: each makes one commit, and holds the rules of the record's life."""
+"""The verbs of single records: each makes one commit, and follows the rules of the record's life."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from baton_git.verbs.work_items.patterns import dismiss_pattern, graduate_patter
 
 
 def ada(made, rule):
-    """Ada's word for a rule, as she was shown it."""
+    """Return Ada's confirmation of a rule, as it was shown to her."""
     return Confirmed("Ada", "terminal", made.id, rule)
 
 

@@ -1,4 +1,4 @@
-"""A planted secret reaches no object of the repository, whichever verb it came in by."""
+"""A planted secret reaches no object of the repository, whichever verb received it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from baton_git.verbs.work_items.patterns import record_pattern
 
 
 def objects(folder: Path) -> bytes:
-    """All objects of a repository, as git reads them."""
+    """Return all objects of a repository, as git reads them."""
     done = subprocess.run(
         ["git", "-C", str(folder), "cat-file", "--batch-all-objects", "--batch"], capture_output=True, check=True
     )

@@ -1,4 +1,4 @@
-"""The beginning and the end of a session: nothing blocks it, nothing is lost, and what is broken is named."""
+"""Start and end of a session: nothing blocks them, nothing is lost, and whatever is broken is named."""
 
 from __future__ import annotations
 

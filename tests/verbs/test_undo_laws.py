@@ -67,7 +67,7 @@ steps = st.one_of(
 
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Makes workspaces of the session `a`, each of a namespace of its own."""
+    """Create workspaces of the session `a`, each with its own namespace."""
     store = Store(Repository.create_bare(tmp_path_factory.mktemp("laws") / "state.git"))
     fresh_numbers = count()
     yield lambda: workspace(store, "a", namespace=f"n{next(fresh_numbers)}")
@@ -75,19 +75,19 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 def do(ws: Workspace, minute: int, step: tuple[Any, dict[str, Any]]) -> None:
-    """Do a step that is possible here; what is refused does nothing."""
+    """Run a step that is possible here; a refused step changes nothing."""
     verb, fields = step
     with suppress(BatonError):
         verb(ws, later(minutes=minute), **fields)
 
 
 def stored_files(ws: Workspace) -> dict[str, bytes]:
-    """All files but those that say who worked when, which do not go back."""
+    """Return all files except those of sessions, which undo does not change."""
     return {path: text for path, text in files(ws).items() if "sessions/" not in path}
 
 
 def walk(ws: Workspace, step: Any) -> list[dict[str, bytes]]:
-    """Undo or redo all there is; the files after each step."""
+    """Undo or redo everything; return the files after each step."""
     walked: list[dict[str, bytes]] = []
     while True:
         try:
@@ -130,7 +130,7 @@ def test_undo_loses_nothing_that_another_session_did_later(fresh: Any, drawn: li
 
 
 def written_last_by(ws: Workspace, session: str) -> dict[tuple[Key, str], Any]:
-    """By record and field, the values that this session was the last to write, and that no other ever wrote."""
+    """Return, by record and field, the values that this session wrote last and no other session ever wrote."""
     writers: dict[tuple[Key, str], list[tuple[str | None, Any]]] = {}
     before: dict[tuple[Key, str], Any] = {}
     for entry in reversed(list(ws.branch.history())):
@@ -147,7 +147,7 @@ def written_last_by(ws: Workspace, session: str) -> dict[tuple[Key, str], Any]:
 
 
 def values(state: State) -> dict[tuple[Key, str], Any]:
-    """By record and field, all that a state holds, sessions apart."""
+    """Return, by record and field, all values of a state, without sessions."""
     keys = [key for key in State().differing(state) if key.kind != "session"]
     return {(key, name): value_of(state, key, name) for key in keys for name in vars(state.entry(key)) if key.id}
 

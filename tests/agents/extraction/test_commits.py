@@ -1,4 +1,4 @@
-"""Which commits a command made: read from the command and from what git said."""
+"""Which commits a command made, judged by the command and git's output."""
 
 from __future__ import annotations
 

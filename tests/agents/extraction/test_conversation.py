@@ -1,4 +1,4 @@
-"""What was asked and answered, which files were used most, and what stayed broken: out of a transcript."""
+"""Extract prompts and answers, the files used most, and unresolved failures from a transcript."""
 
 from __future__ import annotations
 

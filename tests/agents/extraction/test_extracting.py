@@ -1,4 +1,4 @@
-"""The facts of a session, out of every form of transcript: at once, in pieces, and out of what a crash left."""
+"""The facts of a session from every format of transcript: read at once, in pieces, and after a crash."""
 
 from __future__ import annotations
 
@@ -453,7 +453,7 @@ def test_no_bytes_bring_it_down(tmp_path_factory, content, agent):
 @SUITE
 @given(name=st.sampled_from(sorted(SESSIONS)), data=st.data())
 def test_no_change_of_a_transcript_brings_it_down(tmp_path_factory, name, data):
-    """Bytes are overwritten and lines moved about; every agent is asked to read it."""
+    """Bytes are overwritten and lines moved; every agent's reader is tried."""
     content = bytearray(SESSIONS[name][1])
     for at in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=8)):
         content[at : at + 3] = data.draw(st.sampled_from([b'"', b"{}", b"[", b"null", b"\n", b"\xff", b'":[{"', b"0"]))

@@ -1,4 +1,4 @@
-"""A transcript in a form that is not known here is told as such; it never passes for a session without facts."""
+"""A transcript in an unknown format is reported; it never passes for a session without facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the repository of a session says, asked with real git."""
+"""Facts from a session's repository, with real git."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_long_status_is_cut_at_a_line():
 
 @pytest.fixture
 def live(top, git) -> Claude:
-    """A session that begins now, after the first commit."""
+    """Return a session that starts now, after the first commit."""
     git(top, "reflog", "expire", "--expire=all", "--all")
     session = Claude("2.1")
     session.user("Release it")

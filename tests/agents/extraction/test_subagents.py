@@ -1,4 +1,4 @@
-"""What subagents did counts as the session's; what they were asked and answered does not."""
+"""The work of subagents counts as the session's; their prompts and answers do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`baton hook`, with the transcripts that the agents' command lines leave: what is saved, and what comes back."""
+"""`baton hook` with transcripts as the agent CLIs write them: what it saves, and what it replies."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def repo(top: Path, git: Callable[..., str], baton: Baton) -> Path:
 
 @pytest.fixture
 def hook(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Hook:
-    """Tells `baton hook` of an event, and gives its answer; nothing may be said on stderr, and the exit status is 0."""
+    """Send an event to `baton hook` and return its reply; it must exit with 0 and print nothing to stderr."""
 
     def call(event: str, session: str = OLD, agent: str = "claude", folder: Path = repo, **more: Any) -> Any:
         told = {
@@ -69,7 +69,7 @@ def transcript(tmp_path: Path, session: str) -> Path:
 
 
 class Session:
-    """A session of Claude Code, written as it goes on."""
+    """A session of Claude Code whose transcript grows."""
 
     def __init__(self, tmp_path: Path, repo: Path, session: str = OLD) -> None:
         self.path, self.repo, self.session = transcript(tmp_path, session), repo, session
@@ -92,7 +92,7 @@ class Session:
         self.say("user", [{"type": "tool_result", "tool_use_id": identity, "content": output, **result}])
 
     def work(self, git: Callable[..., str]) -> str:
-        """Asks, changes a file, keeps a list and commits; gives the commit."""
+        """Send a prompt, change a file, write a todo list and commit; return the commit."""
         self.say("user", GOAL)
         (self.repo / "greet.py").write_text("hello = 1\n")
         self.call("Write", {"file_path": str(self.repo / "greet.py"), "content": "hello = 1\n"})
@@ -389,7 +389,7 @@ def test_no_path_stops_a_hook(hook, path):
 
 @pytest.fixture
 def other(tmp_path: Path, git: Callable[..., str], baton: Baton) -> Path:
-    """Another project, with a namespace of its own."""
+    """Another project with its own namespace."""
     folder = tmp_path / "other"
     folder.mkdir()
     git(folder, "init", "-q")
@@ -610,7 +610,7 @@ def test_sessions_that_worked_at_the_same_time_are_all_told(hook, session, git, 
 
 
 def kill(session, process):
-    """Let hooks have seen a session in a process, and kill that."""
+    """Let hooks see a session in a process, and kill the process."""
     memory = HookSessionStore(str(session.repo / ".git"))
     seen = memory.get("claude", session.session)
     assert seen is not None
@@ -708,7 +708,7 @@ def test_a_commit_that_was_reset_away_is_told_as_such(hook, session, git, repo):
 
 
 def savers(repo: Path) -> list[psutil.Process]:
-    """The processes that wait to save the facts of a session of this repository, or do so."""
+    """Return the processes that save the facts of a session of this repository, or wait to do so."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -723,7 +723,7 @@ def savers(repo: Path) -> list[psutil.Process]:
 
 
 def saves(git: Callable[..., str], repo: Path) -> int:
-    """How many commits hold facts of a session."""
+    """Return the number of commits that contain facts of a session."""
     return git(repo, "log", "--format=%B", f"baton/{repo.name}").count("Baton-Op: handoff-extract")
 
 

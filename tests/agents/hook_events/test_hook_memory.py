@@ -1,4 +1,4 @@
-"""What is remembered of sessions, where state may be, and when a hook has nothing to do."""
+"""Remembered sessions, where state may be, and when a hook has nothing to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hooks are told and what they answer, for the three agents' command lines."""
+"""The payloads and replies of hooks, for the three agent CLIs."""
 
 from __future__ import annotations
 

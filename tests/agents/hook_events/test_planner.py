@@ -1,4 +1,4 @@
-"""The plan for a hook event, as a table: no repository, no transcript, no clock."""
+"""The plan for a hook event, as a table; it needs no repository, transcript or clock."""
 
 from __future__ import annotations
 

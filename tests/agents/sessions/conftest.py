@@ -1,4 +1,4 @@
-"""What the tests of started sessions share."""
+"""Fixtures for the tests of spawned sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small programs that are called like the agents' CLIs, and a repository in which `baton` finds them."""
+"""Small programs called like the agent CLIs, and a repository in which `baton` finds them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import psutil
 
 
 class Agents:
-    """A folder of programs; `environment` has it before everything else."""
+    """A folder of programs; `environment` has it first on the PATH."""
 
     def __init__(self, folder: Path, home: Path) -> None:
         self.folder = folder
@@ -30,7 +30,7 @@ class Agents:
         self._put(name, f"#!{sys.executable}\nimport json, os, sys, time\n{body}\n")
 
     def answering(self, *answers: str, cost: float | None = 0.5, name: str = "claude") -> None:
-        """A Claude that gives these answers one after the other, then the last one again and again."""
+        """Create a Claude that gives these answers one after the other, then repeats the last one."""
         self.python(
             name,
             f"""
@@ -51,12 +51,12 @@ print(json.dumps({{"type": "result", "result": answer, "session_id": "c-%d" % co
         file.chmod(0o755)
 
     def calls(self) -> list[Any]:
-        """What the answering ones were called with: arguments, spawn id, standard input."""
+        """Return the calls of the answering programs: arguments, spawn id, standard input."""
         return [json.loads(line) for line in self.notes.read_text().splitlines()] if self.notes.exists() else []
 
 
 def living(pids: Path) -> list[int]:
-    """Which of the processes that wrote their numbers into a file are alive."""
+    """Return the running processes among those that wrote their ids into a file."""
     return [pid for pid in _numbers(pids) if psutil.pid_exists(pid) and _status(pid) != psutil.STATUS_ZOMBIE]
 
 

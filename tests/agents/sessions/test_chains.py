@@ -1,4 +1,4 @@
-"""Chained sessions as a whole: each session's end starts the next, as hooks do it, until a limit or the marker."""
+"""Whole chains of sessions: the end of each session starts the next, as hooks do, until a limit or the marker."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ print(json.dumps({{"type": "result", "result": answer, "session_id": session, "t
 
 @pytest.fixture
 def chain(agents, top, tmp_path):
-    """Begins a chain as the end of a person's session does, and gives its records once nothing runs."""
+    """Start a chain as the end of a person's session does; return its records when nothing runs any more."""
     folder = tmp_path / "config" / "baton" / "workflows"
     folder.mkdir(parents=True)
     (folder / "chain.yaml").write_text(WORKFLOW)

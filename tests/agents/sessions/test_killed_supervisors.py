@@ -1,4 +1,4 @@
-"""Whoever looks after a session is killed: the session ends with all that it started, and its record says so."""
+"""When a supervisor is killed, its session ends with all descendants, and the record says so."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def records(top):
 
 @pytest.fixture
 def pids(agents, tmp_path):
-    """Where the session, which has a whole family, writes its process ids."""
+    """The file into which the session and its descendants write their process ids."""
     file = tmp_path / "pids"
     agents.shell("claude", f"PIDS={file}; export PIDS\n{FAMILY} sleep 60")
     return file

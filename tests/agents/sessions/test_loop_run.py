@@ -1,4 +1,4 @@
-"""`baton loop-run`: every way in which a loop ends, with small programs in place of the agents' CLIs."""
+"""`baton loop-run`: every way in which a loop ends, with small programs in place of the agent CLIs."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Ran:
 
 @pytest.fixture
 def here(agents, baton, monkeypatch):
-    """Runs the command in this process, with the surroundings in which the agents are."""
+    """Run the command in this process, in the environment with the fake agents."""
     monkeypatch.setattr("baton_git.interfaces.context.process.FOUND", dict(agents.environment))
     return baton
 
 
 @pytest.fixture
 def quick(here):
-    """Runs `baton loop-run` in this process."""
+    """Run `baton loop-run` in this process."""
 
     def call(*words: str, prompt: str = "Do it") -> Ran:
         done = here("loop-run", prompt, *words, "--json", code=None)
@@ -49,7 +49,7 @@ def quick(here):
 
 @pytest.fixture
 def loop(agents, top):
-    """Runs `baton loop-run` in the repository `top`, as a process of its own."""
+    """Run `baton loop-run` in the repository `top` as a separate process."""
 
     def call(*words: str, prompt: str = "Do it", **env: str) -> Ran:
         done = subprocess.run(

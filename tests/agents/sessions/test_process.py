@@ -1,4 +1,4 @@
-"""A child process and all that it starts: bounded in time and output, ended as a whole."""
+"""A child process with its descendants: limited in time and output, ended as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`baton session list` and `stop`: sessions that were started here are shown, marked, and ended."""
+"""`baton session list` and `stop`: spawned sessions are listed, marked, and ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session in a window of a real tmux: with a terminal, recorded, ended at its time limit and by `stop`."""
+"""A session in a window of a real tmux: it has a terminal, is recorded, and is ended by time limit and by `stop`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOW = "2026-11-21T20:00:00Z"
 
 @pytest.fixture
 def tmux(agents, tmp_path):
-    """The environment of a tmux server of the test's own, with the session `here`."""
+    """The environment of a separate tmux server with the session `here`."""
     (tmp_path / "t").mkdir()
     environment = {**agents.environment, "TMUX_TMPDIR": str(tmp_path / "t"), "TERM": "xterm"}
     environment.pop("TMUX", None)

@@ -1,4 +1,4 @@
-"""Starting sessions: the document's results, what each CLI is called with, records, limits, stopping."""
+"""Start sessions: the results of Gobby's action, the arguments of each CLI, records, limits, stopping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`baton agents install --with`: skills and the MCP server, put in and taken out to the byte."""
+"""`baton agents install --with`: skills and the MCP server are added, and removed to the byte."""
 
 from __future__ import annotations
 

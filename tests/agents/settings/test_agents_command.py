@@ -1,4 +1,4 @@
-"""`baton agents`: whose settings, which command stands in them, and what is said of how things stand."""
+"""`baton agents`: which settings it edits, which command it writes, and what it reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture
 def home(monkeypatch, tmp_path) -> Path:
-    """A home without any CLI on the PATH, but for `baton` and what a shell needs."""
+    """A home directory without any CLI on the PATH, except `baton` and what a shell needs."""
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"):
         monkeypatch.delenv(name, raising=False)
     programs = tmp_path / "bin"
@@ -45,7 +45,7 @@ def a_program(path: Path, text: str) -> None:
 
 @pytest.fixture
 def codex(programs, home, monkeypatch) -> Path:
-    """The stand-in for codex on the PATH; gives its folder."""
+    """Put the stand-in for codex on the PATH; return its folder."""
     run = f"#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(HERE / 'standin_codex.py'))}\n"
     a_program(programs / "codex", run)
     (home / ".codex").mkdir()

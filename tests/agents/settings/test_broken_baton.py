@@ -1,4 +1,4 @@
-"""The line that is installed, run as a CLI runs it, with every kind of broken baton; and what status says of it."""
+"""Run the installed hook line as a CLI does, with every kind of broken baton, and check what status reports."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def program(tmp_path) -> Path:
 
 
 def installed(baton: Callable, agent: str, event: int = 0) -> str:
-    """The line of an event as `agents install` wrote it."""
+    """Return the line of an event as `agents install` wrote it."""
     baton("agents", "install", agent)
     groups = json.loads((Path(os.environ["HOME"]) / FILES[agent]).read_text())["hooks"]
     return str(list(groups.values())[event][0]["hooks"][0]["command"])
 
 
 def run(line: str, seconds: float = 0.15, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """Runs a line as a CLI does, with less time than it has."""
+    """Run a line as a CLI does, with a shorter timeout."""
     (limit,) = [one for one in ("2.5", "9.5", "19.5") if f" baton-hook {one} " in line]
     line = line.replace(f" baton-hook {limit} ", f" baton-hook {seconds} ")
     return subprocess.run(

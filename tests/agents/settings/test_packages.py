@@ -1,4 +1,4 @@
-"""The plugin and the extension in `hooks/`: what they name exists, and they say the same as the settings we install."""
+"""The plugin and the extension in `hooks/`: everything they name exists, and they match the settings we install."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_serves_two_agents_is_the_same_in_both():
 
 
 def examples(text: str) -> list[str]:
-    """Everything that starts with `baton` in code: in backquotes, or a line of a code block."""
+    """Return everything in code that starts with `baton`: in backquotes, or a line of a code block."""
     lines = [line.partition(" #")[0] for block in re.findall(r"```bash\n(.*?)```", text, re.DOTALL)
              for line in block.splitlines()]  # fmt: skip
     inline = re.findall(r"`(baton [^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
@@ -64,7 +64,7 @@ def examples(text: str) -> list[str]:
 
 
 def check(example: str) -> None:
-    """Raises what click says when a command, an option or an argument is not there."""
+    """Raise click's error when a command, an option or an argument does not exist."""
     words = shlex.split(example)[1:]
     context: click.Context = click.Context(root, info_name="baton", **root.context_settings)
     command: click.Command = root

@@ -1,4 +1,4 @@
-"""Whatever a settings file looks like: what is put in comes out again to the byte, and nothing else is touched."""
+"""Whatever a settings file looks like: what we add is removed again to the byte, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def wanted(command: str, *, env: bool, comments: bool) -> WantedHooks:
 
 @st.composite
 def laid_out(draw: st.DrawFn, data: Any, gaps: st.SearchStrategy[str]) -> str:
-    """The data as JSON, with blanks (and comments) wherever they may stand."""
+    """Return the data as JSON, with white space (and comments) wherever JSON allows it."""
 
     def gap() -> str:
         return draw(gaps)
@@ -80,7 +80,7 @@ def texts(draw: st.DrawFn, *, comments: bool) -> str:
 
 
 def without_ours(data: Any) -> Any:
-    """The parsed content without our entries and without containers that are empty."""
+    """Return the parsed content without our entries and without empty containers."""
     hooks = {
         event: [one for one in groups if not any(h["command"].endswith(MARK) for h in one["hooks"])]
         for event, groups in data.get("hooks", {}).items()

@@ -1,4 +1,4 @@
-"""Settings files on a disk: put in, brought up to date, taken out; links, modes, and whatever else may stand there."""
+"""Settings files on disk: entries are added, updated and removed; links, modes and odd contents survive."""
 
 from __future__ import annotations
 

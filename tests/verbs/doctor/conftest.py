@@ -1,4 +1,4 @@
-"""What the tests of the doctor share: what its checks find, and a repository to break."""
+"""Fixtures for the tests of the doctor: the findings of its checks, and a repository to break."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Findings = Callable[..., list[dict[str, Any]]]
 
 @pytest.fixture
 def findings(baton: Any) -> Findings:
-    """Give what the checks of these names find, with the exit status that goes with it."""
+    """Return the findings of the checks with these names, and the exit status."""
 
     def run(*names: str, code: int = 0, **more: Any) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = baton("doctor", *names, "--json", code=code, **more).json["findings"]
@@ -25,7 +25,7 @@ def findings(baton: Any) -> Findings:
 
 @pytest.fixture
 def made(baton: Any, top: Path) -> Path:
-    """The git directory of a repository with a namespace and a follow-up."""
+    """Return the git directory of a repository with a namespace and a follow-up."""
     baton("init")
     baton("followup", "add", "Later")
     return top / ".git"
@@ -33,7 +33,7 @@ def made(baton: Any, top: Path) -> Path:
 
 @pytest.fixture
 def make_older() -> Callable[[Path, float], None]:
-    """Make a file older by so many hours."""
+    """Make a file older by this many hours."""
 
     def change(path: Path, hours: float) -> None:
         seconds = path.lstat().st_mtime - hours * 3600

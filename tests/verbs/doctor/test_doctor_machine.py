@@ -26,7 +26,7 @@ EVENTS = ("post-commit", "post-merge", "post-checkout", "post-rewrite", "pre-pus
 
 
 def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """Every file below a folder, with its permissions."""
+    """Return every file below a folder with its permissions."""
     files = (path for path in folder.rglob("*") if path.is_file() and "doctor" not in path.parts)
     return {str(path): (path.read_bytes(), path.stat().st_mode) for path in files}
 
@@ -83,7 +83,7 @@ def test_hooks_of_another_tools_folder_are_left_to_a_person(made: Path, baton: A
 
 @pytest.fixture
 def claude(made: Path, baton: Any) -> Path:
-    """The settings of Claude Code, with our hooks and MCP server; a program of that name is on the PATH."""
+    """Write settings of Claude Code with our hooks and MCP server, and put a program of that name on the PATH."""
     program = Path(os.environ["HOME"]) / "bin/claude"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\n")
@@ -184,7 +184,7 @@ def test_an_mcp_server_that_cannot_be_started_is_told(claude: Path, made: Path, 
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    """Serves a folder, as an old web server would a public repository; below `locked/` it wants a login."""
+    """Serve a folder as an old web server would serve a public repository; `locked/` needs a login."""
 
     def send_head(self) -> Any:
         if self.path.startswith("/locked/"):
