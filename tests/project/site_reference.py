@@ -9,6 +9,7 @@ from verb_pages import HEAD, make_sections
 
 from baton_git.core.kinds import KINDS
 from baton_git.interfaces.cli import SECTIONS, baton
+from baton_git.interfaces.cli.machine.help import TOPICS
 from baton_git.verbs.table import functions
 
 
@@ -17,6 +18,7 @@ def make_reference() -> dict[str, str]:
     return {
         "reference/commands.md": make_commands_page(),
         "reference/kinds.md": make_kinds_page(),
+        "reference/topics.md": make_topics_page(),
         **make_verb_pages(),
     }
 
@@ -80,6 +82,18 @@ def _help_blocks(command: click.Command, parent: click.Context, words: tuple[str
             member = command.get_command(context, name)
             if member is not None and not member.hidden:
                 yield from _help_blocks(member, context, (*words, name))
+
+
+def make_topics_page() -> str:
+    """Return the page with the topics of `baton help`; that of the kinds is the page of the kinds."""
+    lines = [
+        "# Topics\n",
+        "What `baton help TOPIC` prints, in short: times, revisions, JSON, settings, variables, exit codes.\n",
+    ]
+    for name, text in TOPICS.items():
+        title, _, body = text.partition("\n\n")
+        lines += [f"## {title}\n\n`baton help {name}`\n\n```text\n{body.rstrip()}\n```\n"] if text else []
+    return "\n".join(lines)
 
 
 def make_kinds_page() -> str:

@@ -14,6 +14,7 @@ from looped_cases import for_each
 
 from baton_git.core.lifecycle import Policy
 from baton_git.interfaces.cli import baton
+from baton_git.interfaces.cli.machine.help import TOPICS
 
 ROOT = Path(__file__).parent.parent.parent
 FOLDERS = ("docs", "formats", "hooks", "benchmarks", "tests")
@@ -151,6 +152,15 @@ def test_the_page_about_settings_names_every_setting_and_variable() -> None:
     assert len(settings) > 15
     assert settings - {name.lower() for name in re.findall(r"`baton\.(\w+)`", page)} == set()
     assert variables - set(re.findall(r"`(BATON_\w+)`", page)) == set()
+
+
+def test_the_topics_of_help_agree_with_the_pages() -> None:
+    settings, codes = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("settings.md", "exit-codes.md"))
+    in_help = re.findall(r"^  (\d+) ", TOPICS["exit-codes"], re.MULTILINE)
+    assert in_help == re.findall(r"^\| (\d+) \|", codes, re.MULTILINE)
+    named = re.findall(r"baton\.[a-z]\w+", TOPICS["configuration"]) + re.findall(r"BATON_\w+", TOPICS["environment"])
+    assert len(named) > 20
+    assert [name for name in named if f"`{name}`" not in settings] == []
 
 
 @for_each("name", LIMITS)
