@@ -17,6 +17,13 @@ from site_reference import make_reference
 FOREIGN_WORKER = "https://unpkg.com/iframe-worker/shim"
 """What the generator's theme loads for pages that are read from a folder; `docs/site/worker.js` takes its place."""
 
+NOT_FOUND = (
+    "<h1>404 - Not found</h1>",
+    """<h1>There is no such page</h1>
+<p>It may have moved: search for a word of its title, or begin at <a href="/index.html">the front page</a>.</p>""",
+)
+"""What the generator's theme says for an address without a page, and what this site says."""
+
 
 def write_sources(folder: Path) -> None:
     """Write what the generator reads."""
@@ -44,9 +51,13 @@ def build_site(target: Path) -> list[str]:
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(Path(scratch) / "site", target)
     for page in target.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
         worker = os.path.relpath(target / "site" / "worker.js", page.parent)
-        page.write_text(page.read_text(encoding="utf-8").replace(FOREIGN_WORKER, worker), encoding="utf-8")
-    return find_faults(target)
+        if page.name == "404.html":
+            text, worker = text.replace(*NOT_FOUND), "/site/worker.js"
+        page.write_text(text.replace(FOREIGN_WORKER, worker), encoding="utf-8")
+    is_short = NOT_FOUND[1] not in (target / "404.html").read_text(encoding="utf-8")
+    return [*find_faults(target), *(["404.html: its heading is another one than NOT_FOUND has"] if is_short else [])]
 
 
 if __name__ == "__main__":
