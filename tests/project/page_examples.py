@@ -22,6 +22,7 @@ import os
 import platform
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -215,7 +216,8 @@ def start_shell(folder: Path, call: Call | None = None) -> Shell:
     home = folder / "ada"
     project = home / "shop"
     project.mkdir(parents=True)
-    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    git = shutil.which("git") or ""
+    programs = os.pathsep.join([str(Path(sys.executable).parent), str(Path(git).parent), "/usr/bin", "/bin"])
     environment = {
         "PATH": programs, "HOME": str(home), "LANG": "C.UTF-8", "TZ": "UTC", "GIT_CONFIG_NOSYSTEM": "1",
     }  # fmt: skip
