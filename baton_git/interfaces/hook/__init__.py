@@ -1,1 +1,1 @@
-"""The hooks of agent CLIs: an event in, a reply out."""
+"""The hooks of agent CLIs: each receives an event and returns a reply."""

@@ -1,4 +1,4 @@
-"""One event of an agent's session, with this machine's settings: what `baton hook` does when there is something."""
+"""Handle one hook event with the settings of this machine, once `baton hook` knows that there is something to do."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def handle(payload: Payload) -> HookReply:
-    """Handle one event. Bad settings stop no hook: they are among the problems."""
+    """Handle one event. Invalid settings do not stop the hook; they are reported as problems."""
     hide_tokens()
     app = Call(Settings(CommonOptions(), problems=[]))
     settings = app.settings
@@ -51,27 +51,26 @@ def handle(payload: Payload) -> HookReply:
 
 
 def _folders(app: Call) -> WorkflowFolders:
-    from baton_git.interfaces.context.workflows import workflow_folders  # most turns have none, and would pay for it
+    from baton_git.interfaces.context.workflows import workflow_folders  # most turns have no workflows
 
     return workflow_folders(app)
 
 
 def _has_server(app: Call, agent: str) -> bool:
-    """Return whether the agent has our MCP server, in its own settings or in those of the work tree."""
+    """Whether the agent has our MCP server, in the user's settings or in those of the work tree."""
     top = None if app.settings.is_own_store else app.settings.repository.work_tree
     return has_server(agent, Path.home(), top, os.environ)
 
 
 def _pid_of(payload: Payload) -> int:
-    """The process of the agent: it says so, or has started us."""
-    parent = os.environ.pop(PARENT, "")  # not for sessions that we start: their hooks have another one
+    """Return the process id of the agent: the one it reports, else that of the process that started the hook."""
+    parent = os.environ.pop(PARENT, "")  # must not be inherited by sessions that we start
     reported = os.environ.get(AGENTS[payload.agent].process_variable, "")
     return next((int(pid) for pid in (reported, parent) if pid.isdecimal()), os.getppid())
 
 
 def _remember(app: Call, payload: Payload) -> tuple[str, ...]:
-    """Commands that follow in this work tree act in the session; those of Claude Code are told by its own file. What
-    goes wrong with that is given: the context must not be lost for it."""
+    """Make later commands of this work tree belong to the session; return errors, so that the reply is not lost."""
     try:
         _act_in(app, payload)
     except (BatonError, OSError) as error:

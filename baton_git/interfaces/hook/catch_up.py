@@ -1,4 +1,4 @@
-"""Catch up with sessions that were killed: save what they left, and end them."""
+"""Catch up with sessions that were killed: save their unsaved facts, and end them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sessions.session_end import end_gone_sessions
 
 MAX_CAUGHT_UP = 3
-"""Sessions without an end that one start looks after."""
+"""Maximum number of unsaved sessions that one session start handles."""
 GRACE = 1.0
-"""Seconds that a session has to end when whoever looked after it was killed."""
+"""Seconds that a session has to end after its supervisor was killed."""
 
 
 def catch_up(
     ws: Workspace, now: datetime, settings: HookInputs, current: HookSession, problems: list[str]
 ) -> None:  # fmt: skip
-    """Save the facts of sessions of this work tree whose hooks have not, and end all whose process is gone."""
+    """Save unsaved facts of other sessions of this work tree, and end all sessions whose process is gone."""
     memory = settings.memory
     own = (current.cli, current.session)
     others = [seen for seen in memory.all() if not seen.ended and (seen.cli, seen.session) != own]
@@ -47,7 +47,7 @@ def _is_unsaved(memory: HookSessionStore, seen: HookSession) -> bool:
 
 
 def _has_grown(seen: HookSession) -> bool:
-    """Return whether the transcript of a session grew since the last save."""
+    """Whether the transcript of a session changed since the last save."""
     try:
         return Path(seen.transcript).stat().st_size != seen.size if seen.transcript else seen.size < 0
     except (OSError, ValueError):
@@ -57,7 +57,7 @@ def _has_grown(seen: HookSession) -> bool:
 def _save_unsaved(
     ws: Workspace, now: datetime, settings: HookInputs, session: HookSession, problems: list[str], *, is_gone: bool
 ) -> None:  # fmt: skip
-    """Save the facts of a session; one that is gone is over as soon as nothing went wrong with that."""
+    """Save the facts of a session; if its process is gone and saving worked, mark it as ended."""
     ws = replace(ws, actor=replace(ws.actor, session=session.session, agent=session.cli))
     known_problems = len(problems)
     if _is_unsaved(settings.memory, session):
@@ -71,7 +71,7 @@ def _save_unsaved(
 
 
 def _end_unwatched(ws: Workspace, now: datetime, seen: HookSession) -> bool:
-    """End a session that baton started, if whoever looked after it was killed; False if somebody still does."""
+    """End a session that baton started and whose supervisor was killed; return whether it is one."""
     if not seen.spawned:
         return False
     from baton_git.agents.sessions.records import SpawnedSessions  # few sessions were started by baton

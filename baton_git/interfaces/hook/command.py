@@ -1,8 +1,8 @@
-"""`baton hook`: what the hooks of the agents' command lines call.
+"""The command `baton hook`, which the hooks of agent CLIs run.
 
-It always ends with 0, and prints one JSON object or nothing; its own troubles go to a log beside the repository, since
-anything else would stand in the way of the agent. Most hooks have nothing to do, so everything but the standard library
-is loaded only when there is something.
+It always exits with 0, and prints one JSON object or nothing; problems go to a log in the repository's common
+directory, because anything else would disturb the agent. Most hooks have nothing to do, so most modules are imported
+only when there is something to do.
 """
 
 from __future__ import annotations
@@ -23,29 +23,31 @@ from baton_git.agents.registry import AGENTS
 from baton_git.interfaces.hook.delayed_save import save_later
 
 SECONDS = {START: 9.0, PROMPT: 9.0, COMPACT: 15.0, STOP: 9.0, END: 8.0}
-"""After which a hook gives up; what is left to save is saved by the next one."""
+"""Time limits of hooks; the next hook saves what one could not."""
 MAX_INPUT = 16 << 20
+"""Maximum size in bytes of an event that is read from standard input."""
 GC_THRESHOLD = 50_000
-"""Objects after which the garbage collector looks for cycles."""
+"""Number of new objects after which the garbage collector runs."""
 LOG = "agents.log"
 LOG_BYTES = 64 * 1024
+"""Size in bytes from which the log is renamed to `agents.log.old` and started again; also the limit of one line."""
 
 USAGE = """Usage: baton hook [--agent claude|codex|gemini] [--check]
 
-  What a hook of an agent's CLI calls, with the event as JSON on standard input. Saves what changed in the session, and
-  answers with the context to go on with. Always ends with 0; troubles stand in baton/agents.log beside the repository.
+  Handle a hook event of an agent CLI, read as JSON from standard input: save the new facts of the session, and print
+  context for the agent. Always exits with 0; problems are logged to baton/agents.log in the git directory.
 
   baton agents install claude     installs the hooks
 
 Options:
-  --agent NAME  Whose hook it is; else told by the event.
-  --check       Load all that a hook needs, do nothing, and fail if that fails.
+  --agent NAME  The agent whose hook this is. By default it is detected from the event.
+  --check       Import everything that a hook needs, and exit; fails if the installation is damaged.
   -h, --help    Show this message and exit.
 """
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one hook; the exit status is 0 whatever happens, but for a mistake that a person makes at a terminal."""
+    """Run one hook. The exit status is 0, except for wrong arguments at a terminal."""
     if list(arguments) == ["--check"]:
         return _check_installation()
     agent = _agent(arguments)
@@ -53,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
         return _refuse(arguments)
     try:
         return _answer(agent)
-    except Exception:  # noqa: BLE001  whatever it is must not stand in the way of the agent, and no log is known here
+    except Exception:  # noqa: BLE001  no error may disturb the agent, and the log is not known here
         return _print(nothing(agent))
 
 
@@ -73,14 +75,14 @@ def _answer(agent: str) -> int:
 
 
 def _check_installation() -> int:
-    """Load what hooks need; a damaged installation fails with Python's own error."""
+    """Import what hooks need; a damaged installation raises Python's own error."""
     from baton_git.interfaces.hook.agent_hook import handle  # as `handle_in_time` does
 
     return 0 if callable(handle) else 1
 
 
 def _agent(arguments: Sequence[str]) -> str:
-    """Return the agent that the arguments name: empty if they name none, `?` if they make no sense."""
+    """Return the agent that the arguments name; empty if they name none, `?` if they are invalid."""
     match list(arguments):
         case []:
             return ""
@@ -115,7 +117,7 @@ def _here() -> str:
 
 
 def _is_elsewhere(place: RepositoryPaths | None) -> bool:
-    """Return whether there is no repository here, and the user has no store of their own."""
+    """Whether there is neither a repository here nor a store of the user."""
     if place is not None or os.environ.get("BATON_REPO"):
         return False
     home = os.environ.get("XDG_DATA_HOME", "")
@@ -124,7 +126,7 @@ def _is_elsewhere(place: RepositoryPaths | None) -> bool:
 
 
 def handle_in_time(payload: Payload, folder: str, place: RepositoryPaths | None) -> int:
-    """Handle the event within the time that the agent gives."""
+    """Handle the event within its time limit, and print the reply."""
     log = os.path.join(place.common_dir, "baton", LOG) if place is not None else os.devnull
 
     def give_up(*_: Any) -> None:
@@ -135,18 +137,18 @@ def handle_in_time(payload: Payload, folder: str, place: RepositoryPaths | None)
     seconds = (payload.moment == END and AGENTS[payload.agent].end_seconds) or SECONDS[payload.moment]
     before = signal.signal(signal.SIGALRM, give_up)
     thresholds = gc.get_threshold()
-    gc.set_threshold(GC_THRESHOLD)  # what loading makes stays, and would be looked at again and again
+    gc.set_threshold(GC_THRESHOLD)  # imported objects stay alive, so collecting while importing is wasted time
     timer = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         os.chdir(folder)
         from baton_git.interfaces.context.process import skip_plugin_search
 
         skip_plugin_search()
-        from baton_git.interfaces.hook.agent_hook import handle  # loads everything: only when there is something to do
+        from baton_git.interfaces.hook.agent_hook import handle  # imports most of baton
 
         hook_reply = handle(payload)
         output, problems = reply(payload, hook_reply.context, hook_reply.block), hook_reply.problems
-    except Exception as error:  # noqa: BLE001  whatever it is must not stand in the way of the agent
+    except Exception as error:  # noqa: BLE001  no error may disturb the agent
         output, problems = nothing(payload.agent), (_describe_error(error),)
     gc.set_threshold(*thresholds)
     signal.setitimer(signal.ITIMER_REAL, *timer)
@@ -156,7 +158,7 @@ def handle_in_time(payload: Payload, folder: str, place: RepositoryPaths | None)
 
 
 def _describe_error(error: Exception) -> str:
-    from traceback import extract_tb  # only on the way out
+    from traceback import extract_tb  # only after an error
 
     frames = extract_tb(error.__traceback__)
     where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
@@ -164,7 +166,7 @@ def _describe_error(error: Exception) -> str:
 
 
 def _print(text: str) -> int:
-    """Print the reply; an agent that does not listen any more is no error."""
+    """Print the reply; a closed pipe is not an error."""
     try:
         if text:
             os.write(1, text.encode("utf-8", "replace"))
@@ -174,10 +176,10 @@ def _print(text: str) -> int:
 
 
 def _note(log: str, payload: Payload, problems: Sequence[str]) -> None:
-    """Append problems to the log; one that has grown too long begins anew."""
+    """Append problems to the log; a log that is too long is renamed first."""
     if not problems:
         return
-    from datetime import datetime  # only on the way out
+    from datetime import datetime  # only after an error
 
     from baton_git.core.output import one_line
 

@@ -1,8 +1,8 @@
-"""Leave the save of a turn that ended to a process of its own, so that the agent does not wait for it.
+"""Save the facts of an ended turn in a separate process, so that the agent does not wait for it.
 
-The hook stores what only it was told, and starts `interfaces.hook.waiting_saver`, unless one is waiting for the
-session: that process inherits the lock that says so. If it is killed, the next hook of the session saves the turn, or
-the next start of another session.
+The hook stores the data that only it receives, and starts `interfaces.hook.waiting_saver`, unless such a process is
+already waiting for the session: that process holds an inherited lock. If it is killed, the turn is saved by the next
+hook of the session or the next start of another session.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from baton_git.agents.hook_events.payloads import Payload
 from baton_git.core.child_environment import without_secrets
 
 _LOCK = 10
-"""The least number that the lock has in the process; 0 to 2 are the null device there."""
+"""Lowest file descriptor of the lock in the process; 0 to 2 are the null device there."""
 
 
 def save_later(payload: Payload, common_dir: str, environment: Mapping[str, str]) -> bool:
-    """Leave the save of a turn that ended to a process of its own; False if it cannot be left to one."""
+    """Start a process that saves an ended turn; return whether the turn will be saved by one."""
     memory = HookSessionStore(common_dir)
     if environment.get("BATON_REPO") or not may_save_later(payload, memory.get(payload.agent, payload.session)):
         return False
@@ -30,7 +30,7 @@ def save_later(payload: Payload, common_dir: str, environment: Mapping[str, str]
 
 
 def start_saver(common_dir: str, agent: str, session: str, environment: Mapping[str, str]) -> bool:
-    """Start the process unless one waits for the session; False if it cannot be started."""
+    """Start the process unless one is waiting for the session; False if it cannot be started."""
     path = HookSessionStore(common_dir).path(agent, session, ".waiting")
     try:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -38,14 +38,14 @@ def start_saver(common_dir: str, agent: str, session: str, environment: Mapping[
         return False
     try:
         return not _take(lock) or _spawn([common_dir, agent, session], lock, environment)
-    except (ImportError, NotImplementedError, OSError):  # no such locks here, or no room for another process
+    except (ImportError, NotImplementedError, OSError):  # neither flock nor posix_spawn, or too many processes
         return False
     finally:
         os.close(lock)
 
 
 def _take(lock: int) -> bool:
-    """Return whether nobody had the lock, which we have now."""
+    """Acquire the lock; return False if another process holds it."""
     import fcntl  # not every system has it
 
     try:
@@ -56,10 +56,10 @@ def _take(lock: int) -> bool:
 
 
 def _spawn(arguments: list[str], lock: int, environment: Mapping[str, str]) -> bool:
-    """Start the process apart from the group of the hook, which the agent may end."""
+    """Start the process outside of the hook's process group, which the agent may kill."""
     null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
     number = max(lock + 1, _LOCK)
-    copy = (os.POSIX_SPAWN_DUP2, lock, number)  # unlike the lock itself it is inherited
+    copy = (os.POSIX_SPAWN_DUP2, lock, number)  # the copy is inherited, the original is not
     argv = [sys.executable, "-P", "-m", "baton_git.interfaces.hook.waiting_saver", str(number), *arguments]
     os.posix_spawn(sys.executable, argv, without_secrets(environment), file_actions=[copy, *null], setsid=True)
     return True

@@ -1,6 +1,6 @@
 """Carry out the decisions about one hook event, and compose its reply.
 
-Facts are saved whatever workflows there are; workflows say what the agent is told, and what else is done.
+Facts are always saved; workflows determine the context for the agent, and further actions.
 """
 
 from __future__ import annotations
@@ -52,7 +52,13 @@ if TYPE_CHECKING:
 
 
 class HookReply(NamedTuple):
-    """The context for the model, why the agent must go on, and what went wrong."""
+    """The reply to a hook event.
+
+    Attributes:
+        context: text for the model.
+        block: the reason why the agent must continue; None lets it stop.
+        problems: what went wrong.
+    """
 
     context: str = ""
     block: str | None = None
@@ -60,7 +66,7 @@ class HookReply(NamedTuple):
 
 
 class EventRunner:
-    """One hook event. `session` is what is remembered of its session, as far as the decisions were carried out."""
+    """Run one hook event. `session` is the stored state of its session, updated by the decisions so far."""
 
     def __init__(self, ws: Workspace, now: datetime, event: Payload, settings: HookInputs, known: HookSession) -> None:
         self.ws, self.now, self.event, self.settings = ws, now, event, settings
@@ -84,7 +90,7 @@ class EventRunner:
         )  # fmt: skip
 
     def run(self) -> HookReply:
-        """Carry out what the event asks for, and remember the session."""
+        """Carry out the decisions for the event, store the session, and return the reply."""
         circumstances = self._circumstances()
         for decision in plan_event(self.event, self.session, circumstances):
             self._carry_out(decision)
@@ -106,7 +112,7 @@ class EventRunner:
         )
 
     def _has_arrived(self) -> bool:
-        """Return whether the transcript shows the context that was injected last."""
+        """Whether the transcript contains the context that was injected last."""
         mark, start = self.session.mark, max(0, self.session.size)
         return self.attempt(lambda: self._facts.is_in_transcript(mark.encode(), start)) is True
 
@@ -135,7 +141,7 @@ class EventRunner:
     def _find_parent(self, source: str) -> str:
         """Return the session whose context was cleared in the same process, else the last one of this work tree.
 
-        Nothing that an agent reports links the two.
+        Agents do not report which session a new one continues.
         """
         memory, pid = self.settings.memory, self.settings.pid
         if source == "clear" and (cleared := choose_cleared_session(list(memory.all()), self.session, pid)):
@@ -155,7 +161,7 @@ class EventRunner:
         parent = self.session.parent or None
         self._boot = start_session(self.ws, self.now, self.settings, parent, self.attempt)
 
-    # --- workflows; most events have none, and do not load them
+    # --- workflows, imported only for events that have some
 
     def _run_workflows(self, name: str, data: Mapping[str, Any]) -> None:
         if name != "on_session_start" and name not in self.session.wants:
@@ -194,28 +200,28 @@ class EventRunner:
         self.session, is_blocked = limit_blocks(self.session, self._block is not None)
         if self._block is not None and not is_blocked:
             reason = one_line(self._block, 200)
-            self.problems.append(f"blocked {MAX_BLOCKS} times in a row, so not again: {reason}")
+            self.problems.append(f"blocked {MAX_BLOCKS} times in a row, so the agent may now stop: {reason}")
             self._block = None
 
-    # --- what earlier sessions say about a prompt; off by default
+    # --- recall of earlier sessions for a prompt; off by default
 
     def _recall(self, prompt: str) -> None:
         from baton_git.recall.at_prompt import recall_for_prompt
 
-        found = self.attempt(lambda: recall_for_prompt(self.ws, prompt, self.event.session, self.session.recalled))
-        if found is not None:
-            self._recalled = found.text
-            self._remember(recalled=found.quoted)
+        recalled = self.attempt(lambda: recall_for_prompt(self.ws, prompt, self.event.session, self.session.recalled))
+        if recalled is not None:
+            self._recalled = recalled.text
+            self._remember(recalled=recalled.quoted)
 
     def _add_recalled(self, context: str) -> str:
-        """Return the context with what was recalled, where a reply has room for both."""
+        """Return the context with the recalled text, if a reply has room for both."""
         both = "\n\n".join(filter(None, (context, self._recalled)))
         return both if not self._recalled or fits(self.event, both) else context
 
     # --- the reply
 
     def _compose_context(self) -> str:
-        """Return the sections of workflows in one frame, as long as a reply may be."""
+        """Return the sections of all workflows in one text, shortened to fit into a reply."""
         has_content = any(section.lines or section.more for section in self._sections)
         if not has_content or self.event.moment not in (START, PROMPT):
             return ""
@@ -253,6 +259,6 @@ _STEPS: dict[PlanStep, Callable[[EventRunner], object]] = {
 
 
 def idle_seconds(known: HookSession, now: datetime) -> float:
-    """Return the seconds since a hook last had something to do in a session; enough for any delay if unknown."""
+    """Return the seconds since the last hook event of a session; if unknown, enough for any delay."""
     last = parse_time_or_none(known.seen)
     return (now - last).total_seconds() if last is not None else TRANSCRIPT_DELAY

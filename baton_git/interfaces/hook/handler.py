@@ -1,4 +1,4 @@
-"""Handle one hook event of an agent's session: each event once, and those of one session one after the other."""
+"""Handle hook events of an agent's session: each event once, and the events of one session one after the other."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from baton_git.interfaces.hook.session_facts import lock_session
 from baton_git.namespace.workspace import Workspace
 
 LOCK_SECONDS = 5.0
-"""How long to wait for another hook of the same session."""
+"""Seconds to wait for another hook of the same session."""
 
 
 def handle_event(ws: Workspace, now: datetime, event: Payload, settings: HookInputs) -> HookReply:
-    """Do what an event asks for, and remember its session. What goes wrong with a part is among the problems.
+    """Handle an event and store the state of its session; errors of single steps become problems of the reply.
 
     Raises:
-        BatonError: nothing could be done at all.
+        BatonError: the event could not be handled at all.
     """
     ws = replace(ws, actor=replace(ws.actor, session=event.session, agent=ws.actor.agent or event.agent))
     if not ws.branch.has_begun:
         return HookReply()
     with lock_session(settings.memory, event.agent, event.session, LOCK_SECONDS) as is_alone:
         if is_alone is False and event.moment not in (START, PROMPT):
-            return HookReply(problems=("another hook of this session is at work still; the next one saves the rest",))
+            return HookReply(problems=("another hook of this session is still running; the next one saves the rest",))
         known = settings.memory.get(event.agent, event.session)
         unsaved = known is not None and find_unsaved_turn(settings.memory, known) is not None
         if known is not None and is_repeated(event, known, idle_seconds(known, now)) and not unsaved:

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class HookInputs(NamedTuple):
-    """This machine's settings.
+    """The inputs for one hook event.
 
     Attributes:
-        memory: the sessions that hooks have seen.
+        memory: the stored states of sessions.
         options: which facts are extracted.
-        folders: gives the places of workflows; called only at events that some workflow wants.
-        home, environment: where the agents' CLIs keep their transcripts.
-        pid: the process of the agent.
+        folders: returns the folders of workflows; called only for events that a workflow handles.
+        home, environment: determine where agent CLIs keep their transcripts.
+        pid: the process id of the agent.
         paif: PAIF's settings of the work tree.
-        recalls: whether prompts are looked up.
+        recalls: whether earlier sessions are searched for each prompt.
     """
 
     memory: HookSessionStore

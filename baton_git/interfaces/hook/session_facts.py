@@ -1,4 +1,4 @@
-"""Find the transcript of a session, extract its facts and keep them in the namespace."""
+"""Find the transcript of a session, extract its facts, and save them in the namespace."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LASTING_FACTS = (
     "initial_goal", "active_task", "todo_state", "files_modified", "git_commits", "key_decisions",
 )  # fmt: skip
-"""Facts of which a session must have one to be kept: without them it would only hide the session before."""
+"""A session's facts are saved only if they include one of these; else they would only hide the session before it."""
 
 Result = TypeVar("Result")
 
@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 def lock_session(
     memory: HookSessionStore, agent: str, session: str, seconds: float
 ) -> AbstractContextManager[bool | None]:
-    """Let the hooks of one session run one after the other: an agent runs those of one event at the same time."""
+    """Lock a session, so that its hooks run one after the other; an agent runs the hooks of one event in parallel."""
     return hold_flock(Path(memory.path(agent, session, ".lock")), seconds)
 
 
@@ -51,11 +51,11 @@ class SessionFacts:
     """The facts of one session's transcript.
 
     Args:
-        session: as remembered; `save` brings its size and transcript up to date.
-        is_starting: whether its start is under way, when a transcript may not be there yet.
-        response: the answer that ends the turn, which the transcript may not have yet.
-        turn: one that ended before, and whose facts were left for later.
-        problems: gets what went wrong.
+        session: the stored state; `save` returns it with the current size and transcript.
+        problems: errors are added to this list.
+        is_starting: whether the session is just starting, so that a transcript may not exist yet.
+        response: the final answer of the turn, which the transcript may not contain yet.
+        turn: a turn that ended earlier and whose facts are not saved yet.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class SessionFacts:
 
     @cached_property
     def transcript(self) -> Path | None:
-        """The session's file; where the agent does not say, the one that has the session's id."""
+        """The session's transcript: the one that the agent named, else the one with the session's id."""
         session = self._session
         if session.transcript and Path(session.transcript).is_file():
             return Path(session.transcript)
@@ -79,7 +79,7 @@ class SessionFacts:
         return path
 
     def is_in_transcript(self, mark: bytes, start: int) -> bool:
-        """Return whether the transcript contains `mark` anywhere from byte `start` on."""
+        """Whether the transcript contains `mark` at or after byte `start`."""
         path = self.transcript
         if path is None or not mark:
             return False
@@ -93,11 +93,11 @@ class SessionFacts:
         return False
 
     def extract(self) -> Extraction:
-        """Extract the facts as they are now.
+        """Extract the current facts.
 
         Raises:
             NotFound: there is no transcript.
-            InvalidDocument, InvalidArgument, StoreError, LimitExceeded: it cannot be read.
+            InvalidDocument, InvalidArgument, StoreError, LimitExceeded: the transcript cannot be read.
         """
         from baton_git.agents.extraction.extracting import add_final_answer  # most starts extract nothing
         from baton_git.systems.gobby.handoffs import gather
@@ -113,10 +113,10 @@ class SessionFacts:
             session=session.session,
         )  # fmt: skip
         extraction = add_final_answer(extraction, self._find_response(extraction))
-        return replace(extraction, session=session.session)  # a file can hold two: a plan may begin a new one
+        return replace(extraction, session=session.session)  # a plan can start a new session in a file
 
     def _find_response(self, extraction: Extraction) -> str:
-        """Return the answer that the transcript may lack; empty if it goes on after the turn that was left."""
+        """Return the answer that the transcript may not contain yet; empty if the transcript continues after `turn`."""
         turn = self._turn
         if turn is None or self._response not in ("", turn.response):
             return self._response
@@ -125,10 +125,10 @@ class SessionFacts:
         return turn.response if last_place < turn.size else ""
 
     def save(self, trigger: str, *, force: bool = False) -> tuple[Extraction, HookSession] | None:
-        """Keep the facts if they say something new; None if there is no transcript.
+        """Save the facts if there are new ones.
 
         Returns:
-            The facts, and the session as it is to be remembered.
+            The facts, and the state of the session to store; None if there is no transcript.
         """
         from baton_git.systems.gobby.handoffs import keep  # as above
         from baton_git.systems.gobby.session_turns import store_turns
@@ -152,6 +152,6 @@ class SessionFacts:
 
 
 def find_transcript(agent: str, session: str, home: Path, environment: Mapping[str, str]) -> Path | None:
-    """Return the transcript of a session where its CLI keeps them; None if there is none."""
+    """Search the folders of a CLI for the transcript of a session; None if there is none."""
     transcripts = AGENTS[agent].transcripts.sessions(home, environment)
     return next((transcript.path for transcript in transcripts if transcript.session == session), None)

@@ -1,6 +1,6 @@
-"""Begin and end a session, with PAIF's checkpoints where the work tree has PAIF's settings.
+"""Start and end a session, with PAIF's checkpoints if the work tree has PAIF's settings.
 
-Few work trees have them, so PAIF's modules are loaded only for those that do.
+Few work trees have them, so PAIF's modules are imported only if needed.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ if TYPE_CHECKING:
     from baton_git.systems.paif.checkpoints import SessionWork
 
 MAX_SUMMARY = 1000
-"""Characters of the summary of a checkpoint."""
+"""Maximum length of a checkpoint's summary in characters."""
 MAX_FILES = 20
+"""Maximum number of files in a checkpoint."""
 CHECK_SECONDS = 2.0
 SYNC_SECONDS = 2.0
-"""Limits for checks and a remote at a start: a person waits for it."""
+"""Time limits for checks and for syncing at a session's start, for which a person waits."""
 
 Attempt = Callable[[Callable[[], Any]], Any]
-"""Returns what a function returns, or None after noting its error."""
+"""Returns the result of a function, or None after recording its error."""
 
 
 def start_session(
     ws: Workspace, now: datetime, settings: HookInputs, parent: str | None, attempt: Attempt
 ) -> BegunSession:
-    """Begin the session, and restore the checkpoint of PAIF's agent."""
+    """Start the session, and restore the checkpoint of PAIF's agent."""
     paif = settings.paif
     options = StartOptions(check_seconds=CHECK_SECONDS, sync_seconds=SYNC_SECONDS, parent=parent, handoff=False)
     if paif is not None:
@@ -47,7 +48,7 @@ def start_session(
 
 
 def save_periodic_checkpoint(ws: Workspace, now: datetime, settings: HookInputs, event: Payload) -> None:
-    """Save a checkpoint of what the session did so far, if PAIF's settings name an agent and it is due."""
+    """Save a checkpoint of the session so far, if PAIF's settings name an agent and a checkpoint is due."""
     paif = settings.paif
     if paif is None or paif.agent_id is None:
         return
@@ -58,7 +59,7 @@ def save_periodic_checkpoint(ws: Workspace, now: datetime, settings: HookInputs,
 
 
 def save_last_checkpoint(ws: Workspace, now: datetime, settings: HookInputs, event: Payload) -> None:
-    """Save the checkpoint of a session's end."""
+    """Save a checkpoint at the end of a session, if the work tree has PAIF's settings."""
     if settings.paif is not None:
         from baton_git.systems.paif.checkpoints import checkpoint_at_end
 
@@ -66,7 +67,7 @@ def save_last_checkpoint(ws: Workspace, now: datetime, settings: HookInputs, eve
 
 
 def _find_work(ws: Workspace, event: Payload) -> SessionWork | None:
-    """Return what the session's handoff says; None if it has none."""
+    """Return the work recorded in the session's handoff; None if it has none."""
     from baton_git.systems.paif.checkpoints import AUTOMATIC, SessionWork
 
     handoff = read_handoff(ws.branch.read().state, f"{event.agent}/{event.session}")

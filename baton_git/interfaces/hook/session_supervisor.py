@@ -1,4 +1,4 @@
-"""The small process that looks after one session of an agent: waits, ends it at its time limit, records how it ended.
+"""The process that supervises one session of an agent: it enforces the time limit and records how the session ended.
 
 Started by `agents.sessions.starting`, never by hand:
 `python -P -m baton_git.interfaces.hook.session_supervisor [PIPE] < JOB`.
@@ -18,14 +18,14 @@ from baton_git.core.times import iso
 
 
 def main() -> None:
-    """Reads the job from the named pipe, or from standard input; and does it."""
-    asked = threading.Event()
+    """Read the job from the named pipe or from standard input, and supervise the session."""
+    stop_requested = threading.Event()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, lambda *_: asked.set())
+        signal.signal(number, lambda *_: stop_requested.set())
     job = receive_job(Path(sys.argv[1])) if len(sys.argv) > 1 else Job.loads(sys.stdin.read())
     if not job.has_terminal and os.fork():
-        os._exit(0)  # whoever started us need not wait for us
-    supervise(job, lambda: iso(datetime.now().astimezone()), asked.is_set)
+        os._exit(0)  # the process that started us does not wait for the session
+    supervise(job, lambda: iso(datetime.now().astimezone()), stop_requested.is_set)
 
 
 if __name__ == "__main__":

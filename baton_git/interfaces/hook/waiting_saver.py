@@ -18,15 +18,15 @@ from baton_git.interfaces.hook.command import handle_in_time
 from baton_git.interfaces.hook.delayed_save import start_saver
 
 DELAY = 1.5
-"""Seconds after the end of a turn: most sessions that end do so within that time, and save everything themselves."""
+"""Seconds to wait after a turn; most sessions that end do so within this time, and then save everything themselves."""
 MAX_SECONDS = 25
-"""After which the process is over, whatever it waits for."""
+"""Seconds after which the process ends in any case."""
 _MAX_FILES = 4096
-"""Numbers of open files that are closed here; there can be a billion."""
+"""File descriptors below this number are closed; the system's limit can be a billion."""
 
 
 def main(lock: int, common_dir: str, agent: str, session: str) -> None:
-    """Wait, and save the last turn of the session if nobody did; one that ended meanwhile gets a process of its own."""
+    """Wait, and save the session's last turn if it is still unsaved; start another process for a newer turn."""
     _leave_hook(lock)
     signal.alarm(MAX_SECONDS)
     memory = HookSessionStore(common_dir)
@@ -46,7 +46,7 @@ def _find_turn(memory: HookSessionStore, agent: str, session: str) -> EndedTurn 
 
 
 def _leave_hook(lock: int) -> None:
-    """Close the open files of the hook, which whoever started it may wait for, and leave its folder."""
+    """Close the files inherited from the hook, on which its caller may wait, and leave its working directory."""
     os.closerange(3, lock)
     os.closerange(lock + 1, _MAX_FILES)
     os.set_inheritable(lock, False)

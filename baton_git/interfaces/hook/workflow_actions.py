@@ -1,4 +1,4 @@
-"""Implement the actions of workflows for one session: what `systems.gobby.workflow` knows only as a protocol."""
+"""Implement the actions of workflows for one session; `systems.gobby.workflow` defines their protocol."""
 
 from __future__ import annotations
 
@@ -36,23 +36,24 @@ if TYPE_CHECKING:
     from baton_git.agents.extraction import Extraction
 
 MAX_COMMITS = 500
-"""Commits among which the one that a session knows is looked for."""
+"""Number of newest commits that are searched for the one that a session knows."""
 MAX_CHANGES = 40
-"""Changes that a resumed session is told of."""
+"""Maximum number of changes in the context of a resumed session."""
 VERIFY_SECONDS = 5.0
+"""Time limit for all checks together."""
 
 SWITCHED_OFF = {"skipped": True, "reason": "autonomous_handoff is disabled"}
 
 
 class SessionActions:
-    """The actions of workflows, done for one session.
+    """The actions of workflows for one session.
 
     Args:
-        extract: reads the facts of its transcript.
-        boot: how it began, if its start is under way; else the brief is made without beginning one.
-        known_commit: the commit of the namespace that it was told of.
-        problems: gets what went wrong with a part.
-        live_sessions: ids of sessions that run beside this one.
+        extract: extracts the facts from its transcript.
+        boot: the session start, if the session is just starting.
+        known_commit: the commit of the namespace as of the session's last update.
+        problems: errors of single steps are added to this list.
+        live_sessions: ids of other sessions that are running.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class SessionActions:
         return self._extract()
 
     def extract_facts(self, include: Sequence[str] | None) -> Mapping[str, Any]:
-        """Keep the facts in the namespace and return them, or those of `include`."""
+        """Save the facts in the namespace and return them; only those in `include`, if given."""
         if not self._options.enabled:
             return SWITCHED_OFF
         self._keep("pre_compact")
@@ -79,7 +80,7 @@ class SessionActions:
         return {name: value for name, value in facts.items() if include is None or name in include}
 
     def read_source(self, source: str) -> SourceContent | None:
-        """Return what a source of context has; None if that is nothing.
+        """Return the content of a source of context; None if it is empty.
 
         Raises:
             InvalidArgument: there is no such source.
@@ -94,7 +95,7 @@ class SessionActions:
         return summarize_facts(collect_template_names(own) if own is not None else self._extraction.facts)
 
     def keep_notes(self, notes: str) -> Mapping[str, Any]:
-        """Keep notes for the next session in the handoff, unless they only repeat the facts."""
+        """Save notes for the next session in the handoff, unless they only repeat the facts."""
         if not self._options.enabled:
             return SWITCHED_OFF
         self._keep("session_end", None if notes.strip() == self.summarize().strip() else notes)
@@ -102,7 +103,7 @@ class SessionActions:
 
     def save_checkpoint(self, summary: str | None) -> Mapping[str, Any]:
         """Save PAIF's checkpoint of the agent."""
-        from baton_git.systems.paif.checkpoints import save_checkpoint  # few workflows do that
+        from baton_git.systems.paif.checkpoints import save_checkpoint  # few workflows need it
 
         agent = self._ws.actor.agent or self._session.source
         body = {"conversation_summary": summary or self.summarize() or "at work"}
@@ -116,7 +117,7 @@ class SessionActions:
         return {"checks": {id_: check.result for id_, check in results.evidence.items()}}
 
     def _keep(self, trigger: str, notes: str | None = None) -> None:
-        from baton_git.systems.gobby.handoffs import keep  # a start keeps nothing
+        from baton_git.systems.gobby.handoffs import keep  # not needed at a session's start
 
         keep(
             self._ws, self._now, self._extraction, trigger=trigger, notes=notes, worktree=self._ws.folder,
@@ -164,13 +165,14 @@ class SessionActions:
         return SourceContent({"brief": booted.brief.text, "summary": booted.brief.text}, booted.sections)
 
     def _in_force(self) -> SourceContent:
-        """Return the brief without its details and without beginning a session, for a context that was compacted."""
+        """Return the brief without details and without starting a session, for a context that was compacted."""
         sections = list_sections(self._ws, self._now, handoff=False)[1]
         return SourceContent({}, tuple(section for section in sections if section.rank != Rank.DETAILS))
 
     def _changes(self) -> SourceContent | None:
-        """Return what changed since the session was told last, by others or by the checks at its start; the brief if
-        nobody knows when that was.
+        """Return the changes since the session's last update, by others or by the checks at its start.
+
+        If the commit of the last update is unknown or too old, return the brief.
         """
         commits = list(islice(self._ws.branch.history(), MAX_COMMITS))
         since = next((index for index, commit in enumerate(commits) if commit.commit == self._known_commit), None)
@@ -182,12 +184,12 @@ class SessionActions:
             return None
         handoffs = {change.id for change in changes if change.kind == Handoff.kind}
         lines = self._describe_changes([change for change in changes if change.kind != Handoff.kind])
-        title, more = "Changed since this session was told last, the newest first", max(0, len(lines) - MAX_CHANGES)
+        title, more = "Changed since this session's last update, newest first", max(0, len(lines) - MAX_CHANGES)
         section = Section(title, lines[:MAX_CHANGES], "changes", more, "baton log", Rank.STANDING)
         return SourceContent({"changes": list(lines)}, (section, *self._tell_changed_handoffs(handoffs)))
 
     def _describe_changes(self, changes: Sequence[RecordChange]) -> tuple[str, ...]:
-        """Return a line about each record: as the brief has it, or what became of it."""
+        """Return a line for each changed record: its line of the brief, or else a description of the change."""
         version = self._ws.branch.read()
         judge, lines = self._ws.judgement(version), dict[Key, str]()
         for change in changes:
@@ -197,15 +199,15 @@ class SessionActions:
         return tuple(line for line in dict.fromkeys(lines.values()) if line != "- ")
 
     def _tell_changed_handoffs(self, changed: Collection[str]) -> tuple[Section, ...]:
-        """Return the facts of other sessions that are among those that changed."""
+        """Return the facts of other sessions among the changed handoffs."""
         state, own = self._ws.branch.read().state, self._session.id
         handoffs = [handoff for handoff in map(partial(read_handoff, state), sorted(changed)) if handoff is not None]
-        told = [handoff for handoff in handoffs if has_substance(handoff) and session_of(handoff) != own]
-        if not told or not self._options.enabled:
+        others = [handoff for handoff in handoffs if has_substance(handoff) and session_of(handoff) != own]
+        if not others or not self._options.enabled:
             return ()
-        told.sort(key=extraction_time, reverse=True)
+        others.sort(key=extraction_time, reverse=True)
         return tell_handoffs(
-            self._ws, self._now, told, self._problems, self._options.injection_format, self._live_sessions
+            self._ws, self._now, others, self._problems, self._options.injection_format, self._live_sessions
         )
 
 
@@ -224,7 +226,7 @@ _SOURCES: dict[str, Callable[[SessionActions], SourceContent | None]] = {
 
 
 def actions_for_session(ws: Workspace, now: datetime, session: SessionInfo) -> SessionActions:
-    """Return the actions for a session of which only the id is known; its CLI says where transcripts are."""
+    """Return the actions for a session of which only the id is known; its transcript is searched for."""
 
     def extract() -> Extraction:
         from baton_git.systems.gobby.handoffs import gather  # as above
