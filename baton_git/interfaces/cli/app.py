@@ -119,6 +119,17 @@ class App(Call):
         self.tell_write(result.written)
         self.say(*result.notes)
 
+    def tell_conflicts(self, ids: Sequence[str], printed: Sequence[str]) -> int | None:
+        """Say which conflicts are open, unless a line names `baton conflicts` already; return the exit status."""
+        if not ids:
+            return None
+        if not any("baton conflicts" in line for line in printed):
+            noun = "conflict is" if len(ids) == 1 else "conflicts are"
+            self.say(f"{len(ids)} {noun} open: {', '.join(ids[:5])} (baton conflicts)")
+        from baton_git.interfaces.cli.error_handler import CONFLICT  # imports this module's neighbours
+
+        return CONFLICT
+
     def tell_write(self, written: WriteResult) -> None:
         """Say what a change did, and what its reader should know."""
         self.say(f"{summarise(written.changes)} (revision {written.revision.number})")

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.lifecycle import find_session
+from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import HEAD, State
 from baton_git.core.times import iso
@@ -118,6 +119,7 @@ class WrapResult(WrittenResult):
     session: str | None = Field(description="The session that ended; null where none acted.")
     news: list[str] = Field(description="What became of sending it, and of a checkpoint.")
     checkpoint: str | None = Field(None, description="The checkpoint that PAIF's settings asked for.")
+    conflicts: list[str] = Field([], description="The ids of the open conflicts, if any.", examples=[["C-1f2e3d4c"]])
 
 
 @verb(
@@ -151,5 +153,7 @@ def wrap(ws: Workspace, now: datetime, asked: SessionEnd) -> WrapResult:
     )
     hooks = run_end_hooks(ws, now, summary=asked.summary, context=asked.context)
     news = [*hooks.news, *(sync_at_end(ws, now) if asked.sync else ())]
-    checkpoint = {"checkpoint": hooks.checkpoint} if hooks.checkpoint is not None else {}
-    return WrapResult.of(written, session=ws.actor.session, news=news, **checkpoint)
+    conflicts = [conflict.id for conflict in ws.branch.read().state.records(Conflict)]
+    optional = {"checkpoint": hooks.checkpoint, "conflicts": conflicts}
+    given = {name: value for name, value in optional.items() if value}
+    return WrapResult.of(written, session=ws.actor.session, news=news, **given)

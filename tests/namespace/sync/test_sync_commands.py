@@ -250,8 +250,11 @@ def test_a_conflict_is_listed_and_settled_and_travels(baton: Baton, synced: tupl
     for where, text in ((here, "here"), (there, "there")):
         baton("followup", "defer", "FU-1", "--reason", text, cwd=where)
     baton("sync")
-    baton("sync", cwd=there)
-    baton("sync")
+    baton("sync", "--dry-run", cwd=there)
+    assert "contested" in baton("sync", cwd=there, code=3).err
+    assert "conflict" in baton("sync", code=3).err
+    assert "(baton conflicts)" in baton("wrap", "--context", "two reasons", code=3).err
+    baton("boot")
     listed = baton("conflicts", "--json").json["conflicts"]
     assert listed, git(here, "log", "--stat", REF)
     assert "baton resolve" in baton("conflicts").err

@@ -70,6 +70,10 @@ EXIT_CODES = """Exit codes
   5    unknown: a check could not be run
   70   a bug in baton; the message says what to report
   130  interrupted
+
+sync and wrap end with 3 while conflicts are open; what they did is done.
+boot and hooks, whose sessions must start, conflicts, which lists, and
+resolve, which settled one of several, end with 0.
 """
 ENVIRONMENT = """Environment variables
 

@@ -56,12 +56,13 @@ def _fill_end(app: App, values: Values) -> Values:
     return values | context | ({"sync": False} if values.get("no_sync") else {})
 
 
-def _render_wrap(app: App, result: WrapResult) -> None:
+def _render_wrap(app: App, result: WrapResult) -> int | None:
     app.answer(result.as_data(), "")
     app.tell_change(result)
     app.say(*(flat(line) for text in result.news for line in text.splitlines()))
     if result.session is None:
         app.say("no session was begun here (baton boot, --session or BATON_SESSION), so none was ended")
+    return app.tell_conflicts(result.conflicts, result.news)
 
 
 def _render_status(app: App, result: StatusResult) -> None:

@@ -8,6 +8,7 @@ import click
 
 from baton_git.core.diff import RecordChange
 from baton_git.core.errors import BatonError
+from baton_git.core.names import Namespace
 from baton_git.interfaces.cli.app import SECONDS, App, at_terminal, command, flat
 from baton_git.interfaces.cli.previewing import YES, check_extent
 from baton_git.interfaces.cli.printing import progress_line
@@ -16,6 +17,8 @@ from baton_git.namespace.remote_selection import format_commits
 from baton_git.namespace.sync.policy import Settle
 from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT
 from baton_git.namespace.sync.synchronise import SyncOptions
+from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.sharing.conflict_resolution import list_open_conflicts
 from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
 
 
@@ -64,6 +67,7 @@ def sync_command(
             check_extent(app, _list_changes(planned), ws.branch.read().state)
         done = sync(ws, app.now, remote or named, options, settle=settle)
         is_here = ws.branch.store.tip(ws.branch.ref) is not None
+        open_conflicts = [] if dry_run else _list_conflicts(ws, done)
     app.answer(done.as_data(), LINES.join(change_lines(_list_changes(done))))
     told = (
         _describe_plan(done)
@@ -72,11 +76,18 @@ def sync_command(
         or [_SAME.format(done.remote) if is_here else _NONE.format(app.settings.namespace, done.remote)]
     )
     app.say(*(flat(line) for text in told for line in text.splitlines()))
-    return _status(done.errors)
+    return _status(done.errors) or app.tell_conflicts(open_conflicts, told)
 
 
 _SAME = "{} and this machine have the same"
 _NONE = "there is no namespace {} here or on {} yet: baton init makes it"
+
+
+def _list_conflicts(ws: Workspace, done: Synced) -> list[str]:
+    """List the ids of the open conflicts of all namespaces that were synced."""
+    names = [Namespace(outcome.namespace) for outcome in done.outcomes if outcome.error is None]
+    branches = [replace(ws.branch, namespace=name) for name in names]
+    return [conflict.id for branch in branches for conflict in list_open_conflicts(replace(ws, branch=branch))]
 
 
 def _list_changes(done: Synced) -> list[RecordChange]:
