@@ -10,6 +10,6 @@ from baton_git.systems.seed_system import BriefRequest
 
 
 def make_sections(request: BriefRequest) -> Iterator[Section]:
-    """What the last session left, where transcripts are read."""
+    """Yield the facts of the last session, if transcripts are read."""
     if request.handoff:
         yield from tell_last_handoff(request.ws, request.now, request.state, request.problems)

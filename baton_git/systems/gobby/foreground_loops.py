@@ -1,4 +1,4 @@
-"""Run a loop of sessions in the foreground, each fresh, until the task is done or a limit is met."""
+"""Run new sessions one after another in the foreground until the task is done or a limit is reached."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from baton_git.systems.gobby.workflows import open_spawned_sessions
 
 INTERRUPTED = LoopEnding("interrupted", "you ended it; the session that ran is ended too")
 _PERMISSION = re.compile(r"permission|approv|read-only|sandbox|not allowed", re.IGNORECASE)
-"""What a session says that was not allowed to do its work."""
+"""Matches an answer of a session that lacked a permission."""
 _MAX_UNTRACKED = 5000
-"""Untracked files whose size and age are looked at."""
+"""Maximum number of untracked files whose size and modification time are compared."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Loop:
     """A task for sessions.
 
     Attributes:
-        cwd: where the sessions work.
-        stop_files: while one of them is there, no session is started.
-        arguments: by CLI, additional arguments of each session.
+        cwd: the working directory of the sessions.
+        stop_files: while one of these files exists, no session is started.
+        arguments: additional arguments for each session, by agent CLI.
     """
 
     prompt: str
@@ -63,7 +63,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class LoopResult:
-    """How a loop went."""
+    """The result of a loop."""
 
     ended: LoopEnding
     turns: tuple[LoopTurn, ...] = ()
@@ -71,7 +71,7 @@ class LoopResult:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The result as plain data."""
+        """Return the result as plain data."""
         return {
             "iterations": len(self.sessions),
             "ended_by": self.ended.by,
@@ -84,7 +84,7 @@ class LoopResult:
 
 
 def find_installed_cli(environment: Mapping[str, str]) -> str:
-    """Return the first CLI that is installed. Raises InvalidArgument if none is."""
+    """Return the first installed agent CLI. Raises InvalidArgument if none is installed."""
     for cli in AGENTS:
         if executable(cli, environment):
             return cli
@@ -95,10 +95,12 @@ def run_loop(
     ws: Workspace, loop: Loop, now: Callable[[], datetime], say: Callable[[str], None],
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> LoopResult:  # fmt: skip
-    """Run sessions until one says that all is done, a limit is met, or `is_stopped`, which ends the running session.
+    """Run sessions until one reports completion, a limit is reached, or `is_stopped` returns true.
+
+    If `is_stopped` returns true, the running session is ended.
 
     Raises:
-        InvalidArgument: there is nothing to do, or no such CLI.
+        InvalidArgument: the prompt is empty, or the agent CLI is unknown or not installed.
     """
     _check_loop(ws, loop)
     return _LoopRunner(ws, loop, now, say, is_stopped).run()
@@ -147,7 +149,7 @@ class _LoopRunner:
         return LoopResult(ending, tuple(self.turns), tuple(map(self._reload, self.sessions)))
 
     def _check_stop(self) -> LoopEnding | None:
-        """Return why no session may start. The stop file stays: it may be meant for other loops too."""
+        """Return the reason not to start a session, or None. The stop file remains: other loops may use it too."""
         if self.is_stopped():
             return INTERRUPTED
         stop = find_stop_file(self.loop.stop_files)
@@ -178,7 +180,7 @@ class _LoopRunner:
         return INTERRUPTED if self.is_stopped() else LoopEnding("interrupted", f"the session {ended.id} was stopped")
 
     def _tell_missing_permission(self, name: str, report: SessionReport) -> None:
-        """Say once what the sessions are not allowed to do, and how to allow it."""
+        """Report once which permission the sessions lack, and how to grant it."""
         last, earlier = self.turns[-1].work, self.turns[-2].work if len(self.turns) > 1 else self.before
         is_idle = last is not None and last == earlier
         if self.missing_permission or not (report.denied or (is_idle and _PERMISSION.search(report.answer))):
@@ -212,7 +214,7 @@ class _LoopRunner:
         return ending._replace(why=f"{ending.why}; a session lacked permissions: {self.missing_permission}")
 
     def _reload(self, session: SpawnedSession) -> SpawnedSession:
-        """Return the record as it is kept: the end of an interrupted session was not seen here."""
+        """Reload the stored record: this process did not see the end of an interrupted session."""
         try:
             return open_spawned_sessions(self.ws).get(session.id)
         except BatonError:
@@ -228,14 +230,14 @@ def _describe_session(ended: SpawnedSession) -> str:
 
 
 def format_tokens(tokens: int | None) -> str:
-    """Return a number of tokens in words."""
+    """Format a number of tokens as text."""
     return "tokens unknown" if tokens is None else f"{tokens:,} token{'' if tokens == 1 else 's'}"
 
 
 def compute_work_digest(cwd: str, environment: Mapping[str, str]) -> str | None:
-    """Return a digest that changes with a commit or a file that git does not ignore.
+    """Return a digest that changes with each commit and each change of a file that git does not ignore.
 
-    None outside of a work tree, and where git gives no answer.
+    Return None outside of a work tree, or if git fails.
     """
     git = LocalGit(Path(cwd), session_environment(environment, ""))
     try:
@@ -251,7 +253,7 @@ def compute_work_digest(cwd: str, environment: Mapping[str, str]) -> str | None:
 
 
 def _describe_untracked(top: Path, status: str) -> str:
-    """Return size and time of untracked files, which `git diff` leaves out."""
+    """Return size and modification time of untracked files, which `git diff` omits."""
     stats = []
     for entry in status.split("\0")[:_MAX_UNTRACKED]:
         if entry.startswith("?? "):

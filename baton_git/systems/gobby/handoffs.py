@@ -1,4 +1,4 @@
-"""Gather the facts of a session from its transcript and its repository, and keep them as a record."""
+"""Collect the facts of a session from its transcript and its repository, and store them as a record."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ from baton_git.systems.gobby.session_turns import put_turns
 
 MAX_GOAL = 64 * 1024
 MAX_TEXT = 4096
-"""Limits of a goal and of any other text, in bytes."""
+"""Maximum size of a goal and of any other text, in bytes."""
 MAX_FACTS = 160 * 1024
-"""Limit of all facts together, in bytes as stored; a record may have 256 KiB."""
+"""Maximum stored size of all facts together, in bytes; the limit of a record is 256 KiB."""
 MAX_NOTES = 16 * 1024
 MAX_ENTRIES = {
     "todo_state": 200, "files_modified": 500, "git_commits": 100, "recent_activity": 100, "key_decisions": 10,
     "latest_prompts": 5, "files_used": 60,
 }  # fmt: skip
-"""Entries that are kept of each list: the first todos and files used, and the newest of the others. `left_out` counts
-the rest."""
+"""Maximum number of entries of each list: the first todos and files used, and the newest entries of other lists.
+`left_out` counts the omitted entries."""
 _FIRST_KEPT = ("todo_state", "files_used")
 CUT = "… [cut: {} bytes in all]"
 
 _PASSING = ("recent_activity", "git_status", "files_used", "sources", "unknown")
-"""Facts that change with every tool call: a change of these alone is not written."""
+"""Facts that change with every tool call. If only these have changed, nothing is written."""
 
 
 def gather(
     ws: Workspace, now: datetime, path: Path, agent: str | None = None, *, memory: Path | None = None,
     options: Options | None = None, folder: Path | None = None, session: str | None = None,
 ) -> Extraction:  # fmt: skip
-    """Return the facts of a session, with what git says and the session's own todos.
+    """Return the facts of a session, completed from git and from the session's todo list.
 
     Args:
-        path: of the transcript.
-        memory: a file that remembers how far was read.
-        folder: where the session works; None: where its transcript says.
-        session: its name in the namespace, which has its own todos.
+        path: the transcript.
+        memory: a file that stores the position up to which the transcript was read.
+        folder: the session's working directory; None means the one named in its transcript.
+        session: the session's name in the namespace, which selects its todo list.
 
     Raises:
         InvalidDocument, InvalidArgument, NotFound, StoreError, LimitExceeded: the transcript cannot be read.
@@ -67,7 +67,7 @@ def gather(
 
 
 def _drop_commits_of_others(extraction: Extraction, state: State, session: str | None) -> Extraction:
-    """Leave out commits that only git told of and that another session, at work at the same time, made itself."""
+    """Remove commits known only from git that a concurrent session made."""
     commits: list[dict[str, Any]] = extraction.facts.get("git_commits", [])
     if not any(commit.get("found") == "git" for commit in commits):
         return extraction
@@ -88,7 +88,7 @@ def _is_same_commit(left: str, right: str) -> bool:
 
 
 def _merge_todos(extraction: Extraction, session: Session) -> Extraction:
-    """Return the facts with the session's own list, which decides about items that stand in both."""
+    """Return the facts with the session's own todo list, which takes precedence for items in both lists."""
     if not extraction.options.extract.todowrite or not session.todos:
         return extraction
     own = {todo.content: {"status": todo.status, "origin": "baton"} for todo in session.todos}
@@ -119,24 +119,24 @@ def keep(
     ws: Workspace, now: datetime, extraction: Extraction, *, trigger: str, notes: str | None = None,
     worktree: Path | None = None, force: bool = False,
 ) -> WriteResult | None:  # fmt: skip
-    """Keep the facts as the session's handoff; None, and nothing written, if nothing that lasts has changed.
+    """Store the facts as the session's handoff; write nothing and return None if no lasting fact has changed.
 
     Args:
         trigger: `pre_compact`, `stop`, `session_end`, `catch_up` or `command`.
-        notes: for the next session; None keeps the notes that there are.
-        worktree: where the session worked; None: the folder that its transcript names.
-        force: write changes of passing facts too.
+        notes: notes for the next session; None keeps the stored notes.
+        worktree: where the session worked; None means the folder named in its transcript.
+        force: write even if only passing facts have changed.
 
     Raises:
-        InvalidName: an id that cannot be the name of a file.
-        InvalidDocument: the id holds a secret.
+        InvalidName: the session id cannot be used as a file name.
+        InvalidDocument: the session id contains a secret.
     """
     key = Key(Handoff.kind, id_of(extraction))
     refuse_secret("id of the session", key.id)
     body, redactions = build_body(ws, key, extraction, notes, worktree)
 
     def find_change(state: State) -> tuple[dict[str, Any], Handoff | None] | None:
-        """Return the new record and the one it replaces; None if they say the same."""
+        """Return the new record and the one it replaces, or None if both have the same facts."""
         before = read_handoff(state, key.id)
         new = {"notes": before.notes, **body} if before is not None and before.notes is not None else body
         new = {**new, "facts": _keep_told_answer(new["facts"], before)} if before is not None else new
@@ -160,7 +160,7 @@ def keep(
 
 
 def _keep_told_answer(facts: dict[str, Any], before: Handoff) -> dict[str, Any]:
-    """Return the facts with the answer that a hook was told, until the transcript has a later one.
+    """Return the facts with the answer that a hook received, until the transcript has a later one.
 
     Claude Code writes the final message of a turn after its Stop hook, and not at all if it is killed then.
     """
@@ -185,7 +185,7 @@ def id_of(extraction: Extraction) -> str:
 def build_body(
     ws: Workspace, key: Key, extraction: Extraction, notes: str | None, worktree: Path | None
 ) -> tuple[dict[str, Any], Redactions]:
-    """Return the record without its times, within the limits and without secrets, so that equal facts are equal."""
+    """Return the record within the size limits and redacted, without its times, so that equal facts compare equal."""
     started = parse_time_or_none(extraction.started) if extraction.started else None
     optional = {
         "started": iso(started) if started is not None else None,
@@ -200,29 +200,29 @@ def build_body(
 
 
 def comparable(record: Mapping[str, Any], everything: bool) -> dict[str, Any]:
-    """Return what counts as a change of a record."""
+    """Return the part of a record whose changes are written."""
     facts = record["facts"] if everything else _lasting(record["facts"])
     return {**{name: record.get(name) for name in ("notes", "branch", "worktree")}, "facts": facts}
 
 
 def _lasting(value: Any) -> Any:
-    """Return facts without passing ones, and without their sources."""
+    """Return the facts without passing facts and sources."""
     if isinstance(value, Mapping):
         return {name: _lasting(item) for name, item in value.items() if name not in (*_PASSING, "source")}
     return [_lasting(item) for item in value] if isinstance(value, list) else value
 
 
 def _extraction_time(now: datetime, earlier: Handoff | None) -> str:
-    """Return now, but not a time before that of the record it replaces, in case a clock was set back."""
+    """Return `now`, or the time of the replaced record if that is later because the clock was set back."""
     before = parse_time_or_none(earlier.extracted_at) if earlier is not None else None
     return earlier.extracted_at if earlier is not None and before is not None and before > now else iso(now)
 
 
 def archive_oldest(ws: Workspace, state: State, now: datetime, newest: str | None = None) -> State:
-    """Return the state with as many handoffs as sessions are kept; those extracted longest ago are archived.
+    """Archive the least recently extracted handoffs beyond the number of sessions to keep, and return the state.
 
     Args:
-        newest: one that stays, by its id.
+        newest: the id of a handoff that is not archived.
     """
     surplus = len(state.ids(Handoff.kind)) - ws.policy.sessions_kept
     oldest = sorted(state.records(Handoff), key=extraction_time) if surplus > 0 else []
@@ -232,7 +232,7 @@ def archive_oldest(ws: Workspace, state: State, now: datetime, newest: str | Non
 
 
 def limit_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts, cut more and more until their record is small enough; few sessions need any cut."""
+    """Return the facts, shortened step by step until their record fits the size limit; few sessions need this."""
     for divisor in (1, 2, 4, 16, 64, 256):
         limited = _cut_facts(facts, divisor)
         if len(toml.dumps(limited)) <= MAX_FACTS:
@@ -264,7 +264,7 @@ def _cut(value: Any, most: int) -> Any:
 
 
 def cut_text(text: str, most: int) -> str:
-    """Return the text, or as much of it as fits into `most` bytes with a mark that it was cut."""
+    """Return the text, truncated to `most` bytes including a mark if it is longer."""
     raw = text.encode("utf-8", "replace")
     if len(raw) <= most:
         return text

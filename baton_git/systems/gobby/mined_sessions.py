@@ -1,4 +1,4 @@
-"""From transcripts that lie on this machine to handoffs, many in one commit."""
+"""Turn transcripts on this machine into handoffs, and store many of them in one commit."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from baton_git.systems.gobby.session_turns import put_turns, store_turns, turn_s
 
 TRIGGER = "mine"
 HOOK_LAG = timedelta(seconds=60)
-"""By so much a transcript goes on after the hook that kept the session: that is no news."""
+"""How long a transcript may continue after the hook stored the handoff without counting as new."""
 
 _OPTIONS = parse_options({"extract": {"git_status": False}})
-"""What is not committed now says nothing about a session of last month."""
+"""Skip `git status`: today's uncommitted changes do not belong to an old session."""
 
 
 class MinedSession(NamedTuple):
-    """A session as its transcript tells it, as it is to be stored.
+    """A session read from its transcript, ready to be stored.
 
     Attributes:
-        body: the record without its times, within the limits and without secrets.
-        ended: when the last thing happened in it.
-        secrets: how many were taken out.
-        unread: lines that could not be read.
-        misread: how much was understood, where the form of the transcript is probably not known.
+        body: the record without its times, within the size limits and redacted.
+        ended: the time of the last event.
+        secrets: the number of redacted secrets.
+        unread: the number of lines that could not be read.
+        misread: a note on how much was understood, if the transcript's format is probably unknown.
     """
 
     id: str
@@ -51,7 +51,7 @@ class MinedSession(NamedTuple):
 
     @property
     def has_facts(self) -> bool:
-        """Whether anything was asked or done; a transcript without that says nothing to the next session."""
+        """Return whether the session has a prompt or an action, and so is of use to the next session."""
         facts = self.body["facts"]
         return any(facts.get(name) for name in ("initial_goal", "active_task", "todo_state", "files_modified",
                                                 "git_commits", "key_decisions"))  # fmt: skip
@@ -61,7 +61,7 @@ class MinedSession(NamedTuple):
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> MinedSession:
-        """Raises KeyError, TypeError or ValueError when the data is of another form."""
+        """Parse the data. Raises KeyError, TypeError or ValueError if its form is unexpected."""
         return cls(**{**data, "ended": datetime.fromisoformat(data["ended"])})
 
 
@@ -71,13 +71,13 @@ def read_session(
     """Read a transcript.
 
     Args:
-        work_tree: the top of the work tree that its session belongs to; None: the folder that it began in.
-        keep_turns: store its turns on this machine.
+        work_tree: the top level of the session's work tree; None means the folder in which the session began.
+        keep_turns: also store the session's turns on this machine.
 
     Raises:
-        InvalidDocument: the file is another agent's, or an id holds a secret.
-        InvalidName: the id of the session cannot be a name.
-        NotFound, InvalidArgument, StoreError, LimitExceeded: the file cannot be read, or the turns not stored.
+        InvalidDocument: the file belongs to another agent CLI, or an id contains a secret.
+        InvalidName: the session id is not a valid name.
+        NotFound, InvalidArgument, StoreError, LimitExceeded: the file cannot be read, or the turns cannot be stored.
     """
     extraction = gather(
         ws, now, candidate.path, candidate.agent, options=_OPTIONS, folder=_find_folder(ws, candidate),
@@ -99,7 +99,7 @@ def has_turns(ws: Workspace, candidate: Candidate) -> bool:
 
 
 def _find_folder(ws: Workspace, candidate: Candidate) -> Path | None:
-    """Where git can be asked about the session's commits: where it worked, else in this repository."""
+    """Return the folder for git queries about the session's commits: where it worked, else this repository."""
     there = Path(candidate.cwd) if candidate.cwd else None
     return there if there is not None and is_folder(str(there)) else ws.folder or there
 
@@ -116,7 +116,7 @@ def _build_session(
 
 
 def _find_end(extraction: Extraction, candidate: Candidate, now: datetime) -> datetime:
-    """When the session ended: by its last record, else by its file, and never in the future."""
+    """Return the time of the session's last event, else the file's modification time; never a time in the future."""
     changed = datetime.fromtimestamp(candidate.mtime_ns / 1e9, UTC)
     return min(parse_time_or_none(extraction.ended) or changed, now).replace(microsecond=0)
 
@@ -125,7 +125,7 @@ def _find_end(extraction: Extraction, candidate: Candidate, now: datetime) -> da
 
 
 def is_known(state: State, id_: str, until: datetime) -> bool:
-    """Whether the namespace has a handoff of the session that knows it until then."""
+    """Return whether the namespace has a handoff that covers the session up to `until`."""
     before = read_handoff(state, id_)
     kept = parse_time_or_none(before.extracted_at) if before is not None else None
     if before is None or kept is None:
@@ -134,12 +134,12 @@ def is_known(state: State, id_: str, until: datetime) -> bool:
 
 
 def has_news(state: State, session: MinedSession) -> bool:
-    """Whether a session says anything that the namespace does not know, or more recently."""
+    """Return whether a session has facts that are missing from the namespace, or newer than those in it."""
     return _put_session(state, session) is not state
 
 
 def store_sessions(ws: Workspace, now: datetime, sessions: Sequence[MinedSession]) -> WriteResult:
-    """Store the handoffs of these sessions in one commit; none is made if they say nothing new."""
+    """Store the handoffs of these sessions in one commit; commit nothing if they contain nothing new."""
 
     def change(tip: Revision) -> State:
         state = tip.state
@@ -151,7 +151,7 @@ def store_sessions(ws: Workspace, now: datetime, sessions: Sequence[MinedSession
 
 
 def _put_stored_turns(ws: Workspace, state: State, sessions: Sequence[MinedSession]) -> State:
-    """Return the state with the turns of these sessions, where the user shares them and the handoff is not archived."""
+    """Return the state with the turns of these sessions, if the user shares turns and the handoff is not archived."""
     for session in sessions if ws.shares_turns else ():
         handoff = state.entry(Key(Handoff.kind, session.id))
         agent, _, name = session.id.partition("/")
@@ -162,7 +162,7 @@ def _put_stored_turns(ws: Workspace, state: State, sessions: Sequence[MinedSessi
 
 
 def _put_session(state: State, session: MinedSession) -> State:
-    """Return the state with the handoff of a session, unless what it has is as new, or says the same."""
+    """Return the state with the handoff of a session, unless the stored handoff is as new or has the same facts."""
     if is_known(state, session.id, session.ended):
         return state
     before = read_handoff(state, session.id)

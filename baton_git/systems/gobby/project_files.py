@@ -1,4 +1,4 @@
-"""Read files of the project safely: they came with a clone, so no link is followed and nothing odd is opened."""
+"""Read untrusted project files: follow no symbolic links, and open only regular files."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def read_project_file(top: Path, name: str, length: int) -> bytes:
-    """Return the first `length` bytes of a file of a work tree, or fewer; links are never followed.
+    """Return at most the first `length` bytes of a file in a work tree, without following links.
 
     Args:
-        top: of the work tree.
-        name: its path below that, with `/`.
+        top: the top level of the work tree.
+        name: the file's path relative to `top`, separated by `/`.
 
     Raises:
-        NotFound: there is nothing.
-        InvalidArgument: it is a link, or leads through one, or is a folder, a pipe or a device.
-        StoreError: it cannot be read.
+        NotFound: the file does not exist.
+        InvalidArgument: the path contains a symbolic link, or is a folder, a pipe or a device.
+        StoreError: the file cannot be read.
     """
     *folders, last = name.split("/")
     path = top / name

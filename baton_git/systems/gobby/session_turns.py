@@ -1,4 +1,4 @@
-"""Keep the turns of a session for recall: on this machine, and in the namespace where the user shares them."""
+"""Store the turns of a session for recall: on this machine, and in the namespace if the user shares them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.turns_record import SharedTurns
 
 TOPIC = 200
-"""Characters of the first prompt that a record of turns has as its topic."""
+"""Maximum length of a turns record's topic, the beginning of the first prompt, in characters."""
 
 
 def turn_store(ws: Workspace) -> TurnStore:
@@ -24,14 +24,14 @@ def turn_store(ws: Workspace) -> TurnStore:
 
 
 def store_turns(ws: Workspace, extraction: Extraction, work_tree: str | None) -> None:
-    """Store the turns of a session, bounded and without secrets, in place of those that were stored.
+    """Store the turns of a session, bounded and redacted, and replace its stored turns.
 
     Args:
-        work_tree: the top of the work tree that it worked in; None: the folder that its transcript names.
+        work_tree: the top level of the session's work tree; None means the folder named in its transcript.
 
     Raises:
-        InvalidName: the id of the session cannot be a file name.
-        WriteFailed: the disk refuses.
+        InvalidName: the session id cannot be used as a file name.
+        WriteFailed: the file cannot be written.
     """
     folder = work_tree or extraction.home or extraction.cwd
     session, namespace = extraction.session or "unknown", str(ws.branch.namespace)
@@ -41,7 +41,7 @@ def store_turns(ws: Workspace, extraction: Extraction, work_tree: str | None) ->
 
 
 def _keep_told_answer(turns: tuple[Turn, ...], stored: SessionTurns | None) -> tuple[Turn, ...]:
-    """Return the turns with the last answer that was stored, where the transcript has none yet."""
+    """Return the turns with the stored last answer, if the transcript does not contain it yet."""
     if not turns or turns[-1].answer or stored is None or not stored.turns:
         return turns
     last = stored.turns[-1]
@@ -49,7 +49,7 @@ def _keep_told_answer(turns: tuple[Turn, ...], stored: SessionTurns | None) -> t
 
 
 def put_turns(ws: Workspace, state: State, all_turns: Sequence[Turn], handoff: Handoff) -> State:
-    """Return the state with the turns of a session beside its handoff, and without those whose handoff is archived.
+    """Return the state with the turns of the handoff's session, and without turns of archived handoffs.
 
     Nothing changes unless the user shares turns (`git config baton.shareTurns true`).
     """

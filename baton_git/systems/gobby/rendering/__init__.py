@@ -1,8 +1,8 @@
-"""Conditions and templates of workflows: text by others, evaluated so that it can neither reach nor exhaust anything.
+"""Evaluate conditions and templates of workflows, which are untrusted text, in a sandbox.
 
-Jinja2's immutable sandbox, and narrower: plain data only, the few methods and filters that are named here, no statement
-but `if`, `for` and `set`. Everything that could grow or last is counted (`EvaluationGuard`).
-Jinja2 is loaded when called.
+The sandbox restricts Jinja2's immutable sandbox further: plain data only, an allowlist of methods and filters, and no
+statements except `if`, `for` and `set`. `EvaluationGuard` limits the steps, the time and the size of values.
+Jinja2 is imported on first use.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from baton_git.systems.gobby.rendering.sandbox import Sandbox
 
 LIMIT = 64 * 1024
-"""Bytes of UTF-8 that a rendered text may have by default."""
+"""Default maximum size of a rendered text in bytes of UTF-8."""
 _COMPARISON = re.compile(r"event\.data\.get\('(\w+)'\) (==|!=|in|not in) (.+)")
-"""What the conditions of the shipped workflow are; at a start nothing else would load Jinja2."""
+"""Matches the conditions of the shipped workflow, so that a session's start need not import Jinja2."""
 _TEXT = re.compile(r"'([\w-]*)'")
 _TEXTS = re.compile(r"\('[\w-]*'(?:, '[\w-]*')+\)")
 MAX_CONDITION = 8 * 1024
 MAX_TEMPLATE = 64 * 1024
-"""Characters that the source may have."""
+"""Maximum length of a template's source in characters."""
 
 
 def evaluate_condition(text: str, names: Mapping[str, Any]) -> bool:
-    """Return whether the expression `text` holds; an empty one does.
+    """Return whether the expression `text` is true; an empty expression is true.
 
     Raises:
-        InvalidArgument: it is no expression, uses a name that is not there, or fails; it is never just false.
+        InvalidArgument: `text` is not an expression, uses an undefined name, or fails.
     """
     if not text.strip():
         return True
@@ -42,7 +42,7 @@ def evaluate_condition(text: str, names: Mapping[str, Any]) -> bool:
 
 
 def _compare_event(text: str, names: Mapping[str, Any]) -> bool | None:
-    """Return what a plain comparison with a value of the event gives, as the sandbox would; None for any other text."""
+    """Evaluate a plain comparison with a value of the event as the sandbox would; return None for any other text."""
     match = _COMPARISON.fullmatch(text.strip())
     event = names.get("event")
     data = event.get("data") if isinstance(event, dict) else None
@@ -55,35 +55,35 @@ def _compare_event(text: str, names: Mapping[str, Any]) -> bool | None:
 
 
 def check_condition(text: str) -> None:
-    """Raise InvalidArgument if `text` is no expression."""
+    """Raise InvalidArgument if `text` is not an expression."""
     if text.strip():
         _open_condition(text).compile_condition(text)
 
 
 def find_names(text: str) -> frozenset[str]:
-    """Return the names that an expression uses and does not define. Raises InvalidArgument if it is none."""
+    """Return the undefined names that an expression uses. Raises InvalidArgument if it is not an expression."""
     return _open_condition(text).find_names(text) if text.strip() else frozenset()
 
 
 def render(text: str, names: Mapping[str, Any], limit: int = LIMIT) -> str:
-    """Return the rendered template, at most `limit` bytes of it, with a last line that says so when it is cut.
+    """Render a template; truncate the text to `limit` bytes, with a last line that reports the truncation.
 
-    A name that is not there is false, and prints as nothing.
+    An undefined name is false, and renders as an empty text.
 
     Raises:
-        InvalidArgument: it is no template, or fails.
+        InvalidArgument: `text` is not a template, or rendering fails.
     """
     return _compile_template(text, get_ident())(names, limit)
 
 
 @lru_cache(8)
 def _compile_template(text: str, thread: int) -> Callable[[Mapping[str, Any], int], str]:
-    """Return the compiled template; each thread has its own, since it counts its steps."""
+    """Return the compiled template; each thread has its own because the template counts its steps."""
     return _open_template(text).compile_template(text)
 
 
 def check_template(text: str) -> None:
-    """Raise InvalidArgument if `text` is no template."""
+    """Raise InvalidArgument if `text` is not a template."""
     _open_template(text).compile_template(text)
 
 

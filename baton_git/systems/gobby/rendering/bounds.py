@@ -1,4 +1,4 @@
-"""How much an evaluation may do: steps, time, and the size of every value that it makes."""
+"""Limit the steps, the time and the size of values of an evaluation."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from typing import Any
 MAX_STEPS = 50_000
 SECONDS = 1.0
 MAX_SIZE = 2 * 1024 * 1024
-"""Characters and items, all levels counted, of one value."""
+"""Maximum size of one value in characters and items, including nested ones."""
 MAX_TOTAL = 64 * 1024 * 1024
-"""The same, of all values that are made or looked at."""
+"""Maximum total size of all values that are created or read, in characters and items."""
 MAX_RANGE = 10_000
 MAX_BITS = 4096
 MAX_DIGITS = 20
-"""Digits to which a number can be rounded, before or after its point."""
+"""Maximum number of digits to which a number can be rounded, before or after the decimal point."""
 MAX_ITEMS = 100_000
-"""Items of a value that is sorted or made into a list."""
+"""Maximum number of items of a value that is sorted or converted to a list."""
 MAX_SOUGHT = 200
-"""Characters of what is looked for from the end of a text, or taken off its ends: it costs its length for each one."""
+"""Maximum length of the argument of `strip`, `rfind` and similar methods, whose cost per character grows with it."""
 
 
 class EvaluationLimit(Exception):
-    """An evaluation would take more than it may."""
+    """An evaluation would exceed a limit."""
 
 
 class EvaluationGuard:
-    """The account of one evaluation.
+    """The counters of one evaluation.
 
-    A library can neither be interrupted by a signal nor give up a thread that computes, so nothing is started that
-    cannot end soon: each step works on values of bounded size, and steps and time are counted between them.
+    A library can neither interrupt a computation with a signal nor abandon a busy thread. Therefore each step works
+    on values of bounded size, and the limits of steps and time are checked between steps.
     """
 
     def __init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
-        """Begin the account of another evaluation."""
+        """Reset the counters for another evaluation."""
         self.steps = 0
         self.total = 0
         self.until = time.monotonic() + SECONDS
@@ -51,14 +51,14 @@ class EvaluationGuard:
         self.check_time()
 
     def check_time(self) -> None:
-        """Raise EvaluationLimit when the time is over."""
+        """Raise EvaluationLimit if the time limit is exceeded."""
         if time.monotonic() > self.until:
             raise EvaluationLimit(f"it takes longer than {SECONDS:g} seconds")
 
     def admit(self, value: Any) -> Any:
         """Return the value if it is small enough.
 
-        What it contains several times counts several times: that is what printing or comparing it costs.
+        An item that occurs several times counts each time, as it does when the value is printed or compared.
         """
         self.step()
         size, waiting = 0, [value]
@@ -86,7 +86,7 @@ class EvaluationGuard:
             yield value
 
     def multiply(self, left: Any, right: Any) -> Any:
-        """Return `left * right`, checked before it is made."""
+        """Return `left * right`; check its size before computing it."""
         for text, count in ((left, right), (right, left)):
             if isinstance(text, str | list | tuple) and isinstance(count, int):
                 _check_size(len(text) * count)
@@ -95,13 +95,13 @@ class EvaluationGuard:
         return self.admit(left * right)
 
     def raise_power(self, left: Any, right: Any) -> Any:
-        """Return `left ** right`, checked before it is made."""
+        """Return `left ** right`; check its size before computing it."""
         if isinstance(left, int) and isinstance(right, int):
             _check_bits(left.bit_length() * right)
         return left**right
 
     def round_number(self, value: float, precision: int = 0, method: str = "common") -> float:
-        """Jinja2's `round`, to few digits only: it computes ten to the power of them."""
+        """Apply Jinja2's `round` with a bounded precision, because it computes `10 ** precision`."""
         if not isinstance(precision, int) or abs(precision) > MAX_DIGITS:
             raise EvaluationLimit(f"a number can be rounded to {MAX_DIGITS} digits at most")
         if method not in _ROUNDING:
@@ -110,7 +110,7 @@ class EvaluationGuard:
         return _ROUNDING[method](value, precision)
 
     def join(self, values: Iterable[Any], between: Any = "") -> str:
-        """Return the texts in one, counted while they are put together."""
+        """Join the texts, and check the size while joining."""
         pieces: list[str] = []
         size, comma = 0, self.to_text(between)
         for value in values:
@@ -125,19 +125,19 @@ class EvaluationGuard:
 
 
 def check_count(value: Any) -> None:
-    """Raise EvaluationLimit if a value has too many items to be sorted or copied one by one."""
+    """Raise EvaluationLimit if a value has too many items to be sorted or copied."""
     if hasattr(value, "__len__") and len(value) > MAX_ITEMS:
         raise EvaluationLimit(f"it has more than {MAX_ITEMS:,} items")
 
 
 def check_sought(*texts: Any) -> None:
-    """Raise EvaluationLimit if what is looked for is long."""
+    """Raise EvaluationLimit if a text to search for is too long."""
     if any(isinstance(text, str | bytes) and len(text) > MAX_SOUGHT for text in texts):
         raise EvaluationLimit(f"what is looked for here has more than {MAX_SOUGHT} characters")
 
 
 def make_range(*numbers: int) -> range:
-    """Return `range`, with few enough items."""
+    """Return a `range` with a bounded number of items. Raises EvaluationLimit if it has more."""
     numbers_between = range(*numbers)
     if len(numbers_between) > MAX_RANGE:
         raise EvaluationLimit(f"a range has more than {MAX_RANGE:,} items")

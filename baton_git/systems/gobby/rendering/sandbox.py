@@ -1,4 +1,4 @@
-"""The environment in which conditions and templates are evaluated: what they may name, call and write."""
+"""The Jinja2 sandbox for conditions and templates: the allowed names, methods, filters and statements."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ METHODS: dict[type, frozenset[str]] = {
     tuple: frozenset({"index", "count"}),
     LoopContext: frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length"}),
 }  # fmt: skip
-"""What can be called on a value. None of them gives more than a value and its arguments have."""
+"""The allowed methods. No result is larger than the value and its arguments together."""
 
 FILTERS = frozenset({
     "abs", "capitalize", "count", "d", "default", "dictsort", "first", "float", "int", "items", "last", "length",
     "list", "lower", "map", "max", "min", "reject", "rejectattr", "reverse", "round", "select", "selectattr", "sort",
     "title", "trim", "truncate", "unique", "upper", "wordcount",
 })  # fmt: skip
-"""Those of Jinja2 that stay; the others can make much of little."""
+"""The allowed filters of Jinja2; the others can return a large value for a small input."""
 LISTING = ("dictsort", "list", "sort", "unique")
-"""Those that take a value apart, item by item, in one step."""
+"""Filters that process all items of a value in one step."""
 FROM_THE_END = frozenset({"strip", "lstrip", "rstrip", "rfind", "rsplit", "rpartition"})
-"""Methods that may look at every character once for each one that they are given."""
+"""Methods that may scan the text once for each character of their argument."""
 
 CUT = "\n… (cut: the limit is {:,} bytes)"
 
@@ -58,7 +58,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     """One evaluation of one text.
 
     Args:
-        is_strict: whether a name that is not there is an error, rather than false and empty.
+        is_strict: whether an undefined name is an error, rather than false and empty.
     """
 
     intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
@@ -90,7 +90,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     # --- what is allowed
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Return a key of a table before its methods, and nothing else of any object."""
+        """Return a table's key if it has one, else an allowed method; no other attribute."""
         if isinstance(obj, Mapping) and attribute in obj:
             return obj[attribute]
         if any(isinstance(obj, kind) and attribute in names for kind, names in METHODS.items()):
@@ -98,7 +98,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return obj if isinstance(obj, Undefined) else self.undefined(obj=obj, name=attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return an item, never an attribute."""
+        """Return an item of a value, never an attribute."""
         self.guard.check_time()  # a filter may be given a path of a million items
         try:
             return obj[argument]
@@ -127,7 +127,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return self.guard.admit(super().call_binop(context, operator, left, right))
 
     def call_filter(self, *args: Any, **kwargs: Any) -> Any:
-        """Apply a filter; one that another applies to each of its items has all results counted."""
+        """Apply a filter; if another filter applies it to each item, count all results."""
         return self.guard.admit(super().call_filter(*args, **kwargs))
 
     def call_test(self, *args: Any, **kwargs: Any) -> Any:
@@ -138,7 +138,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     # --- the two kinds of texts
 
     def compile_condition(self, text: str) -> Callable[[Mapping[str, Any]], bool]:
-        """Return a function that evaluates the expression. Raises InvalidArgument if it is none."""
+        """Return a function that evaluates the expression. Raises InvalidArgument if it is not an expression."""
         with _report_errors(self.subject):
             body: list[nodes.Node] = [
                 nodes.Assign(nodes.Name("result", "store"), self._parse_expression(text), lineno=1)
@@ -155,7 +155,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return evaluate
 
     def find_names(self, text: str) -> frozenset[str]:
-        """Return the names that the expression uses, but those of the sandbox. Raises InvalidArgument if it is none."""
+        """Return the names that the expression uses, except the sandbox's own.
+
+        Raises InvalidArgument if it is not an expression.
+        """
         with _report_errors(self.subject):
             used = self._parse_expression(text).find_all(nodes.Name)
             return frozenset(node.name for node in used) - frozenset(self.globals)
@@ -168,7 +171,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return expression
 
     def compile_template(self, text: str) -> Callable[[Mapping[str, Any], int], str]:
-        """Return a function that renders the template. Raises InvalidArgument if it is none."""
+        """Return a function that renders the template. Raises InvalidArgument if it is not a template."""
         with _report_errors(self.subject):
             template = self._compile_tree(self.parse(text))
 
@@ -185,7 +188,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
 
 class _Counting(NodeTransformer):
-    """Refuses what has no place here, and sends loops, assignments and compound values through the guard."""
+    """Reject statements that are not allowed, and route loops, assignments and compound values through the guard."""
 
     def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
         if not isinstance(node, STATEMENTS + EXPRESSIONS) or isinstance(node, nodes.NSRef):
@@ -220,7 +223,7 @@ def _filter_node(name: str, node: nodes.Node) -> nodes.Filter:
 
 
 def _limit_items(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the filter, for values with few enough items."""
+    """Return the filter, limited to values with at most `MAX_ITEMS` items."""
     value_index = 0 if getattr(function, "jinja_pass_arg", None) is None else 1
 
     @wraps(function)  # with what it says of its arguments
@@ -232,7 +235,7 @@ def _limit_items(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _join_within(pieces: Iterable[str], limit: int) -> str:
-    """Return the pieces in one, cut at `limit` bytes; no more is made than is used."""
+    """Join the pieces up to `limit` bytes; render no further pieces."""
     text = bytearray()
     for piece in pieces:
         text += piece.encode("utf-8", "replace")
@@ -244,13 +247,13 @@ def _join_within(pieces: Iterable[str], limit: int) -> str:
 
 @contextmanager
 def _report_errors(subject: str) -> Iterator[None]:
-    """Turn whatever goes wrong inside into InvalidArgument, with the line."""
+    """Convert every error in the block to InvalidArgument, with the line."""
     try:
         yield
     except InvalidArgument:
         raise
     except Exception as error:  # noqa: BLE001
-        # The boundary of what others wrote: it can raise whatever Python's operators raise.
+        # Untrusted expressions can raise any exception of Python's operators.
         line = getattr(error, "lineno", None)
         message = getattr(error, "message", None) or str(error) or type(error).__name__
         place = f"{subject}, line {line}" if line else subject
