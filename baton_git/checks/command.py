@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import selectors
-import shlex
 import signal
 import subprocess
 import threading
@@ -33,7 +32,7 @@ def check(spec: CheckSpec, world: World) -> Outcome:
         return Unknown("no command is given")
     refusal = world.refusal(spec.argv)
     if refusal is not None:
-        return NotApproved(f"{refusal}; run: baton trust -- {shlex.join(spec.argv)}")
+        return NotApproved(refusal)
     if world.folder is None or not world.folder.is_dir():
         return Unknown("there is no work tree to run the command in")
     try:

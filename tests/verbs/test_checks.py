@@ -132,7 +132,7 @@ def test_what_was_not_approved_is_told_and_not_written(here):
     made = command(here, "true")
     before = here.branch.read().commit
     found = verify(here, NOW).evidence[made]
-    assert (found.result, found.why) == ("unknown", "not approved on this machine; run: baton trust -- true")
+    assert (found.result, found.why) == ("unknown", f"not approved on this machine; run: baton trust {made}")
     assert here.branch.read().commit == before
     session_start.begin_session(here, NOW)
     assert stored(here, "open_loop", made).last_check is None
@@ -185,7 +185,7 @@ def test_a_script_that_changed_after_its_approval_waits_again(here):
     other = command(here, "./check.sh")
     found = verify(here, NOW).evidence[other]
     assert found.result == "unknown"
-    assert found.why == "changed since it was approved on this machine: check.sh; run: baton trust -- ./check.sh"
+    assert found.why == f"changed since it was approved on this machine: check.sh; run: baton trust {other}"
     assert not (here.folder / "ran").exists()
     assert set(list_waiting_checks(here)) == {made, other}
     trust(here, NOW, ("./check.sh",))

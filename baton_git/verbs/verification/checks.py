@@ -136,7 +136,15 @@ def run_checks(
 def _run_specs(ws: Workspace, specs: Mapping[str, CheckSpec], budget_seconds: float) -> dict[str, CheckResult]:
     if not specs:
         return {}
-    return run_all(specs, _make_world(ws), budget_seconds=budget_seconds, progress=ws.progress)
+    answers = run_all(specs, _make_world(ws), budget_seconds=budget_seconds, progress=ws.progress)
+    return {id_: _name_approval(id_, answer) for id_, answer in answers.items()}
+
+
+def _name_approval(id_: str, answer: CheckResult) -> CheckResult:
+    """Add the command that approves the check to the result of a command that is not approved."""
+    if not isinstance(answer.outcome, NotApproved):
+        return answer
+    return CheckResult(NotApproved(f"{answer.outcome.why}; run: baton trust {id_}"), answer.duration_ms)
 
 
 def _find_refusals(ws: Workspace, version: Revision, loops: Sequence[OpenLoop]) -> dict[str, str]:
