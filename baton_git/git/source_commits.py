@@ -48,7 +48,7 @@ def find_commit(store: Store, text: str, branch: str | None = None) -> str | Non
     if start is None:
         raise NotFound("branch", branch or "HEAD")
     if _RELATIVE.fullmatch(text):
-        raise BatonError("expressions are not looked up", hint="name the commit by its id or its subject")
+        raise BatonError("revision expressions are not supported", hint="name the commit by its id or its subject")
     named = head_commit(store) if text == "HEAD" else named_ref(store, text)
     if named is not None:
         store.commit(named)  # raises for a tag object, which would never be found on a branch

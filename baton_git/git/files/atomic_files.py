@@ -100,7 +100,7 @@ def resolve_target(path: Path) -> Path:
         except FileNotFoundError:
             return target
     if not stat.S_ISREG(mode):
-        raise InvalidArgument(f"{show_path(path)} is there already and is not a file", path=show_path(path))
+        raise InvalidArgument(f"{show_path(path)} exists and is not a file", path=show_path(path))
     return target
 
 

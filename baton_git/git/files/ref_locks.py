@@ -149,7 +149,7 @@ class HeldLock(NamedTuple):
             OSError: writing to disk failed.
         """
         if identity_of(self.path) != self.identity:
-            raise Busy(f"{Path(self.path).name} was taken away by another process", hint="try again")
+            raise Busy(f"{Path(self.path).name} was removed by another process", hint="try again")
         os.replace(self.path, self.ref_file)
 
     def abandon(self) -> None:

@@ -120,7 +120,7 @@ def _write_steps(path: Path, text: bytes) -> Iterator[Step]:
         return
     mark = read_marker(there) if there is not None else None
     if mark is not None and mark.version > VERSION:
-        yield Say(f"{path} is of a newer baton and was left as it is")
+        yield Say(f"{path} was written by a newer baton and is left unchanged")
         return
     if there is not None and (mark is None or not mark.intact):
         kept = path.with_name(f"{path.name}.changed-{_digest(there)}")
@@ -174,11 +174,11 @@ def _restore_steps(path: Path) -> Iterator[Step]:
         to = ours[0] if ours and exists(path) else path
         yield Move(backup, to)
     elif exists(backup):
-        yield Say(f"{path} is not ours any more and was left as it is; what stood there before is {backup.name}")
+        yield Say(f"{path} is no longer baton's and is left unchanged; the previous hook is {backup.name}")
     yield from (Remove(file) for file in ours if file != to)
     for file in places:
         if file not in ours and read_marker(read_hook(file) or b""):
-            yield Say(f"{file} was changed by hand and was left as it is")
+            yield Say(f"{file} was changed by hand and is left unchanged")
     for kept in sorted(path.parent.glob(f"{path.name}{BACKUP}.*")):
         yield Say(f"an older hook is kept as {kept}")
 
@@ -189,7 +189,7 @@ def _cleanup_steps(place: HookLocation) -> Iterator[Step]:
     yield from (Remove(path) for path in ours if exists(path))
 
 
-# --- what is there
+# --- installed files
 
 
 def _is_ours(data: bytes | None) -> bool:

@@ -54,7 +54,7 @@ def _obstacles(place: HookLocation, script: HookScript, health: ProgramHealth) -
         return
     if not is_program(Path(command[0])):
         if shutil.which("baton", path=place.git.environment.get("PATH")) is None:
-            yield f"it finds no baton: {command[0]} is gone: baton hooks install"
+            yield f"it cannot start baton, because {command[0]} is gone: baton hooks install"
         return
     mark = read_marker(text)
     problem = health.problem(command, may_run=mark is not None and mark.intact)
@@ -102,7 +102,7 @@ def _not_called(place: HookLocation, event: str) -> Iterator[str]:
     if f"/baton/hooks/{event}".encode() not in (read_hook(file) or b""):
         yield f"{place.why_external}: git does not run baton's hook; add to {file}: {place.line_for(event)}"
     elif not is_program(place.folder / event):
-        yield f"{place.folder / event} is not there, or not executable"
+        yield f"{place.folder / event} is missing or not executable"
 
 
 def _file(place: HookLocation, event: str) -> Path:

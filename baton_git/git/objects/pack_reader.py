@@ -139,7 +139,7 @@ def _inflate(body: bytes | mmap.mmap, start: int, size: int) -> bytes:
         left -= len(parts[-1])
         start += step
     if left != 1:
-        raise zlib.error("an object is not of the size that its head says")
+        raise zlib.error("an object does not have the size in its header")
     return b"".join(parts) if len(parts) > 1 else parts[0]
 
 
@@ -165,12 +165,12 @@ class OpenPack:
 
         Raises:
             FileNotFoundError: the pack was removed by a repack.
-            Corrupt: the file does not begin like a pack.
+            Corrupt: the file does not have the header of a pack.
         """
         if self._body is None:
             self._body = contents(self.path)
             if self._body[:4] != b"PACK":
-                raise Corrupt(f"pack {self.path.name}", "does not begin like a pack", hint="run `git fsck`")
+                raise Corrupt(f"pack {self.path.name}", "does not have the header of a pack", hint="run `git fsck`")
         return self._body
 
     def read(self, offset: int, elsewhere: Callable[[bytes], Raw]) -> Raw:
@@ -224,7 +224,7 @@ class OpenPack:
         digest = self.form.hash_func()
         digest.update(memoryview(self.body)[:-width])
         if digest.digest() != self.body[-width:]:
-            raise Corrupt(f"pack {self.path.name}", "is not what was written", hint="run `git fsck`")
+            raise Corrupt(f"pack {self.path.name}", "does not match its checksum", hint="run `git fsck`")
 
     def close(self) -> None:
         """Close the memory maps."""

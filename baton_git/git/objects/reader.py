@@ -258,7 +258,7 @@ class Objects:
 
     def _verify(self, oid: Oid, kind: int, data: bytes) -> Raw:
         if kind not in TYPE_NAMES or object_id(kind, data, self.form) != oid:
-            raise Corrupt(f"object {oid}", "does not have the content that its id stands for", hint=_REPAIR)
+            raise Corrupt(f"object {oid}", "has content that does not match its id", hint=_REPAIR)
         return kind, data
 
     def _base(self, name: bytes) -> Raw:

@@ -59,7 +59,7 @@ class RemoteGit:
         """
         done = self._run(words, for_git(self.environment), _LOCAL_SECONDS, None)
         if done is None:
-            raise RemoteError(f"git {words[0]} does not end", hint="try it by hand in that repository")
+            raise RemoteError(f"git {words[0]} did not finish in time", hint="try it by hand in that repository")
         return done.out if done.code == 0 else None
 
     def talk(

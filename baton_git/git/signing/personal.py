@@ -61,7 +61,7 @@ class PersonalSigner:
             StoreError: ssh-keygen failed, or the key cannot be read.
         """
         if self._is_used:
-            raise Busy("somebody else wrote while you signed, so nothing was written", hint="run it again")
+            raise Busy("the branch changed while you signed, so nothing was written", hint="run it again")
         self._is_used = True
         self.check()
         signature = self._sign_payload(payload)

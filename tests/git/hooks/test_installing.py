@@ -110,7 +110,7 @@ def test_what_another_tool_put_on_top_of_ours_is_left_and_told(baton, top, folde
     other = hook(folder, "post-commit", "#!/bin/sh\necho other\n").read_text()
     assert "another tool" in states(baton, top)["post-commit"]["said"]
     done = baton("hooks", "uninstall")
-    assert "not ours any more" in done.err
+    assert "is no longer baton's" in done.err
     assert (folder / "post-commit").read_text() == other
     assert (folder / "post-commit.pre-baton").exists()
     assert not (folder / "pre-push").exists()
