@@ -94,7 +94,7 @@ class SourceFiles:
             if new is None:
                 return path, commits[-1] if commits else since
             path, since = new, commits[-1]
-        raise GitUnavailable("the file was moved too often")
+        raise GitUnavailable("the file was renamed too often")
 
     def _find_new_name(self, path: str, commit: Oid) -> str | None:
         """Return the new path of a file that a commit renamed, or None if it did not."""

@@ -81,7 +81,7 @@ class Repository:
         if _is_git_dir(path):
             return cls.open(path)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise NotARepository(f"{path} is not empty and no git repository", hint="give an empty or a new folder")
+            raise NotARepository(f"{path} is not empty and not a git repository", hint="give an empty or a new folder")
         with durable_files.writing(str(path)):
             _make_bare(path)
         return cls.open(path)
@@ -135,7 +135,7 @@ def _usable(repository: Repository) -> Repository:
 
 def _unusable(repository: Repository, why: str, *, hint: str = "") -> NotARepository:
     return NotARepository(
-        f"{repository.git_dir} {why}", hint=hint or "use another repository, or outside of any the one of the user"
+        f"{repository.git_dir} {why}", hint=hint or "use another repository, or run baton outside of any repository"
     )
 
 

@@ -373,7 +373,7 @@ class Store:
         except OSError as error:
             raise StoreError(f"cannot read {file}: {error.strerror}", hint="check that file") from error
         except ValueError as error:
-            raise Corrupt(str(file), "is no list of commits", hint="run `git fsck`") from error
+            raise Corrupt(str(file), "is not a list of commits", hint="run `git fsck`") from error
 
     @property
     def is_shallow(self) -> bool:
