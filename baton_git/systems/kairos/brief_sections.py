@@ -1,4 +1,4 @@
-"""What handovers say, as a section of the brief."""
+"""The section of the brief about KAIROS' handovers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from baton_git.systems.seed_system import BriefRequest
 
 
 def make_sections(request: BriefRequest) -> Iterator[Section]:
-    """The runs that somebody can go on with, the newest first."""
+    """Yield a section with the runs that can be resumed, newest first."""
     runs = list_newest_first(request.state, Handover, request.problems)
     lines = tuple(_run_line(run, request.now) for run in runs)
     title = "Protocol runs to go on with (baton handover resume --session ID)"

@@ -1,4 +1,4 @@
-"""KAIROS' session handover ↔ plain data: one `KEY: value` on each line.
+"""Convert KAIROS' session handover to plain data and back: one `KEY: value` per line.
 
     SESSION_ID: kairos-mcp-challenge-abc123
     current_challenge: resolve_participants
@@ -7,8 +7,8 @@
     participants: {"Adam": "adam.smith@company.com", "Candy": null}
     updated_at: 2025-11-25T14:30:00Z
 
-A line is split at its first `: `. A value is JSON where it is strict JSON, else the text as it stands; a text is
-written plain where that reads back as the same text, else as a JSON string. The page formats/handover has the grammar.
+A line is split at its first `: `. A value that is strict JSON is parsed as JSON, any other value is a text. A text is
+written unquoted if it parses to the same text, else as a JSON string. The page formats/handover has the grammar.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ UPDATED = "updated_at"
 INDEX = "step_index"
 STEP = ("current_challenge", "chain_uri", INDEX)
 RESERVED = frozenset((SESSION, *STEP, UPDATED))
-"""The keys whose meaning the document says; all others are partial state."""
+"""The keys that KAIROS defines; all other keys are partial state."""
 
 _TEXTS = RESERVED - {INDEX}
 _BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-"""Control characters, and whatever some reader takes for the end of a line."""
+"""Control characters, and characters that some readers treat as line breaks."""
 _ESCAPED = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x2029)}
 _BLANKS = " \t"
 
 
 def dumps(data: Mapping[str, Any]) -> bytes:
-    """The text of a record's plain data: UTF-8, LF, in its own order or the usual one, `updated_at` last.
+    """Return a record's plain data as UTF-8 text with LF: keys in the record's or the default order, `updated_at` last.
 
     Raises:
-        InvalidDocument: a key cannot stand on a line, or a text is none.
-        LimitExceeded: a value is nested deeper than it could be read.
+        InvalidDocument: a key cannot be written on one line, or a value that must be a text is not.
+        LimitExceeded: a value is nested too deeply to be read again.
     """
     _check(data)
     step, state = (data.get(name) or {} for name in ("step", "state"))
@@ -85,7 +85,7 @@ def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
 
 
 def keys_of(data: Mapping[str, Any]) -> list[str]:
-    """The keys of a record's plain data in the order of their lines."""
+    """Return the keys of a record's plain data in the order of their lines."""
     step, state = (data.get(name) or {} for name in ("step", "state"))
     usual = dict.fromkeys([SESSION, *(name for name in STEP if name in step), *state])
     first = [key for key in data.get("order") or () if key in usual]
@@ -93,10 +93,10 @@ def keys_of(data: Mapping[str, Any]) -> list[str]:
 
 
 def value_of(text: str) -> Any:
-    """What a value of the partial state means: JSON where it is strict JSON, else the text itself.
+    """Parse a value of the partial state: as JSON if it is strict JSON, else as a text.
 
     Raises:
-        LimitExceeded: JSON that is nested deeper than a document may be.
+        LimitExceeded: the JSON is nested deeper than a document may be.
     """
     try:
         return json.loads(text)
@@ -105,12 +105,12 @@ def value_of(text: str) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """A value of the partial state on one line; `value_of` gives it back equal."""
+    """Return a value of the partial state on one line, which `value_of` parses to an equal value."""
     return value if isinstance(value, str) and _is_plain(value, value_of) else _as_json(value)
 
 
 def key_fault(key: str) -> str | None:
-    """Why `key` cannot be one of the partial state; None when it can."""
+    """Return why `key` is not a valid key of the partial state, or None if it is valid."""
     if not key or key != key.strip(_BLANKS):
         return "is empty, or has blanks around it"
     if ": " in key or _BREAKS.search(key) or key.startswith("\ufeff"):
@@ -122,7 +122,7 @@ def key_fault(key: str) -> str | None:
 
 
 def _read(text: str) -> tuple[dict[str, Any], list[Fault]]:
-    """The values by their keys, in the order of the lines, and what is wrong with which line."""
+    """Return the values by key, in the order of the lines, and the faults with their lines."""
     found: dict[str, Any] = {}
     lines: dict[str, int] = {}
     faults: list[Fault] = []
@@ -141,7 +141,7 @@ def _read(text: str) -> tuple[dict[str, Any], list[Fault]]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers, without the blanks (and the CR) around them."""
+    """Yield the number and the stripped text of each line that is not blank."""
     for number, line in enumerate(text.split("\n"), 1):
         stripped = line.strip(_BLANKS + "\r")
         if stripped:
@@ -149,7 +149,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _split(line: str) -> tuple[str, str | None]:
-    """Key and value; no value where the line has no colon that ends a key."""
+    """Return key and value; the value is None if no colon ends a key."""
     key, colon, value = line.partition(": ")
     if colon:
         return key.rstrip(_BLANKS), value.strip(_BLANKS)
@@ -167,7 +167,7 @@ def _line_fault(key: str, value: str | None, lines: Mapping[str, int]) -> str | 
 
 
 def _parse_value(key: str, text: str | None) -> tuple[str | None, Any]:
-    """What is wrong with a value, if anything is, and what it means."""
+    """Return the fault of a value, or None, and the parsed value."""
     assert text is not None
     try:
         value = _plain_text(text) if key in _TEXTS else value_of(text)
@@ -179,7 +179,7 @@ def _parse_value(key: str, text: str | None) -> tuple[str | None, Any]:
 
 
 def _plain_text(text: str) -> str | None:
-    """What a value means where only a text can stand: `42` is one."""
+    """Parse a value that must be a text; `42` is the text "42"."""
     if text == "null":
         return None
     value = value_of(text) if text.startswith('"') else text
@@ -208,7 +208,7 @@ def _data(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check(data: Mapping[str, Any]) -> None:
-    """Raises InvalidDocument or LimitExceeded when the data could not be read from the text again."""
+    """Raise InvalidDocument or LimitExceeded if the written text could not be read back."""
     state, step = (data.get(name) or {} for name in ("state", "step"))
     bad = ((key, key_fault(key)) for key in state)
     faults = [Fault(f"state.{_show_text(key)}", fault) for key, fault in bad if fault]
@@ -238,7 +238,7 @@ def _write_value(key: str, value: Any) -> str:
 
 
 def _is_plain(text: str, read: Any) -> bool:
-    """Whether a text, written as it is, is read as the same text."""
+    """Return whether a text, written unquoted, is parsed as the same text."""
     if not text or text != text.strip(_BLANKS) or _BREAKS.search(text):
         return False
     try:
@@ -252,5 +252,5 @@ def _as_json(value: Any) -> str:
 
 
 def _show_text(text: str) -> str:
-    """A key or value for a message: short, and nothing in it that could steer a terminal."""
+    """Return a key or value for a message: shortened, without terminal control characters."""
     return terminal_line(text if len(text) <= 60 else text[:59] + "…")

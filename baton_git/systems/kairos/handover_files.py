@@ -1,10 +1,10 @@
-"""Handover files outside of git: take over what another client wrote there, put there what git has.
+"""Merge handover files outside of git into the state, and write runs to them.
 
-What another client changed is merged like a document: from what git and the file had in common (the mark of the
-`Copy`), key by key; a value that both changed stays as it is on the side whose `updated_at` is later, and the other
-one goes to `conflicts/`. An older copy of ours is no change. A run that has ended is not changed by a file any more.
+Another client's changes are merged key by key; the base is the last common content (the mark of the `Copy`). If both
+sides changed a value, the side with the later `updated_at` wins, and the other value is stored in `conflicts/`. An
+older copy of our own text is not a change. A file cannot change a run that has ended.
 
-Secrets are taken out before anything is compared, so that a client may keep its own in its file.
+Files are redacted before they are compared, so a client may have secrets in its file.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.work_tree_copy import Copy, Known, read_there
 
 LOOKED_BACK = 2_000
-"""How many versions are compared with a file that is not as we wrote it last."""
+"""Maximum number of revisions that are compared with a file that differs from our last write."""
 TRIES = 5
 
 
 class TakenIn(NamedTuple):
-    """What a file brought: the run, the version that has it, and the fields of it that are contested now."""
+    """The result of merging a file: the run, the revision with it, and its fields that are in conflict."""
 
     id: str
     written: WriteResult
@@ -45,12 +45,11 @@ class TakenIn(NamedTuple):
 
 
 def take_in(ws: Workspace, now: datetime, copy: Copy) -> TakenIn | None:
-    """Takes over what the file has and git has not; None where there is no file.
+    """Merge the file's changes into the state; return None if there is no file.
 
     Raises:
-        InvalidDocument, LimitExceeded: the file is broken, with its lines, or too large; nothing is written, here or
-            there.
-        Overtaken: the run has ended, and the file was changed after that; it stays as it is, here and there.
+        InvalidDocument, LimitExceeded: the file is invalid (with the lines), or too large; nothing is written.
+        StepConflict: the run has ended, and the file was changed later; nothing is written.
     """
     text = copy.read()
     if text is None:
@@ -76,18 +75,17 @@ def take_in(ws: Workspace, now: datetime, copy: Copy) -> TakenIn | None:
 
 
 def put_out(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_others: bool = True) -> str | None:
-    """Writes the newest state of a live run into the file, unless the file says the same; first takes over what came
-    there in between.
+    """Merge changes from the file, then write the newest state of a live run to it, unless it has that already.
 
     Args:
-        over_others: whether it may take the place of another run, which git has.
+        over_others: whether another run in the file, which git has, may be replaced.
 
     Returns:
-        The id of the other run that is in the file, or was.
+        The id of the other run that is or was in the file, or None.
 
     Raises:
         Busy: the file keeps changing.
-        WriteFailed: the disk said no; the file is as it was.
+        WriteFailed: the file cannot be written; it is unchanged.
     """
     for _ in range(TRIES):
         run = live(ws.branch.read().state, id_)
@@ -107,7 +105,7 @@ def put_out(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_others: 
 
 
 def withdraw(copy: Copy, id_: str) -> bool:
-    """Removes the file of a run that has ended, if it is as git has it; whether it did."""
+    """Remove the file of an ended run if git has its content; return whether it was removed."""
     text = copy.read()
     return text is not None and _id_in(text) == id_ and copy.take_away()
 
@@ -115,15 +113,15 @@ def withdraw(copy: Copy, id_: str) -> bool:
 def export_kairos(
     ws: Workspace, path: Path, session: str | None = None, at: str | None = None, *, force: bool = False
 ) -> str:
-    """Writes a run as KAIROS' handover file; gives its `SESSION_ID`.
+    """Write a run as KAIROS' handover file, and return its `SESSION_ID`.
 
     Args:
-        force: whether a file that is not one of this run is replaced.
+        force: whether to replace a file that is not a handover file of this run.
 
     Raises:
         NotFound, InvalidArgument: as in `show`.
-        NotAllowed: there is a file that holds something else.
-        WriteFailed: the disk said no; nothing was changed.
+        NotAllowed: the file has other content.
+        WriteFailed: the file cannot be written; nothing is changed.
     """
     run = show(ws, session, at).handover
     text = kairos.dumps(run.as_data())
@@ -137,7 +135,7 @@ def export_kairos(
 
 
 def _may_replace(path: Path, id_: str, text: bytes) -> bool:
-    """Whether nothing is in the file, or only what is written anew."""
+    """Return whether the file is missing or empty, or has `text` or a version of the same run."""
     try:
         there = read_there(path)
     except LimitExceeded:
@@ -146,10 +144,10 @@ def _may_replace(path: Path, id_: str, text: bytes) -> bool:
 
 
 def import_kairos(ws: Workspace, now: datetime, copy: Copy) -> TakenIn:
-    """Takes over a handover file that must be there.
+    """Merge a handover file that must exist into the state.
 
     Raises:
-        NotFound: nothing is there, or it is empty.
+        NotFound: the file is missing or empty.
         InvalidDocument: as in `take_in`.
     """
     taken = take_in(ws, now, copy)
@@ -159,11 +157,11 @@ def import_kairos(ws: Workspace, now: datetime, copy: Copy) -> TakenIn:
 
 
 def read_text(text: bytes, where: str) -> Handover:
-    """The run that a file says.
+    """Parse the run in a handover file.
 
     Raises:
-        InvalidDocument: it is broken, with its lines.
-        LimitExceeded: it is larger than a record may be.
+        InvalidDocument: the text is invalid, with the lines of the faults.
+        LimitExceeded: the text is larger than a record may be.
     """
     if len(text) > MAX_RECORD_BYTES:
         hint = "keep the long text in a file and name it"
@@ -172,7 +170,7 @@ def read_text(text: bytes, where: str) -> Handover:
 
 
 def merged(state: State, base: Handover | None, theirs: Handover) -> tuple[State, list[str]]:
-    """The state with what became of a run elsewhere, and the fields that are contested now."""
+    """Return the state merged with another client's version of a run, and the fields in conflict."""
     ours = _alone(state, theirs.id)
     before, after = (State() if run is None else State().put(run) for run in (base, theirs))
     decisions = decide(before, ours, after, prefer=_later(live(state, theirs.id), theirs))
@@ -180,7 +178,7 @@ def merged(state: State, base: Handover | None, theirs: Handover) -> tuple[State
 
 
 def _later(ours: Handover | None, theirs: Handover) -> Prefer:
-    """Whose contested values stand: those of the side that was updated later; of git where nobody can tell."""
+    """Return the side that wins conflicts: the one updated later, or git's if that is unknown."""
     if ours is None:
         return "theirs"
     our_time, their_time = (parse_time_or_none((run.updated_at or "").strip()) for run in (ours, theirs))
@@ -188,20 +186,19 @@ def _later(ours: Handover | None, theirs: Handover) -> Prefer:
 
 
 def _alone(state: State, id_: str) -> State:
-    """The live run of an id, and nothing else."""
+    """Return a state with only the live run of an id."""
     run = live(state, id_)
     return State() if run is None else State(edits={Key(Handover.kind, id_): run})
 
 
 def _base(known: Known | None, state: State, id_: str) -> Handover | None:
-    """What git and the file had in common; None where nobody knows, where that was another run, or where git has lost
-    the run."""
+    """Return the merge base of git and file; None if it is unknown or another run, or git has no such live run."""
     base = None if known is None or live(state, id_) is None else _parse_run(known.text)
     return base if base is not None and base.id == id_ else None
 
 
 def _check_not_ended(state: State, id_: str, copy: Copy) -> None:
-    """Raises Overtaken where no run of this id is live, but one has ended: what was archived stays as it is."""
+    """Raise StepConflict if the only runs with this id have ended, since an archived run is not changed."""
     closed = None if live(state, id_) is not None else last_closed(state, id_)
     if closed is not None:
         error = ended(id_, closed)

@@ -1,4 +1,4 @@
-"""KAIROS' protocol runs: go on with one, resume it, look at it, end it."""
+"""Proceed with, resume, show and end KAIROS' protocol runs."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from baton_git.systems.kairos.rules import STALE_AFTER, Age, Going, age_of, cano
 Outcome = Literal["completed", "abandoned"]
 
 _AGAIN = re.compile(r"(?:\.(?:\d+|[0-9a-f]{6,64}))*")
-"""What the archive puts after an id that it has already, and a merge after one that is taken."""
+"""Matches the suffix that the archive or a merge appends to an id that is already in use."""
 
 
 class Run(NamedTuple):
-    """A run as a version has it.
+    """A run at a revision.
 
     Attributes:
-        closed: when and how it ended; None while it is live.
-        contested: values of it that two sides changed differently and nobody has settled.
+        closed: when and how the run ended; None while it is live.
+        contested: its unresolved conflicts.
     """
 
     handover: Handover
@@ -40,28 +40,28 @@ class Run(NamedTuple):
 
 
 class Resumed(NamedTuple):
-    """Where a run stands, and how old that is."""
+    """A run and its age."""
 
     run: Run
     age: Age
 
 
 class Stepped(NamedTuple):
-    """What became of a run, and the version that says so."""
+    """A changed run, and the revision with the change."""
 
     handover: Handover
     written: WriteResult
 
 
 def step(ws: Workspace, now: datetime, session: str | None, going: Going) -> Stepped:
-    """The run goes on to its next step, or begins; or it stays where it is, with more partial state.
+    """Proceed to the next step of a run, begin a run, or change the partial state of its current step.
 
     Args:
-        session: its `SESSION_ID`; None: the only live run, and where none is live, a new one with a fresh id.
+        session: its `SESSION_ID`; None means the only live run or, if none is live, a new run with a new id.
 
     Raises:
-        Overtaken: it is not where `going` takes it to be, is there already, has ended, or somebody changed it while
-            this was under way.
+        StepConflict: the run is not where `going` assumes, is already at the requested step, has ended, or was
+            changed concurrently.
         InvalidArgument, NotFound: as `meant` and `gone_on` say.
     """
     start = ws.branch.read()
@@ -85,15 +85,15 @@ def resume(
     uri: str | None = None,
     stale_after: timedelta = STALE_AFTER,
 ) -> Resumed:
-    """Where a live run stands. It changes nothing.
+    """Return a live run and its age, without changing it.
 
     Args:
-        session: its `SESSION_ID`; None: the one that is at `uri`, or the only one.
+        session: its `SESSION_ID`; None means the run at `uri`, or the only live run.
 
     Raises:
-        Ended: there was such a run, and it was completed or abandoned.
-        NotFound: there is none, in the archive neither.
-        InvalidArgument: several runs are at `uri`, or live.
+        EndedError: the run was completed or abandoned.
+        NotFound: no such run is live or archived.
+        InvalidArgument: several runs are at `uri`, or several are live.
     """
     version = ws.branch.read()
     id_ = session if session is not None else meant(version, uri)
@@ -101,11 +101,11 @@ def resume(
 
 
 def show(ws: Workspace, session: str | None = None, at: str | None = None) -> Run:
-    """A run as it is, or was; one that has ended, as it was last.
+    """Return a run at a revision; if it has ended, its last state.
 
     Raises:
-        NotFound: there is none.
-        InvalidArgument: several are live, and none was named.
+        NotFound: there is no such run.
+        InvalidArgument: several runs are live, and `session` is None.
     """
     version = ws.branch.read(at)
     id_ = session or meant(version)
@@ -115,11 +115,11 @@ def show(ws: Workspace, session: str | None = None, at: str | None = None) -> Ru
 
 
 def clear(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -> Stepped:
-    """The run has ended: it goes to the archive.
+    """Archive a run that has ended.
 
     Raises:
-        Ended: it had ended before.
-        Overtaken: somebody changed it while this was under way.
+        EndedError: the run had already ended.
+        StepConflict: the run was changed concurrently.
         NotFound, InvalidArgument: as in `resume`.
     """
     start = ws.branch.read()
@@ -138,17 +138,17 @@ def clear(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -
 
 
 def _begins(state: State, going: Going) -> bool:
-    """Whether a step of which nobody said the run can only be the first one of a new run."""
+    """Return whether a step without a named run can only begin a new run."""
     return not state.ids(Handover.kind) and not going.stays and going.came_from is None
 
 
 def meant(version: Revision, uri: str | None = None) -> str:
-    """The id of the live run that is at `uri`; without one, of the only run that is live.
+    """Return the id of the live run at `uri`; if `uri` is None, of the only live run.
 
     Raises:
-        Ended: the run that was last at `uri` has ended.
-        NotFound: there is none.
-        InvalidArgument: there are several.
+        EndedError: the last run at `uri` has ended.
+        NotFound: no run matches.
+        InvalidArgument: several runs match.
     """
     state = version.state
     if uri is None:
@@ -170,10 +170,10 @@ def meant(version: Revision, uri: str | None = None) -> str:
 
 
 def live(state: State, id_: str) -> Handover | None:
-    """The live run of this id; None when there is none.
+    """Return the live run with this id, or None.
 
     Raises:
-        Corrupt: its file cannot be read.
+        Corrupt: the run's file cannot be read.
     """
     entry = state.entry(Key(Handover.kind, id_))
     if isinstance(entry, Unreadable):
@@ -182,15 +182,15 @@ def live(state: State, id_: str) -> Handover | None:
 
 
 def last_closed(state: State, id_: str) -> Archived | None:
-    """The run of this id that ended last. Raises Corrupt as `closed_runs`."""
+    """Return the run with this id that ended last, or None. Raises Corrupt as `closed_runs`."""
     return max(closed_runs(state, id_), key=lambda run: run.at, default=None)
 
 
 def closed_runs(state: State, id_: str) -> list[Archived]:
-    """The ended runs of this id, wherever they are in the archive: `<id>`, `<id>.2`, …, which need not be all there.
+    """Return the archived runs with this id: `<id>`, `<id>.2`, …; the numbers may have gaps.
 
     Raises:
-        Corrupt: the file of one cannot be read; nobody can say then what ended, and when.
+        Corrupt: the file of an archived run cannot be read, so the answer would be incomplete.
     """
     entries = []
     for name in sorted(state.ids(Handover.kind, archived=True)):
@@ -205,7 +205,7 @@ def closed_runs(state: State, id_: str) -> list[Archived]:
 
 
 def _could_be(name: str, id_: str) -> bool:
-    """Whether the archive may call a run of this id so; where the id is long, its beginning and a digest of it."""
+    """Return whether `name` may be the archive's name for a run with this id; a long id is shortened with a digest."""
     stem = id_ if name.startswith(id_) else derive_id(id_, "z" * MAX_COMPONENT).rstrip("z.")
     return name.startswith(stem) and _AGAIN.fullmatch(name, len(stem)) is not None
 
@@ -242,7 +242,7 @@ def _list_conflicts(state: State, id_: str) -> tuple[Conflict, ...]:
 
 
 def ended(id_: str, closed: Archived) -> EndedError:
-    """Says when and how a run ended; not the same as that there never was one."""
+    """Return the error that reports when and how a run ended, as distinct from an unknown run."""
     return EndedError(
         f"handover {one_line(id_, 100)} was {_how(closed)}",
         hint=f"its last state: baton handover show --session {one_line(id_, 100)}; a new run has its own SESSION_ID",
@@ -263,7 +263,7 @@ def _how(closed: Archived) -> str:
 
 
 def _raise_ended_at(state: State, uri: str) -> None:
-    """Raises Ended when a run that has ended was at `uri` last; Corrupt when none was, but not all can be read."""
+    """Raise EndedError if an ended run was last at `uri`; Corrupt if none was, but some cannot be read."""
     entries = [
         state.entry(Key(Handover.kind, name, archived=True)) for name in sorted(state.ids(Handover.kind, archived=True))
     ]
@@ -282,10 +282,10 @@ def _unreadable_error(entry: Unreadable) -> Corrupt:
 
 
 def _check_unchanged(seen: Handover | None, state: State, id_: str) -> Handover | None:
-    """The run, if it is what was seen when this began.
+    """Return the run if it equals `seen`.
 
     Raises:
-        Overtaken: somebody changed, began or ended it since.
+        StepConflict: the run was changed, begun or ended concurrently.
     """
     run = live(state, id_)
     if same_fields(seen, run):

@@ -1,7 +1,7 @@
-"""The rules of a handed-over protocol run: how it goes on, when that is a conflict, when it is stale.
+"""The rules of a protocol run: how it proceeds, when a step is a conflict, and when the run is stale.
 
-The run stands at one step. Going on means to another step, or to a later number; whoever wants to go on from a step
-that the run has left already has been overtaken, and hears where it stands.
+A run is at one step. It proceeds to another step, or to a higher step number. A client that wants to proceed from a
+step that the run has already left gets a `StepConflict` with the current step.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from baton_git.systems.kairos import codec as kairos
 from baton_git.systems.kairos.record import Handover, Step
 
 STALE_AFTER = timedelta(hours=24)
-"""The age at which a run counts as stale, unless its reader says otherwise."""
+"""The default age at which a run is stale."""
 SKEW = timedelta(minutes=5)
-"""How far a clock may be ahead of ours."""
+"""How far another machine's clock may be ahead of ours."""
 
 
 @dataclass(frozen=True)
 class Going:
-    """What is to become of a run.
+    """A requested step of a run.
 
     Attributes:
-        index: the number of the step; None: one more than now, if there is one.
-        came_from: the challenge that one goes on from; None: whichever it is.
-        stays: whether it is still the same step.
-        values: partial state, by key.
-        without: keys of the partial state that go.
+        index: the number of the step; None means the current number plus one, if the run has a number.
+        came_from: the challenge that the run must be at; None means any.
+        stays: whether the run remains at its step.
+        values: partial state to set, by key.
+        without: keys of the partial state to remove.
     """
 
     challenge: str | None = None
@@ -48,12 +48,12 @@ class Going:
 
 
 def gone_on(run: Handover | None, id_: str, going: Going, now: datetime) -> Handover:
-    """The run at its next step, or, where it stays, with more partial state; a new one where there is none.
+    """Return the run at its next step, or at the same step with changed partial state; a new run if `run` is None.
 
     Raises:
-        Overtaken: it stands elsewhere than `going` takes for granted, or at the step already.
-        NotFound: it is to stay, but there is none.
-        InvalidArgument: challenge or URI is missing, or a key cannot be one of the partial state.
+        StepConflict: the run is not where `going` assumes, or is already at the requested step.
+        NotFound: the run is to remain at its step, but there is no run.
+        InvalidArgument: challenge or URI is missing, or a key is not valid in the partial state.
         InvalidDocument, LimitExceeded: a value cannot be written.
     """
     check_keys([*going.values, *going.without])
@@ -73,8 +73,7 @@ def gone_on(run: Handover | None, id_: str, going: Going, now: datetime) -> Hand
 
 
 def closing(run: Handover) -> Handover:
-    """The run as it goes to the archive: where TOML, which puts tables last, would change the order of its keys, the
-    record says it."""
+    """Return the run for the archive, with its key order stored if TOML, which puts tables last, would change it."""
     data = run.as_data()
     if list(toml.loads(toml.dumps(data)).get("state", {})) == list(data.get("state", {})):
         return run
@@ -82,7 +81,7 @@ def closing(run: Handover) -> Handover:
 
 
 def check_keys(keys: list[str]) -> None:
-    """Raises InvalidArgument for a key that cannot be one of the partial state, InvalidDocument for one that is a
+    """Raise InvalidArgument for a key that is not valid in the partial state, InvalidDocument for a key that is a
     secret."""
     for key in keys:
         refuse_secret("key of the partial state", key)
@@ -92,7 +91,7 @@ def check_keys(keys: list[str]) -> None:
 
 
 def canonical(data: Mapping[str, Any]) -> Handover:
-    """The record as its own text gives it back."""
+    """Return the record as it is after being written to text and read back."""
     return parse(Handover, kairos.loads(kairos.dumps(data)))
 
 
@@ -113,7 +112,7 @@ def _next_step(old: Step, going: Going) -> dict[str, Any]:
 
 
 def _check_place(run: Handover, going: Going) -> None:
-    """Raises Overtaken when the run is not where somebody who wants this must have seen it."""
+    """Raise StepConflict if the run is not at the step that `going` assumes."""
     step = run.step
     if going.came_from is not None and going.came_from != step.current_challenge:
         raise overtaken(run, f"it has left {going.came_from}" if not going.stays else f"it is not {going.came_from}")
@@ -134,7 +133,7 @@ def _check_stay(run: Handover, going: Going) -> None:
 
 
 def overtaken(run: Handover, why: str) -> StepConflict:
-    """The conflict of somebody who took the run to be elsewhere; it says, and holds, where it is."""
+    """Return the conflict error for a wrong assumption about the run's step, with the run's current step."""
     return StepConflict(
         f"handover {run.id} stands at {in_words(run)}: {why}",
         current=as_data(run),
@@ -144,7 +143,7 @@ def overtaken(run: Handover, why: str) -> StepConflict:
 
 
 def in_words(run: Handover) -> str:
-    """Where the run stands: `find_slot, step 3, kairos://…, since 2026-11-21T08:00:00Z`."""
+    """Describe the run's step: `find_slot, step 3, kairos://…, since 2026-11-21T08:00:00Z`."""
     step = run.step
     parts = [step.current_challenge or "no challenge", f"step {step.step_index}" if step.step_index else None]
     since = f"since {run.updated_at}" if run.updated_at else None
@@ -152,7 +151,7 @@ def in_words(run: Handover) -> str:
 
 
 def as_data(run: Handover) -> dict[str, Any]:
-    """The run under the names of its file; null where it says nothing."""
+    """Return the run under the keys of its file; None for missing values."""
     step = run.step
     return {
         kairos.SESSION: run.id,
@@ -165,7 +164,7 @@ def as_data(run: Handover) -> dict[str, Any]:
 
 
 class Age(NamedTuple):
-    """How old a run is, in seconds, and whether that is stale; None and `why` where nobody can tell."""
+    """The age of a run in seconds, and whether it is stale; None with the reason in `why` if the age is unknown."""
 
     stale: bool | None
     seconds: int | None = None
@@ -173,7 +172,7 @@ class Age(NamedTuple):
 
 
 def age_of(run: Handover, now: datetime, stale_after: timedelta = STALE_AFTER) -> Age:
-    """What `updated_at` says about the age; a time without an offset is UTC. Doubt is never fresh."""
+    """Return the age of a run by its `updated_at`; a time without an offset is UTC. An unknown age is never fresh."""
     if not run.updated_at:
         return Age(None, why="updated_at is missing")
     try:

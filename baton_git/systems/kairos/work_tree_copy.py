@@ -1,4 +1,4 @@
-"""The handover file in a work tree, as a KAIROS client reads and writes it; and what of it is in git already."""
+"""Read and write the handover file in a work tree, which KAIROS clients share, and track which content git has."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from baton_git.git.files.durable_files import remove
 
 
 def read_there(path: Path) -> bytes | None:
-    """What is in the file; None where there is none, or where it was emptied, as KAIROS' clients may end a run.
+    """Return the file's content; None if it is missing or empty, since KAIROS clients may empty it to end a run.
 
     Raises:
-        InvalidArgument: a folder, a device or a pipe is there.
-        StoreError: it cannot be read.
-        LimitExceeded: it is too large.
+        InvalidArgument: the path is a folder, a device or a pipe.
+        StoreError: the file cannot be read.
+        LimitExceeded: the file is too large.
     """
     try:
         with reading(path):
@@ -47,11 +47,11 @@ def read_there(path: Path) -> bytes | None:
 
 
 class Known(NamedTuple):
-    """What of a file git has.
+    """The content of a handover file that was last stored in git.
 
     Attributes:
-        digest: SHA-256 of the file as it was then, in hex.
-        text: what it said, without secrets.
+        digest: SHA-256 of that content, in hex.
+        text: that content, redacted.
     """
 
     digest: str
@@ -62,16 +62,16 @@ class Known(NamedTuple):
         return cls(sha256(raw).hexdigest(), text)
 
     def is_of(self, raw: bytes) -> bool:
-        """Whether the file is still as it was then."""
+        """Return whether `raw` is that content."""
         return sha256(raw).hexdigest() == self.digest
 
 
 @dataclass(frozen=True)
 class Copy:
-    """One file outside of git, and a mark below the git common dir: a digest of the file as git has it already, and its
-    text without secrets.
+    """One file outside of git, and a mark below the git common dir: the digest and the redacted text of the content
+    that was last stored in git.
 
-    The mark is the base when another client has changed the file. Without it nothing is lost: then there is no base.
+    The mark is the merge base when another client has changed the file. Without a mark, the merge has no base.
     """
 
     path: Path
@@ -83,11 +83,11 @@ class Copy:
         return cls(path, common_dir / "baton" / "handover" / namespace.component / name)
 
     def read(self) -> bytes | None:
-        """What is in the file. Raises as `read_there`."""
+        """Return the file's content. Raises as `read_there`."""
         return read_there(self.path)
 
     def known(self) -> Known | None:
-        """What of the file git has; None where nobody knows."""
+        """Return the content that was last stored in git; None if there is no mark."""
         try:
             digest, newline, text = self.mark.read_bytes().partition(b"\n")
         except OSError:
@@ -95,12 +95,12 @@ class Copy:
         return Known(digest.decode("ascii", "replace"), text) if newline and len(digest) == 64 else None
 
     def is_known(self, raw: bytes) -> bool:
-        """Whether git has all that `raw`, the content of the file, says."""
+        """Return whether git has all of `raw`, the content of the file."""
         known = self.known()
         return known is not None and known.is_of(raw)
 
     def remember(self, known: Known | None) -> None:
-        """Notes what git has. A disk that refuses is passed over: the next look at the file then has no base."""
+        """Write the mark. A failed write is ignored: the next merge with the file then has no base."""
         with suppress(BatonError):
             if known is None:
                 remove(self.mark)
@@ -108,7 +108,7 @@ class Copy:
                 write_all({self.mark: known.digest.encode() + b"\n" + known.text})
 
     def write(self, text: bytes) -> bool:
-        """Puts `text`, which git has, into the file, wholly or not at all; False when the file holds what git lacks.
+        """Write `text`, which git has, to the file atomically; return False if the file has content that git lacks.
 
         Raises:
             InvalidArgument, WriteFailed: as `write_all` says.
@@ -122,7 +122,7 @@ class Copy:
         return True
 
     def _replaced(self, text: bytes) -> bool:
-        """Puts `text` in the place of what git has; False when another client wrote there meanwhile."""
+        """Replace content that git has with `text`; return False if another client wrote the file meanwhile."""
         target = resolve_target(self.path)
         make_folder(target.parent)
         spare = spare_name(target.parent)
@@ -141,10 +141,10 @@ class Copy:
         return True
 
     def take_away(self) -> bool:
-        """Removes the file if it is there, and as git has it.
+        """Remove the file if it exists and git has its content; return whether it was removed.
 
         Raises:
-            WriteFailed: the disk said no.
+            WriteFailed: the file cannot be removed.
         """
         now = self.read()
         if now is None or not self.is_known(now):
