@@ -51,15 +51,15 @@ class CacheOutcome(NamedTuple):
     """The result of a synchronization of one namespace with its server.
 
     Attributes:
-        entry: the namespace as the cache has it now.
-        answer: what the server has; None when it was not reached, or nothing had to be asked.
-        sent: whether the server took a document, or had it already.
-        taken: whether the server's document took the place of the one here.
-        offline: why the server could not be asked.
-        refused: what the server said instead of taking a document, other than that somebody wrote since.
-        clash: the conflict, where there is one.
-        contested: after a merge, the values of which ours stands.
-        kept: what had to make room, with the reason.
+        entry: the current cache entry of the namespace.
+        answer: the server's document; None if the server was not reached or no request was needed.
+        sent: whether the server accepted a document, or had it already.
+        taken: whether the server's document replaced the cached one.
+        offline: why the server could not be reached, or None.
+        refused: the server's reason to reject a document, other than a stale write; or None.
+        clash: the conflict, or None.
+        contested: after a merge, the conflicting values for which ours was chosen.
+        kept: the replaced files, with the reasons.
     """
 
     entry: CacheEntry

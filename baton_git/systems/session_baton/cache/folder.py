@@ -57,12 +57,12 @@ class CacheEntry:
     """One namespace of the cache folder.
 
     Attributes:
-        note: what is known, with `local` as it is now: what another client left to be sent counts.
-        copy: the document that can be read without a server; None when there is none.
-        raw: what the cache file holds, where it is this namespace's; None where there is none.
-        rival: the namespace that the cache file belongs to, where that is another one.
-        unclaimed: whether a file lies there that may be of another namespace with the same file name.
-        aside: what the next save keeps first.
+        note: the sync state; its `local` includes a document that another client left pending in the cache file.
+        copy: the document to read offline, or None.
+        raw: the content of the cache file, if this namespace owns it; None if there is no file.
+        rival: the other namespace that owns the cache file, or None.
+        unclaimed: whether a cache file exists that may belong to another namespace with the same file name.
+        aside: the files to keep in `kept` before the next save.
     """
 
     note: SyncState

@@ -12,15 +12,15 @@ from baton_git.systems.session_baton.client import ServerAnswer
 
 @dataclass(frozen=True)
 class SyncState:
-    """What the cache knows of a namespace and its server.
+    """The sync state of a cached namespace with its server.
 
     Attributes:
-        url: the server that the rest is about; empty where none was reached or asked yet.
-        seen: what that server had when it was seen last: the base of a merge, and what a write is made against.
-        local: the document that waits to be sent; None when nothing waits.
-        theirs: what the server had when `local` was turned away; None where there is no conflict.
-        owns: whether the cache file is this namespace's, since several may want one name.
-        digests: SHA-256 of the cache file as we wrote it, and as it was before, should we have been killed between.
+        url: the server of the other fields; empty if no server was contacted yet.
+        seen: the server's document when last seen: the merge base, and the expected state of the next write.
+        local: the pending document, or None.
+        theirs: the server's document when it rejected `local`; None if there is no conflict.
+        owns: whether the cache file belongs to this namespace, since several namespaces may share a file name.
+        digests: SHA-256 of the cache file after and before our last write, in case we were killed between.
     """
 
     namespace: str

@@ -1,7 +1,7 @@
 """session-baton's three storages: its SQLite table, its cache folder, and a baton in one JSON file.
 
-Readers give each baton as it is, `Found`, and what could not be read as `Unusable`; nothing is dropped in silence.
-Writers write what session-baton itself would write, all of it or nothing.
+Readers return an `ImportedBaton` for each baton, and an `UnusableEntry` for each entry that cannot be read.
+Writers write the same bytes as session-baton itself, all or nothing.
 The formats are those of session-baton 0.1.0, `storage.py`, `cache.py` and `models.py`.
 """
 

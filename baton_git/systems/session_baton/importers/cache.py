@@ -2,8 +2,8 @@
 
     {namespace with "/" and ":" as "_"}.json      the keys of the baton, then "_sync_status"
 
-The file name is lossy: `a/b`, `a:b` and `a_b` meet in `a_b.json`. A reader therefore needs to be told which namespace
-a name stands for, and a writer refuses to let two namespaces meet.
+The file name is lossy: `a/b`, `a:b` and `a_b` all map to `a_b.json`. A reader therefore takes a table of namespaces by
+file name, and a writer rejects two namespaces with the same file name.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ SUFFIX = ".json"
 
 
 def cache_stem(namespace: str) -> str:
-    """The file name, less `.json`, that session-baton gives the namespace; several namespaces may share it."""
+    """Return session-baton's file name for the namespace without `.json`; several namespaces may share it."""
     return namespace.replace("/", "_").replace(":", "_")
 
 
 def read_cache(folder: Path, *, names: Mapping[str, str] | None = None) -> list[ImportedBaton | UnusableEntry]:
-    """Every `*.json` of the folder, by name; sub-folders are left alone.
+    """Read every `*.json` file of the folder, sorted by name; subfolders are ignored.
 
     Args:
-        folder: links in it are followed, but only to read a file.
-        names: stem → namespace, as in `{cache_stem(ns): ns for ns in known}`; a stem that is not in it is
-            taken for the namespace.
+        folder: the cache folder; links in it are followed, but only to read a file.
+        names: stem → namespace, as in `{cache_stem(ns): ns for ns in known}`; a stem that is missing here is itself
+            the namespace.
 
     Raises:
-        NotFound: there is no such folder.
-        InvalidArgument: it is a file.
-        StoreError: it cannot be listed.
+        NotFound: the folder does not exist.
+        InvalidArgument: the path is a file.
+        StoreError: the folder cannot be listed.
     """
     if not folder.is_dir() and folder.exists():
         raise InvalidArgument(f"{show_path(folder)} is a file, not a cache folder", path=show_path(folder))
@@ -73,12 +73,12 @@ def _read_cache_file(path: Path, names: Mapping[str, str]) -> ImportedBaton | Un
 
 
 def read_regular_file(path: Path) -> bytes:
-    """What a file of the cache holds.
+    """Return the content of a cache file.
 
     Raises:
-        NotFound: there is none.
-        InvalidArgument: something else than a file is there.
-        StoreError, LimitExceeded: it cannot be read, or is too large.
+        NotFound: the file does not exist.
+        InvalidArgument: the path is not a regular file.
+        StoreError, LimitExceeded: the file cannot be read, or is too large.
     """
     with reading(path):
         path.stat()
@@ -88,13 +88,13 @@ def read_regular_file(path: Path) -> bytes:
 
 
 def write_cache(folder: Path, batons: Iterable[ImportedBaton]) -> list[Path]:
-    """Writes the batons as session-baton's cache has them; other files of the folder stay. Gives the paths.
+    """Write the batons as session-baton's cache files, and return the paths; other files of the folder are unchanged.
 
     Raises:
-        InvalidName: a namespace that cannot be one, or that cannot be a file name.
-        InvalidArgument: two namespaces would share a file, or something else than a file stands in the way.
-        InvalidDocument, LimitExceeded: a document that could not be read again.
-        WriteFailed: the disk said no. In each case nothing was written.
+        InvalidName: a namespace is not a valid name, or cannot be a file name.
+        InvalidArgument: two namespaces would share a file, or a path exists and is not a file.
+        InvalidDocument, LimitExceeded: a document could not be read back.
+        WriteFailed: a file cannot be written. In each case nothing is written.
     """
     owners: dict[str, str] = {}
     contents: dict[Path, bytes] = {}
@@ -109,7 +109,7 @@ def write_cache(folder: Path, batons: Iterable[ImportedBaton]) -> list[Path]:
 
 
 def check_stem(namespace: str) -> str:
-    """As `cache_stem`. Raises InvalidName when no file can be called so."""
+    """Return the `cache_stem` of the namespace. Raises InvalidName if it is not a possible file name."""
     stem = cache_stem(namespace)
     if "\0" in stem:
         raise InvalidName("namespace", namespace, "holds a zero byte, which no file name may")
@@ -126,7 +126,7 @@ def _make_shared_error(first: str, second: str, stem: str) -> InvalidArgument:
 
 
 def encode_cached(baton: ImportedBaton) -> bytes:
-    """The file, byte for byte as session-baton writes it. Raises LimitExceeded when it could not be read again."""
+    """Return the file's bytes as session-baton writes them. Raises LimitExceeded if they could not be read back."""
     content = json.dumps({**baton.baton, MARK: PENDING if baton.pending else SYNCED}).encode()
     check_size(f"the baton of {baton.namespace}", len(content))
     return content

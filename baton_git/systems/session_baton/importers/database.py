@@ -1,8 +1,8 @@
 """The SQLite table `batons`, with the statements and settings of session-baton's `storage.py`.
 
-A database in WAL mode cannot simply be opened to read: SQLite then makes `-wal` and `-shm` files beside it and leaves
-them there. While no `-wal` is there nobody works on it, so it is read as an immutable file; what changed meanwhile
-shows, and then, as beside a running server, it is read in the ordinary way.
+Opening a database in WAL mode, even to read it, makes SQLite create `-wal` and `-shm` files and leave them behind.
+Without a `-wal` file the database is not in use, so it is read as an immutable file. If it changed meanwhile, or a
+`-wal` file exists, it is read in the ordinary way.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from baton_git.systems.imported import (
 )
 
 MAGIC = b"SQLite format 3\0"
-"""How every SQLite database begins."""
+"""The first bytes of every SQLite database."""
 
 WAIT = 5.0
 """Seconds to wait for another writer: session-baton's `busy_timeout`."""
@@ -81,18 +81,20 @@ FROM batons ORDER BY namespace"""
 
 
 def read_database(path: Path, *, wait: float = WAIT) -> list[ImportedBaton | UnusableEntry]:
-    """Every row of the table, by namespace; the file is not changed, and no other is made beside a resting one.
+    """Read all rows of the table, sorted by namespace, without changing the file.
+
+    If the database is not in use, no other file is created beside it.
 
     Args:
         wait: seconds to wait for a lock.
 
     Raises:
-        NotFound: there is no such file, or no table `batons` in it.
-        InvalidArgument: it is a folder.
-        InvalidDocument: it is not an SQLite database, or its table is of another make.
-        Busy: another program holds it locked.
-        Corrupt: it is damaged.
-        StoreError: it cannot be read.
+        NotFound: the file does not exist, or has no table `batons`.
+        InvalidArgument: the path is a folder.
+        InvalidDocument: the file is not an SQLite database, or its table has unexpected columns.
+        Busy: another program holds the lock.
+        Corrupt: the database is damaged.
+        StoreError: the database cannot be read.
     """
     if read_head(path, len(MAGIC)) != MAGIC:
         raise InvalidDocument([Fault("", "is not an SQLite database")], where=show_path(path))
@@ -114,7 +116,7 @@ def _read_rows(path: Path, wait: float) -> list[tuple[Any, ...]] | None:
 
 
 def _find_rest_state(path: Path) -> tuple[int, int, int] | None:
-    """What would differ after a write to a WAL database that nobody has open; None when somebody may have."""
+    """Return a fingerprint that each write to a WAL database changes; None if it may be in use or not in WAL mode."""
     if path.with_name(f"{path.name}-wal").exists() or read_head(path, 20)[18:] != _WAL_VERSIONS:
         return None
     status = path.stat()
@@ -164,22 +166,22 @@ def _decode_text(value: Any, field: str) -> str:
 
 
 def write_database(path: Path, batons: Iterable[ImportedBaton], *, wait: float = WAIT) -> int:
-    """Writes the batons over the rows of their namespaces, all in one transaction; gives their number.
+    """Insert or replace the rows of the batons' namespaces in one transaction, and return their number.
 
-    A missing file is made as session-baton makes it, and appears only when it is complete. A file that is there
-    keeps its journal mode; other rows and other tables stay. Safe beside a running session-baton.
+    A missing file is created as session-baton creates it, and appears only when it is complete. An existing file
+    keeps its journal mode, its other rows and its other tables. Safe beside a running session-baton.
 
     Args:
-        batons: each with an `updated_at`, its own or that of its document.
+        batons: each needs an `updated_at`, its own or that of its document.
         wait: seconds to wait for another writer.
 
     Raises:
-        InvalidName, InvalidDocument, LimitExceeded: a baton that could not be read again.
-        InvalidDocument: the file is not an SQLite database, or its table is of another make.
-        InvalidArgument: a namespace given twice, a baton without a time, or `path` is not a file.
-        Busy: another program wrote until the deadline.
+        InvalidName, InvalidDocument, LimitExceeded: a baton could not be read back.
+        InvalidDocument: the file is not an SQLite database, or its table has unexpected columns.
+        InvalidArgument: a namespace occurs twice, a baton has no time, or `path` is not a file.
+        Busy: another program held the lock until the deadline.
         Corrupt: the database is damaged.
-        WriteFailed: the disk said no. In each case nothing was written.
+        WriteFailed: the database cannot be written. In each case nothing is written.
     """
     rows = [_make_row(baton) for baton in check_batons(batons)]
     target = resolve_target(path)
@@ -232,7 +234,7 @@ def _upsert(path: Path, rows: Sequence[tuple[str, str, str]], wait: float) -> No
 
 @contextmanager
 def _translate_errors(path: Path, refused: type[StoreError], verb: str) -> Iterator[None]:
-    """What SQLite says, as an error of ours; `refused` is for what the system would not do."""
+    """Convert SQLite's errors to errors of this package; `refused` is the class for errors of the operating system."""
     try:
         yield
     except sqlite3.Error as error:

@@ -29,14 +29,14 @@ _ENVELOPE = {"baton", "namespace", "updated_at", "revision", "ok", "expected_rev
 def read_any(
     path: Path, *, namespace: str | None = None, names: Mapping[str, str] | None = None
 ) -> list[ImportedBaton | UnusableEntry]:
-    """What is at `path`: the batons of a cache folder, those of an SQLite database, or the one of a JSON file.
+    """Read the batons at `path`: a cache folder, an SQLite database, or a JSON file.
 
     Args:
-        namespace: that of a single JSON file; a folder and a database name their own.
-        names: for a cache folder, as `read_cache` has it.
+        namespace: the namespace of a single JSON file; folders and databases name their own.
+        names: for a cache folder, as in `read_cache`.
 
     Raises:
-        BatonError: as `read_cache`, `read_database` and `read_file` say.
+        BatonError: as `read_cache`, `read_database` and `read_file`.
     """
     if path.is_dir():
         return read_cache(path, names=names)
@@ -46,24 +46,24 @@ def read_any(
 
 
 def read_file(path: Path, namespace: str | None = None) -> ImportedBaton:
-    """The baton of one JSON file.
+    """Read the baton in one JSON file.
 
     Args:
-        namespace: the one to use, whatever the file says; None where the file says it.
+        namespace: overrides the namespace in the file; None means the one in the file.
 
     Raises:
-        NotFound: no such file, or the answer of a server that had no baton.
-        InvalidArgument: it is a folder, or nobody says which namespace it is.
-        InvalidName: a namespace that cannot be one.
-        InvalidDocument: it is empty, or not a JSON object.
-        LimitExceeded: it is too large, or nested too deep.
-        StoreError: it cannot be read.
+        NotFound: the file does not exist, or is the answer of a server that had no baton.
+        InvalidArgument: the path is a folder, or the namespace is unknown.
+        InvalidName: the namespace is not a valid name.
+        InvalidDocument: the file is empty, or not a JSON object.
+        LimitExceeded: the file is too large, or nested too deeply.
+        StoreError: the file cannot be read.
     """
     return parse_text(read_bytes(path), show_path(path), namespace)
 
 
 def parse_text(text: str | bytes, where: str, namespace: str | None = None) -> ImportedBaton:
-    """The baton of a JSON text, as `read_file` reads it; `where` names the text in messages. Raises as it does."""
+    """Parse the baton in a JSON text; `where` names the text in messages. Raises as `read_file`."""
     data = parse_object(text, where=where)
     if not _is_envelope(data):
         baton, mark = remove_mark(data, cached=True)
@@ -95,14 +95,14 @@ def _choose_name(given: str | None, stated: Any, where: str) -> str:
 
 
 def write_file(path: Path, baton: ImportedBaton) -> None:
-    """Writes the baton as one JSON document, so that `read_file` finds it again.
+    """Write the baton as one JSON document that `read_file` can read.
 
-    It stands bare, as a client would post it, unless it would then be taken for something else.
+    The document has no envelope, as when a client posts it, unless it would then be misread.
 
     Raises:
-        InvalidName, InvalidDocument, LimitExceeded: a baton that could not be read again.
-        InvalidArgument: something else than a file is at `path`.
-        WriteFailed: the disk said no. In each case nothing was written.
+        InvalidName, InvalidDocument, LimitExceeded: the baton could not be read back; nothing is written.
+        InvalidArgument: `path` exists and is not a file; nothing is written.
+        WriteFailed: the file cannot be written; the previous content is unchanged.
     """
     check_batons([baton])
     content = f"{json.dumps(_make_content(baton))}\n".encode()
