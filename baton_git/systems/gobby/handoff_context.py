@@ -14,9 +14,9 @@ from baton_git.systems.gobby.record import Facts, FileUse, Handoff
 
 _BRACKETS = str.maketrans("[]", "()")
 WIDTH = 400
-"""Characters of one line; longer ones are split."""
+"""Maximum length of a line in characters; longer lines are split."""
 MAX_ASKED, MAX_ANSWERED, MAX_EARLIER = 1200, 3200, 300
-"""Bytes that are told of the last prompt, of the last answer, and of each earlier prompt."""
+"""Maximum size of the last prompt, of the last answer, and of each earlier prompt, in bytes."""
 EARLIER_PROMPTS = 4
 
 _LAST_STANDING_LEVEL = 2

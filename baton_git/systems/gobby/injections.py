@@ -35,14 +35,14 @@ from baton_git.systems.gobby.rendering import render
 from baton_git.systems.gobby.rewritten_commits import follow_rewritten
 
 FORMATS = {"structured": "handoff.md.j2", "narrative": "handoff-narrative.md.j2"}
-"""By the document's `injection_format`, the template."""
+"""The shipped template for each `injection_format`."""
 TEMPLATES = ".baton/templates"
-"""Where a project has its own, below the top of the work tree."""
+"""The folder of a project's own templates, relative to the top level of the work tree."""
 MAX_TEMPLATE = 64 * 1024
 MAX_TOLD = 4
-"""Sessions whose facts are told; of further ones the name is."""
+"""Maximum number of sessions described with their facts; further sessions are only named."""
 MAX_TEXT = 64 * 1024
-"""Bytes of a template, and of what it may become."""
+"""Maximum size of a template, and of its rendered text, in bytes."""
 
 
 def tell_last_handoff(ws: Workspace, now: datetime, state: State, problems: list[str]) -> tuple[Section, ...]:
@@ -134,7 +134,7 @@ def render_handoff(
     """Return the facts of one session as sections whose title says `how` they came.
 
     Args:
-        problems: gets why the project's own template cannot be used, where the shipped one is used instead.
+        problems: receives the reason if the shipped template replaces an unusable one of the project.
     """
     file = FORMATS.get(injection_format, FORMATS["structured"])
     names = collect_template_names(follow_rewritten(handoff, ws.branch.store.repository.common_dir))

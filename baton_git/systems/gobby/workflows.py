@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from baton_git.agents.sessions.records import SpawnedSessions
 
 MAX_NOTICES = 1024 * 1024
-"""Bytes of the file of notices; then it begins anew."""
+"""Maximum size of the file of notices in bytes; a larger file is started anew."""
 
 
 def list_workflows(ws: Workspace, folders: WorkflowFolders) -> tuple[list[WorkflowFile], list[str]]:
-    """Return every workflow file, and what is wrong."""
+    """Return every workflow file, and the problems found."""
     is_approved, problems = _load_approvals(ws)
     files = list_workflow_files(folders, is_approved)
     return files, [*problems, *(file.problem for file in files if file.problem)]
@@ -117,7 +117,7 @@ def open_spawned_sessions(ws: Workspace) -> SpawnedSessions:
 
 
 def list_stop_files(ws: Workspace) -> tuple[Path, ...]:
-    """The files that keep chains and loops from going on: `baton/stop` of this work tree, and of the repository."""
+    """Return the files whose existence stops chains and loops: `baton/stop` of this work tree and of the repository."""
     repository = ws.branch.store.repository
     folders = dict.fromkeys((repository.git_dir, repository.common_dir))
     return tuple(folder / "baton" / "stop" for folder in folders)
@@ -137,7 +137,7 @@ def _approvals(ws: Workspace) -> Approvals:
 
 
 def _load_approvals(ws: Workspace) -> tuple[Callable[[str], bool], list[str]]:
-    """Return whether a digest was approved, and problems. If that cannot be known, nothing was."""
+    """Return a function that tells whether a digest is approved, and problems; if approvals are unreadable, none is."""
     try:
         approved = set(ws.approvals.workflows()) if ws.approvals is not None else set()
     except BatonError as error:
