@@ -209,14 +209,15 @@ def test_a_command_succeeds_and_with_json_prints_nothing_else(baton, filled, ref
     words = words_of(command, filled)
     if command in BEFORE:
         baton(*BEFORE[command])
-    data = baton(*command, "--json", *words[len(command) :]).json
+    code = 3 if command in (("sync",), ("wrap",)) else 0  # the namespace has an open conflict
+    data = baton(*command, "--json", *words[len(command) :], code=code).json
     assert data is not None
     if command in CREATES:
         assert set(data) == {"id", "commit", "revision", "summary", "changes", "redactions"}
     refill()
     if command in BEFORE:
         baton(*BEFORE[command])
-    done = baton(*words)
+    done = baton(*words, code=code)
     assert "Traceback" not in done.out + done.err
 
 

@@ -189,7 +189,7 @@ def contest(world: World) -> None:
     world.here("followup", "defer", "FU-1", "--reason", "no translator")
     world.there("followup", "defer", "FU-1", "--reason", "no <b>budget</b>")
     world.there("sync")
-    world.here("sync")
+    world.here("sync", code=3)
 
 
 @pytest.mark.parametrize("choice", ["ours", "theirs", "other"])
