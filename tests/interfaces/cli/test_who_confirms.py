@@ -102,7 +102,7 @@ def test_what_a_person_types_into_a_shell_is_theirs_and_what_an_agent_or_a_scrip
     assert (tiers.pop("typed"), set(tiers.values())) == ("human_confirmed", {"llm_derived"})
     clone = top.parent / "clone"
     git(top.parent, "clone", "-q", str(top), str(clone))
-    baton("sync", "-n", "work", cwd=clone)
+    baton("sync", "-n", "work", cwd=clone, code=3)
     said = baton("record", "follow_up", added["typed"]["id"], "-n", "work", "--json", cwd=clone).json["provenance"]
     assert said == {
         "kind": "received",
