@@ -61,9 +61,9 @@ class KindInfo(NamedTuple):
             their own (in `core.brief_sections`, or registered by a system).
         in_document: whether a session-baton document has a list of these records.
         labelled: whether its records have a provenance, that is, fields that a confirmation covers.
-        left_behind: whether the page lists its records among those that sessions leave for other sessions.
-        made_once: whether its records are never changed; a different content is a new record. Only the first part of
-            an id is shown to people.
+        left_behind: whether sessions leave its records for later sessions; the page lists all such kinds together.
+        made_once: whether its records never change; different content makes a new record. Only the first part of an
+            id is shown to people.
         replaced: whether a change rewrites the whole record.
         has_fixed_fields: whether its model has immutable fields.
         copied_as: the file name that users of its system give to a copy of a record; the copy contains its id.

@@ -34,7 +34,7 @@ def update_index(index: RecallIndex, branch: Branch, seconds: float | None = Non
     Args:
         index: the index to update.
         branch: the branch of the namespace.
-        seconds: the time after which to stop; the update so far is kept. None: no limit.
+        seconds: stop after this time, and keep what is indexed by then. None: no limit.
 
     Returns:
         Whether the index is up to date.
@@ -64,7 +64,7 @@ def update_index(index: RecallIndex, branch: Branch, seconds: float | None = Non
 
 
 def _list_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files of stored turns as `<agent>/<name>`, each with a mark of its size and modification time."""
+    """Yield the files of stored turns as `<agent>/<name>`, each with a mark made of its size and modification time."""
     for agent in _scan(folder):
         for file in _scan(Path(agent.path)) if agent.is_dir() else ():
             with suppress(FileNotFoundError):
@@ -83,7 +83,7 @@ def _read_turns(store: TurnStore, name: str) -> Iterator[Passage]:
     agent, _, file = name.partition("/")
     try:
         turns = store.load(decode(agent), decode(file.removesuffix(".jsonl")))
-    except BatonError:  # foreign, or deleted meanwhile; read again when the file changes
+    except BatonError:  # not written by baton, or deleted meanwhile; read again when it changes
         return
     if turns is not None:
         yield from split_turns(turns)
@@ -138,7 +138,7 @@ def _add_commit(index: RecallIndex, branch: Branch, group: str, info: CommitInfo
 
 
 def _is_replaced(key: Key) -> bool:
-    """Whether to index only the newest version of a record: sessions rewrite records of such kinds completely."""
+    """Whether only the newest version of a record is indexed, because sessions rewrite records of this kind."""
     return ALL_KINDS[key.kind].left_behind
 
 

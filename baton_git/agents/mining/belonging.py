@@ -124,8 +124,9 @@ class ProjectFolders:
     def find_proven(self, evidence: Sequence[tuple[str | None, Evidence]]) -> list[bool]:
         """Return for each transcript whether its evidence proves that it belongs to this repository.
 
-        Proof is a remote of the repository, or at least half of the commits. For a transcript without commits whose
-        session started inside a former work tree, a branch is enough.
+        Evidence is proof if it names a remote of the repository, or if the repository has at least half of the commits
+        that it names. Without commits, a branch of the repository is enough if the session started inside a former
+        work tree.
 
         Args:
             evidence: for each transcript, the folder in which its session started, and its evidence.

@@ -13,7 +13,7 @@ from baton_git.agents.settings.locations import Scope, user_folder
 SERVER = "baton"
 """Name of our MCP server in the settings."""
 MAX_SETTINGS = 4 << 20
-"""Maximum size in bytes of a file in which servers are searched for."""
+"""Maximum size in bytes of a settings file; a larger file is not read."""
 
 
 def find_server_file(agent: str, scope: Scope, root: Path, environment: Mapping[str, str]) -> Path | None:

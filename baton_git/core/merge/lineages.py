@@ -23,8 +23,8 @@ class MergeSide:
     Attributes:
         state: the records of the side.
         changed: the keys that may differ from the base.
-        moves: the new keys of moved records, by their keys in the base.
-        arrived: the new keys of moved records.
+        moves: for the key in the base of each moved record, its new key.
+        arrived: the new keys in `moves`.
     """
 
     state: State
@@ -36,7 +36,7 @@ class MergeSide:
         return self.moves.get(key, key)
 
     def new_entry(self, key: Key, was: Entry | None) -> Entry | None:
-        """Return the entry at `key` if it does not come from a record of the base."""
+        """Return the entry at `key`, or None if it comes from a record of the base."""
         if key in self.arrived or (was is not None and key not in self.moves):
             return None
         return self.state.entry(key)
@@ -80,7 +80,9 @@ def _origins(place: Key, state: State) -> Iterator[Key]:
 def _place(key: Key, was: Part, state: State, places: list[Key]) -> Key | None:
     """Return the key in `places` that a record moved to, or None if it did not move.
 
-    The entry there must have the same subject, and the entry at `key` must be gone or be another record.
+    If `key` is empty now, this is the first place with the same subject, else the first one in the archive. If another
+    record is at `key`, the place must have the same subject; if the same record is still there, the place must have the
+    same subject and be in the archive.
     """
     now = state.entry(key)
     if same(now, was):

@@ -101,7 +101,7 @@ def is_progress(line: str) -> bool:
 
 
 def remote_error(name: str, text: str) -> RemoteError:
-    """Return the error for the output `text` of git about the remote `name`."""
+    """Return the error for git's output `text` about the remote `name`."""
     printed = [line for line in text.splitlines() if not line.startswith("warning: ")]
     lines = [line for line in printed if not _GENERIC.search(line)]
     mismatch = next((line for line in lines if _MISMATCH.search(line)), None)

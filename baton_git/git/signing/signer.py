@@ -23,8 +23,8 @@ class Signer:
 
     Attributes:
         key: a value as in git's `user.signingKey`: the file of a private key, or the file or text
-            (`key::ssh-ed25519 AAAA…`) of a public key whose private key is in the ssh agent. `~/` is HOME of
-            `environment`.
+            (`key::ssh-ed25519 AAAA…`) of a public key whose private key is in the ssh agent. `~/` at the start means
+            the folder HOME of `environment`.
         program: ssh-keygen, or the program in `gpg.ssh.program`.
         environment: complete environment of the program.
     """

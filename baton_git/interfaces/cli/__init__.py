@@ -78,7 +78,7 @@ COMMANDS = {
     "help": ("machine.help", "Show the help of a command, or of a topic such as dates."),
     "demo": ("machine.demo", "See three sessions hand over, in a temporary repository."),
 }
-"""By name, the module and the line of help, so that `--help` loads no command."""
+"""The module and the help line of each command. `--help` prints these lines without importing any command."""
 
 SECTIONS = {
     "Everyday": (
@@ -95,11 +95,11 @@ SECTIONS = {
         "completion", "demo", "help",
     ),
 }  # fmt: skip
-"""The commands as `--help` lists them; it leaves out those in no section."""
+"""The commands as `--help` lists them. A command in no section is not listed."""
 
 
 OF_COMMANDS = ("--repo", "--namespace", "-n", "--session", "--agent", "--json")
-"""The options that every command has, and that people try before it."""
+"""Options of every command, which people often put before the command by mistake."""
 
 
 class Commands(LazyGroup):

@@ -1,4 +1,4 @@
-"""The application: everything that is served, behind the guard."""
+"""Build the ASGI application: all routes, behind the guard that checks hosts and tokens."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ server's own is taken if it is not."""
 def application(
     site: Site, *, hosts: frozenset[str] | None = LOOPBACK, page_token: str | None = None
 ) -> ASGIApp:  # fmt: skip
-    """What uvicorn runs.
+    """Return the ASGI application that uvicorn runs.
 
     Args:
-        hosts: the names that a request may call us by; None: any.
-        page_token: what the page's login takes; None: the site's token.
+        hosts: the host names that the Host header of a request may contain; None: any.
+        page_token: the token to log in to the page with; None: the site's token.
     """
     app = FastAPI(
         title="baton-git", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,

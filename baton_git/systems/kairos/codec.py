@@ -50,8 +50,10 @@ def dumps(data: Mapping[str, Any]) -> bytes:
 
 
 def shown(data: Mapping[str, Any]) -> str:
-    """The same text as `dumps`, for output: a value that holds something unsafe is JSON with escapes, and reads back
-    the same; in a key it stands as an escape that no reader undoes.
+    """Return the same text as `dumps`, safe to print on a terminal.
+
+    A value with unsafe characters is written as JSON with escapes, which `loads` parses to the same value. Unsafe
+    characters in a key are escaped too, but `loads` does not undo this.
 
     Raises:
         InvalidDocument, LimitExceeded: as for `dumps`.
@@ -68,11 +70,11 @@ def _shown_value(key: str, text: str) -> str:
 
 
 def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
-    """The record's plain data that `text` says; blank lines, CRLF and a BOM mean nothing.
+    """Parse a handover file to a record's plain data. Blank lines, CRLF and a BOM are ignored.
 
     Raises:
-        InvalidDocument: with the line of each fault: no key, a key given twice, no or no usable `SESSION_ID`, a
-            `step_index` that is no whole number from 1; or it is not UTF-8.
+        InvalidDocument: the text is not UTF-8, a line has no key, a key is given twice, `SESSION_ID` is missing or not
+            a valid id, or `step_index` is not a whole number from 1. Each fault names its line.
     """
     try:
         found, faults = _read(text.decode("utf-8-sig"))
@@ -149,7 +151,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _split(line: str) -> tuple[str, str | None]:
-    """Return key and value; the value is None if no colon ends a key."""
+    """Return the key and the value of a line; the value is None if no colon separates them."""
     key, colon, value = line.partition(": ")
     if colon:
         return key.rstrip(_BLANKS), value.strip(_BLANKS)

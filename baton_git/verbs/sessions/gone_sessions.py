@@ -1,4 +1,4 @@
-"""Sessions that began and did not end, and in which nobody works any more."""
+"""Find sessions that are still marked active although nobody works in them any more, and mark them as ended."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from baton_git.namespace.workspace import Workspace
 
 
 def find_gone_sessions(ws: Workspace) -> dict[str, str]:
-    """Return the sessions that hooks saw on this machine and whose process is gone: by name, when it was seen last."""
+    """Return the sessions seen by hooks on this machine whose process is gone, with the time each was last seen."""
     memory = HookSessionStore(str(ws.branch.store.repository.common_dir))
     if not Path(memory.folder).is_dir():
         return {}
-    from baton_git.agents.hook_events.live_sessions import gone  # loads psutil, only where hooks ran
+    from baton_git.agents.hook_events.live_sessions import gone  # imports psutil, needed only where hooks ran
 
     names = gone(memory)
     return {seen.session: seen.seen for seen in memory.all() if seen.session in names}
 
 
 def find_left_sessions(ws: Workspace, state: State) -> dict[str, str]:
-    """Return all sessions at work that nobody is in, as `find_gone_sessions`: also the one whose place the acting
-    session takes in this work tree, unless hooks know that it goes on.
+    """Return the active sessions that nobody works in any more, with the time each was last seen (empty if unknown).
+
+    These are the sessions of `find_gone_sessions`, and the session that the acting session follows in this work tree,
+    unless hooks saw that session and did not see its end.
     """
     active = {session.id for session in state.records(Session) if session.status == "active"} - {ws.session}
     if not active:
@@ -44,11 +46,12 @@ def _is_hooked(ws: Workspace, session: str) -> bool:
 
 
 def mark_gone(state: State, now: datetime, last_seen: Mapping[str, str], why: str = "its process is gone") -> State:
-    """Return the state in which sessions have ended; those that have ended, or have no record here, stay as they are.
+    """Return the state with these active sessions marked as ended. Sessions without a record are ignored.
 
     Args:
-        last_seen: by session, when it was seen last, ISO 8601; empty where nobody knows.
-        why: the summary of one that has none.
+        now: the end of sessions whose last time is unknown.
+        last_seen: the time each session was last seen, ISO 8601; empty if unknown.
+        why: the summary for sessions without one.
     """
     for id_, seen in last_seen.items():
         session = state.entry(Key(Session.kind, id_))

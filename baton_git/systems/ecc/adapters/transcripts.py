@@ -1,8 +1,7 @@
-"""What the adapters for transcripts share: a session of a coding agent, from the stream of its events.
+"""The ECC adapter for transcripts: build a snapshot of a coding agent's session from the events of its transcript.
 
-The rules are few. A session is `active` while its last event is at most five minutes old, else `recorded`. It is
-`healthy`, but `stale` when it was left in the middle of its work (the last event is a prompt or the call of a tool)
-more than five minutes ago, and `unknown` when no event has a time.
+A session is `active` while its last event is at most five minutes old, else `recorded`. Its health is `unknown` if no
+event has a time, `stale` if the last event is a prompt or tool call more than five minutes old, else `healthy`.
 """
 
 from __future__ import annotations
@@ -51,11 +50,12 @@ from baton_git.systems.ecc.adapters.building import (
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _OBJECTIVE = 200
+"""Maximum number of characters of an objective."""
 _SUMMARY = 600
-"""Characters of an objective, and of a line of a summary."""
+"""Maximum number of characters of a line of a summary."""
 _SUMMARY_LINES = 5
 _LOOKED_AT = 200
-"""Events of a transcript that are read for its title in a list."""
+"""Maximum number of events read from the start of a transcript to list it."""
 
 
 @dataclass
@@ -101,14 +101,14 @@ class _TranscriptSummary:
 
 
 def _find_request(prompt: Prompt) -> str:
-    """Find what a person asked for; empty for a bare command such as `/clear`."""
+    """Return the text of a prompt; empty for a command without text, such as `/clear`."""
     return "" if prompt.command and prompt.text.strip() == prompt.command else prompt.text.strip()
 
 
 class Transcripts:
     """The adapter for the transcripts of one agent CLI.
 
-    Targets: its prefix and a colon before `latest` or (the beginning of) an id, or a path.
+    A target is `<prefix>:latest`, `<prefix>:<id>` with an id or a unique beginning of one, or the path of a transcript.
     """
 
     def __init__(self, cli: AgentCLI) -> None:
@@ -126,7 +126,7 @@ class Transcripts:
         return path.suffix in (".json", ".jsonl") and is_file(path) and self._find_fault(path) is None
 
     def _find_fault(self, path: Path) -> BatonError | None:
-        """Find why a file is not a transcript of this agent, from its first lines; None if it is one."""
+        """Return why a file is not a transcript of this agent, or None if it is one. Reads only its first lines."""
         try:
             owner = detect(path)
         except BatonError as error:
@@ -150,13 +150,13 @@ class Transcripts:
         return self._make_snapshot(self._find_transcript(value, around), (self.ID, value), around)
 
     def _find_transcript(self, wanted: str, around: Surroundings) -> Transcript:
-        """Find the transcript of a session: the newest, or by id or a unique beginning of it.
+        """Find a session's transcript by its id or a unique beginning of it; `latest` is the newest readable one.
 
-        The id comes from the path, else from the transcript itself.
+        Ids from paths are compared first, then ids in the transcripts, then UUIDs at the end of file names.
 
         Raises:
-            NotFound: there is none.
-            Ambiguous: several ids begin so.
+            NotFound: no session has this id.
+            Ambiguous: several ids begin with `wanted`.
         """
         if wanted == "latest":
             return self._find_latest(around)
@@ -175,7 +175,7 @@ class Transcripts:
         return NotFound(f"{self.agent} session", wanted, hint=hint)
 
     def _find_latest(self, around: Surroundings) -> Transcript:
-        """Find the newest readable transcript; warn of newer ones that are not."""
+        """Return the newest readable transcript, and warn about newer ones that cannot be read."""
         first: BatonError | None = None
         for transcript in self._list_transcripts(around):
             fault = self._find_fault(transcript.path)
@@ -186,7 +186,7 @@ class Transcripts:
         raise first or self._make_not_found("latest")
 
     def _find_inner_id(self, transcript: Transcript) -> str:
-        """Read the first id in the transcript itself."""
+        """Return the session id in the first events of a transcript; empty if there is none."""
         try:
             return str(self._summarize_beginning(transcript.path).setting.get("session") or "")
         except BatonError:
@@ -241,7 +241,7 @@ def _find_id(transcript: Transcript) -> str:
 
 
 def _parse_id_in_name(transcript: Transcript) -> str:
-    """Parse the UUID at the end of a file name; without one, return the name."""
+    """Return the UUID at the end of a file name, or the whole name if it has none."""
     named = _UUID.search(transcript.path.stem)
     return named[0] if named else transcript.path.stem
 
@@ -264,6 +264,6 @@ def _judge_health(story: _TranscriptSummary, *, is_active: bool) -> str:
 
 
 def _take_first_lines(reply: str) -> list[str]:
-    """Take the first lines of a reply."""
+    """Return the first lines of a reply that are not blank."""
     lines = (one_line(line, _SUMMARY) for line in reply.split("\n"))
     return list(islice((line for line in lines if line), _SUMMARY_LINES))
