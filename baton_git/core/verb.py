@@ -114,12 +114,14 @@ class Option(NamedTuple):
         flags: for a field with few values, a flag per value: `{"passed": "You saw that it worked."}` adds `--passed`.
         metavar: the placeholder for the value in the help text.
         hidden: the command line has no option for this field; code of the command may set it.
+        is_joined: whether a positional text may be given as several words, which are joined by spaces.
     """
 
     names: tuple[str, ...] = ()
     flags: Mapping[str, str] = NONE
     metavar: str = ""
     hidden: bool = False
+    is_joined: bool = False
 
 
 class Verb(NamedTuple, Generic[I, R]):

@@ -179,8 +179,10 @@ def _parse(verb: Verb[Any, Any], values: Values, now: datetime) -> Input:
 
 
 def _join_flags(verb: Verb[Any, Any], values: Values) -> Values:
-    """Replace the flags of each field by its value; two flags of one field contradict each other."""
+    """Replace the flags and words of each field by its value; two flags of one field contradict each other."""
     for name, option in verb.options.items():
+        if option.is_joined:
+            values[name] = " ".join(values[name])
         chosen = [flag for flag in option.flags if values.pop(f"{name}__{flag}", None)]
         if len(chosen) > 1:
             raise click.UsageError(f"give {' or '.join(f'--{flag}' for flag in option.flags)}, not both")
@@ -216,8 +218,8 @@ def _argument(verb: Verb[Any, Any], name: str, info: FieldInfo) -> Decorator:
     option = verb.options.get(name, Option())
     metavar: dict[str, Any] = {"metavar": option.metavar} if option.metavar else {}
     metavar["shell_complete"] = offer_for(name, verb.name.split()[0])
-    if _is_list(info.annotation):
-        return click.argument(name, nargs=-1, type=_click_type(info), **metavar)
+    if _is_list(info.annotation) or option.is_joined:
+        return click.argument(name, nargs=-1, type=_click_type(info), required=option.is_joined, **metavar)
     return click.argument(name, required=info.is_required(), type=_click_type(info), **metavar)
 
 

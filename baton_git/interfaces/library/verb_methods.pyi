@@ -43,6 +43,7 @@ from baton_git.systems.session_baton.exchange import ImportedBatons
 from baton_git.systems.session_baton.written_documents import WrittenDocument
 from baton_git.verbs.doctor.doctor import Diagnosis
 from baton_git.verbs.records.closing import Forgotten
+from baton_git.verbs.records.closing import Reopened
 from baton_git.verbs.records.details import ShownRecord
 from baton_git.verbs.records.listing import ListedRecords
 from baton_git.verbs.records.ready import ReadyResult
@@ -521,7 +522,8 @@ class VerbMethods:
         id: str,
         *,
         kind: str | None = None,
-    ) -> Changed: ...
+        dry_run: bool = False,
+    ) -> Reopened: ...
     def resolve_conflict(
         self,
         id: str,

@@ -18,7 +18,7 @@ from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import Key, State
 from baton_git.core.times import iso
 from baton_git.core.verb import REPLACES, verb
-from baton_git.namespace.results import DRY_RUN, Changed, Preview
+from baton_git.namespace.results import DRY_RUN, Preview
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Vouched, Workspace
 from baton_git.verbs.records.details import NamedRecord, find_record
@@ -41,6 +41,14 @@ class Forgotten(Preview):
 
 class ReopenRecord(NamedRecord):
     """Which record to reopen."""
+
+    dry_run: bool = Field(False, description=DRY_RUN)
+
+
+class Reopened(Preview):
+    """The record that was reopened."""
+
+    id: str = Field(description="The id of the record.", examples=["FU-2x8m4c"])
 
 
 @verb(
@@ -101,7 +109,7 @@ def _check_person(ws: Workspace, tip: Revision, key: Key) -> None:
     positional=("id",),
     examples=("baton reopen FU-2x8m4c",),
 )
-def reopen_record(ws: Workspace, now: datetime, asked: ReopenRecord) -> Changed:
+def reopen_record(ws: Workspace, now: datetime, asked: ReopenRecord) -> Reopened:
     """Bring a record back: from the archive, a loop whose outcome is known to open, a dismissed pattern to observing.
 
     An open loop whose time is over gets as many days again.
@@ -122,8 +130,9 @@ def reopen_record(ws: Workspace, now: datetime, asked: ReopenRecord) -> Changed:
             raise NotAllowed(f"{key.id} is not closed")
         return state.put(opened)
 
-    result = ws.update("reopen", now, change)
-    return Changed.of(result, id=next((item.id for item in result.changes if item.kind == key.kind), key.id))
+    result = ws.preview(change) if asked.dry_run else ws.update("reopen", now, change)
+    id_ = next((item.id for item in result.changes if item.kind == key.kind), key.id)
+    return Reopened.of_preview(result, id=id_) if asked.dry_run else Reopened.of(result, id=id_)
 
 
 def _take_out(state: State, key: Key) -> tuple[State, Record]:

@@ -73,14 +73,16 @@ class RecallResult(AtNamespace):
     anywhere=True,
     tag="history",
     positional=("question",),
-    options={"budget": Option(metavar="BYTES"), "since": Option(metavar="TIME"), "kind": Option(metavar="KIND"),
-             "in_session": Option(names=("--in-session",), metavar="ID")},
+    options={
+        "question": Option(is_joined=True), "budget": Option(metavar="BYTES"), "since": Option(metavar="TIME"),
+        "kind": Option(metavar="KIND"), "in_session": Option(names=("--in-session",), metavar="ID"),
+    },
     tool=Tool(
         "What earlier sessions said about it.",
         hidden=("budget", "since", "kind", "in_session", "all_projects"),
     ),
     examples=(
-        'baton recall "why did we drop Kafka"',
+        "baton recall why did we drop Kafka",
         "baton recall max_connections --since 2026-06-01 --budget 8000",
     ),
 )  # fmt: skip

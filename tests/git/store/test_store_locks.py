@@ -135,7 +135,7 @@ def test_a_lock_that_somebody_took_away_does_not_move_the_ref(top):
     with locks.ticket(b"x") as ticket, locks.hold(str(ref_file), ticket) as lock:
         Path(lock.path).unlink()
         Path(lock.path).write_text("of another")
-        with pytest.raises(Busy, match="taken away"):
+        with pytest.raises(Busy, match="removed by another process"):
             lock.commit()
     assert Path(lock.path).read_text() == "of another"
     assert not ref_file.exists()

@@ -376,3 +376,36 @@ def test_wrong_words_and_values_are_usage_errors_and_an_unknown_record_is_a_fail
     assert "there is no kind of record 'foo'" in baton("list", "foo", code=2).err
     assert "ttl_days" in baton("edit", "OL-deployed", "--ttl-days", "-1", code=2).err
     assert "did you mean OL-deployed?" in baton("log", "--record", "OL-deplyed", code=1).err
+
+
+def test_several_words_are_one_question(baton):
+    baton("decision", "add", "Drop Kafka", "--why", "nobody runs it")
+    assert "Drop Kafka" in baton("recall", "why", "drop", "Kafka").out
+
+
+def test_a_loop_without_a_check_names_the_options_that_say_what_was_found(baton):
+    loop = baton("loop", "add", "Deployed", "--expect", "200").out.strip()
+    assert "--passed, or --failed" in baton("loop", "verify", loop, code=2).err
+
+
+def test_help_of_edit_names_the_values_of_a_field(baton):
+    assert "normal elevated escalated" in baton("edit", "--help").out
+
+
+def test_a_graph_without_sessions_says_why_it_is_empty(baton):
+    assert "no session has worked here yet" in baton("log", "--graph").err
+
+
+def test_reopening_can_be_previewed(baton):
+    item = baton("followup", "add", "Later").out.strip()
+    baton("followup", "done", item)
+    assert baton("reopen", item, "--dry-run", "--json").json["dry_run"] is True
+    assert baton("show", item, "--json").json["archived"] is True
+    baton("reopen", item)
+    assert baton("show", item, "--json").json["archived"] is False
+
+
+def test_the_log_names_the_author_where_no_session_acted(baton):
+    baton("followup", "add", "Later")
+    author = baton("show", "--json").json["author"].partition(" <")[0]
+    assert author in baton("log", "--oneline").out

@@ -474,7 +474,7 @@ BAD = [
     ("recall", "x", "--kind", "nonsense"),
     ("recall", "x", "--since", "whenever"),
     ("recall", "x", "--budget", "1"),
-    ("recall", "x", "surplus"),
+    ("recall", "x", "--huh"),
     ("diff",),
     ("diff", "x"),
     ("diff", "1", "99"),

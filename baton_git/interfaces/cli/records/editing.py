@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import click
 from pydantic import BaseModel
@@ -49,12 +49,31 @@ def _make_option(name: str, field: EditedField) -> Any:
     annotation = field.info.annotation
     is_list = get_origin(annotation) is tuple
     type_ = click.INT if int in (annotation, *get_args(annotation)) else click.STRING
-    about = f": {field.info.description}" if len(field.kinds) == 1 else "."
     return click.option(
         f"--{name.replace('_', '-')}", name, type=type_, multiple=is_list,
         metavar="NUMBER" if type_ is click.INT else "TEXT",
-        help=f"Of {', '.join(field.kinds)}{about}{' Repeatable.' if is_list else ''}",
+        help=f"Of {', '.join(field.kinds)}{_describe_values(name, field)}{' Repeatable.' if is_list else ''}",
     )  # fmt: skip
+
+
+def _describe_values(name: str, field: EditedField) -> str:
+    """Return the values that a field can have, by kind if they differ; else its description, if it is of one kind."""
+    choices = {
+        KINDS[kind].name(2): " ".join(values)
+        for kind, model in EDITABLE.items()
+        if name in model.model_fields and (values := _list_choices(model.model_fields[name].annotation))
+    }
+    if len(set(choices.values())) == 1:
+        return f": {next(iter(choices.values()))}."
+    if choices:
+        return f": {'; '.join(f'{kind} {values}' for kind, values in choices.items())}."
+    return f": {field.info.description}" if len(field.kinds) == 1 else "."
+
+
+def _list_choices(annotation: Any) -> tuple[str, ...]:
+    """Return the texts of a `Literal`, also of an optional one."""
+    literals = [annotation, *get_args(annotation)]
+    return next((get_args(item) for item in literals if get_origin(item) is Literal), ())
 
 
 FIELDS = _list_fields()

@@ -26,7 +26,10 @@ def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> Non
     """Print the log as it is read: all of it, 30 commits on a terminal, or the graph of sessions."""
     if values.get("graph"):
         sessions = find_sessions(ws.branch.read().state)
-        app.answer([session.as_data() for session in sessions], "" if app.json else _graph(sessions))
+        if sessions or app.json:
+            app.answer([session.as_data() for session in sessions], "" if app.json else _graph(sessions))
+        else:
+            app.say("no session has worked here yet: the graph shows sessions, baton log shows commits")
         return
     wanted = asked.filter_for(ws)
     check_record(ws, wanted.record, ws.branch.read())
@@ -67,6 +70,7 @@ def heading(shown: Shown) -> Styled:
     entry = shown.entry
     revision = style(f"{'' if entry.revision is None else entry.revision:>4}", YELLOW)
     who = " ".join(part for part in (entry.session, f"({entry.agent})" if entry.agent else "") if part)
+    who = who or (entry.author.partition(" <")[0] if entry.parents and len(entry.parents) == 1 else "")
     when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M") if entry.parents else " " * len("2026-06-17 12:30")
     about = [revision, entry.commit[:10], when, *([style(who, CYAN)] if who else [""]), terminal_line(entry.subject)]
     return Styled("  " if who else " ").join(about)
