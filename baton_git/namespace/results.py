@@ -108,7 +108,7 @@ class FilesResult(Result):
         return [show_path(path) for path in files]
 
 
-DRY_RUN = "Write nothing: only say what it would change."
+DRY_RUN = "Write nothing; only show what would change."
 """The description of the field `dry_run` of an input."""
 
 

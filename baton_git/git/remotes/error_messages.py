@@ -24,7 +24,7 @@ _ACCESS_RULES: Final = (
     ),
     (
         r"host key verification failed",
-        "connect once by hand with ssh, and check and accept the key of that host",
+        "connect to that host once with ssh, check its key, and accept it",
     ),
     (
         r"permission denied|too many authentication failures|no supported authentication",
@@ -35,14 +35,14 @@ _ACCESS_RULES: Final = (
             r"authentication failed|could not read (?:username|password)|terminal prompts disabled|unauthorized"
             r"|(?:returned error:|http resp) 40[137]|access denied(?! or)|invalid (?:username|credentials)"
         ),
-        "log in once by hand (git ls-remote <remote>) so that a credential helper of git knows the password",
+        "log in once with git ls-remote <remote>, so that git's credential helper stores the password",
     ),
     (
         (
             r"repository .*not found|not exported|does not appear to be a git repository|DENIED|(?:error:|resp) 404"
             r"|no such file or directory|not a git repository|project .*not (?:be )?found|does not exist"
         ),
-        "check the address (git remote -v), and that you may use that repository",
+        "check the address (git remote -v), and your access to that repository",
     ),
 )
 _NETWORK_RULES: Final = (
@@ -89,7 +89,7 @@ def mask_line(text: str) -> str:
     return one_line(mask_logins(text), _LONGEST)
 
 
-def lines_said(lines: Sequence[str]) -> tuple[str, ...]:
+def list_server_lines(lines: Sequence[str]) -> tuple[str, ...]:
     """Return the lines that server hooks printed, without git's progress lines."""
     shown = [mask_line(line) for line in lines[-_MOST_LINES:]]
     return tuple(line for line in shown if line and not is_progress(line))
@@ -106,20 +106,24 @@ def remote_error(name: str, text: str) -> RemoteError:
     lines = [line for line in printed if not _GENERIC.search(line)]
     mismatch = next((line for line in lines if _MISMATCH.search(line)), None)
     if mismatch is not None:
-        hint = "a clone has the object format of its remote: make a new one with git clone <remote>"
+        hint = "a clone must have the object format of its remote; make a new clone: git clone <remote>"
         return RemoteError(f"{name}: {_core(mismatch)}", hint=hint, remote=name)
     for pattern, kind, hint in _KINDS:
         for line in lines:
             if pattern.search(line):
                 return kind(f"{name}: {_core(line)}", hint=hint, remote=name)
     worth = (
-        [line for line in lines if _WORTH.match(line)] or lines or printed or text.splitlines() or ["it gave no reason"]
+        [line for line in lines if _WORTH.match(line)]
+        or lines
+        or printed
+        or text.splitlines()
+        or ["git gave no reason"]
     )
-    return RemoteError(f"{name}: {_core(worth[-1])}", hint="try it by hand: git ls-remote <remote>", remote=name)
+    return RemoteError(f"{name}: {_core(worth[-1])}", hint="to see the cause, run: git ls-remote <remote>", remote=name)
 
 
 def timeout_error(name: str, seconds: float) -> Unreachable:
-    hint = "check the network and the server; give it more time if it is only slow"
+    hint = "check the network and the server; if the server is only slow, allow more time"
     return Unreachable(f"{name}: no answer within {round(seconds, 1):g} s", hint=hint, remote=name, seconds=seconds)
 
 

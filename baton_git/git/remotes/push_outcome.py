@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from baton_git.git.remotes.error_messages import lines_said, mask_line
+from baton_git.git.remotes.error_messages import list_server_lines, mask_line
 from baton_git.git.remotes.remote import PushOutcome, PushOvertaken, PushRefused
 
 _MOVING = re.compile(
@@ -25,7 +25,7 @@ def by_server(why: str, printed: list[str]) -> PushOutcome:
     Servers report a lost race in various words. A conflict with the name of another ref is a refusal, because a retry
     cannot succeed. So is a bare "non-fast-forward", which comes from receive.denyNonFastForwards.
     """
-    lines = lines_said(printed)
+    lines = list_server_lines(printed)
     if _MOVING.search(why) and not any(_IN_THE_WAY.search(text) for text in (why, *lines)):
         return PushOvertaken(mask_line(why))
     return PushRefused(mask_line(why), lines)

@@ -145,7 +145,7 @@ class App(Call):
         self.say(f"this began the namespace {namespace} in {self.settings.repository.common_dir}")
 
 
-JSON = click.option("--json", "json_fields", metavar="[FIELDS]", help="Answer in JSON; id,status: only these fields.")
+JSON = click.option("--json", "json_fields", metavar="[FIELDS]", help="Print JSON; with FIELDS (id,status) only these.")
 """The option of every command; `CommonCommand` gives it a value where it has none."""
 
 
@@ -155,7 +155,7 @@ def make_app(settings: Settings, json_fields: str | None) -> App:
     return App(settings, json_fields is not None, fields)
 
 
-SESSION_HELP = "The session that acts; else BATON_SESSION, the agent's own, or the one that booted here."
+SESSION_HELP = "The acting session. Default: BATON_SESSION, the agent's own, or the one booted here."
 
 
 CREATE = click.option("--create", is_flag=True, help="Create the namespace, and the repository, if there is none.")
@@ -177,20 +177,20 @@ def command(
             "--repo",
             metavar="PATH",
             type=click.Path(readable=False),
-            help="The repository; else BATON_REPO, the one around, or your own store.",
+            help="The repository. Default: BATON_REPO, the enclosing one, or your own store.",
         )
         @click.option(
             "--namespace",
             "-n",
             metavar="NS",
             shell_complete=offer_for("namespace", ""),
-            help="The namespace; else git config baton.namespace, the folder's name, or in a clone the only one there.",
+            help="The namespace. Default: git config baton.namespace, the folder's name, or the only one of a clone.",
         )
         @click.option("--session", metavar="ID", help=session_help, shell_complete=offer_for("session", ""))
         @click.option(
             "--agent",
             metavar="NAME",
-            help="The agent that acts; else BATON_AGENT.",
+            help="The acting agent. Default: BATON_AGENT.",
             shell_complete=offer_for("agent", ""),
         )
         @JSON
@@ -252,7 +252,7 @@ class Family(click.Group):
 
 
 def group(name: str, help_text: str, commands: Sequence[click.Command]) -> click.Group:
-    alone = " Without a command they are listed." if any(command.name == "list" for command in commands) else ""
+    alone = " Without a command, list them." if any(command.name == "list" for command in commands) else ""
     return Family(name, commands=list(commands), help=f"{help_text}{alone}", no_args_is_help=True)
 
 

@@ -24,7 +24,9 @@ from baton_git.namespace.workspace import Workspace
 WIDE = 10
 """A change of more records than this is confirmed at a terminal."""
 
-YES = click.option("--yes", "-y", is_flag=True, default=None, help="Do not ask before a wide change.")
+YES = click.option(
+    "--yes", "-y", is_flag=True, default=None, help=f"Do not ask before a change of more than {WIDE} records."
+)
 """For commands that ask before a wide change."""
 
 

@@ -120,7 +120,7 @@ class MineResult(AtNamespace):
     examples=("baton mine --dry-run", "baton mine", "baton mine --agent codex --since 2026-06-01"),
 )  # fmt: skip
 def mine(ws: Workspace, now: datetime, asked: Mine) -> MineResult:
-    """Take over the sessions of this repository whose transcripts lie on this machine.
+    """Import earlier sessions of this repository from transcripts on this machine.
 
     Each becomes a handoff, as the hooks would have left it: redacted, with its sources, all in one commit. What is
     known already stays as it is. Transcripts of folders that are gone are taken only if they name commits of this

@@ -85,7 +85,7 @@ class WhichTodo(Input):
     ),
 )
 def set_todos(ws: Workspace, now: datetime, asked: SetTodos) -> ChangedTodos:
-    """Replace the whole list; marks say how its items stand.
+    """Replace the whole list; marks give the status of its items.
 
     Raises:
         NotFound: no session is at work.

@@ -117,7 +117,7 @@ def key_fault(key: str) -> str | None:
         return "is empty, or has blanks around it"
     if ": " in key or _BREAKS.search(key) or key.startswith("\ufeff"):
         return "holds a colon and a blank, or a character that no line can hold"
-    return "has a meaning of its own in a handover" if key in RESERVED else None
+    return "is a key that the handover format reserves" if key in RESERVED else None
 
 
 # --- reading
@@ -216,7 +216,7 @@ def _check(data: Mapping[str, Any]) -> None:
     faults = [Fault(f"state.{_show_text(key)}", fault) for key, fault in bad if fault]
     unknown = [key for key in data if key not in ("id", "step", "state", "order", UPDATED)]
     unknown += [f"step.{key}" for key in step if key not in STEP]
-    faults += [Fault(_show_text(key), "has no place in a handover") for key in unknown]
+    faults += [Fault(_show_text(key), "is not a field of a handover") for key in unknown]
     if faults:
         raise InvalidDocument(faults)
     for key, value in state.items():

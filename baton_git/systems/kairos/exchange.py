@@ -35,7 +35,7 @@ class ExportHandover(Input):
     file: Path = Field(description="The handover file; on the command line, `-` is standard output.")
     session: RunId = None
     at: PastRevision = None
-    force: bool = Field(False, description="Replace the file, whatever it holds.")
+    force: bool = Field(False, description="Replace the file, whatever it contains.")
 
 
 class ExportedHandover(Result):
@@ -75,14 +75,14 @@ def import_handover(ws: Workspace, now: datetime, asked: ImportHandover) -> Impo
     examples=("baton export kairos kairos-session-handover.txt --session run-1",),
 )
 def export_handover(ws: Workspace, now: datetime, asked: ExportHandover) -> ExportedHandover:
-    """Write a run, or the only one, as a handover file that KAIROS' clients read.
+    """Write a run, by default the only one, to a handover file that KAIROS clients read.
 
-    A file that is there already is replaced if it is one of the same run.
+    An existing file is replaced only if it is a handover of the same run.
 
     Raises:
         NotFound, InvalidArgument: there is no such run, or there are several.
-        NotAllowed: there is a file that holds something else.
-        WriteFailed: the disk said no; nothing was changed.
+        NotAllowed: the file exists and is not a handover of this run.
+        WriteFailed: the file could not be written; nothing was changed.
     """
     id_ = export_kairos(ws, asked.file, asked.session, asked.at, force=asked.force)
     return ExportedHandover(SESSION_ID=id_, path=str(asked.file))

@@ -28,14 +28,16 @@ R = TypeVar("R", bound="ReturnResult")
 
 
 class RollbackTarget(Input):
-    """Where to: a revision, of everything or of one record; or without what one session did."""
+    """What to go back to: a revision of everything or of one record, or the state without a session's changes."""
 
     revision: TimeField = Field(None, description=REVISION, examples=["12"])
     record: str | None = Field(
-        None, description="Only this record, as at the revision, or before its last change.", examples=["OL-7k3f9q"]
+        None,
+        description="Restore only this record, to the revision or to before its last change.",
+        examples=["OL-7k3f9q"],
     )
     of_session: str | None = Field(
-        None, description="Instead: take back what this session did, and keep what others did since.",
+        None, description="Revert only what this session did, and keep what other sessions did since.",
         examples=["2026-06-17-003"],
     )  # fmt: skip
     dry_run: bool = Field(False, description=DRY_RUN)
@@ -95,9 +97,9 @@ class RollbackResult(ReturnResult):
     examples=("baton rollback 12", "baton rollback --record OL-7k3f9q", "baton rollback --of-session 2026-06-17-003"),
 )  # fmt: skip
 def rollback(ws: Workspace, now: datetime, asked: RollbackTarget) -> RollbackResult:
-    """Go back: to a revision or time, for one record, or without what one session did.
+    """Go back to a revision or time, restore one record, or revert what one session did.
 
-    It makes a new revision, so nothing is lost, and an undo takes it back.
+    This makes a new revision, so nothing is lost, and an undo reverts it.
 
     Raises:
         NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
@@ -130,10 +132,10 @@ class UndoResult(ReturnResult):
     examples=("baton undo", "baton undo 12", "baton undo --dry-run"),
 )
 def undo(ws: Workspace, now: datetime, asked: UndoneRevision) -> UndoResult:
-    """Take one change back, and keep what came after it: the newest that stands, or the revision that is named.
+    """Undo one change, and keep later ones: the newest change that is not undone yet, or the given revision.
 
-    Called again, it goes one step further back; redo goes forward. Without REV it steps over what other sessions did. A
-    value that was changed again since stays as it is.
+    Each further undo goes one change further back; redo goes forward. Without REV, changes of other sessions are
+    skipped. A value that was changed again since stays as it is.
 
     Raises:
         NotAllowed: it is the first commit, was taken back already, or nothing is left.
@@ -160,7 +162,7 @@ class RedoResult(ReturnResult):
     examples=("baton redo", "baton redo --dry-run"),
 )  # fmt: skip
 def redo(ws: Workspace, now: datetime, asked: RedoInput) -> RedoResult:
-    """Bring back what the newest undo took; called again, what the undo before it took.
+    """Reapply what the newest undo reverted; each further redo reapplies the undo before.
 
     It is refused once you changed something else since the undo. What others changed meanwhile stays.
 

@@ -100,6 +100,6 @@ def _describe_writers(sides: Mapping[Side, LogEntry]) -> dict[str, Any]:
     ),
 )
 def resolve_conflict(ws: Workspace, now: datetime, asked: ResolveConflict) -> SettledConflict:
-    """Settle a conflict: choose whose value stands, or give another one."""
+    """Resolve a conflict: choose whose value to keep, or give another value."""
     conflict, written = resolve(ws, now, asked.id, asked.side, asked.value)
     return SettledConflict.of(written, id=conflict.id, record=conflict.record_id, field=conflict.field)

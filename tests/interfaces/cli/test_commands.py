@@ -329,7 +329,7 @@ def test_reading_and_starting_a_session_load_only_what_they_need(baton, baton_pr
 
 def test_an_option_before_the_command_says_where_it_stands(baton):
     done = baton("--repo", ".", "status", code=2)
-    assert "--repo stands after the command" in done.err
+    assert "--repo goes after the command" in done.err
 
 
 def test_the_answer_of_a_read_is_told_from_a_document(baton):

@@ -106,7 +106,7 @@ def test_a_step_may_come_again_with_a_larger_number() -> None:
     [
         (Going(), "the step lacks challenge and uri"), (Going("c"), "the step lacks uri"),
         (Going("", "u"), "the step lacks challenge"), (to(values={"": 1}), "is empty"),
-        (to(values={"updated_at": 1}), "has a meaning of its own"), (to(without=("SESSION_ID",)), "has a meaning"),
+        (to(values={"updated_at": 1}), "format reserves"), (to(without=("SESSION_ID",)), "format reserves"),
         (to(values={"a: b": 1}), "holds a colon and a blank"),
     ],
 )  # fmt: skip

@@ -365,7 +365,7 @@ def _format_report(report: AgentReport) -> Iterator[str]:
 
 agents = group(
     "agents",
-    "The coding agents' CLIs: have them call baton at the turns of a session.",
+    "Make the coding agents' CLIs call baton at the turns of a session.",
     [install_command, status_command, uninstall_command, package_command],
 )
 

@@ -308,7 +308,7 @@ def _format_listing(listing: CacheListing) -> str:
 COMMANDS = {
     "cache": group(
         "cache",
-        "A session-baton server elsewhere, with a local cache for when it is away.",
+        "Use a session-baton server through a local cache, also while it is unreachable.",
         [read_command, write_command, send_command, status_command],
     )
 }

@@ -131,7 +131,7 @@ class _Health(http.server.BaseHTTPRequestHandler):
 @click.option("--keep", is_flag=True, help="Leave the repository, and say where it is.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON, at the end.")
 def demo_command(keep: bool, as_json: bool) -> None:
-    """See three sessions hand over, with the real commands and their real output, in a temporary repository.
+    """Watch three sessions hand over, with the real commands and their output, in a temporary repository.
 
     \b
     baton demo

@@ -60,17 +60,17 @@ def _complete_check(context: click.Context, parameter: click.Parameter, incomple
 @click.argument("checks", nargs=-1, metavar="[CHECK]...", shell_complete=_complete_check)
 @click.option("--fix", is_flag=True, help="Repair what can be repaired, one by one; asks at a terminal.")
 @click.option("--yes", "-y", is_flag=True, help="With --fix or --undo: do not ask.")
-@click.option("--undo", "undoes", is_flag=True, help="Take the last repair back.")
-@click.option("--report", is_flag=True, help="Print a report to paste, without names, paths and addresses.")
-@click.option("--all", "-a", "shows_all", is_flag=True, help="Also show what is in order.")
+@click.option("--undo", "undoes", is_flag=True, help="Revert the last repair.")
+@click.option("--report", is_flag=True, help="Print a report to share, without names, paths and addresses.")
+@click.option("--all", "-a", "shows_all", is_flag=True, help="Also show the checks that passed.")
 @click.option("--list", "lists", is_flag=True, help="List the checks.")
 def doctor_command(
     app: App, checks: tuple[str, ...], fix: bool, yes: bool, undoes: bool, report: bool, shows_all: bool, lists: bool
 ) -> int | None:
     """Check that the installation is sound: store, records, hooks, agents' CLIs, remotes, clock, permissions.
 
-    Nothing is changed without --fix. Each repair is kept in a journal before it is made, and --undo takes the last one
-    back. Exit status: 0 nothing is wrong, 1 something is, 5 nothing is known to be wrong but a check could not be made.
+    Nothing is changed without --fix. Each repair is written to a journal first, and --undo reverts the last one. Exit
+    status: 0 no problem, 1 a problem, 5 no known problem but a check could not be run.
 
     \b
     baton doctor

@@ -139,6 +139,8 @@ DERIVED = {name: verb_command(verb, ADDITIONS[name]) for name, verb in verbs_of(
 exit_unknown_on_errors(DERIVED["identity check"])
 COMMANDS = {
     "identity": group(
-        "identity", "Who an agent is, and whether it still speaks so.", [make_list("identity"), *DERIVED.values()]
+        "identity",
+        "The identity of an agent, and whether a text drifts from it.",
+        [make_list("identity"), *DERIVED.values()],
     )
 }

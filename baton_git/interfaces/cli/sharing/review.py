@@ -23,7 +23,7 @@ from baton_git.verbs.sharing.review import decide, load_review, make_decided, ma
 def review_command(
     app: App, remote: str | None, accept: tuple[str, ...], reject: tuple[str, ...], accept_all: bool, reject_all: bool
 ) -> None:
-    """See what came from a remote and waits; take it over or turn it down, record by record or all of it.
+    """Review what came from a remote and waits: accept or reject it, record by record or all of it.
 
     On a terminal it asks for each record. What is turned down stays so on later syncs; a later change of the same
     record comes up again. What would become a rule takes a person, who types its id. Where commits wait is set by
