@@ -13,7 +13,7 @@ from baton_git.agents.sessions.termination import GRACE, end
 
 
 def stop(records: SpawnedSessions, record: SpawnedSession, now: str) -> SpawnedSession:
-    """End a session with all its descendants, and return its record; an ended session stays as it is.
+    """End a session with all its descendant processes, and return its record. Does nothing if the session has ended.
 
     The supervisor is asked to end it, because it records how the session ends. Without one, it is ended directly.
     """
@@ -37,7 +37,8 @@ def stop(records: SpawnedSessions, record: SpawnedSession, now: str) -> SpawnedS
 def reap(records: SpawnedSessions, now: str) -> None:
     """End the sessions whose supervisor is gone, because nothing enforces their time limits any more.
 
-    Raises WriteFailed when a record cannot be written.
+    Raises:
+        WriteFailed: a record cannot be written.
     """
     for record in records.all()[0]:
         if record.is_unwatched:
@@ -45,9 +46,10 @@ def reap(records: SpawnedSessions, now: str) -> None:
 
 
 def end_unwatched(records: SpawnedSessions, record: SpawnedSession, now: str, grace: float = GRACE) -> None:
-    """End a session without a supervisor, with all its descendants, and record it as lost.
+    """End a session without a supervisor, with all its descendant processes, and record it as lost.
 
-    Raises WriteFailed when the record cannot be written.
+    Raises:
+        WriteFailed: the record cannot be written.
     """
     was_alive = record.process.is_alive
     if was_alive:

@@ -38,7 +38,7 @@ def find_spans(text: str) -> list[Span]:
 
 
 def _find(rule: SecretRule, text: str, lines: CommandLines) -> Iterator[Span]:
-    """Yield the secrets that a rule matches. The search continues after each whole token, to take linear time."""
+    """Yield the secrets that a rule matches. The search continues after each token, so it takes linear time."""
     at = 0
     while match := rule.pattern.search(text, at):
         at = max(match.end(), at + 1)
@@ -65,7 +65,7 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _outside_marks(text: str, spans: list[Span]) -> list[Span]:
-    """Return the spans that are not within the mark of an earlier redaction."""
+    """Return the spans that are not inside the `[redacted: …]` of an earlier redaction."""
     marks = [mark.span() for mark in lazy_regex(r"\[redacted: [a-z0-9 ]{1,60}\]").finditer(text)]
     starts = [start for start, _ in marks]
 

@@ -1,4 +1,4 @@
-"""What a person can ask for by name at the client: how to begin a session, and how to end it."""
+"""The MCP prompts, which a person calls by name in the client: begin a session, and end it."""
 
 from __future__ import annotations
 

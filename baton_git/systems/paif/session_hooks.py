@@ -1,4 +1,4 @@
-"""Restore an agent when a session begins, and save its checkpoint when it ends, where PAIF's settings say so."""
+"""Restore an agent when a session begins and save its checkpoint when it ends, if PAIF's settings ask for this."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton_git.systems.session_hooks import EndResult, StartResult
 
 
 def start(ws: Workspace, now: datetime) -> StartResult:
-    """Restore the agent of the settings, if they say so."""
+    """Restore the agent that the settings name, if they ask for it."""
     try:
         config = read_settings(ws.folder)
     except BatonError as error:
@@ -25,7 +25,10 @@ def start(ws: Workspace, now: datetime) -> StartResult:
 
 
 def end(ws: Workspace, now: datetime, *, summary: str | None, context: str | None) -> EndResult:
-    """Save the checkpoint of the end, if the settings want one; what goes wrong is said, the session has ended."""
+    """Save a checkpoint at the end of a session, if the settings ask for one.
+
+    Errors are reported in the result and not raised, because the session has already ended.
+    """
     try:
         config = read_settings(ws.folder)
     except BatonError as error:

@@ -17,7 +17,7 @@ from baton_git.systems.session_baton.foreign_checks import to_foreign_checks
 
 
 class DocumentRead(NamedTuple):
-    """The baton of a namespace as session-baton's clients read it; None when the namespace does not exist."""
+    """The document of a namespace, in session-baton's format; `baton` is None if the namespace does not exist."""
 
     version: Revision
     baton: dict[str, Any] | None
@@ -42,7 +42,7 @@ def read_document(ws: Workspace, at: str | None = None, *, foreign: bool = False
     """Read the document of a namespace.
 
     Args:
-        foreign: for session-baton's own clients: checks that they do not know are `manual`.
+        foreign: whether a client of session-baton reads it; checks that such clients do not support become `manual`.
     """
     version = ws.branch.read(at)
     if version.commit is None:
@@ -53,7 +53,7 @@ def read_document(ws: Workspace, at: str | None = None, *, foreign: bool = False
 
 
 def format_update_time(version: Revision) -> str | None:
-    """Return when a revision was written, in session-baton's form; whole seconds, as a commit has them."""
+    """Return the time of a revision in session-baton's format, in whole seconds, the precision of commits."""
     return version.time.astimezone(UTC).replace(microsecond=0).isoformat() if version.time else None
 
 

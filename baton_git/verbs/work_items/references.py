@@ -7,10 +7,11 @@ from baton_git.namespace.workspace import Workspace
 
 
 def find_reference(ws: Workspace, model: type[Record], text: str | None) -> str | None:
-    """Return the whole id of the record, live or archived, that `text` names; None where nothing is named.
+    """Return the complete id of the live or archived record that `text` names; None if `text` is empty.
 
     Raises:
-        NotFound, Ambiguous: it names none, or several.
+        NotFound: `text` matches no record.
+        Ambiguous: `text` matches several records.
     """
     if not text:
         return None

@@ -1,4 +1,4 @@
-"""The fields of a form, derived from the input model of a verb, and what was entered as the data of that input."""
+"""Build the fields of a form from the input model of a verb, and convert what was entered to data of that input."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ FieldKind = Literal["text", "lines", "number", "choice", "flag", "check"]
 
 REFERENCES = {"pattern": Pattern.kind, "linked_pattern": Pattern.kind, "decision": ActiveDecision.kind,
               "decision_ref": ActiveDecision.kind, "by": ActiveDecision.kind}  # fmt: skip
-"""Fields that name a record, with its kind."""
+"""The fields that name a record, each with the kind of that record."""
 SAME_KIND = "into"
-"""The field that names another record of the kind that the form is about."""
+"""The field that names another record of the same kind as the record that the form changes."""
 MOST_CHOICES = 300
 METHODS = {
     "http": "an address answers", "file_exists": "a file exists", "process_running": "a process runs",
     "port_open": "a port is open", "git_commit": "a commit exists", "command": "a command succeeds",
     "manual": "a person checks",
 }  # fmt: skip
-"""What a form calls the methods of a check; others by their names."""
+"""The labels of check methods in a form. A method without a label is shown by its name."""
 
 
 class FormField(NamedTuple):
     """One field of a form.
 
     Attributes:
-        label: what it asks for, as the input describes it.
-        hint: more about it.
-        choices: of a field with few values, each with its words.
-        value: what stands in it.
-        limits: the least and the most of a number.
+        label: the first sentence of the description in the input model.
+        hint: the other sentences of that description.
+        choices: the values of a field with few values, each with its label.
+        value: the text that is already in the field.
+        limits: the minimum and the maximum of a number.
     """
 
     name: str
@@ -62,10 +62,10 @@ def build_fields(
     """Return the fields of the form of an input.
 
     Args:
-        without: fields that the form does not have.
-        entered: what stands in the fields already.
-        state: has the records that fields may name.
-        kind: of the record that the form is about.
+        without: fields of the input to leave out.
+        entered: the texts that are already in the fields.
+        state: contains the records that can be chosen.
+        kind: the kind of the record that the form changes.
     """
     fields = [
         _build_field(name, info, _list_choices(name, info, state, kind))
@@ -86,7 +86,7 @@ def _build_field(name: str, info: FieldInfo, choices: Sequence[tuple[str, str]])
 
 
 def find_field_kind(info: FieldInfo, choices: Sequence[tuple[str, str]] = ()) -> FieldKind:
-    """Return how a form asks for a field: by its type."""
+    """Return the kind of form field for the type of an input field."""
     kind = _strip_optional(info.annotation)
     if choices:
         return "choice"
@@ -97,7 +97,7 @@ def find_field_kind(info: FieldInfo, choices: Sequence[tuple[str, str]] = ()) ->
 
 
 def _strip_optional(annotation: Any) -> Any:
-    """`X | None` → `X`, without the metadata of an annotated type."""
+    """Return `X` for `X | None`, without the metadata of an annotated type."""
     parts = get_args(annotation)
     if get_origin(annotation) is Annotated:
         return _strip_optional(parts[0])
@@ -129,10 +129,10 @@ def _find_limits(info: FieldInfo) -> tuple[Any, Any]:
 
 
 def read_entered(fields: Sequence[FormField], entered: Mapping[str, str]) -> dict[str, Any]:
-    """Return the data of an input that was entered in a form; what was left empty is not in it.
+    """Return the data of an input that was entered in a form, without fields that were left empty.
 
     Raises:
-        InvalidArgument: a value is none of its field, or a required one is missing.
+        InvalidArgument: a value is not valid for its field, or a required value is missing.
     """
     data: dict[str, Any] = {}
     for field in fields:
@@ -156,7 +156,7 @@ def _read_value(field: FormField, entered: Mapping[str, str]) -> Any:
 
 
 def _read_check(method: str, target: str) -> dict[str, Any] | None:
-    """Return the check that a form describes; None where it asks for none."""
+    """Return the check that was entered in a form, or None if no method was chosen."""
     if not method:
         if target:
             raise InvalidArgument("choose how to check it")

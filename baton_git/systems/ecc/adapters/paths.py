@@ -18,7 +18,7 @@ _ELSEWHERE = {
     "ecc.session.v1": ("a snapshot already", "baton session record --file takes it"),
     "ecc.session.recording.v1": ("a recording of ECC", "baton import ecc takes it"),
 }
-"""By `schemaVersion`, the kind of a file that another command opens, and that command."""
+"""For each `schemaVersion` of a file that another command opens: the kind of file, and a hint with that command."""
 
 
 def explain_refusal(value: str, around: Surroundings) -> BatonError | None:
@@ -32,7 +32,7 @@ def explain_refusal(value: str, around: Surroundings) -> BatonError | None:
     except OSError as error:
         is_name = error.errno == errno.ENAMETOOLONG
         return None if is_name else StoreError(f"cannot read {show_path(path)}: {error.strerror}", path=show_path(path))
-    except ValueError:  # no path can hold a zero byte
+    except ValueError:  # a path cannot contain a zero byte
         return None
     if stat.S_ISREG(mode):
         return _explain_file(path)
