@@ -19,8 +19,8 @@ from baton_git.interfaces.context.process import (
 )
 
 COMMANDS = {
-    "init": ("sessions.lifespan", "Make a namespace in this repository."),
-    "boot": ("sessions.lifespan", "Begin a session: check, settle, and print the brief."),
+    "init": ("sessions.lifespan", "Create a namespace in this repository."),
+    "boot": ("sessions.lifespan", "Start a session: check, settle, and print the brief."),
     "wrap": ("sessions.lifespan", "End a session, and record the state of the work."),
     "dashboard": ("dashboard", "Show the state of the work on one screen, as baton alone does in a repository."),
     "status": ("sessions.lifespan", "Show counts per kind and anything that needs attention."),

@@ -1,4 +1,4 @@
-"""The verbs `forget` and `reopen`: take any record to the archive, and bring one back from there."""
+"""The verbs `forget` and `reopen`: archive any record, and restore it from the archive."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ from baton_git.verbs.records.stored import check_kind
 
 
 class ForgetRecord(NamedRecord):
-    """Which record to forget, and why."""
+    """The record to forget, and the reason."""
 
-    reason: str = Field(min_length=1, description="Why; kept with the record.", examples=["entered by mistake"])
+    reason: str = Field(
+        min_length=1, description="The reason; stored with the record.", examples=["entered by mistake"]
+    )
     dry_run: bool = Field(False, description=DRY_RUN)
 
 
@@ -40,7 +42,7 @@ class Forgotten(Preview):
 
 
 class ReopenRecord(NamedRecord):
-    """Which record to reopen."""
+    """The record to reopen."""
 
     dry_run: bool = Field(False, description=DRY_RUN)
 
@@ -60,14 +62,14 @@ class Reopened(Preview):
     examples=('baton forget DEC-042 --reason "entered by mistake"',),
 )
 def forget_record(ws: Workspace, now: datetime, asked: ForgetRecord) -> Forgotten:
-    """Take a record of any kind to the archive, with a reason; a pattern with the rule that it became.
+    """Archive a record of any kind, with a reason. A pattern is archived together with its rule.
 
     Nothing is deleted: `baton reopen` or `baton undo` brings it back.
 
     Raises:
         NotFound, Ambiguous: the id names no live record, or several.
         NeedsHuman: a person confirmed it.
-        NotAllowed: it is a conflict, or has fields that are set once and stay.
+        NotAllowed: it is a conflict, or has fields that cannot change once set.
     """
     tip = ws.branch.read()
     key = find_record(tip.state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
@@ -91,7 +93,7 @@ def forget_record(ws: Workspace, now: datetime, asked: ForgetRecord) -> Forgotte
 
 
 def _check_person(ws: Workspace, tip: Revision, key: Key) -> None:
-    """Refuse to forget what a person confirmed, unless a person says so."""
+    """Refuse to forget a record that a person confirmed, unless a person asks for it."""
     judge = ws.judgement(tip)
     is_confirmed = any(judge.is_confirmed(place) for place in (key, Key(Rule.kind, key.id)) if tip.state.entry(place))
     if is_confirmed and not isinstance(ws.confirmed, Vouched):
@@ -110,13 +112,14 @@ def _check_person(ws: Workspace, tip: Revision, key: Key) -> None:
     examples=("baton reopen FU-2x8m4c",),
 )
 def reopen_record(ws: Workspace, now: datetime, asked: ReopenRecord) -> Reopened:
-    """Bring a record back: from the archive, a loop whose outcome is known to open, a dismissed pattern to observing.
+    """Reopen a record: restore it from the archive, set a loop that is not open to open, or a dismissed pattern to
+    observing.
 
-    An open loop whose time is over gets as many days again.
+    An overdue loop gets its `ttl_days` again, counted from now.
 
     Raises:
         NotFound, Ambiguous: the id names no record, or several.
-        NotAllowed: it is not closed, its id is taken, or it is a decision that was superseded.
+        NotAllowed: it is not closed, a live record has its id, or it is a superseded decision.
     """
     key = find_record(ws.branch.read().state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
     if key.kind not in EDITABLE:
@@ -136,17 +139,17 @@ def reopen_record(ws: Workspace, now: datetime, asked: ReopenRecord) -> Reopened
 
 
 def _take_out(state: State, key: Key) -> tuple[State, Record]:
-    """Return the record, and the state without it in the archive.
+    """Return the state without the archived record, and the record.
 
     Raises:
-        NotAllowed: a live record has its id by now.
+        NotAllowed: a live record has the same id.
     """
     model = EDITABLE[key.kind]
     if not key.archived:
         return state, state.get(model, key.id)
     closed = state.entry(key)
     if not isinstance(closed, Archived):
-        state.remove(key)  # which says that it cannot be read
+        state.remove(key)  # raises Corrupt, since the record is unreadable
         raise NotFound(f"archived {KINDS[key.kind].title}", key.id)
     record = parse(model, closed.record, where=key.id)
     if state.entry(Key(key.kind, record.id)) is not None:

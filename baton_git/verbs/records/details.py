@@ -1,4 +1,4 @@
-"""The verb `record`: one record of any kind, live or archived, with its history in short and where it came from."""
+"""The verb `record`: show one record of any kind, live or archived, with its recent history and its origin."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from baton_git.verbs.records.stored import TIME, StoredRecord, check_kind, descr
 from baton_git.verbs.revisions.history import changes_of, files_at
 
 SHOWN = 10
-"""How many of the newest changes of a record are shown."""
+"""Maximum number of changes shown for a record, newest first."""
 
 
 class NamedRecord(Input):
-    """Which record."""
+    """A record named by its id."""
 
     id: str = Field(
-        min_length=1, description="Its id, or a unique beginning of it; KIND/ID names the kind too.",
+        min_length=1, description="The record's id or a unique prefix of it; KIND/ID names the kind too.",
         examples=["OL-7k3f9q"],
     )  # fmt: skip
     kind: str | None = Field(
-        None, description="Of which kind it is, where several have the id.", examples=["open_loop"]
+        None, description="The record's kind, if records of several kinds have the id.", examples=["open_loop"]
     )
 
 
 class OneRecord(NamedRecord):
-    """Which record to show."""
+    """The record to show."""
 
     at: PastRevision = None
 
 
 class RecordEvent(ResultPart):
-    """One commit that made or changed a record."""
+    """A commit that created or changed a record."""
 
     revision: int | None = Field(description="Its number.", examples=[12])
     commit: str = Field(description="Its id.")
@@ -58,18 +58,18 @@ class RecordEvent(ResultPart):
     session: str | None = Field(description="The session that acted.", examples=["2026-06-17-003"])
     agent: str | None = Field(description="The agent that acted.", examples=["claude"])
     machine: str | None = Field(description="The machine.", examples=["mac2"])
-    author: str = Field(description="Name and mail.", examples=["Ada <ada@example.org>"])
-    text: str = Field(description="What it did with the record, in words.", examples=["OL-7k3f9q verified"])
+    author: str = Field(description="Name and email address of the author.", examples=["Ada <ada@example.org>"])
+    text: str = Field(description="The change of the record, in words.", examples=["OL-7k3f9q verified"])
 
 
 class ShownRecord(AtNamespace, StoredRecord):
-    """A record, the revision that has it, and where it came from."""
+    """A record, the revision it was read from, and its origin."""
 
-    began: RecordEvent | None = Field(None, description="The commit that made it.")
+    began: RecordEvent | None = Field(None, description="The commit that created it.")
     history: list[RecordEvent] = Field([], description=f"The newest {SHOWN} commits that changed it, newest first.")
-    earlier: int = Field(0, description="How many more commits changed it before these.")
-    ready: ReadyItem | None = Field(None, description="What it needs now, as `ready` says it.")
-    conflicts: list[str] = Field([], description="The conflicts about it that nobody settled.", examples=[["C-1"]])
+    earlier: int = Field(0, description="Number of earlier commits that changed it and are not shown.")
+    ready: ReadyItem | None = Field(None, description="What the record needs now, as in `ready`.")
+    conflicts: list[str] = Field([], description="Ids of unresolved conflicts of this record.", examples=[["C-1"]])
 
 
 @verb(
@@ -83,11 +83,11 @@ class ShownRecord(AtNamespace, StoredRecord):
     examples=("baton record open_loop OL-7k3f9q", "baton record pattern PAT-9d2k1m --at ~3"),
 )
 def show_record(ws: Workspace, now: datetime, asked: OneRecord) -> ShownRecord:
-    """Show one record, live or in the archive, and its history in short; for one that cannot be read, the reason.
+    """Show one record, live or archived, and its recent history; for an unreadable record, show the reason.
 
     Raises:
-        NotFound: there is no such kind, record or revision.
-        Ambiguous: several ids begin so, or records of several kinds have the id.
+        NotFound: the kind, record or revision does not exist.
+        Ambiguous: several ids have this prefix, or records of several kinds have the id.
     """
     version = ws.branch.read(asked.at)
     key = find_record(version.state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
@@ -108,7 +108,7 @@ def show_record(ws: Workspace, now: datetime, asked: OneRecord) -> ShownRecord:
 
 
 def _find_need(ws: Workspace, now: datetime, version: Revision, key: Key) -> ReadyItem | None:
-    """Return what a record needs somebody for; None where that is nothing."""
+    """Return the action that a record needs from somebody; None if it needs none."""
     if key.archived:
         return None
     items = find_ready(ws, now, version)
@@ -116,13 +116,13 @@ def _find_need(ws: Workspace, now: datetime, version: Revision, key: Key) -> Rea
 
 
 def find_record(state: State, text: str, kind: str | None = None) -> Key:
-    """Return the record that `text` names: its id, its kind and id (`loop/OL-1`), or a unique beginning of the id.
+    """Return the key of the record that `text` names: an id, a kind and id (`loop/OL-1`), or a unique prefix of an id.
 
-    Live records come before archived ones, whole ids before beginnings, and a pattern before the rule that it became.
+    Live records win over archived ones, whole ids over prefixes, and a pattern over its rule.
 
     Raises:
-        NotFound: no record of these kinds is called so.
-        Ambiguous: several are.
+        NotFound: no record of these kinds has the name.
+        Ambiguous: several records have it.
     """
     kinds = tuple(KINDS) if kind is None else (kind,)
     candidates = find_exact(state, text, kinds) or _find_beginning(state, text, kinds)
@@ -138,7 +138,7 @@ def find_record(state: State, text: str, kind: str | None = None) -> Key:
 
 
 def find_exact(state: State, id_: str, kinds: tuple[str, ...] = tuple(KINDS)) -> list[Key]:
-    """Return the records with exactly this id: the live ones, else those in the archive; of a rule its pattern."""
+    """Return the records with exactly this id: live ones, else archived ones; a pattern in place of its rule."""
     for archived in (False, True):
         keys = [key for kind in kinds if state.entry(key := Key(kind, id_, archived)) is not None]
         if keys:
@@ -156,7 +156,7 @@ def _find_beginning(state: State, text: str, kinds: tuple[str, ...]) -> list[Key
 
 
 def _drop_rules(keys: list[Key]) -> list[Key]:
-    """Return the keys without the rules whose pattern is among them."""
+    """Return the keys without rules that have their pattern in the list."""
     patterns = {key.id for key in keys if key.kind == Pattern.kind}
     return [key for key in keys if key.kind != Rule.kind or key.id not in patterns]
 
@@ -170,7 +170,7 @@ def _ambiguous(text: str, candidates: list[Key], kind: str | None) -> Ambiguous:
 
 
 def _list_commits(ws: Workspace, version: Revision, key: Key) -> Iterator[LogEntry]:
-    """Give the commits that made or changed a record, newest first."""
+    """Yield the commits that created or changed a record, newest first."""
     if version.commit is None:
         return
     paths = [path_of(Key(key.kind, key.id, archived)) for archived in (False, True)]

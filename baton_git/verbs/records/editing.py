@@ -26,26 +26,26 @@ from baton_git.verbs.records.details import NamedRecord, find_record
 from baton_git.verbs.records.stored import DATES, check_kind
 
 EDITABLE: Mapping[str, type[Record]] = {model.kind: model for model in DOCUMENT_LISTS.values()}
-"""The kinds whose records are edited; the others are written as a whole, by verbs of their own."""
+"""Kinds whose records can be edited field by field; other kinds have verbs of their own."""
 Fields = dict[str, Any]
 
 
 class EditRecord(NamedRecord):
-    """Which fields of a record to change."""
+    """The fields of a record to change."""
 
     fields: Fields = Field(
-        description="New values by field; null takes a field away.",
+        description="New values by field name; null removes a field.",
         examples=[{"priority": "escalated", "reason": None}],
     )
     seen: Fields | None = Field(
         None,
-        description="The record as it was seen: refuse if a field that is edited has changed since.",
+        description="The record as last read: refuse if an edited field has changed since.",
         examples=[{"priority": "normal"}],
     )
 
 
 LARGEST = 1_000_000_000
-"""The largest number that an edit takes."""
+"""Largest number accepted in an edit."""
 
 
 @verb(
@@ -65,10 +65,10 @@ def edit_record(ws: Workspace, now: datetime, asked: EditRecord) -> Changed:
 
     Raises:
         NotFound, Ambiguous: the id names no record, or several.
-        InvalidArgument: there is no such field, or a value does not fit its field.
-        NeedsHuman: a person confirmed what would change, or the change takes one.
-        NotAllowed: the record is archived, of a kind that is not edited, or a rule forbids the change.
-        Unsettled: a field has changed since it was seen.
+        InvalidArgument: a field does not exist, or a value does not fit its field.
+        NeedsHuman: a person confirmed the field, or only a person may make the change.
+        NotAllowed: the record is archived or of a kind that cannot be edited, or a rule forbids the change.
+        Unsettled: an edited field has changed since it was read.
     """
     key = find_live(ws, asked)
     if not asked.fields:
@@ -92,12 +92,12 @@ def edit_record(ws: Workspace, now: datetime, asked: EditRecord) -> Changed:
 
 
 def find_live(ws: Workspace, asked: NamedRecord) -> Key:
-    """Return the live record of a kind that is edited.
+    """Return the key of a live record of an editable kind.
 
     Raises:
         NotFound, Ambiguous: the id names no record, or several.
-        NotAllowed: it is archived, or of another kind.
-        Corrupt: it cannot be read.
+        NotAllowed: it is archived, or its kind cannot be edited.
+        Corrupt: it is unreadable.
     """
     state = ws.branch.read().state
     key = find_record(state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
@@ -135,7 +135,7 @@ def _expand_dates(fields: Fields, now: datetime) -> dict[str, Any]:
     """Return the fields with the phrases in dates, such as `yesterday`, as ISO times.
 
     Raises:
-        InvalidArgument: a date is none.
+        InvalidArgument: a value is not a date or time.
     """
     dates = {
         name: expand_time(value, now) for name, value in fields.items() if name in DATES and isinstance(value, str)
@@ -147,7 +147,7 @@ def _expand_dates(fields: Fields, now: datetime) -> dict[str, Any]:
 
 
 def _check_seen(before: Fields, asked: EditRecord) -> None:
-    """Refuse to edit a field that somebody else has changed since it was seen."""
+    """Refuse to edit a field that somebody else has changed since it was read."""
     if asked.seen is None:
         return
     gone = [name for name in asked.fields if not alike(before.get(name), asked.seen.get(name))]
@@ -156,7 +156,7 @@ def _check_seen(before: Fields, asked: EditRecord) -> None:
 
 
 def _check_claims(ws: Workspace, tip: Revision, record: Record, edited: Record) -> None:
-    """Refuse what the verbs of the record's life refuse as well, and what only a person may change."""
+    """Refuse changes that the record's own verbs refuse too, and changes that only a person may make."""
     _, holds = hold_claims(record, edited, lambda id_: _tier_of(tip.state, id_), judge=ws.judgement(tip))
     for held in holds:
         _refuse(held)
@@ -179,14 +179,14 @@ def _tier_of(state: State, id_: str) -> str | None:
 
 
 def _is_confirmed_text(ws: Workspace, tip: Revision, record: Record, edited: Record) -> bool:
-    """Whether a person confirmed what the record says, and the edit changes that."""
+    """Return whether a person confirmed the record's text and the edit changes that text."""
     model, texts = type(record), (record.as_data(), edited.as_data())
     says = [[covered_values(model, facet, data) for facet in covered_fields(model)] for data in texts]
     return not alike(*says) and ws.judgement(tip).is_confirmed(key_of(record))
 
 
 def _confirm(ws: Workspace, tip: Revision, record: Record, edited: Record) -> tuple[tuple[str, str], ...]:
-    """Return the trailers with which what a person confirmed stays confirmed, once a person edits it."""
+    """Return the commit trailers that keep a confirmed record confirmed when a person edits it."""
     person = ws.confirmed
     if not isinstance(person, Vouched) or not _is_confirmed_text(ws, tip, record, edited):
         return ()

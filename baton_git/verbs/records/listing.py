@@ -1,4 +1,4 @@
-"""The verb `list`: the records of a namespace, of all kinds or of one, filtered and sorted."""
+"""The verb `list`: list the records of a namespace, filtered and sorted."""
 
 from __future__ import annotations
 
@@ -36,30 +36,36 @@ URGENT_FIRST = (
 
 
 class RecordFilter(Input):
-    """Which records to list."""
+    """The records to list, and their order."""
 
     kind: str | None = Field(
-        None, description="Only this kind: loops, follow-ups, patterns, decisions, rules, …", examples=["open_loop"]
+        None,
+        description="Only records of this kind: loops, follow-ups, patterns, decisions, rules, …",
+        examples=["open_loop"],
     )
-    status: str | None = Field(None, description="Only with this status or priority.", examples=["open"])
-    by_agent: str | None = Field(None, description="Only what this agent made or changed.", examples=["claude"])
+    status: str | None = Field(None, description="Only records with this status or priority.", examples=["open"])
+    by_agent: str | None = Field(
+        None, description="Only records that this agent created or changed.", examples=["claude"]
+    )
     by_session: str | None = Field(
-        None, description="Only what this session made or changed.", examples=["2026-06-17-003"]
+        None, description="Only records that this session created or changed.", examples=["2026-06-17-003"]
     )
-    since: TimeField = Field(None, description="Only what was made or changed since then.", examples=["yesterday"])
+    since: TimeField = Field(
+        None, description="Only records created or changed since this time.", examples=["yesterday"]
+    )
     about: str | None = Field(
-        None, description="Only with this text in a field, or about this file.", examples=["src/export.py"]
+        None, description="Only records with this text in a field, or about this file.", examples=["src/export.py"]
     )
-    sort: Sort = Field("id", description="In which order; `id`: by kind, then id.")
-    archived: bool = Field(False, description="Those in the archive instead of the live ones.")
-    limit: int = Field(100, ge=1, le=1000, description="At most so many.")
-    after: str | None = Field(None, description="What an answer before this one gave as `next`.")
+    sort: Sort = Field("id", description="Sort order; `id` sorts by kind, then id.")
+    archived: bool = Field(False, description="List archived records instead of live ones.")
+    limit: int = Field(100, ge=1, le=1000, description="Maximum number of records.")
+    after: str | None = Field(None, description="The `next` value of the previous page.")
 
 
 class ListedRecords(PageResult):
-    """Records of a namespace."""
+    """A page of a namespace's records."""
 
-    records: list[StoredRecord] = Field(description="In the order of `sort`.")
+    records: list[StoredRecord] = Field(description="The records, in the order of `sort`.")
 
 
 @verb(
@@ -80,11 +86,11 @@ class ListedRecords(PageResult):
     ),
 )  # fmt: skip
 def list_records(ws: Workspace, now: datetime, asked: RecordFilter) -> ListedRecords:
-    """List the records of a namespace; those that cannot be read as well.
+    """List the records of a namespace, including unreadable ones.
 
     Raises:
-        NotFound: there is no such kind, or no record to go on from.
-        InvalidArgument: there is no such status, or a time is none.
+        NotFound: the kind, or the record to continue from, does not exist.
+        InvalidArgument: the status does not exist, or a time cannot be parsed.
     """
     version = ws.branch.read()
     keys, more = _select_page(ws, version, asked)
@@ -98,7 +104,7 @@ def list_records(ws: Workspace, now: datetime, asked: RecordFilter) -> ListedRec
 
 
 def _select_page(ws: Workspace, version: Revision, asked: RecordFilter) -> tuple[Sequence[Key], str | None]:
-    """Return one page of the records that match, and after which one the next page begins."""
+    """Return one page of the matching records, and the record after which the next page begins."""
     state = version.state
     kinds = list(KINDS) if asked.kind is None else [check_kind(asked.kind)]
     matches = _make_filter(ws, version, kinds, asked)
@@ -117,7 +123,7 @@ def _name(key: Key) -> str:
 
 
 def _drop_before(keys: Sequence[Key], kinds: Sequence[str], after: str | None) -> Sequence[Key]:
-    """Return the keys that come after the one named, which need not be there any more."""
+    """Return the keys after the given one, which need not exist any more."""
     if after is None:
         return keys
     kind, _, id_ = after.partition("/")
@@ -128,7 +134,7 @@ def _drop_before(keys: Sequence[Key], kinds: Sequence[str], after: str | None) -
 
 
 def _sort_keys(state: State, keys: Iterable[Key], sort: Sort) -> list[Key]:
-    """Return the keys by the newest date that each record names, or by urgency and then by that date."""
+    """Sort the keys by the newest date in each record, or by urgency and then by that date."""
 
     def urgency(key: Key) -> int:
         status = read_status(key.kind, read_fields(state.entry(key)))
@@ -171,7 +177,8 @@ def _list_statuses(kind: str) -> tuple[str, ...]:
 
 
 def _find_touched(ws: Workspace, version: Revision, asked: RecordFilter) -> Collection[tuple[str, str]] | None:
-    """Return kind and id of what the session or agent made or changed since then; None where nobody asked for that."""
+    """Return kind and id of the records touched by the given session or agent, or since the given time; None if the
+    filter has none of these."""
     since = moment(asked.since)
     if (asked.by_session, asked.by_agent, since) == (None, None, None):
         return None
@@ -181,7 +188,7 @@ def _find_touched(ws: Workspace, version: Revision, asked: RecordFilter) -> Coll
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Give the texts in a value, without the names of its fields."""
+    """Yield the strings in a value, without its field names."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

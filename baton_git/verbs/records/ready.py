@@ -1,4 +1,4 @@
-"""The verb `ready`: what needs somebody now, across kinds, each with the command that settles it."""
+"""The verb `ready`: list what needs attention now, across kinds, each with the command that settles it."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from baton_git.verbs.verification.consent import list_waiting_checks
 
 Need = Literal["failed", "overdue", "unreadable", "follow_up", "conflict", "review", "import", "rule", "unverified"]
 NEEDS: tuple[Need, ...] = get_args(Need)
-"""Why something needs somebody, the most urgent first."""
+"""The reasons why an item needs attention, most urgent first."""
 
 
 class ReadyInput(Input):
-    """How much to list."""
+    """Limit of the list."""
 
-    limit: int = Field(50, ge=1, le=1000, description="At most so many.")
+    limit: int = Field(50, ge=1, le=1000, description="Maximum number of items.")
 
 
 class ReadyItem(ResultPart):
-    """Something that needs somebody now."""
+    """An item that needs attention now."""
 
     need: Need = Field(
-        description="`failed`: a check failed. `overdue`: nobody verified it in time. `unreadable`: a stored file is "
-        "no record. `follow_up`: put off too often. `conflict`: two sides changed a value. `review`: commits of a "
-        "remote wait. `import`: rows of an import did not fit. `rule`: a pattern is ripe for a rule. "
-        "`unverified`: nobody verified it yet."
+        description="`failed`: a check failed. `overdue`: a loop was not verified in time. `unreadable`: a stored file "
+        "is not a valid record. `follow_up`: deferred too often. `conflict`: two sides changed a value. `review`: "
+        "commits of a remote wait for review. `import`: rows of an import were rejected. `rule`: a pattern can become "
+        "a rule. `unverified`: a loop is not verified yet."
     )
     kind: str = Field(
         description="The kind of the record; `remote` for a review, `import` for rows of one.", examples=["open_loop"]
@@ -55,18 +55,18 @@ class ReadyItem(ResultPart):
         description="The id of the record; the name of the remote for a review, of the namespace for imported rows.",
         examples=["OL-7k3f9q"],
     )
-    title: str = Field(description="What it is about.", examples=["Deployed X"])
-    why: str = Field(description="What is the matter.", examples=["failed: HTTP status 500"])
-    since: str | None = Field(None, description="Since when, where that is known.", examples=["2026-06-17T12:30:00Z"])
-    command: str = Field(description="What settles it, on a command line.", examples=["baton verify OL-7k3f9q"])
+    title: str = Field(description="The item's title.", examples=["Deployed X"])
+    why: str = Field(description="Why it needs attention.", examples=["failed: HTTP status 500"])
+    since: str | None = Field(None, description="Since when, if known.", examples=["2026-06-17T12:30:00Z"])
+    command: str = Field(description="The command that settles it.", examples=["baton verify OL-7k3f9q"])
 
 
 class ReadyResult(AtNamespace):
-    """What needs somebody now."""
+    """The items that need attention now."""
 
-    items: list[ReadyItem] = Field(description="The most urgent first.")
-    total: int = Field(description="How many there are, beyond the limit too.", examples=[3])
-    counts: dict[str, int] = Field(description="By `need`, how many there are.", examples=[{"failed": 1}])
+    items: list[ReadyItem] = Field(description="The items, most urgent first.")
+    total: int = Field(description="Number of items, including those beyond the limit.", examples=[3])
+    counts: dict[str, int] = Field(description="Number of items for each `need`.", examples=[{"failed": 1}])
 
 
 @verb(
@@ -74,11 +74,11 @@ class ReadyResult(AtNamespace):
     "GET /v1/ready",
     effect=READS,
     tag="state",
-    tool=Tool("What needs somebody now.", hidden=("limit",)),
+    tool=Tool("What needs attention.", hidden=("limit",)),
     examples=("baton ready", "baton ready --limit 5 --json"),
 )
 def list_ready(ws: Workspace, now: datetime, asked: ReadyInput) -> ReadyResult:
-    """Show what needs somebody now, the most urgent first, each with the command that settles it."""
+    """Show what needs attention now, most urgent first, each with the command that settles it."""
     version = ws.branch.read()
     items = find_ready(ws, now, version)
     counts = Counter(item.need for item in items)
@@ -89,7 +89,7 @@ def list_ready(ws: Workspace, now: datetime, asked: ReadyInput) -> ReadyResult:
 
 
 def find_ready(ws: Workspace, now: datetime, version: Revision) -> list[ReadyItem]:
-    """Return all that needs somebody, the most urgent first, and of one need what waits longest."""
+    """Return all items that need attention, most urgent first, and longest waiting first within one need."""
     state = version.state
     waiting = _find_waiting(ws, version)
     items = [
@@ -111,7 +111,7 @@ def _find_waiting(ws: Workspace, version: Revision) -> Collection[str]:
 
 
 def _settling_command(loop: OpenLoop, waiting: Collection[str]) -> str:
-    """Return what verifies a loop: its check, once a person approved it, or somebody who looks."""
+    """Return the command that verifies a loop: run its check, approve the check, or record a result by hand."""
     if loop.id in waiting:
         return _command("trust", loop.id)
     if loop.verify is not None and loop.verify.method != "manual":
@@ -154,7 +154,7 @@ def _describe_file(file: Unreadable) -> ReadyItem:
 
 
 def _list_due(items: Sequence[FollowUp]) -> list[FollowUp]:
-    """The follow-ups that were put off too often, those put off most often first."""
+    """Return the follow-ups that were deferred too often, most often deferred first."""
     due = [item for item in items if item.priority != "normal"]
     return sorted(due, key=lambda item: (-PRIORITIES.index(item.priority), -item.defer_count))
 
@@ -183,7 +183,7 @@ def _list_reviews(ws: Workspace) -> Iterator[ReadyItem]:
 
 
 def _describe_quarantine(ws: Workspace) -> Iterator[ReadyItem]:
-    """Give one item for all rows that imports could not take over."""
+    """Yield one item for all rows that imports rejected."""
     try:
         rows = list_quarantined(ws)
     except BatonError as error:

@@ -1,4 +1,4 @@
-"""Stored records as data, with what is known beside their fields: a title, a status, who vouches for them."""
+"""Stored records as data: their fields, with title, status and provenance."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from baton_git.namespace.workspace import RecordAging, Workspace
 
 TIME = "2026-06-17T12:30:00Z"
 STATUSES = ("status", "priority")
-"""The fields that say how a record stands; a kind has at most one of them."""
+"""Names of status fields; a kind has at most one of them."""
 WITH_STATUS = (*(kind for kind, info in KINDS.items() if info.in_document), Session.kind)
-"""The kinds that have one."""
+"""Kinds that have a status field."""
 DATES = ("created_at", "first_seen", "last_seen", "last_deferred", "last_check.at", "started", "ended")
 TITLE = 200
 
@@ -41,52 +41,56 @@ class ClosedRecord(ResultPart):
 
 
 class RecordProvenance(ResultPart):
-    """Who vouches for what a record says, computed from the commits that made it."""
+    """Who vouches for a record, computed from the commits that wrote it."""
 
     kind: Literal["confirmed", "agent", "received", "hand"] = Field(
         description="`confirmed` by a person, written by an `agent` on this machine, `received` from a remote, or "
         "edited by `hand`.",
         examples=["agent"],
     )
-    text: str = Field(description="The same in words.", examples=["written by an agent on this machine"])
+    text: str = Field(description="The label in words.", examples=["written by an agent on this machine"])
     remote: str | None = Field(None, description="The remote that it came from.", examples=["origin"])
-    claims: str | None = Field(None, description="What its commit claims, and nobody here vouches for.")
+    claims: str | None = Field(None, description="A claim in its commit that nobody here vouches for.")
 
 
 class AnchorNow(ResultPart):
-    """A file or symbol that a record is about, compared with how it was when the record was written."""
+    """A file or symbol that a record is about, compared with its state when the record was written."""
 
-    path: str = Field(description="The file, where it is now.", examples=["src/export.py"])
-    symbol: str | None = Field(None, description="A name in it.", examples=["write_row"])
-    state: Literal["same", "changed", "gone", "unknown"] = Field(description="How it is now.")
-    since: str | None = Field(None, description="The first commit with another content; absent where none has it.")
-    by_default: bool = Field(False, description="Whether nobody named it: a file that the session had changed.")
+    path: str = Field(description="Current path of the file.", examples=["src/export.py"])
+    symbol: str | None = Field(None, description="A symbol in the file.", examples=["write_row"])
+    state: Literal["same", "changed", "gone", "unknown"] = Field(
+        description="The file or symbol now, compared with then."
+    )
+    since: str | None = Field(None, description="The first commit that changed it; absent if none did.")
+    by_default: bool = Field(False, description="Whether it was chosen because the session had changed it.")
 
 
 class StoredRecord(ResultPart):
-    """A record as it is stored; in place of one that cannot be read, why."""
+    """A stored record, or the reason why it is unreadable."""
 
     kind: str = Field(description="Its kind.", examples=["open_loop"])
     id: str = Field(description="Its id.", examples=["OL-7k3f9q"])
     archived: bool = Field(description="Whether it is in the archive.")
-    title: str = Field("", description="What it is about, in a line.", examples=["Deployed X"])
-    status: str | None = Field(None, description="Its status or priority, of kinds that have one.", examples=["open"])
-    updated: str | None = Field(None, description="The newest date that it names.", examples=[TIME])
+    title: str = Field("", description="The record's title, one line.", examples=["Deployed X"])
+    status: str | None = Field(None, description="The status or priority, for kinds that have one.", examples=["open"])
+    updated: str | None = Field(None, description="The newest date in the record.", examples=[TIME])
     record: dict[str, Any] | None = Field(
-        description="Its fields (`/v1/schema/{kind}`); null where it cannot be read.",
+        description="The record's fields (`/v1/schema/{kind}`); null if it is unreadable.",
         examples=[{"id": "OL-7k3f9q", "action": "Deployed X", "expected_outcome": "health is 200", "status": "open"}],
     )
-    provenance: RecordProvenance | None = Field(None, description="Who vouches for it; of kinds that have one.")
-    anchors: list[AnchorNow] | None = Field(None, description="How the code that it is about is now.")
-    closed: ClosedRecord | None = Field(None, description="For a record in the archive.")
-    unreadable: UnreadableFile | None = Field(None, description="Why it cannot be read; the file is kept as it is.")
+    provenance: RecordProvenance | None = Field(None, description="Who vouches for it, for kinds with provenance.")
+    anchors: list[AnchorNow] | None = Field(
+        None, description="The code that it is about, compared with its current state."
+    )
+    closed: ClosedRecord | None = Field(None, description="How it was archived; absent for a live record.")
+    unreadable: UnreadableFile | None = Field(None, description="Why it is unreadable; the file is not changed.")
 
 
 def check_kind(name: str) -> str:
-    """Return the kind that people call so.
+    """Return the kind with this name, singular or plural, in any of its spellings.
 
     Raises:
-        InvalidArgument: there is no such kind.
+        InvalidArgument: no kind has this name.
     """
     kind = find_kind(name)
     if kind is None:
@@ -99,18 +103,18 @@ def check_kind(name: str) -> str:
 
 
 def describe_stored(ws: Workspace, version: Revision, aging: RecordAging, key: Key, entry: Entry) -> dict[str, Any]:
-    """Return the fields of `StoredRecord` for one entry of a version."""
+    """Return the fields of `StoredRecord` for one entry of a revision."""
     beside = {**describe_provenance(ws, version, key), **_describe_anchors(aging, entry)}
     return {**_describe_entry(key, entry), **beside}
 
 
 def describe_provenance(ws: Workspace, version: Revision, key: Key) -> dict[str, Any]:
-    """Return who vouches for one record, as a value beside it; nothing for kinds that have no provenance."""
+    """Return the `provenance` field of one record; empty for kinds without provenance."""
     return {"provenance": as_data(ws.judgement(version).label(key))} if key.kind in LABELLED else {}
 
 
 def _describe_anchors(aging: RecordAging, entry: Entry) -> dict[str, Any]:
-    """Return how the code that a record is about is now, as a value beside it; nothing for one without anchors."""
+    """Return the `anchors` field of one record; empty for a record without anchors."""
     states = aging.judge(entry) if isinstance(entry, Record) else []
     return {"anchors": [state.as_data() for state in states]} if states else {}
 
@@ -129,14 +133,14 @@ def _describe_entry(key: Key, entry: Entry) -> dict[str, Any]:
 
 
 def read_fields(entry: Entry | None) -> dict[str, Any]:
-    """Return the fields of a record, live or archived; none of one that cannot be read."""
+    """Return the fields of a record, live or archived; empty for an unreadable one."""
     if isinstance(entry, Archived):
         return dict(entry.record)
     return entry.as_data() if isinstance(entry, Part) else {}
 
 
 def describe_title(kind: str, fields: Mapping[str, Any]) -> str:
-    """Return what a record is about, in a line."""
+    """Return the title of a record, one line."""
     match kind:
         case Conflict.kind:
             names = (str(fields.get(name, "")) for name in ("record_kind", "record_id", "field"))
@@ -150,7 +154,7 @@ def describe_title(kind: str, fields: Mapping[str, Any]) -> str:
 
 
 def read_status(kind: str, fields: Mapping[str, Any]) -> str | None:
-    """Return the status or priority of a record, whether it was written or is the default; None where it has none."""
+    """Return the status or priority of a record, stored or default; None if its kind has none."""
     if kind not in WITH_STATUS or not fields:
         return None
     name, field = status_field(kind)
@@ -158,13 +162,13 @@ def read_status(kind: str, fields: Mapping[str, Any]) -> str | None:
 
 
 def status_field(kind: str) -> tuple[str, FieldInfo]:
-    """Return the field that says how records of a kind stand."""
+    """Return the name and definition of a kind's status field."""
     known = KINDS[kind].model.model_fields
     return next((name, known[name]) for name in STATUSES if name in known)
 
 
 def read_time(kind: str, entry: Entry | None) -> str | None:
-    """Return the newest date that a record names: of an archived one, when it was closed; None if it names none."""
+    """Return the newest date in a record; for an archived one, when it was closed; None if it has no date."""
     if isinstance(entry, Archived):
         return entry.at
     names = (*DATES, KINDS[kind].dated)

@@ -1,4 +1,4 @@
-"""Automatic syncs at the start and the end of a session. They never fail."""
+"""Automatic sync at the start and the end of a session. Failures are reported as lines, never raised."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only:
 
 
 def _list_other_namespaces(ws: Workspace) -> list[str]:
-    """Name the remote's other namespaces if this one does not exist yet."""
+    """Return a line naming the remote's other namespaces if this one does not exist yet; else nothing."""
     there = [name for name in unfetched_namespaces(ws) if name != ws.branch.namespace.text]
     text = ", ".join(there[:5]) + (", …" if len(there) > 5 else "")
     return [f"the remote has {text}, but not {ws.branch.namespace}: choose with --namespace"] if there else []

@@ -1,4 +1,4 @@
-"""The sessions of a namespace: who worked when, and after whom."""
+"""The lineage of a namespace's sessions: when each ran, by which agent, and which session it continued."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Lineage(PageResult):
     """The sessions of a namespace."""
 
     sessions: list[dict[str, Any]] = Field(
-        description="The newest first; the fields are those of `/v1/schema/session`.",
+        description="Newest first, with the fields of `/v1/schema/session`.",
         examples=[[{"id": "2026-06-17-003", "started": "2026-06-17T12:30:00Z", "status": "active", "agent": "claude"}]],
     )
 
@@ -32,14 +32,14 @@ class Lineage(PageResult):
     examples=("baton session lineage", "baton session lineage --limit 5 --json | jq '.sessions[].id'"),
 )
 def list_sessions(ws: Workspace, now: datetime, asked: PageInput) -> Lineage:
-    """List who worked when, and after whom; the newest first."""
+    """List the sessions of a namespace with their agents, times and parents, newest first."""
     version = ws.branch.read()
     shown, after = take_page(find_sessions(version.state)[::-1], asked, lambda session: session.id)
     return Lineage(sessions=[session.as_data() for session in shown], next=after, **full_position(version))
 
 
 def find_sessions(state: State) -> list[Session]:
-    """Return all sessions, those in the archive too, by when they started."""
+    """Return all sessions, including archived ones, by start time."""
     closed = [state.entry(Key(Session.kind, id_, archived=True)) for id_ in state.ids(Session.kind, archived=True)]
     archived = [Session.model_validate(entry.as_data()["record"]) for entry in closed if isinstance(entry, Part)]
     return sorted([*state.records(Session), *archived], key=lambda session: (session.started, session.id))

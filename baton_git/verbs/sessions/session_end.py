@@ -1,4 +1,4 @@
-"""The verb `wrap`: end a session, and store where the work stands."""
+"""The verb `wrap`: end a session and save the state of the work."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def end_session(
     summary: str | None = None,
     expected_revision: int | None = None,
 ) -> WriteResult:
-    """End the acting session: store where the work stands, and what was done.
+    """End the acting session, and store the state of the work and a summary of what was done.
 
     Args:
-        context: replaces the text of when the session began. If somebody else wrote another one since, both are kept,
-            theirs first.
+        context: replaces the context that the session started with. If somebody else has changed it since, both
+            texts are kept, theirs first.
         summary: what the session did, in a sentence.
-        expected_revision: the revision that must still be the newest.
+        expected_revision: fail unless this is still the newest revision.
 
     Raises:
-        Stale: another revision is the newest.
+        Stale: `expected_revision` is no longer the newest.
         InvalidArgument: the context is blank.
     """
     if context is not None and not context.strip():
@@ -57,10 +57,10 @@ def end_session(
 
 
 def end_gone_sessions(ws: Workspace, now: datetime, last_seen: Mapping[str, str]) -> None:
-    """End sessions whose process is gone; those that have ended, or have no record here, stay as they are.
+    """End sessions whose process is gone; those already ended, or without a record, are left unchanged.
 
     Args:
-        last_seen: by session, when it was seen last, ISO 8601.
+        last_seen: when each session was last seen (ISO 8601), by session.
     """
 
     if last_seen:
@@ -69,7 +69,9 @@ def end_gone_sessions(ws: Workspace, now: datetime, last_seen: Mapping[str, str]
 
 def _put_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, replace_all: bool) -> State:
     head = tip.state.head
-    guards = ws.actor.session is not None and not replace_all  # nobody knows what a nameless writer has seen
+    guards = (
+        ws.actor.session is not None and not replace_all
+    )  # without a session, it is unknown which context the writer has seen
     keeps = guards and head.context not in (_find_context_at_start(ws, tip), context, "")
     text = f"{head.context.rstrip()}\n\n{context}" if keeps else context
     session = {"session_id": ws.session, "updated_at": iso(now)} if ws.actor.session else {"updated_at": iso(now)}
@@ -77,7 +79,7 @@ def _put_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, r
 
 
 def _find_context_at_start(ws: Workspace, tip: Revision) -> str | None:
-    """What the session saw when it began or wrote last; None when it never did."""
+    """Return the context that the session saw when it started or last wrote; None if it did neither."""
     if find_session(tip.state, ws.session) is None:
         return None
     seen = last_seen(ws.branch, tip.commit, ws.session) if tip.commit else None
@@ -97,28 +99,28 @@ def _mark_ended(ws: Workspace, now: datetime, state: State, summary: str | None)
 
 
 class SessionEnd(Input):
-    """Where the work stands at the end of a session."""
+    """The state of the work at the end of a session."""
 
     context: str | None = Field(
         None,
-        description="Where the work stands, for the next session.",
+        description="The state of the work, for the next session.",
         examples=["Deployed X; cache expires at 9"],
     )
     summary: str | None = Field(
-        None, description="What this session did, in a sentence.", examples=["fixed the deploy script"]
+        None, description="What this session did, in one sentence.", examples=["fixed the deploy script"]
     )
     expected_revision: int | None = Field(
         None, ge=0, le=1_000_000_000, description="Refuse unless this is still the newest revision.", examples=[12]
     )
-    sync: bool = Field(True, description="Whether it is sent to the remote that this namespace is synced with.")
+    sync: bool = Field(True, description="Whether to push to the remote that this namespace is synced with.")
 
 
 class WrapResult(WrittenResult):
-    """How a session ended."""
+    """Result of ending a session."""
 
-    session: str | None = Field(description="The session that ended; null where none acted.")
-    news: list[str] = Field(description="What became of sending it, and of a checkpoint.")
-    checkpoint: str | None = Field(None, description="The checkpoint that PAIF's settings asked for.")
+    session: str | None = Field(description="The session that ended; null if none was active.")
+    news: list[str] = Field(description="Results of the push and of a checkpoint.")
+    checkpoint: str | None = Field(None, description="The checkpoint required by PAIF's settings.")
     conflicts: list[str] = Field([], description="The ids of the open conflicts, if any.", examples=[["C-1f2e3d4c"]])
 
 
@@ -130,22 +132,23 @@ class WrapResult(WrittenResult):
     tag="sessions",
     options={"sync": Option(hidden=True)},
     tool=Tool(
-        "End a session: save where the work stands.",
+        "End a session: save the state of the work.",
         hidden=("sync", "expected_revision"),
         required=("context",),
-        fields={"context": "Where it stands, and the next step"},
+        fields={"context": "State of the work and the next step"},
     ),
     examples=(
         'baton wrap --context "Deployed X; waiting for the cache to expire" --summary "fixed the deploy script"',
     ),
 )
 def wrap(ws: Workspace, now: datetime, asked: SessionEnd) -> WrapResult:
-    """End a session: say where the work stands, and send it to the remote that this namespace is synced with.
+    """End a session: save the state of the work, and push to the remote that this namespace is synced with.
 
-    The text replaces the one that the session began with. If another session wrote one meanwhile, both are kept.
+    The context replaces the one that the session started with. If another session has changed it since, both texts
+    are kept.
 
     Raises:
-        Stale: another revision is the newest.
+        Stale: `expected_revision` is no longer the newest.
         InvalidArgument: the context is blank.
     """
     written = end_session(

@@ -1,4 +1,4 @@
-"""Begin a session: settle what is due, run the checks, and compose the brief."""
+"""Start a session: apply due changes, run the checks, and compose the brief."""
 
 from __future__ import annotations
 
@@ -43,26 +43,26 @@ from baton_git.verbs.sessions.verb_hints import describe_verbs
 from baton_git.verbs.verification.check_results import MOST_AT_START, Checks, apply_results, due_checks, select_news
 
 CHECK_BUDGET = 5.0
-"""Seconds that the checks at the start of a session may take together."""
+"""Time limit, in seconds, for all checks at the start of a session."""
 LEFT = "left without an end"
-"""The summary of a session that another one found at work, with nobody in it."""
+"""Summary of an abandoned session that a later session ended."""
 
 
 def make_session_id(now: datetime) -> SessionId:
-    """A session name in session-baton's manner, `2026-06-17-7k3f9q`: a counter would meet others' counters."""
+    """Make a session name like session-baton's, `2026-06-17-7k3f9q`, with a random part: counters would collide."""
     return SessionId(mint_id(now.strftime("%Y-%m-%d"), os.urandom(4)))
 
 
 class BegunSession(NamedTuple):
-    """A session that has begun.
+    """A session that has started.
 
     Attributes:
         heading: the first line of the brief.
-        sections: what the brief was made of, for those who add more sections.
-        closed: the loops that earlier sessions verified, archived now.
-        problems: what is missing or broken; none of it stops the session.
-        news: what came from other machines, what waits for a review, and what could not be fetched.
-        is_new: whether this start made the namespace.
+        sections: the sections of the brief, for callers that add more.
+        closed: the loops verified by earlier sessions and now archived.
+        problems: what is missing or broken; none of these prevents the start.
+        news: changes from other machines, commits that wait for review, and failed fetches.
+        is_new: whether this start created the namespace.
     """
 
     session: str
@@ -79,25 +79,25 @@ class BegunSession(NamedTuple):
 
 
 class Persona(NamedTuple):
-    """The agent whose last checkpoint is told, and what it got back already."""
+    """The agent whose last checkpoint the brief shows, and the part of it already restored."""
 
     agent: str | None
     restored: Sequence[str] = ()
 
 
 class StartOptions(NamedTuple):
-    """How a session begins.
+    """Options for starting a session.
 
     Attributes:
-        budget: bytes of the brief.
-        check_seconds: for all checks together; 0 runs none.
-        sync_seconds: for fetching what other machines sent; 0 does not ask them.
-        agent: whose last checkpoint the brief shows; None: the acting agent's.
-        restored: what the agent gets back from its last checkpoint, in place of the brief's own lines about it.
-        parent: the session that it follows; None: the newest one.
+        budget: maximum size of the brief in bytes.
+        check_seconds: time limit for all checks together; 0 runs none.
+        sync_seconds: time limit for fetching from the remote; 0 does not fetch.
+        agent: the agent whose last checkpoint the brief shows; None: the acting agent.
+        restored: lines restored from the agent's last checkpoint, shown in place of the brief's own lines about it.
+        parent: the session to continue; None: the newest one.
         handoff: whether the brief shows the facts of the last session in this work tree.
-        problems: what the caller found wrong before.
-        ends_left: whether sessions end that nobody is in any more.
+        problems: problems that the caller has found already.
+        ends_left: whether to end abandoned sessions.
         mark: the word in the frame of the brief, see `compose`; None: a random one.
     """
 
@@ -117,10 +117,10 @@ DEFAULT_START = StartOptions()
 
 
 def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_START) -> BegunSession:
-    """Begin a session: settle what is due, run the checks, archive what was verified, and compose the brief.
+    """Start a session: apply due changes, run the checks, archive verified loops, and compose the brief.
 
     Raises:
-        InvalidName, InvalidDocument: the session's name cannot be one. Everything else is among the problems.
+        InvalidName, InvalidDocument: the session's name is invalid. Every other error is returned as a problem.
     """
     session = SessionId(ws.actor.session or make_session_id(now).text).text
     refuse_secret("session", session)
@@ -156,18 +156,18 @@ def _find_persona(ws: Workspace, options: StartOptions) -> Persona:
 
 
 def _list_damage(state: State, problems: list[str]) -> list[str]:
-    """A line about each file that cannot be read."""
+    """Return one line for each unreadable file."""
     return [f"{record.path}: {record.why}" for record in _list_unreadable(state, problems)]
 
 
 def _list_waiting_news(ws: Workspace, problems: list[str]) -> list[str]:
-    """A line about each remote whose commits wait for a review."""
+    """Return one line for each remote with commits that wait for review."""
     waiting = _list_waiting(ws, problems)
     return [f"{text} not taken over yet (baton sync says why, baton review shows what)" for text in waiting]
 
 
 def _make_verified_lines(ws: Workspace, version: Revision, loops: Sequence[OpenLoop], problems: list[str]) -> list[str]:
-    """The loops that earlier sessions verified, each with who vouches for it."""
+    """Return one line for each loop verified by earlier sessions, with who vouches for it."""
     judge = ws.judgement(version)
     try:
         return [judged_line(loop, loop.action, judge) for loop in loops]
@@ -179,10 +179,10 @@ def _make_verified_lines(ws: Workspace, version: Revision, loops: Sequence[OpenL
 def compose_brief(
     ws: Workspace, now: datetime, *, budget: int = BUDGET, mark: str | None = None, at: str | None = None
 ) -> Brief:
-    """Return the brief of how things stand, without beginning a session: nothing is settled, checked or written.
+    """Return the brief of the current state without starting a session: no checks run and nothing is written.
 
     Args:
-        at: the revision that it is made of; None: the newest.
+        at: the revision to describe; None: the newest.
 
     Raises:
         NotFound, Ambiguous, InvalidArgument: `at` names no revision.
@@ -194,11 +194,11 @@ def compose_brief(
 def list_sections(
     ws: Workspace, now: datetime, *, handoff: bool = True, at: str | None = None
 ) -> tuple[Revision, tuple[Section, ...]]:
-    """Return a revision and the sections of its brief, without beginning a session.
+    """Return a revision and the sections of its brief, without starting a session.
 
     Args:
-        handoff: whether the facts of earlier sessions are among them.
-        at: the revision; None: the newest, or an empty one, with the reason among the problems, if it cannot be read.
+        handoff: whether to include the facts of earlier sessions.
+        at: the revision; None: the newest. If that is unreadable, an empty revision is used and a problem reported.
 
     Raises:
         NotFound, Ambiguous, InvalidArgument: `at` names no revision.
@@ -223,7 +223,7 @@ def _read_tip(ws: Workspace, problems: list[str]) -> Revision:
 
 
 def _describe_revert(ws: Workspace, version: Revision) -> list[str]:
-    """Says it when the newest commit looks like one that took others' work back without meaning to."""
+    """Return a warning if the newest commit looks as if it reverted others' work by accident."""
     try:
         older = ws.branch.suspected_revert(version)
     except (BatonError, OSError) as error:
@@ -243,7 +243,7 @@ def _run_due_checks(ws: Workspace, now: datetime, before: Revision, seconds: flo
         if not due:
             return Checks()
         from baton_git.verbs.verification.checks import (
-            run_checks,  # loads the probes, and many starts have nothing to check
+            run_checks,  # imports the probes, which a start without due checks does not need
         )
 
         made = run_checks(ws, now, before, due, seconds, MOST_AT_START)
@@ -256,7 +256,7 @@ def _run_due_checks(ws: Workspace, now: datetime, before: Revision, seconds: flo
 
 
 def _describe_unapproved(checks: Checks) -> list[str]:
-    """What a person can do about checks that wait for approval."""
+    """Return a line that tells how to approve waiting checks."""
     if not checks.waiting:
         return []
     shown = ", ".join(quote_id(id_) for id_ in checks.waiting[:5]) + (", …" if len(checks.waiting) > 5 else "")
@@ -268,7 +268,7 @@ def _record_begin(
     ws: Workspace, now: datetime, before: Revision, parent: str | None, checks: Checks, left: Mapping[str, str],
     problems: list[str],
 ) -> Revision:  # fmt: skip
-    """The version after what a session's start brings about; the one before when it could not be written."""
+    """Write the changes of a session start and return the new revision; `before` if writing failed."""
     loops = _list_checked(before.state, checks, problems)
 
     def change(tip: Revision) -> ProposedState:
@@ -290,13 +290,13 @@ def _list_checked(state: State, checks: Checks, problems: list[str]) -> list[Ope
 
 
 def _with_results(version: Revision, before: Revision, checks: Checks, problems: list[str]) -> Revision:
-    """The revision as the checks just found it: a result that repeats the last one is shown, and not stored again."""
+    """Return the revision with the results of the checks, including repeated ones, which are not stored again."""
     loops = _list_checked(before.state, checks, problems)
     return version._replace(state=apply_results(version.state, loops, checks.kept))
 
 
 def add_session(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:
-    """Return the state with the acting session in it, seen just now."""
+    """Return the state with the acting session added, last seen at `now`."""
     known = find_session(state, ws.session)
     if known is not None:
         return record_session(state, known.replace(status="active"), now, ws.policy)
@@ -317,7 +317,7 @@ def _find_parent(state: State, session: str, named: str | None, problems: list[s
 
 
 def _list_records(state: State, model: Any, problems: list[str]) -> list[Any]:
-    """The records of a kind; none, and a problem, when their folder cannot be read."""
+    """Return the records of a kind; if their folder is unreadable, return none and add a problem."""
     try:
         return state.records(model)
     except (BatonError, OSError) as error:
@@ -327,7 +327,9 @@ def _list_records(state: State, model: Any, problems: list[str]) -> list[Any]:
 
 def _list_unreadable(state: State, problems: list[str]) -> list[Unreadable]:
     try:
-        kinds = (kind for kind, info in KINDS.items() if not info.left_behind)  # of those only what is shown is read
+        kinds = (
+            kind for kind, info in KINDS.items() if not info.left_behind
+        )  # of the others, only the records shown are read
         return list(state.unreadable((*SINGLETONS, *kinds)))
     except (BatonError, OSError) as error:
         problems.append(_describe_error(error))
@@ -341,7 +343,7 @@ def _describe_error(error: BatonError | OSError) -> str:
 
 
 def _make_heading(now: datetime, session: str, version: Revision) -> str:
-    time = version.time if version.number else None  # the commit that all namespaces begin with has none
+    time = version.time if version.number else None  # the initial commit of a namespace has no time
     when = f" · last change {age(iso(time), now)}" if time else " · nothing recorded yet"
     name = short_session(session)
     return one_line(f"baton {version.namespace} · revision {version.number}{when} · session {name}", 300)
@@ -372,7 +374,7 @@ def _list_waiting(ws: Workspace, problems: list[str]) -> list[str]:
 def _make_parts(
     ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
 ) -> Iterator[Section]:
-    """The sections that can be made; one whose records cannot be read takes no other with it."""
+    """Yield the sections of the brief; unreadable records cost only their own section."""
     judge = ws.judgement(version)
     for make in SECTIONS:
         try:
@@ -392,7 +394,7 @@ def _make_restored_section(persona: Persona) -> Section:
 def _make_system_sections(
     ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
 ) -> Iterator[Section]:
-    """What the seed systems have to say; one that cannot takes no other with it."""
+    """Yield the sections of the seed systems; a failure costs only that system's section."""
     request = BriefRequest(ws, version.state, now, persona.agent, bool(persona.restored), handoff, problems)
     for system in SYSTEMS:
         try:

@@ -1,4 +1,4 @@
-"""The verbs `init` and `boot`: make a namespace, and begin a session."""
+"""The verbs `init` and `boot`: create a namespace, and start a session."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from baton_git.verbs.sessions.session_start import (
 
 
 class NewNamespace(Input):
-    """A namespace to be made."""
+    """The namespace to create."""
 
     namespace: str | None = Field(
-        None, min_length=1, description="Any text; the namespace of the call unless given.",
+        None, min_length=1, description="Any text. Default: the namespace of the call.",
         examples=["project:memory-hall"],
     )  # fmt: skip
 
 
 class InitResult(AtNamespace):
-    """A namespace, and where it is kept."""
+    """A namespace and its repository."""
 
-    created: bool = Field(description="Whether it was made just now.")
+    created: bool = Field(description="Whether this call created it.")
     ref: str = Field(description="Its branch.", examples=["refs/heads/baton/project%3amemory-hall"])
-    repository: str = Field(description="Where that is kept.", examples=["/srv/state.git"])
+    repository: str = Field(description="Path of the repository.", examples=["/srv/state.git"])
 
     @property
     def http_status(self) -> int | None:
@@ -51,18 +51,18 @@ class InitResult(AtNamespace):
     effect=SETTLES,
     status=201,
     anywhere=True,
-    other_status={200: "It was there already."},
+    other_status={200: "The namespace exists already."},
     tag="state",
     options={"namespace": Option(hidden=True)},
     examples=("baton init", "baton init --namespace project:memory-hall"),
 )
 def init(ws: Workspace, now: datetime, asked: NewNamespace) -> InitResult:
-    """Make a namespace in this repository; one that exists stays as it is.
+    """Create a namespace in this repository; an existing one is left unchanged.
 
-    It is a branch of its own, baton/NAME. Your files, index and other branches are not touched.
+    A namespace is a branch of its own, baton/NAME. Your files, index and other branches are not touched.
 
     Raises:
-        InvalidName: the namespace cannot be called that.
+        InvalidName: the name is not valid for a namespace.
     """
     branch = ws.branch
     if asked.namespace is not None:
@@ -75,43 +75,41 @@ def init(ws: Workspace, now: datetime, asked: NewNamespace) -> InitResult:
 
 
 class SessionStart(Input):
-    """How a session begins."""
+    """Options for starting a session."""
 
-    budget: int = Field(BUDGET, ge=MIN_BUDGET, le=1_000_000, description="Bytes of the brief.")
-    check_seconds: float = Field(
-        CHECK_BUDGET, ge=0, le=60, description="Seconds that all checks together may take; 0 runs none."
-    )
+    budget: int = Field(BUDGET, ge=MIN_BUDGET, le=1_000_000, description="Maximum size of the brief in bytes.")
+    check_seconds: float = Field(CHECK_BUDGET, ge=0, le=60, description="Seconds for all checks together; 0 runs none.")
     sync_seconds: float = Field(
-        AT_START, ge=0, le=60, description="Seconds that asking the remote may take; 0 does not ask it."
+        AT_START, ge=0, le=60, description="Seconds for fetching from the remote; 0 does not fetch."
     )
 
 
 class BootResult(AtNamespace):
-    """What a session starts with."""
+    """A started session and its brief."""
 
     session: str = Field(
-        description="Its name, for the header Baton-Session and the variable BATON_SESSION.",
+        description="The session's name, for the header Baton-Session and the variable BATON_SESSION.",
         examples=["2026-06-17-003"],
     )
-    parent: str | None = Field(description="The session it follows.")
-    checks: dict[str, dict[str, Any]] = Field(description="By loop, what its check found.")
-    archived: list[str] = Field(description="Loops that earlier sessions verified, archived now.")
-    problems: list[str] = Field(description="What is missing or broken; it stops nothing.")
-    news: list[str] = Field(description="What came from other machines, or waits.")
-    left_out: dict[str, int] = Field(description="How many lines of each kind the brief had no room for.")
-    brief: str = Field(description="What the session must know, as Markdown.")
+    parent: str | None = Field(description="The session that this one continues.")
+    checks: dict[str, dict[str, Any]] = Field(description="The result of each check, by loop id.")
+    archived: list[str] = Field(description="Loops verified by earlier sessions and now archived.")
+    problems: list[str] = Field(description="What is missing or broken; none of it fails the call.")
+    news: list[str] = Field(description="Changes from other machines, and what waits for review.")
+    left_out: dict[str, int] = Field(description="How many lines of each kind did not fit into the brief.")
+    brief: str = Field(description="The brief, as Markdown.")
     verbose: ClassVar[frozenset[str]] = frozenset({"namespace", "commit", "checks", "archived", "left_out"})
 
     _is_new: bool = PrivateAttr(False)
 
     @property
     def is_new(self) -> bool:
-        """Whether this start made the namespace."""
+        """Whether this start created the namespace."""
         return self._is_new
 
     @classmethod
     def of(cls, begun: BegunSession) -> Self:
-        """Return the result for a session that has begun."""
+        """Return the result for a started session."""
         result = cls(
             **full_position(begun.version),
             session=begun.session,
@@ -137,18 +135,18 @@ class BootResult(AtNamespace):
         "check_seconds": Option(names=("--check-budget",)),
         "sync_seconds": Option(names=("--sync-budget",)),
     },
-    tool=Tool("Begin a session: get its brief.", hidden=("budget", "check_seconds", "sync_seconds")),
+    tool=Tool("Start a session: get its brief.", hidden=("budget", "check_seconds", "sync_seconds")),
     examples=("baton boot", "baton boot --session 2026-06-17-003 --agent claude --budget 4000"),
 )
 def boot(ws: Workspace, now: datetime, asked: SessionStart) -> BootResult:
-    """Begin a session: take over what other machines sent, settle what is due, run the checks, archive what was
-    verified, and return the brief.
+    """Start a session: fetch changes of other machines, apply due changes, run the checks, archive verified loops,
+    and return the brief.
 
-    Nothing stops it: what is missing or broken is named in the brief.
+    Missing or broken records do not stop it; the brief names them.
 
     Raises:
-        InvalidName, InvalidDocument: the session's name cannot be one.
-        NotFound: the namespace does not exist here, and nobody chose to create it.
+        InvalidName, InvalidDocument: the session's name is invalid.
+        NotFound: the namespace does not exist here, and the call does not create it.
     """
     session = ws.actor.session or make_session_id(now).text
     ws = replace(ws, actor=replace(ws.actor, session=session))

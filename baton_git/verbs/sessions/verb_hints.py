@@ -1,4 +1,4 @@
-"""The line behind a brief that names the verbs for the agent to use."""
+"""The line after a brief that names the verbs for the agent to use."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ HINTS = {
     "decision": ("add",),
     "recall": (),
 }
-"""By the first word, the verbs that keep or find what a session must not lose."""
+"""Verbs that store or look up lasting facts, by their first word."""
 
 
 def describe_verbs(*, as_tools: bool = False) -> str:
-    """Return the line that names these verbs, as commands or as tools of MCP; verbs that do not exist are left out."""
+    """Return the line that names these verbs, as commands or as MCP tools; verbs that do not exist are left out."""
     hints = {word: verbs for word, verbs in HINTS.items() if word in MODULES}
     if as_tools:
         names = [f"{word}_{verb}" for word, verbs in hints.items() for verb in verbs]

@@ -1,4 +1,4 @@
-"""Due checks of open loops and their results; without the probes, which many commands do not need."""
+"""Due checks of open loops and their results. Does not import the probes, which many commands do not need."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from baton_git.core.records.work_items import LastCheck, OpenLoop
 from baton_git.core.state import Key, State
 
 MOST_AT_START = 50
-"""The most checks that a session start runs; the brief says how many are left."""
+"""Maximum number of checks run at the start of a session; the brief reports how many were skipped."""
 URGENT_FIRST = ("failed", "escalated", "open")
 _DURATION = re.compile(r"\d+(?:[.:]\d+)*\s?(?:ms|s|secs?|seconds?|minutes?)\b|\d+:\d\d(?::\d\d)?")
-"""How long something took, or what time it was, in the output of a command: another one at each run."""
+"""Durations and times of day in a command's output, which differ between runs."""
 
 
 class Checks(NamedTuple):
@@ -35,14 +35,14 @@ class Checks(NamedTuple):
 
 
 def due_checks(state: State) -> list[OpenLoop]:
-    """List the loops that a probe can settle, most urgent first: not verified, and with a check that is not manual."""
+    """List the unverified loops with an automatic check, most urgent first."""
     loops = state.records(OpenLoop)
     due = [loop for loop in loops if loop.status != "verified" and loop.verify and loop.verify.method != "manual"]
     return sorted(due, key=lambda loop: URGENT_FIRST.index(loop.status))
 
 
 def select_news(state: State, evidence: Mapping[str, LastCheck]) -> dict[str, LastCheck]:
-    """Select the results that differ from what the records say."""
+    """Select the results that differ from those stored in the records."""
     return {id_: check for id_, check in evidence.items() if _is_news(state.entry(Key(OpenLoop.kind, id_)), check)}
 
 
@@ -53,7 +53,7 @@ def _is_news(loop: object, check: LastCheck) -> bool:
 
 
 def repeats_last_check(loop: OpenLoop, check: LastCheck) -> bool:
-    """Return whether a result says what the loop says already, apart from when it was and how long it took."""
+    """Return whether a result equals the loop's last one, ignoring its time and duration."""
     last = loop.last_check
     is_known = last is not None and _substance(last) == _substance(check)
     return is_known and apply_check(loop, check).status == loop.status

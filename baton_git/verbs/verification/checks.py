@@ -1,4 +1,4 @@
-"""Run the checks of open loops, and keep what they found as evidence."""
+"""Run the checks of open loops and store the results as evidence."""
 
 from __future__ import annotations
 
@@ -28,43 +28,43 @@ from baton_git.verbs.verification.consent import Consent
 from baton_git.verbs.verification.trust import find_refusal
 
 BUDGET = 10.0
-"""Seconds that all checks together may take."""
+"""Default time limit, in seconds, for all checks together."""
 
 
 class ChecksToRun(Input):
     """Which loops to check."""
 
     ids: list[str] = Field(
-        [], max_length=1000, description="The ids of loops; all that have a check unless given.",
+        [], max_length=1000, description="The ids of loops. Default: all loops with a check.",
         examples=[["OL-7k3f9q"]],
     )  # fmt: skip
     budget_seconds: float = Field(BUDGET, gt=0, le=3600, description="Seconds for all checks together.", examples=[5])
 
 
 class CheckResults(WrittenResult):
-    """What checks found."""
+    """Results of checks."""
 
     checks: dict[str, dict[str, Any]] = Field(
-        description="By id the evidence; `unknown` is not passed.",
+        description="The evidence by loop id; `unknown` does not count as passed.",
         examples=[{"OL-7k3f9q": {"result": "passed", "at": "2026-06-17T12:30:00Z", "http_status": 200}}],
     )
-    id: str | None = Field(None, description="The loop, where one was settled by hand.")
+    id: str | None = Field(None, description="The loop, if one was settled by hand.")
 
     _evidence: Mapping[str, LastCheck] = PrivateAttr()
 
     @property
     def evidence(self) -> Mapping[str, LastCheck]:
-        """What the checks found, by loop id."""
+        """The evidence that the checks found, by loop id."""
         return self._evidence
 
     @classmethod
     def of_checks(cls, written: WriteResult, evidence: Mapping[str, LastCheck], **fields: Any) -> Self:
-        """Return the result of checks that found `evidence` and were stored by `written`."""
+        """Return the result of checks whose `evidence` was stored by `written`."""
         checks = {id_: check.as_data() for id_, check in evidence.items()}
         return cls.of(written, checks=checks, **fields).keep(evidence)
 
     def keep(self, evidence: Mapping[str, LastCheck]) -> Self:
-        """Keep the records of what was found, beside their plain data."""
+        """Keep the evidence as records, in addition to the plain data, and return this result."""
         self._evidence = evidence
         return self
 
@@ -79,19 +79,19 @@ class CheckResults(WrittenResult):
     examples=("baton verify", "baton verify OL-7k3f9q"),
 )
 def verify(ws: Workspace, now: datetime, asked: ChecksToRun) -> CheckResults:
-    """Run the checks of open loops side by side, and keep what they find as evidence."""
+    """Run the checks of open loops concurrently and store the results as evidence."""
     return check_loops(ws, now, asked.ids, budget_seconds=asked.budget_seconds)
 
 
 def check_loops(
     ws: Workspace, now: datetime, ids: Sequence[str] = (), *, budget_seconds: float = BUDGET
 ) -> CheckResults:
-    """Check loops side by side: those named, or all that are not verified yet and have a check.
+    """Check the given loops concurrently, or all unverified loops with a check.
 
-    A result that says what the record says already is not written again.
+    A result that repeats the stored one is not written again.
 
     Raises:
-        NotFound, Ambiguous: an id is not that of one live loop.
+        NotFound, Ambiguous: an id names no live loop, or several.
         InvalidArgument: a named loop has no check.
     """
     version = ws.branch.read()
@@ -116,11 +116,11 @@ def run_checks(
     budget_seconds: float,
     most: int | None = None,
 ) -> Checks:
-    """Run the checks of `loops` within the budget, without those that wait for the user's approval.
+    """Run the checks of `loops` within the budget, except those that wait for the user's approval.
 
     Args:
-        version: the revision that has the loops.
-        most: how many checks run, and how many waiting ones are reported; None: all.
+        version: the revision that contains the loops.
+        most: maximum number of checks to run, and of waiting checks to report; None: no limit.
     """
     refusals = _find_refusals(ws, version, loops)
     allowed = {loop.id: _make_spec(loop.verify) for loop in loops if loop.verify and loop.id not in refusals}
@@ -148,7 +148,7 @@ def _name_approval(id_: str, answer: CheckResult) -> CheckResult:
 
 
 def _find_refusals(ws: Workspace, version: Revision, loops: Sequence[OpenLoop]) -> dict[str, str]:
-    """Find the checks that wait for approval: by loop id, the reason."""
+    """Return the reason for each check that waits for approval, by loop id."""
     if not loops:
         return {}
     consent = Consent(ws, version)
@@ -160,7 +160,7 @@ def _make_world(ws: Workspace) -> World:
     repository = ws.branch.store.repository
 
     def find(text: str, branch: str | None) -> str | None:
-        with Store(repository) as own:  # a probe that was left behind may ask when that of `ws` is closed
+        with Store(repository) as own:  # a probe past its time limit may run after the store of `ws` is closed
             return find_commit(own, text, branch)
 
     return World(

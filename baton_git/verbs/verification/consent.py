@@ -1,7 +1,7 @@
-"""Which checks may run on this machine: those written here, and those that its user approved.
+"""Decide which checks may run on this machine: those written here, and those that its user approved.
 
 A check inspects this machine (a file, a process, a port, an address), and its result is shared. A check written
-elsewhere therefore waits until the user approves it as it is (`baton trust ID`), or trusts the remote it came from.
+elsewhere therefore waits until the user approves exactly this check (`baton trust ID`) or trusts its remote.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Consent:
         return f"waits for approval: {_describe_origin(stranger)}; run: baton trust {loop.id}"
 
     def stranger(self, loop: OpenLoop) -> Label | None:
-        """Return who wrote the check, unless it was this machine or a trusted remote. Raises as
+        """Return who wrote the check, or None if it was this machine or a trusted remote. Raises as
         `Labels.stranger` does.
         """
         return self._labels.stranger(Key(OpenLoop.kind, loop.id), "check")
@@ -95,7 +95,7 @@ def approve_check(ws: Workspace, now: datetime, id_: str, expected: VerifySpec) 
         expected: the check that was shown.
 
     Raises:
-        InvalidArgument: there is nothing to approve, or the check has changed.
+        InvalidArgument: the loop has no check that needs approval, or the check has changed.
     """
     version = ws.branch.read()
     loop, verify = find_loop_with_check(ws, id_)

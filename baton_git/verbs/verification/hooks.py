@@ -1,6 +1,6 @@
-"""The work of git hooks: check the loops that code can settle, and push commits that no remote has.
+"""The work of git hooks: check the loops that a code change can settle, and push commits that no remote has.
 
-The hooks must cost nothing, so they only look for marker files: one for each namespace with such loops or commits.
+Hooks must be cheap, so they only look for marker files: one for each namespace with such loops or commits.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _LOG_BYTES: Final = 64 * 1024
 def verify_due(
     ws: Workspace, now: datetime, seconds: float, methods: Collection[str] = CODE_METHODS, *, agent: str = "git-hook"
 ) -> WriteResult | None:
-    """Check the unverified loops with these methods; return None if there are none.
+    """Check the unverified loops that use these methods; return None if there are none.
 
-    Only a first result, or one that differs from the last, is written. The commit names no session, even if one is
-    active: a commit in its name would claim that the session has seen all changes until now.
+    A result is written only if it is the first one or differs from the last. The commit names no session, even if one
+    is active: a commit in its name would claim that the session has seen all changes so far.
 
     Args:
         seconds: time limit of all checks together.
@@ -66,7 +66,7 @@ def _list_due(version: Revision, methods: Collection[str]) -> list[OpenLoop]:
     return [loop for loop in due_checks(version.state) if loop.verify and loop.verify.method in methods]
 
 
-# --- one look at a time
+# --- one process at a time
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def wait_for_turn(repository: Repository, wait: float = SECONDS + 10) -> Iterato
 
 
 def _shorten_log(log: Path) -> None:
-    """Cut a log that is too long to its newer half."""
+    """Drop the older half of a log that is too long."""
     with suppress(OSError):
         if log.stat().st_size > _LOG_BYTES:
             with log.open("r+b") as file:
@@ -102,11 +102,11 @@ def count_seconds_left(end: float) -> float:
     return max(0.5, end - time.monotonic())
 
 
-# --- marks
+# --- marker files
 
 
 def list_due_namespaces(repository: Repository) -> list[Namespace]:
-    """List the namespaces with loops that code may settle."""
+    """List the namespaces with loops that a code change may settle."""
     return _list_marked(HookMarkers(repository.common_dir).due)
 
 
@@ -127,7 +127,7 @@ def _parse_component(component: str) -> Namespace | None:
 
 
 def _settle_mark(ws: Workspace, methods: Collection[str]) -> None:
-    """Clear the marker if nothing is due; then look again, since a loop may have been added meanwhile."""
+    """Clear the marker if nothing is due; then check again, since a loop may have been added meanwhile."""
     mark = HookMarkers(ws.branch.store.repository.common_dir).due
     if not _list_due(ws.branch.read(), methods):
         mark.clear(ws.branch.namespace.component)
@@ -139,13 +139,13 @@ def _settle_mark(ws: Workspace, methods: Collection[str]) -> None:
 
 
 def parse_pushed_components(lines: str, prefix: str) -> set[str]:
-    """Parse which namespaces the user pushes, from pre-push's input (`ref id remote-ref id`)."""
+    """Return the components of the namespaces that the user pushes, from pre-push's input (`ref id remote-ref id`)."""
     targets = (words[2] for line in lines.splitlines() if len(words := line.split()) == 4)
     return {ref.removeprefix(prefix) for ref in targets if ref.startswith(prefix)}
 
 
 def push_along(ws: Workspace, now: datetime, remote: str, seconds: float) -> str:
-    """Sync the namespace with `remote` within `seconds`; return one line about it, or an empty text.
+    """Sync the namespace with `remote` within `seconds`; return one line about the result, or an empty string.
 
     Only remotes that already have the branch receive it. A namespace with an unreadable record is not pushed.
 

@@ -1,4 +1,4 @@
-"""Refuse a new check that can never be made, while the person or agent who gives it can still mend it."""
+"""Refuse a new check that can never run, while the person or agent who enters it can still correct it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from baton_git.core.records.work_items import VerifySpec
 
 
 def refuse_impossible_check(check: VerifySpec, folder: Path | None) -> None:
-    """Refuse a check that nobody could ever make.
+    """Refuse a check that can never run.
 
     Args:
-        folder: the work tree that commands run in; None outside of one.
+        folder: the work tree that commands run in; None outside a work tree.
 
     Raises:
-        InvalidArgument: what the method checks is missing, an address is not one of http or https, or the program of a
+        InvalidArgument: a field that the method needs is missing, an address is not http or https, or the program of a
             command is a whole command line.
     """
     needed = CHECK_METHODS[check.method]
@@ -41,7 +41,7 @@ def _refuse_address(url: str) -> None:
 
 
 def _split(url: str) -> SplitResult | None:
-    """Take an address apart; None if that is impossible."""
+    """Split an address into its parts; return None if it is malformed."""
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -51,7 +51,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _refuse_command_line(argv: Sequence[str], folder: Path | None) -> None:
-    """A program whose name has a space is most likely a command line that was quoted as a whole."""
+    """Refuse a missing program whose name has a space: most likely a command line that was quoted as a whole."""
     program = argv[0]
     if not any(character.isspace() for character in program) or (folder is not None and (folder / program).exists()):
         return

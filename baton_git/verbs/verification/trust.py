@@ -1,4 +1,4 @@
-"""What the user of this machine trusts: commands of checks, and remotes."""
+"""Approve and revoke what the user of this machine trusts: the commands of checks, and remotes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def require_approvals(ws: Workspace) -> Approvals:
 
 
 def trust(ws: Workspace, now: datetime, argv: tuple[str, ...]) -> bool:
-    """Approve exactly `argv` for this repository on this machine; return False if it was approved already."""
+    """Approve exactly the command `argv` for this repository on this machine; return False if already approved."""
     if not argv or not argv[0]:
         raise InvalidArgument("no command to approve", hint="baton trust ID, or baton trust -- PROGRAM ARGUMENT…")
     if any("\ud800" <= character <= "\udfff" for word in argv for character in word):
@@ -30,7 +30,7 @@ def trust(ws: Workspace, now: datetime, argv: tuple[str, ...]) -> bool:
 
 
 def find_refusal(ws: Workspace, argv: tuple[str, ...]) -> str | None:
-    """Find why a command may not run here; None if it was approved and none of its files has changed since.
+    """Return why a command may not run here; None if it was approved and none of its files has changed since.
 
     Raises:
         Corrupt: the approvals cannot be read.

@@ -1,4 +1,4 @@
-"""Make the anchors of a decision or pattern: the files that it is about, as they are now."""
+"""Anchors of a decision or pattern: the files that it is about, in their current state."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from baton_git.namespace.results import Changed
 from baton_git.namespace.workspace import RecordAging, Workspace
 
 MAX_DEFAULT = 5
-"""How many of the session's files a record is anchored to where none is named."""
+"""Maximum number of the session's files that a record is anchored to by default."""
 
 About = Annotated[
     list[str],
     Field(
-        description="A file that it is about, or a name in one: PATH or PATH:SYMBOL",
+        description="A file or symbol that the record is about: PATH or PATH:SYMBOL",
         examples=[["src/export.py:write_row"]],
     ),
 ]
@@ -38,10 +38,10 @@ ABOUT = Option(metavar="PATH[:SYMBOL]")
 def anchor_record(
     ws: Workspace, now: datetime, op: str, model: type[ActiveDecision | Pattern], id_: str, about: Sequence[str]
 ) -> Changed:
-    """Replace the anchors of a record; without `about` by the same ones as they are now.
+    """Replace the anchors of a record; without `about`, renew its anchors to the current state of the files.
 
     Raises:
-        InvalidArgument: a file is not in the work tree or does not have the symbol, or there is nothing to renew.
+        InvalidArgument: a file is not in the work tree or lacks the symbol, or there are no anchors to renew.
     """
     record = ws.branch.read().state.find(model, id_)
     texts = about or [state.name for state in RecordAging(ws).judge(record)]
@@ -52,10 +52,10 @@ def anchor_record(
 
 
 def make_anchors(ws: Workspace, about: Sequence[str]) -> list[Anchor]:
-    """Return anchors to the files that are named; to those that the session changed where none is.
+    """Return anchors to the given files; without any, to the files that the session changed.
 
     Raises:
-        InvalidArgument: a file is not in the work tree, or does not have the symbol.
+        InvalidArgument: a file is not in the work tree, or lacks the symbol.
     """
     files = ws.source_files
     if files is None:
@@ -66,7 +66,7 @@ def make_anchors(ws: Workspace, about: Sequence[str]) -> list[Anchor]:
 
 
 def as_field(anchors: Iterable[Anchor]) -> dict[str, Any]:
-    """Return the field of a record that has these anchors; nothing for none."""
+    """Return the record field for these anchors; empty without anchors."""
     data = [anchor.as_data() for anchor in anchors]
     return {"anchors": data} if data else {}
 
@@ -96,7 +96,7 @@ def _describe_anchor(files: SourceFiles, path: str, digest: str, symbol: str | N
 
 
 def _make_default_anchors(ws: Workspace, files: SourceFiles) -> Iterator[Anchor]:
-    """Anchor to files that the session changed: those that its handoff names, then those with uncommitted changes."""
+    """Yield anchors to files that the session changed: first those in its handoff, then uncommitted ones."""
     paths = dict.fromkeys((*_list_changed(ws, files.top), *_list_uncommitted(files)))
     for path in list(paths)[:MAX_DEFAULT]:
         content = files.read_file(path)
@@ -105,7 +105,7 @@ def _make_default_anchors(ws: Workspace, files: SourceFiles) -> Iterator[Anchor]
 
 
 def _list_changed(ws: Workspace, top: Path) -> Iterator[str]:
-    """Give the files that the handoff of the acting session names, the last one first."""
+    """Yield the files named in the handoff of the acting session, last one first."""
     handoff = ws.branch.read().state.entry(Key("handoff", f"{ws.actor.agent}/{ws.actor.session}"))
     for name in reversed(value_at(handoff, "facts.files_modified") or ()):
         path = os.path.relpath(name, top) if Path(name).is_absolute() else name
@@ -114,7 +114,7 @@ def _list_changed(ws: Workspace, top: Path) -> Iterator[str]:
 
 
 def _list_uncommitted(files: SourceFiles) -> list[str]:
-    """Return the files with uncommitted changes, the last one first; none where git does not answer in time."""
+    """Return the files with uncommitted changes, last modified first; none if git does not answer in time."""
     try:
         printed = SessionRepository(files.top, files.environment, SECONDS).run_git("status", "--porcelain", "-z")
     except GitUnavailable:
@@ -123,7 +123,7 @@ def _list_uncommitted(files: SourceFiles) -> list[str]:
     paths = []
     for word in words:
         if word[:1] in ("R", "C"):
-            next(words, "")  # the name before
+            next(words, "")  # the name before the rename
         if word and not word.endswith("/"):
             paths.append(word[3:])
     return sorted(paths, key=lambda path: _written_at(files.top / path), reverse=True)

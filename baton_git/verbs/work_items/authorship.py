@@ -1,4 +1,4 @@
-"""Whose words a new record is made of: those of a person who vouches for them, or of a model."""
+"""Author of a new record: a person who vouches for it, or a model."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from baton_git.namespace.workspace import Vouched, Workspace
 
 
 class Authorship(NamedTuple):
-    """What a new record and its commit say about its author."""
+    """How a new record and its commit name the author."""
 
     tier: str
     trailers: tuple[tuple[str, str], ...] = ()
 
 
 def authorship_of(ws: Workspace, model: type[Record], id_: str) -> Authorship:
-    """Return who the author of a new record is: a person, if one vouches for what the verb does; else a model."""
+    """Return the author of a new record: a person, if one vouches for it; otherwise a model."""
     person = ws.confirmed
     if not isinstance(person, Vouched):
         return Authorship("llm_derived")

@@ -22,9 +22,7 @@ from baton_git.verbs.work_items.anchoring import ABOUT, About, anchor_record, as
 from baton_git.verbs.work_items.authorship import authorship_of
 from baton_git.verbs.work_items.similar_records import Added, MergeInto, describe_similar, merge_records
 
-DecisionId = Annotated[
-    str, Field(description="The id of a decision, or a unique beginning of it.", examples=["DEC-042"])
-]
+DecisionId = Annotated[str, Field(description="The id of a decision, or a unique prefix of it.", examples=["DEC-042"])]
 
 
 class NewDecision(Input):
@@ -32,34 +30,36 @@ class NewDecision(Input):
 
     what: str = Field(description="What was decided.", examples=["Always use --update-env-vars"])
     why: str = Field(description="The reason.", examples=["--set-env-vars clears the others"])
-    evidence: list[str] = Field([], description="What speaks for it.", examples=[["incident of 2026-06-12"]])
-    rejected: list[str] = Field([], description="What was turned down.", examples=[["a wrapper script"]])
+    evidence: list[str] = Field([], description="Evidence for it.", examples=[["incident of 2026-06-12"]])
+    rejected: list[str] = Field([], description="Rejected alternatives.", examples=[["a wrapper script"]])
     about: About = Field([])
     tier: Literal["raw_source", "llm_derived", "human_confirmed"] | None = Field(
         None,
-        description="Who vouches for it; unless given, the person who typed it at a terminal, else llm_derived.",
+        description="Who vouches for it. Default: human_confirmed if a person types it at a terminal, else llm_derived",
     )
-    id: str | None = Field(None, min_length=1, description="An id of your own, to continue your numbering.")
+    id: str | None = Field(
+        None, min_length=1, description="The id to use, to continue an existing numbering. Default: a new one."
+    )
 
 
 class AnchorDecision(Input):
-    """What a decision is about."""
+    """The decision, and the files it is about."""
 
     id: DecisionId
     about: About = Field([])
 
 
 class MonitorDecision(Input):
-    """Which decision to watch."""
+    """The decision to watch."""
 
     id: DecisionId
 
 
 class SupersedeDecision(Input):
-    """Which decision takes the place of another."""
+    """The decision to replace, and its successor."""
 
     id: DecisionId
-    by: str = Field(description="The id of the decision that takes its place.", examples=["DEC-051"])
+    by: str = Field(description="The id of the decision that replaces it.", examples=["DEC-051"])
 
 
 @verb(
@@ -71,23 +71,23 @@ class SupersedeDecision(Input):
     positional=("what",),
     options={"id": Option(metavar="ID"), "about": ABOUT},
     tool=Tool(
-        "Keep a choice with its reasons.",
+        "Record a decision and its reasons.",
         hidden=("id", "tier"),
         fields={"about": "PATH:SYMBOL"},
     ),
     examples=('baton decision add "Always use --update-env-vars" --why "--set-env-vars clears the others"',),
 )
 def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Added:
-    """Note a decision and its reasons.
+    """Record a decision and its reasons.
 
     With the tier human_confirmed a person must vouch for it: on the command line at a terminal where no agent acts, or
     by a signature with a key that needs a touch or a passphrase.
 
-    The brief marks it once a file that it is about has changed. Where none is named it is about those that the session
-    has changed.
+    The brief marks the decision when a file that it is about has changed. By default these are the files that the
+    session has changed.
 
     Raises:
-        InvalidArgument: a file is not in the work tree, or does not have the symbol.
+        InvalidArgument: a file is not in the work tree, or lacks the symbol.
         InvalidDocument: a value does not fit its field.
         NeedsHuman: the tier is human_confirmed and no person vouched for it.
         NotAllowed: the id is taken.
@@ -127,10 +127,10 @@ def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Added:
     examples=("baton decision anchor DEC-042 --about src/export.py:write_row", "baton decision anchor DEC-042"),
 )
 def anchor_decision(ws: Workspace, now: datetime, asked: AnchorDecision) -> Changed:
-    """Anchor a decision to files, in place of those before; without a file, say that it still fits those it has.
+    """Replace the files that a decision is about; without a file, confirm that it still fits its current ones.
 
     Raises:
-        InvalidArgument: a file is not in the work tree, or does not have the symbol.
+        InvalidArgument: a file is not in the work tree, or lacks the symbol.
     """
     return anchor_record(ws, now, "decision-anchor", ActiveDecision, asked.id, asked.about)
 
@@ -140,11 +140,11 @@ def anchor_decision(ws: Workspace, now: datetime, asked: AnchorDecision) -> Chan
     "POST /v1/decisions/{id}/monitor",
     effect=SETTLES,
     positional=("id",),
-    tool=Tool("It holds, but is being watched."),
+    tool=Tool("Mark a decision as watched."),
     examples=("baton decision monitor DEC-042",),
 )
 def monitor_decision(ws: Workspace, now: datetime, asked: MonitorDecision) -> Changed:
-    """Mark a decision as being watched; it still holds."""
+    """Mark a decision as watched; it stays in force."""
     return ws.edit(
         "decision-monitor", now, ActiveDecision, asked.id, lambda state, decision: state.put(apply_monitoring(decision))
     )
@@ -156,13 +156,13 @@ def monitor_decision(ws: Workspace, now: datetime, asked: MonitorDecision) -> Ch
     effect=REPLACES,
     positional=("id",),
     options={"by": Option(metavar="ID")},
-    tool=Tool("Another decision takes its place."),
+    tool=Tool("Replace a decision by another."),
     examples=("baton decision supersede DEC-042 --by DEC-051",),
 )
 def supersede_decision(ws: Workspace, now: datetime, asked: SupersedeDecision) -> Changed:
     """Replace a decision by another one.
 
-    A decision that a model derived cannot supersede another one of that kind.
+    A decision derived by a model cannot supersede another one derived by a model.
 
     Raises:
         NotAllowed: both were derived by a model, or one of them is superseded.
@@ -184,10 +184,10 @@ def supersede_decision(ws: Workspace, now: datetime, asked: SupersedeDecision) -
     examples=("baton decision merge DEC-051 DEC-042",),
 )
 def merge_decision(ws: Workspace, now: datetime, asked: MergeInto) -> Changed:
-    """Merge a decision into another one that says the same: evidence and files are joined, and it is archived.
+    """Merge a decision into a duplicate: join evidence and files, and archive the merged one.
 
     Raises:
-        InvalidArgument: they are the same record.
-        NotAllowed: a person confirmed the one that goes but not the one that stays, or its status forbids it.
+        InvalidArgument: both ids name the same record.
+        NotAllowed: a person confirmed the merged record but not the remaining one, or its status forbids it.
     """
     return merge_records(ws, now, "decision-merge", ActiveDecision, asked)

@@ -1,4 +1,4 @@
-"""Follow-ups: work that is put off."""
+"""Follow-ups: deferred work."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ from baton_git.verbs.work_items.similar_records import (
 )
 
 FollowUpId = Annotated[
-    str, Field(description="The id of a follow-up, or a unique beginning of it.", examples=["FU-2x8m4c"])
+    str, Field(description="The id of a follow-up, or a unique prefix of it.", examples=["FU-2x8m4c"])
 ]
 
 
 class NewFollowUp(Input):
-    """Something to do later."""
+    """Work to do later."""
 
-    item: str = Field(description="What is to be done.", examples=["Refactor the scoring formula"])
-    reason: str | None = Field(None, description="Why it is put off.", examples=["release first"])
+    item: str = Field(description="The work to do.", examples=["Refactor the scoring formula"])
+    reason: str | None = Field(None, description="Why it is deferred.", examples=["release first"])
     pattern: str | None = Field(None, description="The pattern it belongs to.", examples=["PAT-9d2k1m"])
     priority: Literal["normal", "elevated", "escalated"] | None = Field(
-        None, description="How urgent it is; normal unless given."
+        None, description="How urgent it is. Default: normal."
     )
-    id: str | None = Field(None, min_length=1, description="An id of your own instead of a new one.")
+    id: str | None = Field(None, min_length=1, description="The id to use. Default: a new one.")
 
 
 class DeferFollowUp(Input):
-    """Which follow-up to put off, and why."""
+    """The follow-up to defer, and the reason."""
 
     id: FollowUpId
     reason: str | None = Field(
-        None, description="Why, in place of the previous reason.", examples=["waiting for review"]
+        None, description="The reason, replacing the previous one.", examples=["waiting for review"]
     )
 
 
 class FinishFollowUp(Input):
-    """Which follow-up is done."""
+    """The follow-up that is done."""
 
     id: FollowUpId
-    note: str | None = Field(None, description="What was done; kept with the record.", examples=["in commit 4f2a91c"])
+    note: str | None = Field(None, description="What was done; stored with the record.", examples=["in commit 4f2a91c"])
 
 
 @verb(
@@ -67,19 +67,19 @@ class FinishFollowUp(Input):
     effect=ADDS,
     status=201,
     is_authored=True,
-    other_status={200: "A follow-up says that already."},
+    other_status={200: "A follow-up with this text exists already."},
     positional=("item",),
     options={"pattern": Option(metavar="ID"), "id": Option(metavar="ID")},
-    tool=Tool("Something is put off.", hidden=("id",)),
+    tool=Tool("Record work to do later.", hidden=("id",)),
     examples=('baton followup add "Refactor the scoring formula" --reason "release first"',),
 )
 def add_follow_up(ws: Workspace, now: datetime, asked: NewFollowUp) -> Added:
-    """Note something to do later; what a live follow-up says already is not noted again.
+    """Record work to do later, unless a live follow-up with the same text exists.
 
     Raises:
         InvalidDocument: a value does not fit its field.
         NotAllowed: the id is taken.
-        NotFound, Ambiguous: there is no such pattern, or there are several.
+        NotFound, Ambiguous: the id names no pattern, or several.
     """
     check_not_empty(asked.item, "item")
     pattern = find_reference(ws, Pattern, asked.pattern)
@@ -108,7 +108,7 @@ def add_follow_up(ws: Workspace, now: datetime, asked: NewFollowUp) -> Added:
 
 
 def _find_known(state: State, asked: NewFollowUp) -> FollowUp | None:
-    """Return the live follow-up that says the same; one with an id of its own is always new."""
+    """Return the live follow-up with the same text; None if the new one has an id of its own."""
     return find_same(state, FollowUp, asked.item, MAX_COMPARED) if asked.id is None else None
 
 
@@ -117,11 +117,11 @@ def _find_known(state: State, asked: NewFollowUp) -> FollowUp | None:
     "POST /v1/follow-ups/{id}/defer",
     effect=ADDS,
     positional=("id",),
-    tool=Tool("Put off once more."),
+    tool=Tool("Defer a follow-up."),
     examples=("baton followup defer FU-2x8m4c",),
 )
 def defer_follow_up(ws: Workspace, now: datetime, asked: DeferFollowUp) -> Changed:
-    """Put a follow-up off once more: elevated at the third time, escalated at the fifth."""
+    """Defer a follow-up once more. The third deferral makes it elevated, the fifth escalated."""
     return ws.edit(
         "followup-defer", now, FollowUp, asked.id,
         lambda state, item: state.put(apply_deferral(item, now, ws.policy, asked.reason)),
@@ -133,7 +133,7 @@ def defer_follow_up(ws: Workspace, now: datetime, asked: DeferFollowUp) -> Chang
     "POST /v1/follow-ups/{id}/done",
     effect=REPLACES,
     positional=("id",),
-    tool=Tool("It is done: archive it."),
+    tool=Tool("Archive a finished follow-up."),
     examples=('baton followup done FU-2x8m4c --note "in commit 4f2a91c"',),
 )
 def finish_follow_up(ws: Workspace, now: datetime, asked: FinishFollowUp) -> Changed:
@@ -150,10 +150,10 @@ def finish_follow_up(ws: Workspace, now: datetime, asked: FinishFollowUp) -> Cha
     examples=("baton followup merge FU-2x8m4c FU-7k3f9q",),
 )
 def merge_follow_up(ws: Workspace, now: datetime, asked: MergeInto) -> Changed:
-    """Merge a follow-up into another one that says the same: deferrals are added, and it is archived.
+    """Merge a follow-up into a duplicate: add up the deferrals, and archive the merged one.
 
     Raises:
-        InvalidArgument: they are the same record.
-        NotAllowed: a person confirmed the one that goes but not the one that stays, or its status forbids it.
+        InvalidArgument: both ids name the same record.
+        NotAllowed: a person confirmed the merged record but not the remaining one, or its status forbids it.
     """
     return merge_records(ws, now, "followup-merge", FollowUp, asked)

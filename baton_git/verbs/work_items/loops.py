@@ -24,13 +24,11 @@ from baton_git.verbs.verification.new_checks import refuse_impossible_check
 from baton_git.verbs.work_items.authorship import authorship_of
 from baton_git.verbs.work_items.references import find_reference
 
-LoopId = Annotated[
-    str, Field(description="The id of an open loop, or a unique beginning of it.", examples=["OL-7k3f9q"])
-]
+LoopId = Annotated[str, Field(description="The id of an open loop, or a unique prefix of it.", examples=["OL-7k3f9q"])]
 
 
 class NewLoop(Input):
-    """Something that was done, and what must be true if it worked."""
+    """An action, and its expected outcome."""
 
     action: str = Field(description="What was done.", examples=["Deployed X"])
     expect: str = Field(description="What must be true if it worked.", examples=["health is 200"])
@@ -40,19 +38,19 @@ class NewLoop(Input):
         examples=[{"method": "http", "url": "http://localhost:8080/health"}],
     )
     ttl_days: int | None = Field(
-        None, ge=0, le=36_500, description="Days until it is escalated if nobody could verify it; 7 unless configured.",
+        None, ge=0, le=36_500, description="Days until an unverified loop is escalated; 7 unless configured.",
         examples=[7],
     )  # fmt: skip
-    decision: str | None = Field(None, description="The decision that it follows from.", examples=["DEC-042"])
-    id: str | None = Field(None, min_length=1, description="An id of your own instead of a new one.")
+    decision: str | None = Field(None, description="The decision that the action follows from.", examples=["DEC-042"])
+    id: str | None = Field(None, min_length=1, description="The id to use. Default: a new one.")
 
 
 class LoopFinding(Input):
-    """What was found out about a loop; without a result its check runs."""
+    """The result for a loop; without one, its check runs."""
 
     id: LoopId
-    result: Literal["passed", "failed"] | None = Field(None, description="What you saw yourself.")
-    note: str | None = Field(None, description="With a result: what you saw.", examples=["the page loads"])
+    result: Literal["passed", "failed"] | None = Field(None, description="The result that you observed.")
+    note: str | None = Field(None, description="With a result: what you observed.", examples=["the page loads"])
 
     @model_validator(mode="after")
     def _check_note(self) -> Self:
@@ -62,10 +60,10 @@ class LoopFinding(Input):
 
 
 class CloseLoop(Input):
-    """Which loop to close, and why."""
+    """The loop to close, and the reason."""
 
     id: LoopId
-    reason: str = Field("closed", description="Why; kept with the record.", examples=["the service is gone"])
+    reason: str = Field("closed", description="The reason; stored with the record.", examples=["the service is gone"])
 
 
 _CHECK_SCHEMA = {
@@ -86,7 +84,7 @@ _CHECK_SCHEMA = {
         "id": Option(metavar="ID"),
     },
     tool=Tool(
-        "Done; its outcome shows later.",
+        "Record an action to check later.",
         hidden=("id",),
         fields={"expect": "What is true if it worked"},
         schemas={"verify": _CHECK_SCHEMA},
@@ -97,13 +95,13 @@ _CHECK_SCHEMA = {
     ),
 )  # fmt: skip
 def add_loop(ws: Workspace, now: datetime, asked: NewLoop) -> Changed:
-    """Note something done whose outcome must be checked.
+    """Record an action whose outcome must be checked later.
 
     Raises:
-        InvalidArgument: the check can never be made.
+        InvalidArgument: the check can never run.
         InvalidDocument: a value does not fit its field.
         NotAllowed: the id is taken.
-        NotFound, Ambiguous: there is no such decision, or there are several.
+        NotFound, Ambiguous: the id names no decision, or several.
     """
     check_not_empty(asked.action, "action")
     check_not_empty(asked.expect, "expected outcome")
@@ -134,19 +132,15 @@ def add_loop(ws: Workspace, now: datetime, asked: NewLoop) -> Changed:
     "POST /v1/loops/{id}/verify",
     effect=SETTLES,
     positional=("id",),
-    options={
-        "result": Option(
-            flags={"passed": "You looked, and the outcome is as expected.", "failed": "You looked, and it is not."}
-        )
-    },
+    options={"result": Option(flags={"passed": "You saw the expected outcome.", "failed": "You saw another outcome."})},
     tool=Tool(
-        "Check one loop, or say what you found. Unknown is not passed.",
+        "Check one loop, or record a result. Unknown is not passed.",
         fields={"result": "Seen by you; else its check runs"},
     ),
     examples=("baton loop verify OL-7k3f9q", 'baton loop verify OL-7k3f9q --passed --note "page loads"'),
 )
 def verify_loop(ws: Workspace, now: datetime, asked: LoopFinding) -> CheckResults:
-    """Run the check of one loop, or record what a person or agent found out."""
+    """Run the check of one loop, or record the result that a person or agent observed."""
     if asked.result is None:
         return check_loops(ws, now, [asked.id])
     changed = settle_loop(ws, now, asked.id, asked.result, note=asked.note)
@@ -158,7 +152,7 @@ def verify_loop(ws: Workspace, now: datetime, asked: LoopFinding) -> CheckResult
 def settle_loop(
     ws: Workspace, now: datetime, id_: str, result: Literal["passed", "failed"], *, note: str | None = None
 ) -> Changed:
-    """Record what a person or an agent found out about a loop, in place of its check."""
+    """Record the result that a person or an agent observed for a loop, without running its check."""
     why = {"why": note} if note else {}
     evidence = LastCheck.model_validate({"result": result, "at": iso(now), "by": ws.actor.agent or "hand", **why})
 

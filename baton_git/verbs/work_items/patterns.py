@@ -30,48 +30,46 @@ from baton_git.verbs.work_items.anchoring import ABOUT, About, anchor_record, as
 from baton_git.verbs.work_items.authorship import authorship_of
 from baton_git.verbs.work_items.similar_records import Added, MergeInto, describe_similar, find_same, merge_records
 
-PatternId = Annotated[
-    str, Field(description="The id of a pattern, or a unique beginning of it.", examples=["PAT-9d2k1m"])
-]
+PatternId = Annotated[str, Field(description="The id of a pattern, or a unique prefix of it.", examples=["PAT-9d2k1m"])]
 
 
 class NewOccurrence(Input):
-    """Something that went wrong."""
+    """A mistake to count."""
 
     what: str = Field(
         description="What went wrong, or the id of a pattern.", examples=["Assumed Docker without reading compose"]
     )
-    context: str = Field("", description="What was going on.", examples=["deploying X"])
+    context: str = Field("", description="The situation in which it happened.", examples=["deploying X"])
     rule: str | None = Field(None, description="The rule that would prevent it.")
     about: About = Field([])
-    id: str | None = Field(None, min_length=1, description="An id of your own; a known one counts that pattern.")
+    id: str | None = Field(None, min_length=1, description="The id to use; an existing one counts that pattern.")
 
 
 class ProposedRule(Input):
-    """The rule that a pattern would become."""
+    """The rule to propose for a pattern."""
 
     id: PatternId
     rule: str = Field(description="The rule.", examples=["Read compose.yaml before touching a container"])
 
 
 class AnchorPattern(Input):
-    """What a pattern is about."""
+    """The pattern, and the files it is about."""
 
     id: PatternId
     about: About = Field([])
 
 
 class DismissPattern(Input):
-    """Which pattern to dismiss."""
+    """The pattern to dismiss."""
 
     id: PatternId
 
 
 class GraduatePattern(Input):
-    """Which pattern becomes a rule."""
+    """The pattern that becomes a rule."""
 
     id: PatternId
-    rule: str | None = Field(None, description="The rule, in place of the proposed one.")
+    rule: str | None = Field(None, description="The rule. Default: the proposed one.")
 
 
 @verb(
@@ -89,16 +87,16 @@ class GraduatePattern(Input):
     examples=('baton pattern record "Assumed Docker without reading compose" --context "deploying X"',),
 )
 def record_pattern(ws: Workspace, now: datetime, asked: NewOccurrence) -> Added:
-    """Count something that went wrong, or note it for the first time.
+    """Count a mistake: add an occurrence to its pattern, or create the pattern.
 
-    WHAT is words, or the id of a pattern. A pattern is recognised by its id, or by its words (case, spacing and a full
-    stop aside).
+    WHAT is a description, or the id of a pattern. Descriptions match if they differ only in case, spacing and a final
+    full stop.
 
-    The brief marks it, and the rule that it becomes, once a file that it is about has changed. Where none is named it
-    is about those that the session has changed.
+    The brief marks the pattern, and its rule, when a file that it is about has changed. By default these are the files
+    that the session has changed.
 
     Raises:
-        InvalidArgument: a file is not in the work tree, or does not have the symbol.
+        InvalidArgument: a file is not in the work tree, or lacks the symbol.
         InvalidDocument: a value does not fit its field.
     """
     check_not_empty(asked.what, "pattern")
@@ -152,10 +150,10 @@ def _find_pattern(state: State, words_or_id: str, id_: str | None) -> Pattern | 
     examples=("baton pattern anchor PAT-9d2k1m --about compose.yaml", "baton pattern anchor PAT-9d2k1m"),
 )
 def anchor_pattern(ws: Workspace, now: datetime, asked: AnchorPattern) -> Changed:
-    """Anchor a pattern, and the rule that it became, to files; without a file, say that it still fits those it has.
+    """Replace the files that a pattern and its rule are about; without a file, confirm that they still fit their files.
 
     Raises:
-        InvalidArgument: a file is not in the work tree, or does not have the symbol.
+        InvalidArgument: a file is not in the work tree, or lacks the symbol.
     """
     return anchor_record(ws, now, "pattern-anchor", Pattern, asked.id, asked.about)
 
@@ -169,7 +167,7 @@ def anchor_pattern(ws: Workspace, now: datetime, asked: AnchorPattern) -> Change
     examples=('baton pattern propose PAT-9d2k1m --rule "Read compose.yaml before touching a container"',),
 )
 def propose_rule(ws: Workspace, now: datetime, asked: ProposedRule) -> Changed:
-    """Propose the rule that a pattern would become, whatever its count."""
+    """Propose the rule for a pattern, whatever its count."""
     check_not_empty(asked.rule, "rule")
     return ws.edit(
         "pattern-propose", now, Pattern, asked.id, lambda state, pattern: state.put(apply_proposal(pattern, asked.rule))
@@ -181,11 +179,11 @@ def propose_rule(ws: Workspace, now: datetime, asked: ProposedRule) -> Changed:
     "POST /v1/patterns/{id}/dismiss",
     effect=REPLACES,
     positional=("id",),
-    tool=Tool("It is no pattern after all."),
+    tool=Tool("Dismiss a pattern."),
     examples=("baton pattern dismiss PAT-9d2k1m",),
 )
 def dismiss_pattern(ws: Workspace, now: datetime, asked: DismissPattern) -> Changed:
-    """Dismiss a pattern: it is kept and counted, and never becomes a rule."""
+    """Dismiss a pattern: it stays and is still counted, but never becomes a rule."""
     return ws.edit(
         "pattern-dismiss", now, Pattern, asked.id, lambda state, pattern: state.put(apply_dismissal(pattern))
     )
@@ -199,14 +197,14 @@ def dismiss_pattern(ws: Workspace, now: datetime, asked: DismissPattern) -> Chan
     examples=("baton pattern graduate PAT-9d2k1m", "baton pattern graduate PAT-9d2k1m --sign"),
 )
 def graduate_pattern(ws: Workspace, now: datetime, asked: GraduatePattern) -> Changed:
-    """Make a rule of a pattern; only a person can.
+    """Turn a pattern into a rule; only a person can do this.
 
     On the command line the id must be typed at a terminal where no agent acts, or the commit signed with a key
     (git config baton.signingKey) that needs a touch or a passphrase. Over HTTP it is always refused.
 
     Raises:
         NeedsHuman: no person confirmed it.
-        NotAllowed: the pattern is no candidate.
+        NotAllowed: the pattern is not a candidate.
     """
     confirmed = ws.confirmed if isinstance(ws.confirmed, Confirmed) else None
 
@@ -227,10 +225,10 @@ def graduate_pattern(ws: Workspace, now: datetime, asked: GraduatePattern) -> Ch
     examples=("baton pattern merge PAT-9d2k1m PAT-2x8m4c",),
 )
 def merge_pattern(ws: Workspace, now: datetime, asked: MergeInto) -> Changed:
-    """Merge a pattern into another one that says the same: counts are added, and it is archived.
+    """Merge a pattern into a duplicate: add up the counts, and archive the merged one.
 
     Raises:
-        InvalidArgument: they are the same record.
-        NotAllowed: a person confirmed the one that goes but not the one that stays, or its status forbids it.
+        InvalidArgument: both ids name the same record.
+        NotAllowed: a person confirmed the merged record but not the remaining one, or its status forbids it.
     """
     return merge_records(ws, now, "pattern-merge", Pattern, asked)

@@ -1,4 +1,4 @@
-"""Records that say nearly the same: point them out, and merge two into one."""
+"""Near-duplicate records: report them, and merge two into one."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ Mergeable = TypeVar("Mergeable", ActiveDecision, FollowUp, Pattern)
 MAX_SIMILAR = 3
 MAX_COMPARED = 300
 SHARE = 0.7
-"""Of all words of two texts, how many both must have; what they are called in other forms counts as the same."""
+"""Share of the words of two texts that both must contain, to count as similar; inflected forms count as equal."""
 _NEGATIONS = re.compile(r"\b(?:not|no|never|without|cannot|stop|avoid|\w+n't)\b", re.IGNORECASE)
 _ENDS = string.whitespace + ".!…。"
 _JOINED: tuple[type[MergeRule], ...] = (Union, Earliest, Latest, Recent)
 
 
 class Added(Changed):
-    """The record that was added, and those that say nearly the same."""
+    """The record that was added, and similar ones."""
 
-    similar: list[str] = Field([], description="Ids of live records that say nearly the same.", examples=[["DEC-041"]])
-    merge_command: str = Field("", description="What merges the new one into the first of these, on a command line.")
-    exists: bool = Field(False, description="A live record says that already: nothing was added.")
+    similar: list[str] = Field([], description="Ids of similar live records.", examples=[["DEC-041"]])
+    merge_command: str = Field("", description="The command that merges the new record into the first of these.")
+    exists: bool = Field(False, description="A live record has the same text; nothing was added.")
     verbose: ClassVar[frozenset[str]] = Changed.verbose | {"merge_command"}
 
     @property
@@ -61,16 +61,16 @@ class Added(Changed):
 
 
 class MergeInto(Input):
-    """Which record goes into which."""
+    """The record to merge, and the one to merge it into."""
 
-    id: str = Field(description="The id of the record that goes, or a unique beginning of it.", examples=["DEC-051"])
-    into: str = Field(description="The id of the one that stays.", examples=["DEC-042"])
+    id: str = Field(description="The id of the record to merge, or a unique prefix of it.", examples=["DEC-051"])
+    into: str = Field(description="The id of the record that remains.", examples=["DEC-042"])
 
 
 def describe_similar(command: str, record: Record, state: State) -> dict[str, Any]:
-    """Return the fields of `Added` for a new record; none if no live one of its kind is like it.
+    """Return the fields of `Added` for a new record; empty if no live record of its kind is similar.
 
-    Of very many live ones only `MAX_COMPARED` are looked at, so that adding one does not take ever longer.
+    At most `MAX_COMPARED` live records are compared, which bounds the time of adding a record.
     """
     about = KINDS[record.kind].about
     text = str(getattr(record, about))
@@ -82,13 +82,13 @@ def describe_similar(command: str, record: Record, state: State) -> dict[str, An
 
 
 def find_same(state: State, model: type[Similar], text: str, most: int | None = None) -> Similar | None:
-    """Return the live record whose text is `text`, apart from case, spacing and the mark at its end.
+    """Return the live record with this text, ignoring case, spacing and final punctuation.
 
     Args:
-        most: how many records are looked at, in the order of their ids; None: all.
+        most: maximum number of records to compare, in the order of their ids; None: all.
     """
     about = KINDS[model.kind].about
-    words = _split_words(redact_text(text)[0])  # as it was stored
+    words = _split_words(redact_text(text)[0])  # records are stored redacted
     entries = (state.entry(Key(model.kind, id_)) for id_ in islice(sorted(state.ids(model.kind)), most))
     records = (entry for entry in entries if isinstance(entry, model))
     return next((record for record in records if _split_words(str(getattr(record, about))) == words), None)
@@ -99,9 +99,9 @@ def _split_words(text: str) -> list[str]:
 
 
 def says_the_same(one: str, other: str) -> bool:
-    """Whether two texts have nearly the same words, in whatever form and order, and deny the same.
+    """Return whether two texts have nearly the same words, in any form and order, and negate the same ones.
 
-    Numbers count as words that both must have.
+    Both texts must contain the same numbers.
     """
     if len(_NEGATIONS.findall(one)) != len(_NEGATIONS.findall(other)):
         return False
@@ -112,11 +112,11 @@ def says_the_same(one: str, other: str) -> bool:
 
 
 def merge_records(ws: Workspace, now: datetime, op: str, model: type[Mergeable], asked: MergeInto) -> Changed:
-    """Join a record to another one, and archive it with the name of that one.
+    """Merge a record into another one, and archive it with the other's id as the reason.
 
     Raises:
-        InvalidArgument: they are the same record.
-        NotAllowed: a person confirmed what goes but not what stays, or it is a rule or superseded.
+        InvalidArgument: both ids name the same record.
+        NotAllowed: a person confirmed the merged record but not the remaining one, or it is a rule or superseded.
     """
     state = ws.branch.read().state
     gone_id, kept_id = state.find(model, asked.id).id, state.find(model, asked.into).id
@@ -145,10 +145,10 @@ def _check_open(record: Record) -> None:
 
 
 def join_records(kept: Mergeable, gone: Mergeable, *, without_covered: bool = False) -> Mergeable:
-    """Return `kept` with what `gone` adds: counts are added, lists joined, times span both, empty fields filled.
+    """Return `kept` merged with `gone`: counts added up, lists joined, time spans united, empty fields filled.
 
     Args:
-        without_covered: leave the fields as they are that a person's confirmation covers.
+        without_covered: do not change fields that a person's confirmation covers.
     """
     model = type(kept)
     covered = {field.name for fields in covered_fields(model).values() for field in fields}
@@ -166,7 +166,7 @@ def join_records(kept: Mergeable, gone: Mergeable, *, without_covered: bool = Fa
 
 
 def _join_values(rule: MergeRule | None, ours: Any, theirs: Any) -> Any:
-    """Return what a rule makes of two values; without a rule the first one that there is."""
+    """Merge two values by a rule; without a rule, return the first one that is not empty."""
     if ours is None or rule is None:
         return theirs if ours is None else ours
     value = combine_values(rule, (), (ours,), (theirs,))
