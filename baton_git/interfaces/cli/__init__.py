@@ -30,7 +30,7 @@ COMMANDS = {
     "list": ("records.listing", "List the records of a namespace, of all kinds or of one."),
     "record": ("records.showing", "Show one record, live or in the archive."),
     "edit": ("records.editing", "Change fields of a record."),
-    "reopen": ("records.editing", "Bring a closed record back."),
+    "reopen": ("records.editing", "Reopen a closed record."),
     "forget": ("records.editing", "Take a record to the archive, with a reason."),
     "loop": ("records.loop", "Open loops: actions whose outcome must still be checked."),
     "followup": ("", "Follow-ups: postponed work."),
