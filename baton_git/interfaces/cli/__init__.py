@@ -31,7 +31,7 @@ COMMANDS = {
     "record": ("records.showing", "Show one record, live or in the archive."),
     "edit": ("records.editing", "Change fields of a record."),
     "reopen": ("records.editing", "Reopen a closed record."),
-    "forget": ("records.editing", "Take a record to the archive, with a reason."),
+    "forget": ("records.editing", "Archive a record, with a reason."),
     "loop": ("records.loop", "Open loops: actions whose outcome must still be checked."),
     "followup": ("", "Follow-ups: postponed work."),
     "pattern": ("records.pattern", "Patterns: recurring problems that may become rules."),
