@@ -115,9 +115,9 @@ REFUSED = (
      "HOST:PORT"),
     ("do/add-loop", {"action": "Did it", "expect": "yes", "verify.method": "command", "verify.target": "'a"},
      "quotation mark"),
-    ("do/add-loop", {"action": "Did it", "expect": "yes", "ttl_days": "soon"}, "Days until it is escalated"),
+    ("do/add-loop", {"action": "Did it", "expect": "yes", "ttl_days": "soon"}, "Days until an unverified loop"),
     ("do/add-follow-up", {"item": "Did it", "priority": "huge"}, "How urgent it is"),
-    ("do/supersede?id=DEC-1", {"by": ""}, "The id of the decision that takes its place"),
+    ("do/supersede?id=DEC-1", {"by": ""}, "The id of the decision that replaces it"),
 )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def rich(world: World) -> World:
     _handed(world)
     here("followup", "done", "FU-old", *CODEX)
     here("wrap", "--context", "The shop runs on staging. Rounding is under review.\n\nNext: the webhook secret, then "
-         "the October invoices.", "--summary", "deployed, and looked into rounding", *CLAUDE)  # fmt: skip
+         "the October invoices.", "--summary", "deployed, and looked into rounding", *CLAUDE, code=3)  # fmt: skip
     _queue(world)
     return world
 
@@ -116,7 +116,7 @@ def _both_at_once(world: World) -> None:
     _said(here, "OL-secret", "a mail with the secret")
     there("wrap", "--context", "The receipt is designed.", *GEMINI)
     there("sync")
-    here("sync")
+    here("sync", code=3)  # with the conflict that both made
 
 
 def _said(who: Any, loop: str, outcome: str) -> None:
@@ -138,11 +138,11 @@ def _handed(world: World) -> None:
 
 def _queue(world: World) -> None:
     """What the other machine sent, and waits."""
-    world.here("sync")
+    world.here("sync", code=3)
     world.git(world.top, "config", "remote.origin.batonPolicy", "review")
-    world.there("sync")
+    world.there("sync", code=3)
     world.there("followup", "add", "Ask for the fonts of the receipt", "--id", "FU-fonts", *GEMINI)
     world.there("followup", "defer", "FU-receipt", *GEMINI)
     world.there("decision", "monitor", "DEC-002", *GEMINI)
-    world.there("sync")
+    world.there("sync", code=3)
     world.here("sync", code=None)
