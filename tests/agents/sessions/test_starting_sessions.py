@@ -169,7 +169,7 @@ def test_a_session_that_fails_says_why(agents, records, spawner):
 
 @pytest.mark.slow
 def test_a_session_that_fails_at_once_is_an_error_for_whoever_asked(agents, spawner, monkeypatch):
-    monkeypatch.setattr("baton_git.agents.sessions.starting.MOMENT", 30.0)
+    monkeypatch.setattr("baton_git.agents.sessions.starting.QUICK_FAILURE_SECONDS", 30.0)
     agents.shell("claude", "echo no key >&2; exit 7")
     assert spawner(wish(agents), {}) == {"error": "claude ended at once: no key"}
     agents.shell("claude", "echo Not logged in; exit 1")
