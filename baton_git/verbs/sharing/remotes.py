@@ -21,13 +21,13 @@ from baton_git.namespace.remote_selection import (
     waiting_counts,
 )
 from baton_git.namespace.results import ResultPart
-from baton_git.namespace.sync.policy import POLICIES, Policy
+from baton_git.namespace.sync.policy import Policy
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sharing.sync import SyncResult, sync
 from baton_git.verbs.verification.trust import trusts_remote
 
-STRICTNESS: tuple[Policy, ...] = ("auto", "signed", "review")
-"""The policies; each lets less through than those before it."""
+STRICTNESS: dict[str, int] = {"auto": 0, "signed": 1, "review": 2}
+"""By policy, its rank; each lets less through than those of a lower rank."""
 
 
 class RemoteSummary(ResultPart):
@@ -155,7 +155,7 @@ def _read_policy(ws: Workspace, remote: str) -> str:
 
 
 def _is_looser(policy: Policy, previous: str) -> bool:
-    return previous in POLICIES and STRICTNESS.index(policy) < [*STRICTNESS].index(previous)
+    return previous in STRICTNESS and STRICTNESS[policy] < STRICTNESS[previous]
 
 
 def _write_policy(ws: Workspace, remote: str, policy: Policy) -> None:

@@ -223,9 +223,10 @@ def format_diagnosis(result: Diagnosis, *, shows_all: bool) -> str:
 
 def _count_checks(result: Diagnosis) -> str:
     """Return `19 checks: 2 errors, 1 warning, 16 ok`: every finding, and the checks that found nothing wrong."""
-    numbers: Counter[Severity] = Counter(part.severity for part in result.findings if part.severity != "ok")
+    problems = [part for part in result.findings if part.severity != "ok"]
     checks = {part.check for part in result.findings}
-    numbers["ok"] = len(checks - {part.check for part in result.findings if part.severity != "ok"})
+    numbers: Counter[Severity] = Counter(part.severity for part in problems)
+    numbers["ok"] = len(checks - {part.check for part in problems})
     words = [
         count(numbers[severity], severity) if severity in ("error", "warning") else f"{numbers[severity]} {severity}"
         for severity in ORDER
