@@ -113,8 +113,9 @@ def set_remote_policy(ws: Workspace, now: datetime, asked: RemotePolicyInput) ->
             hint="git config baton.allowedSigners FILE",
         )
     if _is_looser(asked.policy, previous) and ws.confirmed is None:
+        note = "" if previous in STRICTNESS else " (no policy, so it counts as review)"
         raise NeedsHuman(
-            f"{asked.policy} lets more of {name} through than {previous}, which takes a person",
+            f"{asked.policy} lets more of {name} through than {previous}{note}, which takes a person",
             hint=f"in a terminal: baton remote policy {name} {asked.policy}",
         )
     if asked.policy != previous:
@@ -155,7 +156,8 @@ def _read_policy(ws: Workspace, remote: str) -> str:
 
 
 def _is_looser(policy: Policy, previous: str) -> bool:
-    return previous in STRICTNESS and STRICTNESS[policy] < STRICTNESS[previous]
+    """Return whether a policy lets more through than the one before; an invalid one counts as the strictest."""
+    return STRICTNESS[policy] < STRICTNESS.get(previous, max(STRICTNESS.values()))
 
 
 def _write_policy(ws: Workspace, remote: str, policy: Policy) -> None:

@@ -10,7 +10,7 @@ import pytest
 from going_back import undo_revision
 from machines import INCOMING, REF, SEEN, Machine, loop, settled
 
-from baton_git.core.errors import Busy, InvalidArgument, NotAllowed, NotFound, Unsettled
+from baton_git.core.errors import Busy, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Unsettled
 from baton_git.core.names import Oid
 from baton_git.core.state import Key
 from baton_git.git.remotes import PushOvertaken, open_remote
@@ -21,6 +21,7 @@ from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.synchronise import SyncOptions, synchronise
 from baton_git.verbs.sessions.auto_sync import sync_at_end, sync_at_start
 from baton_git.verbs.sessions.session_start import begin_session
+from baton_git.verbs.sharing.remotes import set_remote_policy
 from baton_git.verbs.sharing.sync import describe_sync
 from baton_git.verbs.upkeep.namespace_status import read_status
 from baton_git.verbs.work_items.followups import finish_follow_up
@@ -540,6 +541,9 @@ def test_a_policy_that_is_none_is_said_before_anything_happens(pair: Pair) -> No
         ada.synced()
     assert ada.git("for-each-ref") == was
     assert any("batonPolicy" in one for one in sync_at_start(ada.ws, ada.clock()))
+    with pytest.raises(NeedsHuman, match=r"reviewed .* counts as review"):
+        set_remote_policy(ada.ws, ada.clock(), remote="origin", policy="auto")
+    assert set_remote_policy(ada.ws, ada.clock(), remote="origin", policy="review").previous == "reviewed"
 
 
 # --- what is the user's is left alone
