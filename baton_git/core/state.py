@@ -6,7 +6,7 @@ records return a new state, or the same object if nothing differs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -15,6 +15,7 @@ from baton_git.core.names import derive_id
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, same
 from baton_git.core.records.work_items import Head, Shape
+from baton_git.core.suggestions import find_near_names
 
 Model = TypeVar("Model", bound=Record)
 
@@ -148,7 +149,7 @@ class State:
             raise NotFound(f"live {kind}", text, hint=f"it is in the archive; see: baton log --record {text}")
         near = complete_id(ids, text, kind)
         if near is None:
-            raise _not_found(model.kind, text)
+            raise _not_found(model.kind, text, find_near_names(text, ids))
         return self.get(model, near)
 
     @property
@@ -294,8 +295,9 @@ def same_fields(left: Entry | None, right: Entry | None) -> bool:
     return left == right
 
 
-def _not_found(kind: str, text: str) -> NotFound:
-    return NotFound(kind.replace("_", " "), text, hint=f"baton list {kind} shows what there is")
+def _not_found(kind: str, text: str, near: Sequence[str] = ()) -> NotFound:
+    meant = f"did you mean {near[0]}? " if near else ""
+    return NotFound(kind.replace("_", " "), text, hint=f"{meant}baton list {kind} shows what there is")
 
 
 def _corrupt_error(entry: Unreadable) -> Corrupt:

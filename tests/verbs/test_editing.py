@@ -65,6 +65,25 @@ def test_an_edit_claims_nothing_that_the_verbs_of_a_life_would_refuse(ws):
         edit_record(ws, NOW, "DEC-1", fields={"source_tier": "human_confirmed"})
 
 
+def test_a_field_that_names_a_record_is_looked_up(ws):
+    add_decision(ws, NOW, what="Use X", why="fast", id="DEC-first", tier="raw_source")
+    add_decision(ws, NOW, what="Use Y", why="faster", id="DEC-second")
+    add_loop(ws, NOW, action="Sent", expect="reply", id="OL-1")
+    add_follow_up(ws, NOW, item="Do it", id="FU-1")
+    edit_record(ws, NOW, "OL-1", fields={"decision_ref": "dec-f"})
+    assert stored(ws, "open_loop", "OL-1").decision_ref == "DEC-first"
+    refused = (
+        ("OL-1", {"decision_ref": "DEC-frist"}, NotFound, "did you mean DEC-first"),
+        ("DEC-first", {"status": "superseded", "superseded_by": "DEC-secodn"}, NotFound, "did you mean DEC-second"),
+        ("DEC-first", {"superseded_by": "DEC-first"}, InvalidArgument, "another record"),
+        ("FU-1", {"linked_pattern": "nothing"}, NotFound, "baton list pattern"),
+    )
+    for id_, fields, error, hint in refused:
+        with pytest.raises(error) as caught:
+            edit_record(ws, NOW, id_, fields=fields)
+        assert hint in caught.value.hint, fields
+
+
 def test_what_a_person_confirmed_is_edited_and_forgotten_by_a_person(confirmed):
     ws = confirmed
     with pytest.raises(NeedsHuman, match="a person confirmed DEC-1"):

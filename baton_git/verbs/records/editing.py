@@ -24,6 +24,7 @@ from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Vouched, Workspace
 from baton_git.verbs.records.details import NamedRecord, find_record
 from baton_git.verbs.records.stored import DATES, check_kind
+from baton_git.verbs.work_items.references import find_references
 
 EDITABLE: Mapping[str, type[Record]] = {model.kind: model for model in DOCUMENT_LISTS.values()}
 """Kinds whose records can be edited field by field; other kinds have verbs of their own."""
@@ -64,7 +65,7 @@ def edit_record(ws: Workspace, now: datetime, asked: EditRecord) -> Changed:
     What a person confirmed stays confirmed only if a person edits it.
 
     Raises:
-        NotFound, Ambiguous: the id names no record, or several.
+        NotFound, Ambiguous: the id, or a new value that names a record, names none or several.
         InvalidArgument: a field does not exist, or a value does not fit its field.
         NeedsHuman: a person confirmed the field, or only a person may make the change.
         NotAllowed: the record is archived or of a kind that cannot be edited, or a rule forbids the change.
@@ -74,7 +75,8 @@ def edit_record(ws: Workspace, now: datetime, asked: EditRecord) -> Changed:
     if not asked.fields:
         raise InvalidArgument("nothing is to be changed", hint="name a field and its new value")
     _check_fields(EDITABLE[key.kind], asked.fields)
-    new = _expand_dates(asked.fields, now)
+    current = ws.branch.read().state.get(EDITABLE[key.kind], key.id)
+    new = find_references(ws, current, _expand_dates(asked.fields, now))
 
     def change(tip: Revision) -> ProposedState:
         record = tip.state.get(EDITABLE[key.kind], key.id)

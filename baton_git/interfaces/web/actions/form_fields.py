@@ -12,17 +12,17 @@ from pydantic.fields import FieldInfo
 
 from baton_git.core.diff import title_of
 from baton_git.core.errors import InvalidArgument
-from baton_git.core.records.base import Part
+from baton_git.core.records.base import Part, Record
 from baton_git.core.records.check_methods import CHECK_METHODS
 from baton_git.core.records.work_items import ActiveDecision, Pattern, VerifySpec
 from baton_git.core.state import Key, State
 from baton_git.interfaces.web.texts import cut, words
+from baton_git.verbs.work_items.references import REFERENCES
 
 FieldKind = Literal["text", "lines", "number", "choice", "flag", "check"]
 
-REFERENCES = {"pattern": Pattern.kind, "linked_pattern": Pattern.kind, "decision": ActiveDecision.kind,
-              "decision_ref": ActiveDecision.kind, "by": ActiveDecision.kind}  # fmt: skip
-"""The fields that name a record, each with the kind of that record."""
+NAMED: Mapping[str, type[Record]] = {**REFERENCES, "pattern": Pattern, "decision": ActiveDecision, "by": ActiveDecision}
+"""The fields of forms that name a record, each with the model of that record."""
 SAME_KIND = "into"
 """The field that names another record of the same kind as the record that the form changes."""
 MOST_CHOICES = 300
@@ -109,10 +109,8 @@ def _list_choices(name: str, info: FieldInfo, state: State, kind: str) -> list[t
     annotation = _strip_optional(info.annotation)
     if get_origin(annotation) is Literal:
         return [(str(value), words(value)) for value in get_args(annotation)]
-    named = kind if name == SAME_KIND else REFERENCES.get(name, "")
-    if not named:
-        return []
-    return [(id_, f"{cut(title, 70)} ({id_})") for id_, title in _list_titles(state, named)]
+    named = kind if name == SAME_KIND else NAMED[name].kind if name in NAMED else ""
+    return [(id_, f"{cut(title, 70)} ({id_})") for id_, title in _list_titles(state, named)] if named else []
 
 
 def _list_titles(state: State, kind: str) -> Iterator[tuple[str, str]]:
