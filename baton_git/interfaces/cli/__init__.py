@@ -20,11 +20,11 @@ from baton_git.interfaces.context.process import (
 
 COMMANDS = {
     "init": ("sessions.lifespan", "Create a namespace in this repository."),
-    "boot": ("sessions.lifespan", "Start a session: check, settle, and print the brief."),
+    "boot": ("sessions.lifespan", "Start a session: sync, run checks, and print the brief."),
     "wrap": ("sessions.lifespan", "End a session, and record the state of the work."),
-    "dashboard": ("dashboard", "Show the state of the work on one screen, as baton alone does in a repository."),
+    "dashboard": ("dashboard", "Show the state of the work on one screen, like baton without arguments."),
     "status": ("sessions.lifespan", "Show counts per kind and anything that needs attention."),
-    "read": ("records.document", "Read the whole state as JSON."),
+    "read": ("records.document", "Print the whole state as JSON."),
     "write": ("records.document", "Write a whole session-baton document."),
     "ready": ("records.ready", "Show what needs attention now, most urgent first."),
     "list": ("records.listing", "List the records of a namespace, of all kinds or of one."),
@@ -36,49 +36,49 @@ COMMANDS = {
     "followup": ("", "Follow-ups: postponed work."),
     "pattern": ("records.pattern", "Patterns: recurring problems that may become rules."),
     "decision": ("records.decision", "Decisions and their reasons."),
-    "handover": ("sessions.handover", "Hand over KAIROS protocol runs from one client to the next."),
+    "handover": ("sessions.handover", "KAIROS protocol runs, handed over between clients."),
     "mine": ("sessions.mine", "Import earlier sessions from transcripts on this machine."),
     "handoff": ("records.handoff", "Extract facts from a session's transcript for the next session."),
     "todo": ("records.todo", "The session's to-do list."),
     "checkpoint": ("sessions.checkpoint", "Save the state of an agent (PAIF)."),
-    "restore": ("sessions.checkpoint", "Restore an agent: its identity and its newest checkpoint (PAIF)."),
-    "sessions": ("sessions.checkpoint", "List the sessions of an agent, saved or restored (PAIF)."),
-    "identity": ("sessions.identity", "The identity of an agent, and whether a text drifts from it (PAIF)."),
+    "restore": ("sessions.checkpoint", "Restore an agent from its newest checkpoint (PAIF)."),
+    "sessions": ("sessions.checkpoint", "List an agent's saved and restored sessions (PAIF)."),
+    "identity": ("sessions.identity", "Set an agent's identity, and check texts against it (PAIF)."),
     "verify": ("records.checks", "Run the checks of open loops."),
-    "trust": ("records.checks", "Approve a check, a command, or what a remote sends."),
+    "trust": ("records.checks", "Approve a check, a command or a remote on this machine."),
     "log": ("revisions.history", "Show the changes and who made them, newest first."),
     "show": ("records.showing", "Show a record of any kind, or a revision and what it changed."),
     "diff": ("revisions.history", "Show what changed between two revisions."),
-    "recall": ("records.recall", "Answer a question from what earlier sessions left."),
-    "rollback": ("revisions.rollback", "Go back to a revision, restore one record, or revert a session."),
-    "undo": ("revisions.rollback", "Undo the newest change, step by step, or one revision."),
+    "recall": ("records.recall", "Search earlier sessions for the answer to a question."),
+    "rollback": ("revisions.rollback", "Restore a revision or a record, or revert a session."),
+    "undo": ("revisions.rollback", "Undo the newest change, or the given revision."),
     "redo": ("revisions.rollback", "Reapply what the newest undo reverted."),
-    "sync": ("sharing.sync", "Fetch what other machines sent, merge it, send what they lack."),
-    "review": ("sharing.review", "Review what came from a remote: accept or reject it."),
-    "remote": ("sharing.remotes", "Remotes: list them, set how their commits are accepted, begin a review."),
+    "sync": ("sharing.sync", "Fetch and merge changes from a remote, and push your own."),
+    "review": ("sharing.review", "Accept or reject fetched changes that wait for a review."),
+    "remote": ("sharing.remotes", "List remotes, and set how their commits are accepted."),
     "conflicts": ("sharing.conflicts", "List the values that two sides changed differently."),
     "resolve": ("sharing.conflicts", "Resolve a conflict."),
-    "merge-driver": ("sharing.conflicts", "Merge one file for git merge."),
+    "merge-driver": ("sharing.conflicts", "Merge one file; git merge calls this."),
     "session": ("sessions.session", "Agent sessions as ECC snapshots: list, inspect, record."),
-    "workflow": ("machine.workflow", "Workflows: actions at the events of agent sessions."),
+    "workflow": ("machine.workflow", "Workflows: actions that run at events of agent sessions."),
     "loop-run": ("sessions.loop_run", "Run an agent again and again until its task is done."),
     "import": ("machine.exchange", "Import the state of another system."),
     "export": ("machine.exchange", "Export the state to another system."),
     "cache": ("machine.cache", "Use a session-baton server through a local cache."),
-    "namespace": ("sharing.namespaces", "The namespaces of a repository: list, rename, delete."),
-    "validate": ("records.formats", "Check files, or a whole branch."),
-    "schema": ("records.formats", "Make the JSON Schema of a kind of record."),
-    "hooks": ("machine.hooks", "Git hooks: verify what a commit settles, push the state along."),
-    "agents": ("machine.agents", "Make the coding agents' CLIs call baton at each turn."),
-    "serve": ("machine.serve", "Serve the state over HTTP, and a page to work with it."),
-    "mcp": ("machine.mcp", "Serve the verbs to an agent as tools, over MCP."),
+    "namespace": ("sharing.namespaces", "List, rename or delete the namespaces of a repository."),
+    "validate": ("records.formats", "Validate files, or all files of a namespace."),
+    "schema": ("records.formats", "Print the JSON Schema of a kind of record."),
+    "hooks": ("machine.hooks", "Install git hooks that run checks and push the namespace."),
+    "agents": ("machine.agents", "Install hooks in the CLIs of coding agents."),
+    "serve": ("machine.serve", "Serve an HTTP API and a web page."),
+    "mcp": ("machine.mcp", "Serve baton's commands to an agent as MCP tools."),
     "doctor": ("machine.doctor", "Check the installation, and repair it."),
-    "gc": ("machine.upkeep", "Pack what baton has stored."),
-    "completion": ("machine.upkeep", "Print the shell code that completes commands."),
-    "help": ("machine.help", "Show the help of a command, or of a topic such as dates."),
-    "demo": ("machine.demo", "Watch three sessions hand over, in a temporary repository."),
+    "gc": ("machine.upkeep", "Combine the objects that baton stored into one pack."),
+    "completion": ("machine.upkeep", "Print a shell completion script."),
+    "help": ("machine.help", "Show the help of a command or a topic."),
+    "demo": ("machine.demo", "Show three sessions in a temporary repository."),
 }
-"""The module and the help line of each command. `--help` prints these lines without importing any command."""
+"""The module and the help line of each command. `--help` prints these lines without importing a command's module."""
 
 SECTIONS = {
     "Everyday": (
@@ -99,7 +99,7 @@ SECTIONS = {
 
 
 OF_COMMANDS = ("--repo", "--namespace", "-n", "--session", "--agent", "--json")
-"""Options of every command, which people often put before the command by mistake."""
+"""Options of every command; if one is given before the command, the error says where it goes."""
 
 
 class Commands(LazyGroup):
@@ -124,18 +124,19 @@ def baton() -> None:
     """The memory between sessions of AI coding agents, kept in git.
 
     \b
-    baton init                      once, in your repository
-    baton boot                      what the next session must know
+    baton init        create a namespace in your repository, once
+    baton boot        start a session, and print what it has to know
     baton loop add "Deployed X" --expect "health is 200" --verify-http URL
-    baton wrap --context "Where the work stands"
+    baton wrap --context "X is deployed; the docs are next"
 
-    Every command has --json, and --help with an example. Topics: baton help
-    dates, revisions, json, kinds, configuration, environment, exit-codes.
+    Every command has --json, and --help with an example. For help on a topic:
+    baton help dates (or revisions, json, kinds, configuration, environment,
+    exit-codes).
     """
 
 
 def main() -> Any:
-    """The entry point of the command."""
+    """Run the command `baton`, and exit with its status."""
     hide_tokens()
     skip_plugin_search()
     mend_streams()

@@ -1,4 +1,4 @@
-"""What every command shares: its options, the workspace it works in, and how it answers."""
+"""Declare commands with the options that all of them have, and pass each one an `App` for its settings and output."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from baton_git.namespace.results import WrittenResult, summarise
 from baton_git.namespace.revision import WriteResult
 
 CHECKED_OUT = (
-    "{} has this branch checked out: new commits show there as a revert, and a commit made there would take them "
-    "back. Switch it to another branch, and look with baton show or baton diff"
+    "{} has this branch checked out: git shows baton's new commits there as uncommitted reverts, and a commit there "
+    "would revert them. Switch to another branch there, and read the state with baton show or baton diff"
 )
 
 
 class Number(click.FloatRange):
-    """A number; not a number is none."""
+    """A number within a range; `nan` is refused, though click accepts it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -43,16 +43,17 @@ class Number(click.FloatRange):
 
 SECONDS = Number(0.1, 3600)
 MAX_INPUT = 64 << 20
-"""Bytes that are read of a file or a pipe; what may be stored is far less."""
+"""Maximum size of an input file or pipe, in bytes; the limits of what can be stored are much lower."""
 
 
 @dataclass(frozen=True)
 class App(Call):
-    """One call of the command, and how it answers.
+    """One run of a command: its settings, and how it prints its result.
 
     Attributes:
-        fields: the fields that `--json` names; all where it names none.
-        known_fields: the names of fields that the answer may have, where that is known.
+        json: whether `--json` is given.
+        fields: the fields named with `--json`; empty for all.
+        known_fields: all field names that the result can have; empty if unknown.
     """
 
     json: bool
@@ -60,21 +61,21 @@ class App(Call):
     known_fields: tuple[str, ...] = ()
 
     def answer(self, data: Any, text: str) -> None:
-        """Write to stdout: the data as JSON with --json, else the text, if any."""
+        """Print a result to stdout: `data` as JSON with --json, else `text`, unless it is empty."""
         if self.json:
             self.answer_json(data)
         elif text:
             write(text)
 
     def say(self, *lines: str) -> None:
-        """Write messages to stderr."""
+        """Print messages to stderr, one per line."""
         tell(*lines)
 
     def can_ask_person(self, hint: str = "") -> bool:
-        """Return whether there is a terminal at which an answer counts as a person's.
+        """Return whether a prompt at this terminal reaches a person.
 
         Args:
-            hint: how a person can do it instead, for the error.
+            hint: the hint of the error: how a person can do this instead.
 
         Raises:
             NeedsHuman: there is a terminal, but an agent is known to be acting.
@@ -85,17 +86,20 @@ class App(Call):
         return True
 
     def refuse_agents(self, hint: str = "") -> None:
-        """Refuse a command that only a person may give when an agent acts.
+        """Refuse a command that only a person may run.
+
+        Args:
+            hint: the hint of the error: how a person can do this instead.
 
         Raises:
             NeedsHuman: an agent is known to be acting.
         """
-        from baton_git.interfaces.context.person import check_no_agent  # much to load, and few commands ask a person
+        from baton_git.interfaces.context.person import check_no_agent  # slow to import, and few commands need it
 
         check_no_agent(self.settings.agent, hint)
 
     def is_person_typing(self) -> bool:
-        """Return whether a person typed this command at a terminal, as far as anybody can tell."""
+        """Return whether a person probably typed this command at a terminal."""
         if not at_terminal():
             return False
         from baton_git.interfaces.context.typing_person import is_person_typing  # as above
@@ -103,10 +107,10 @@ class App(Call):
         return is_person_typing(self.settings.agent)
 
     def answer_json(self, data: Any) -> None:
-        """Write data to stdout as JSON, whether or not --json is given; only the fields that it names, if any.
+        """Print data to stdout as JSON, even without --json; only the fields named with --json, if any.
 
         Raises:
-            InvalidArgument: the data has no such field.
+            InvalidArgument: a named field does not exist in the data.
         """
         if self.fields:
             from baton_git.interfaces.cli.field_selection import select_fields  # few commands name fields
@@ -115,12 +119,16 @@ class App(Call):
         write_json(data)
 
     def tell_change(self, result: WrittenResult) -> None:
-        """Say what a change did, and what its reader should know."""
+        """Print the summary of a change and its notes to stderr."""
         self.tell_write(result.written)
         self.say(*result.notes)
 
     def tell_conflicts(self, ids: Sequence[str], printed: Sequence[str]) -> int | None:
-        """Say which conflicts are open, unless a line names `baton conflicts` already; return the exit status."""
+        """Print which conflicts are open, unless a printed line already names `baton conflicts`.
+
+        Returns:
+            The exit status for open conflicts; None if there are none.
+        """
         if not ids:
             return None
         if not any("baton conflicts" in line for line in printed):
@@ -131,7 +139,7 @@ class App(Call):
         return CONFLICT
 
     def tell_write(self, written: WriteResult) -> None:
-        """Say what a change did, and what its reader should know."""
+        """Print the summary of a commit to stderr, with warnings: a new namespace, redactions, a checked-out branch."""
         self.say(f"{summarise(written.changes)} (revision {written.revision.number})")
         if written.before.commit is None and written.revision.commit is not None:
             self.tell_new_namespace(written.revision.namespace)
@@ -141,34 +149,36 @@ class App(Call):
             self.say(CHECKED_OUT.format(written.checked_out_at))
 
     def tell_new_namespace(self, namespace: Namespace | str) -> None:
-        """Say that the command created the namespace, in case its name or folder was mistyped."""
-        self.say(f"this began the namespace {namespace} in {self.settings.repository.common_dir}")
+        """Print that the command created the namespace, in case its name or folder was mistyped."""
+        self.say(f"this created the namespace {namespace} in {self.settings.repository.common_dir}")
 
 
 JSON = click.option("--json", "json_fields", metavar="[FIELDS]", help="Print JSON; with FIELDS (id,status) only these.")
-"""The option of every command; `CommonCommand` gives it a value where it has none."""
+"""The option `--json`; `CommonCommand` adds an empty value if it is given without fields."""
 
 
 def make_app(settings: Settings, json_fields: str | None) -> App:
-    """Return the call of a command with these settings, and what is given with `--json`."""
+    """Return the `App` for these settings and the value of `--json`; None if `--json` is not given."""
     fields = tuple(name for name in (json_fields or "").split(",") if name)
     return App(settings, json_fields is not None, fields)
 
 
-SESSION_HELP = "The acting session. Default: BATON_SESSION, the agent's own, or the one booted here."
+SESSION_HELP = "The acting session. Default: BATON_SESSION, the agent's current one, or the one from baton boot."
 
 
-CREATE = click.option("--create", is_flag=True, help="Create the namespace, and the repository, if there is none.")
-"""For commands that write what need not exist yet."""
+CREATE = click.option("--create", is_flag=True, help="Create the repository and the namespace if they do not exist.")
+"""The option of commands that can create the namespace that they write to."""
 
 
 def command(
     name: str, *, session_help: str = SESSION_HELP, may_create: bool = False, **settings: Any
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Declare a command with the common options; its function gets the `App` first.
+    """Return a decorator that declares a command with the common options; its function gets the `App` first.
 
     Args:
-        may_create: whether it has the option `--create`.
+        session_help: the help of `--session`.
+        may_create: whether the command has the option `--create`.
+        settings: further arguments of `click.command`.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
@@ -177,14 +187,15 @@ def command(
             "--repo",
             metavar="PATH",
             type=click.Path(readable=False),
-            help="The repository. Default: BATON_REPO, the enclosing one, or your own store.",
+            help="The repository. Default: BATON_REPO, the one around this folder, or your own store.",
         )
         @click.option(
             "--namespace",
             "-n",
             metavar="NS",
             shell_complete=offer_for("namespace", ""),
-            help="The namespace. Default: git config baton.namespace, the folder's name, or the only one of a clone.",
+            help="The namespace. Default: BATON_NAMESPACE, git config baton.namespace, the folder's name, or the only "
+            "one of a clone.",
         )
         @click.option("--session", metavar="ID", help=session_help, shell_complete=offer_for("session", ""))
         @click.option(
@@ -205,7 +216,7 @@ def command(
 
 
 def command_alone(name: str, **settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    """Declare a command that works in no repository; its function gets the `App` first."""
+    """Return a decorator that declares a command that needs no repository; its function gets the `App` first."""
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @click.command(name, **{"cls": CommonCommand, **settings})
@@ -219,30 +230,30 @@ def command_alone(name: str, **settings: Any) -> Callable[[Callable[..., Any]], 
     return decorate
 
 
-SIGN = click.option(
-    "--sign", is_flag=True, help="Confirm by a signature: with a key that needs a touch or a passphrase."
-)
-"""For what only a person may do."""
+SIGN = click.option("--sign", is_flag=True, help="Confirm with a signing key that needs a touch or a passphrase.")
+"""The option of commands that only a person may run."""
 
 
 def at_terminal() -> bool:
-    """Whether somebody can be asked here: who only shows our output on a terminal types nothing. What counts as a
-    person's word asks `App.can_ask_person` instead."""
+    """Return whether a prompt can be answered: stdin and stderr are a terminal.
+
+    If the answer must be a person's, use `App.can_ask_person`.
+    """
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def baton_command() -> str:
-    """How a shell starts this program: by its name where that is found, else by the interpreter that runs it."""
+    """Return how a shell starts this program: `baton` if it is on PATH, else the running Python with `-m`."""
     return "baton" if shutil.which("baton") else f"{shlex.quote(sys.executable)} -m baton_git"
 
 
 def flat(text: str) -> str:
-    """Return a text on one line, with control characters as spaces."""
+    """Return a text on one line, with control characters replaced by spaces."""
     return one_line(text, len(text))
 
 
 class Family(click.Group):
-    """A group of commands that lists where no command is named, if it has `list`."""
+    """A group of commands that runs its command `list`, if it has one, when no command is named."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         is_other = ctx.resilient_parsing or args[:1] in (["--help"], ["-h"])
@@ -257,11 +268,11 @@ def group(name: str, help_text: str, commands: Sequence[click.Command]) -> click
 
 
 def read_bytes(file: str) -> bytes:
-    """The content of a file, or of standard input for `-`.
+    """Return the content of a file, or of standard input for `-`.
 
     Raises:
-        StoreError: it cannot be read.
-        LimitExceeded: it is larger than `MAX_INPUT`.
+        StoreError: the file cannot be read.
+        LimitExceeded: the content is larger than `MAX_INPUT`.
     """
     try:
         if file == "-":
@@ -277,11 +288,12 @@ def read_bytes(file: str) -> bytes:
 
 
 def read_text(file: str) -> str:
-    """The text of a file, or of standard input for `-`.
+    """Return the text of a file, or of standard input for `-`.
 
     Raises:
-        StoreError: it cannot be read.
-        InvalidDocument: it is not UTF-8.
+        StoreError: the file cannot be read.
+        LimitExceeded: the content is larger than `MAX_INPUT`.
+        InvalidDocument: the content is not UTF-8.
     """
     try:
         return read_bytes(file).decode()
@@ -291,7 +303,7 @@ def read_text(file: str) -> str:
 
 
 def path_from_top(app: App, path: str | None) -> str | None:
-    """Return a path as it is from the top of the work tree, where verbs look, and not from where we stand."""
+    """Return a path that is relative to the current folder as a path relative to the top of the work tree."""
     top = app.settings.folder
     if path is None or top is None or Path(path).is_absolute():
         return path
@@ -299,6 +311,6 @@ def path_from_top(app: App, path: str | None) -> str | None:
 
 
 def fill_about(app: App, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values with the files of `--about` as they are from the top of the work tree."""
+    """Return the values, with the files of `--about` relative to the top of the work tree."""
     about = values.get("about")
     return values | ({"about": [path_from_top(app, text) for text in about]} if about else {})

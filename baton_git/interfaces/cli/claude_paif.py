@@ -1,6 +1,6 @@
 """The command `claude-paif`, as PAIF documents it: `restore`, `checkpoint`, `gravity` and `sessions`.
 
-The same commands as those of `baton`, under the names that scripts and hooks of PAIF's call.
+These are commands of `baton` under the names that PAIF's scripts and hooks call.
 """
 
 from __future__ import annotations
@@ -34,23 +34,24 @@ from baton_git.systems.paif.identity_verbs import check_agent_identity
 
 
 def _fill_gravity(app: App, values: Values) -> Values:
-    """Take the agent of the settings; without one PAIF's own phrases count, and nothing is written."""
+    """Add the agent of the settings. Without one, the text is checked against PAIF's own phrases, and nothing is
+    written."""
     agent = asked_agent(app)
     return fill_checked(app, values if agent is None else {**values, "agent": agent})
 
 
 def _restore(app: App, ws: Workspace, asked: RestoreAgent, values: Values) -> RestoredAgent:
-    """Restore an agent. One that nobody knows begins with nothing, and that is no error, as in PAIF."""
+    """Restore an agent; an unknown agent gets an empty identity instead of an error, as in PAIF."""
     try:
         return restore_agent(ws, app.now, asked)
     except NotFound:
         agent = check_agent(asked.agent)
-        app.say(f"{flat(agent)} is new: nothing to restore yet; claude-paif checkpoint saves something")
+        app.say(f"{flat(agent)} has no checkpoint yet; to save one: claude-paif checkpoint")
         return RestoredAgent.of(Restored(make_empty_identity(agent), None, ws.branch.read()), app.now, asked)
 
 
 def _paif_command(verb: Verb[Any, Any], addition: Addition) -> click.Command:
-    """Return a command that creates what it needs, as PAIF does."""
+    """Return a command that creates the repository and the namespace if they do not exist, as PAIF does."""
     return verb_command(verb._replace(anywhere=True), addition._replace(acting=lambda app: app.creating))
 
 
@@ -75,7 +76,7 @@ restore_command, checkpoint_command, sessions_command = (
 )
 @click.version_option(__version__, prog_name="claude-paif")
 def paif() -> None:
-    """PAIF's session protocol, kept in git by baton.
+    """PAIF's session protocol, stored in git by baton.
 
     \b
     claude-paif restore --agent zero
@@ -84,7 +85,7 @@ def paif() -> None:
 
 
 def main() -> Any:
-    """The entry point of the command."""
+    """Run the command `claude-paif`, and exit with its status."""
     skip_plugin_search()
     mend_streams()
     end_in_order()

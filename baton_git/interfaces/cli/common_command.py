@@ -1,4 +1,4 @@
-"""The click command of baton: `--json` with or without fields, and the options that all have last in the help."""
+"""The click command class of baton: parse `--json` with or without fields, and list common options last in the help."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 COMMON = frozenset({"--create", "--repo", "--namespace", "--session", "--agent", "--json", "--help"})
-"""The options that every command has; `--create` those that can begin a namespace."""
+"""Options listed under "Options of every command"; only commands that can create a namespace have `--create`."""
 _FIELDS = re.compile(r"[\w.]+(?:,[\w.]+)+")
-"""More than one field: a single word after `--json` may be an argument of the command."""
+"""A list of two or more fields; a single word after `--json` may be an argument of the command."""
 
 
 SOURCES = {
@@ -19,17 +19,18 @@ SOURCES = {
     "sessions": ("session", "by_session"), "agents": ("agent", "by_agent"), "kinds": ("kind",),
     "revisions": ("at", "a", "b", "revision"),
 }  # fmt: skip
-"""By what a shell offers, the fields and parameters for which it does."""
+"""For each source of completions, the fields and parameters that are completed from it."""
 
 
 def offer_for(field: str, word: str) -> Callable[[click.Context, click.Parameter, str], list[Any]] | None:
-    """Return what completes a field of a command whose first word this is; None where nothing can be offered."""
+    """Return the completion function for a field of a command, of which `word` is the first word; None if the field
+    has no completions."""
     source = next((source for source, fields in SOURCES.items() if field in fields), None)
     if source is None:
         return None
 
     def offer(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        from baton_git.interfaces.cli.shell_completion import complete  # only a shell that completes needs it
+        from baton_git.interfaces.cli.shell_completion import complete  # needed only for completion
 
         return complete(source, word, ctx, incomplete)
 
@@ -43,7 +44,7 @@ class CommonCommand(click.Command):
         return super().parse_args(ctx, list(_join_fields(args)))
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help, with examples broken where they are too long for the line."""
+        """Write the help text, with long examples broken into several lines."""
         inner = click.HelpFormatter(width=formatter.width)
         super().format_help_text(ctx, inner)
         formatter.write_paragraph()
@@ -51,7 +52,7 @@ class CommonCommand(click.Command):
             formatter.write("".join(f"{part}\n" for part in break_example(line, formatter.width)))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options of this command, and under a heading of their own those of every command."""
+        """Write the options of this command, and the common options in a section of their own."""
         own: list[tuple[str, str]] = []
         common: list[tuple[str, str]] = []
         for param in self.get_params(ctx):
@@ -65,7 +66,7 @@ class CommonCommand(click.Command):
 
 
 def _join_fields(args: Sequence[str]) -> Iterator[str]:
-    """Give `--json` a value: the fields in the next word where it is a list of them, else none."""
+    """Join `--json` with the next word if that is a list of fields; else give it an empty value."""
     words = iter(args)
     for word in words:
         if word == "--":
@@ -85,7 +86,7 @@ def _join_fields(args: Sequence[str]) -> Iterator[str]:
 
 
 def break_example(line: str, width: int) -> Iterator[str]:
-    """Give an example as lines of at most `width` characters, which a shell still takes as one command."""
+    """Yield the lines of an example, broken with backslashes where it is longer than `width` characters."""
     indent = line[: len(line) - len(line.lstrip())]
     while len(line) > width and line.lstrip().startswith("baton "):
         place = line.rfind(" ", len(indent) + 8, width - 2)

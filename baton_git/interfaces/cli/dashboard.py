@@ -1,4 +1,4 @@
-"""What `baton` alone prints in a repository: where the work stands, on one screen."""
+"""`baton dashboard`, which `baton` without arguments runs in a repository: the state of the work on one screen."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ from baton_git.verbs.revisions.log import CommitResult
 from baton_git.verbs.upkeep.namespace_status import StatusResult, status
 
 CONTEXT, NEEDS, CHANGES, SESSIONS = 3, 6, 5, 2
-"""Lines of each part, so that all of it fits a screen of 24."""
+"""Maximum number of lines of each part, so that the dashboard fits on a screen of 24 lines."""
 COUNTED = ("open_loop", "follow_up", "pattern", "active_decision", "rule")
 TITLE = 34
 
 
 @command(
     "dashboard",
-    short_help="Show where the work stands, on one screen.",
-    help="Show where the work stands, on one screen: what needs somebody, and the newest changes.\n\n\b\n"
+    short_help="Show the state of the work on one screen.",
+    help="Show the state of the work on one screen: what needs attention, and the newest changes. In a repository, "
+    "baton without arguments does the same.\n\n\b\n"
     "baton\nbaton dashboard -n project:memory-hall",
 )
 def dashboard_command(app: App) -> None:
@@ -92,13 +93,13 @@ def _session_lines(app: App, sessions: Sequence[Session]) -> Iterator[str]:
     newest = sorted(sessions, key=lambda session: session.started, reverse=True)
     for session in newest[:SESSIONS]:
         agent = f" ({session.agent})" if session.agent else ""
-        yield f"at work: {session.id}{agent}, began {show_age(app, session.started)}"
+        yield f"at work: {session.id}{agent}, started {show_age(app, session.started)}"
     if len(newest) > SESSIONS:
         yield f"         and {len(newest) - SESSIONS} more"
 
 
 def _context_lines(ws: Workspace) -> Iterator[str]:
-    """Give the first lines of what the last session said about where the work stands."""
+    """Yield the first lines of the context that the last session recorded."""
     texts = [line for line in ws.branch.read().state.readable_head.context.splitlines() if line.strip()]
     for text in texts[:CONTEXT]:
         yield paint(fit_terminal(f"| {one_line(text, 400)}", 0), Role.DIM, styled=shows_styles())
@@ -106,9 +107,9 @@ def _context_lines(ws: Workspace) -> Iterator[str]:
 
 def _need_lines(ready: ReadyResult) -> Iterator[Styled]:
     if not ready.items:
-        yield _head("Nothing needs anybody now")
+        yield _head("Nothing needs attention now")
         return
-    yield _head(f"Needs somebody ({ready.total})")
+    yield _head(f"Needs attention ({ready.total})")
     yield render_table(ready.items, NEED_COLUMNS, headings=False)
     if ready.total > len(ready.items):
         yield join([f"and {ready.total - len(ready.items)} more: baton ready"])

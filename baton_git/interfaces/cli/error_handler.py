@@ -1,4 +1,4 @@
-"""What the command says when something goes wrong, and its exit status. The one place that catches everything."""
+"""Run a command, print its errors, and return its exit status. Only here are all exceptions caught."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STATUS: dict[type[BatonError], int] = {
 
 
 def run(command: click.Command, prog: str = "baton") -> int:
-    """Runs the command of this process and gives its exit status."""
+    """Run a command with the arguments of this process; return its exit status."""
     printed_to = sys.stdout
     try:
         result = command.main(prog_name=prog, standalone_mode=False)
@@ -40,13 +40,13 @@ def run(command: click.Command, prog: str = "baton") -> int:
         tell_usage(error)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        newline = "\n" if sys.stderr.isatty() else ""  # the terminal has put ^C where we write
-        tell(f"{newline}baton: interrupted; nothing was left half done")
+        newline = "\n" if sys.stderr.isatty() else ""  # the terminal has printed ^C on the current line
+        tell(f"{newline}baton: interrupted; no write is half done")
         return 130
     except SystemExit:
         if sys.stdout is printed_to:
             raise
-        return OK  # click has exchanged it: the reader has gone
+        return OK  # click replaced stdout after a broken pipe: the reader of the output has gone
     except BrokenPipeError:
         _drop_output()
         return OK
@@ -55,26 +55,26 @@ def run(command: click.Command, prog: str = "baton") -> int:
         return _report_os_error(error)
     except BatonError as error:
         return report_error(error)
-    except Exception as error:  # noqa: BLE001  the boundary of the program: what comes here is a bug, and is reported as one
+    except Exception as error:  # noqa: BLE001  the boundary of the program: any other exception is a bug, and reported as one
         return _report_bug(error)
     return result if isinstance(result, int) else OK
 
 
 def _drop_output() -> None:
-    """Discard buffered output, so that Python does not fail to flush it at exit."""
+    """Redirect standard output to the null device, so that flushing the rest of it at exit does not fail."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report_os_error(error: OSError) -> int:
-    """Report an error of the operating system; return the exit status."""
+    """Print an error of the operating system; return the exit status."""
     where = f"{error.filename}: " if error.filename is not None else ""
     tell(f"baton: {where}{error.strerror or error}")
     return FAILED
 
 
 def report_error(error: BatonError) -> int:
-    """Report an error and its hint, as JSON too with --json; return the exit status."""
+    """Print an error and its hint, also as JSON with --json; return the exit status."""
     if any(word.partition("=")[0] == "--json" for word in sys.argv):
         write_json({"error": error.code, "message": str(error), "hint": error.hint, **error.data}, indent=None)
     tell(f"baton: {error}", *([f"       {error.hint}"] if error.hint else []))
@@ -87,8 +87,8 @@ def status_of(error: BatonError) -> int:
 
 
 def _report_bug(error: Exception) -> int:
-    """Write a bug report with the traceback to a file and say where it is; return the exit status."""
-    import tempfile  # only here: every start of a command would pay for them
+    """Write a bug report with the traceback to a file, and print where it is; return the exit status."""
+    import tempfile  # both are slow to import, and needed only for a bug
     import traceback
 
     report = Path(tempfile.gettempdir()) / f"baton-error-{os.getpid()}.txt"
@@ -96,8 +96,7 @@ def _report_bug(error: Exception) -> int:
     try:
         report.write_text(details)
         where = f"the details are in {report}"
-    except OSError:
-        where = "the details could not be written anywhere"
-    said_shortly = f"{type(error).__name__}: {error}; {where}"
-    tell(f"baton: a bug in baton itself: {said_shortly}")
+    except OSError as failure:
+        where = f"the details could not be written to {report}: {failure.strerror or failure}"
+    tell(f"baton: a bug in baton itself: {type(error).__name__}: {error}; {where}")
     return BUG

@@ -1,4 +1,4 @@
-"""`--json FIELDS`: only some fields of an answer, or of the items of the list that it holds."""
+"""`--json FIELDS`: select fields of a result, or of the items in its list."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from baton_git.core.errors import InvalidArgument
 
 
 def select_fields(data: Any, fields: Sequence[str], known: Collection[str] = ()) -> Any:
-    """Return an answer with only these fields; `a.b` names the field `b` within `a`. Without fields it is unchanged.
+    """Return only these fields of a result; `a.b` is the field `b` of the object `a`. Without fields, return all.
 
-    Fields of the answer give an object. Fields of the items of a list that the answer is, or holds, give that list.
+    If the result has the fields, return an object. If the items of its list have them (or of the result itself, if it
+    is a list), return a list of objects.
 
     Args:
-        known: names of fields that may be missing in this answer; their value is then null.
+        known: field names that are valid even if this result does not have them; their value is then null.
 
     Raises:
-        InvalidArgument: there is no such field.
+        InvalidArgument: a field does not exist.
     """
     if not fields:
         return data
@@ -41,19 +42,19 @@ def select_fields(data: Any, fields: Sequence[str], known: Collection[str] = ())
 
 
 def list_fields(model: type[BaseModel]) -> list[str]:
-    """Return the names of a model's fields, and of those of the items of its lists."""
+    """Return the names of a model's fields, and of the fields of the items in its lists."""
     items = (get_args(info.annotation)[:1] for info in model.model_fields.values())
     models = (arg for args in items for arg in args if isinstance(arg, type) and issubclass(arg, BaseModel))
     return list(dict.fromkeys([*model.model_fields, *(name for item in models for name in item.model_fields)]))
 
 
 def unknown_field(name: str, names: Collection[str]) -> InvalidArgument:
-    """Return the error about a field that does not exist; `names` are those that do."""
-    return InvalidArgument(f"--json: there is no field {name!r}", hint=f"there are {', '.join(dict.fromkeys(names))}")
+    """Return the error for a field that does not exist; `names` are the fields that do."""
+    return InvalidArgument(f"--json: there is no field {name!r}", hint=f"fields: {', '.join(dict.fromkeys(names))}")
 
 
 def _find_lists(data: Any) -> Iterator[list[dict[str, Any]]]:
-    """Give the lists of objects that an answer is or holds, those that are not empty first."""
+    """Yield the lists of objects in a result, or the result itself if it is such a list; non-empty lists first."""
     values = [data] if isinstance(data, list) else list(data.values()) if isinstance(data, dict) else []
     lists = [value for value in values if isinstance(value, list) and all(isinstance(item, dict) for item in value)]
     yield from sorted(lists, key=lambda items: not items)

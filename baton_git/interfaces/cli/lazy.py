@@ -1,4 +1,4 @@
-"""A group of commands of which only the one that is called gets loaded."""
+"""A group of commands that imports only the module of the command that is run."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from baton_git.core.suggestions import find_near_names
 
 
 class LazyGroup(click.Group):
-    """A group with its commands in a table.
+    """A group of the commands in a table.
 
     Args:
-        table: by name, the module and the line of help, so that `--help` loads no command. A command that the module
-            does not have in `COMMANDS` is derived from the verbs of that name, with the module's `ADDITIONS`; so is one
-            that names no module.
-        sections: the titles under which `--help` lists commands; it leaves out those in no section.
+        table: the module and the help line of each command. If the module's `COMMANDS` has no command of this name, or
+            the module is empty, the command is derived from the verbs of this name and the module's `ADDITIONS`.
+        sections: the commands that `--help` lists under each title. A command in no section is not listed.
     """
 
     def __init__(
@@ -61,18 +60,18 @@ class LazyGroup(click.Group):
 
 
 def _derive_command(word: str, about: str, additions: Mapping[str, Any]) -> click.Command:
-    from baton_git.interfaces.cli.verb_command import verb_group  # not needed for commands that are written by hand
+    from baton_git.interfaces.cli.verb_command import verb_group  # commands in `COMMANDS` do not need it
     from baton_git.verbs.table import verbs_of
 
     return verb_group(word, about, verbs_of(word), additions, [make_list(word)] if word in FAMILIES else [])
 
 
 FAMILIES = ("loop", "followup", "pattern", "decision", "handover")
-"""The groups of commands about one kind of record that has no verb of its own to list them."""
+"""Groups of commands for one kind of record whose command `list` is derived from the verb `list`."""
 
 
 def make_list(word: str) -> click.Command:
-    """Return the command that lists the records of a family: `loop list` is `list loop`."""
-    from baton_git.interfaces.cli.records.listing import make_family_list  # needed for one family at a time
+    """Return the command `list` of a group: `loop list` runs `list loop`."""
+    from baton_git.interfaces.cli.records.listing import make_family_list  # only groups of one kind need it
 
     return make_family_list(word)

@@ -1,4 +1,4 @@
-"""What a change would do, before it is made: `--dry-run`, and the question before a wide change."""
+"""Preview changes: `--dry-run`, and the confirmation before a change of many records."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from baton_git.namespace.results import Preview
 from baton_git.namespace.workspace import Workspace
 
 WIDE = 10
-"""A change of more records than this is confirmed at a terminal."""
+"""A change of more records than this must be confirmed at a terminal."""
 
 YES = click.option(
     "--yes", "-y", is_flag=True, default=None, help=f"Do not ask before a change of more than {WIDE} records."
 )
-"""For commands that ask before a wide change."""
+"""The option of commands that ask before a change of many records."""
 
 
 def render_preview(app: App, preview: Preview) -> None:
-    """Print what a change would do: the records on standard output, a summary on standard error."""
+    """Print what a change would do: the changed records to stdout, a summary to stderr."""
     files = [Styled(f"      {one_line(path, 120)}") for path in preview.files]
     app.answer(preview.as_data(), LINES.join([*change_lines(preview.written.changes), *files]))
     extent = describe_extent(preview.written.changes, preview.files)
@@ -39,7 +39,7 @@ def render_preview(app: App, preview: Preview) -> None:
 
 
 def describe_extent(changes: Sequence[RecordChange], files: Sequence[str] = ()) -> str:
-    """Return how many records a change would change, and how: `3 records would change: 2 removed, 1 changed`."""
+    """Return the number of records that would change, by action: `3 records would change: 2 removed, 1 changed`."""
     changes = _leave_out_sessions(changes)
     numbers = {"record": len(changes), "other file": len(files)}
     counts = [f"{number} {noun}{'' if number == 1 else 's'}" for noun, number in numbers.items() if number]
@@ -49,24 +49,24 @@ def describe_extent(changes: Sequence[RecordChange], files: Sequence[str] = ()) 
 
 
 def check_wide(app: App, ws: Workspace, verb: VerbFunction[Any, Any], asked: Any) -> None:
-    """Ask at a terminal before a wide change; again where the state changed meanwhile.
+    """Ask for confirmation at a terminal if a verb would change many records; ask again if the state changed meanwhile.
 
     Raises:
-        NotAllowed: the person says no.
+        NotAllowed: the person did not confirm.
     """
     while not asked.dry_run and at_terminal():
         planned = verb(ws, app.now, asked.model_copy(update={"dry_run": True})).written
         check_extent(app, planned.changes, planned.before.state)
         if ws.branch.store.tip(ws.branch.ref) == planned.before.commit:
             return
-        app.say("somebody changed the state meanwhile")
+        app.say("the state was changed by somebody else in the meantime")
 
 
 def check_extent(app: App, changes: Sequence[RecordChange], state: State) -> None:
-    """Ask at a terminal before changes of `state` that are wide.
+    """Ask for confirmation at a terminal if changes to `state` concern many records.
 
     Raises:
-        NotAllowed: the person says no.
+        NotAllowed: the person did not confirm.
     """
     if not is_wide(changes, state):
         return
@@ -76,7 +76,7 @@ def check_extent(app: App, changes: Sequence[RecordChange], state: State) -> Non
 
 
 def is_wide(changes: Sequence[RecordChange], state: State) -> bool:
-    """Return whether changes concern more than `WIDE` records, or all of several that are there."""
+    """Return whether changes concern more than `WIDE` records, or all records of a namespace with several."""
     changed = _leave_out_sessions(changes)
     there = sum(len(state.ids(kind)) for kind in KINDS if kind != Session.kind)
     return len(changed) > WIDE or 1 < sum(change.action != "added" for change in changed) >= there

@@ -1,6 +1,6 @@
-"""The only way of a command to its terminal: everything printed is made safe for one, whatever it is made of.
+"""Print and prompt. All text is made safe for a terminal: control characters cannot reach it.
 
-`tests/test_layers.py` holds that nothing else in this folder prints or prompts.
+`tests/test_layers.py` checks that no other module of this folder prints or prompts.
 """
 
 from __future__ import annotations
@@ -20,50 +20,50 @@ from baton_git.interfaces.cli.rendering.styles import shows_styles
 
 
 def write(text: str) -> None:
-    """Print data to standard output; only `Styled` text keeps its styling, and that only where styles are shown."""
+    """Print text to stdout. Styles are kept only in `Styled` text, and only if stdout shows styles."""
     shown = terminal(text)
     click.echo(shown if shows_styles() else click.unstyle(shown))
 
 
 def write_json(data: Any, *, indent: int | None = 2) -> None:
-    """Print data to standard output as JSON."""
+    """Print data to stdout as JSON."""
     click.echo(json_text(data, indent))
 
 
 def tell(*lines: str) -> None:
-    """Print messages to standard error."""
+    """Print messages to stderr, one per line."""
     for line in lines:
         click.echo(terminal(line), err=True)
 
 
 def tell_usage(error: click.ClickException) -> None:
-    """Print what click says about wrong arguments."""
+    """Print click's message about wrong arguments to stderr."""
     text = io.StringIO()
     error.show(file=text)
     tell(text.getvalue().rstrip("\n"))
 
 
 def ask(question: str) -> str:
-    """Return what a person types; empty if nothing."""
+    """Prompt for a line of text and return it; empty if nothing is typed."""
     return str(click.prompt(terminal_line(question), default="", show_default=False, err=True))
 
 
 def choose(question: str, answers: Sequence[str]) -> str:
-    """Return the one of `answers` that a person types."""
+    """Prompt for one of `answers`, and return it."""
     return str(click.prompt(terminal_line(question), type=click.Choice(list(answers)), err=True))
 
 
 def agrees(question: str, *, default: bool = False) -> bool:
-    """Return whether a person says yes; `default` if they only press Enter."""
+    """Ask a yes-or-no question; return whether the answer is yes. Enter alone means `default`."""
     return click.confirm(terminal_line(question), default=default, err=True)
 
 
 PROGRESS_AFTER = 0.5
-"""Seconds that work takes before a line says how far it is: what is done by then needs none."""
+"""Seconds before progress is shown."""
 
 
 class ProgressLine:
-    """One line on standard error that says how far long work is; on a terminal only, and gone in the end."""
+    """A progress line on stderr, for work that takes long. It is shown only on a terminal, and cleared at the end."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -72,23 +72,27 @@ class ProgressLine:
         self.is_shown = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     def advance(self, done: int, whole: int) -> None:
-        """Show how much is done, and how much there is; nothing once that is all."""
+        """Show how much of the work is done; clear the line when all of it is.
+
+        Args:
+            whole: the amount of work in total; 0 if unknown.
+        """
         share = f" {100 * done // whole}%" if whole else ""
         self.show(f"{self._label}: {done:,} of {whole:,}{share}")
         if done >= whole:
             self.clear()
 
     def show(self, text: str) -> None:
-        """Show a text in place of the one before."""
+        """Replace the text of the line."""
         if self.is_shown and time.monotonic() - self._since >= PROGRESS_AFTER:
-            import shutil  # slow to load, and only long work at a terminal needs it
+            import shutil  # slow to import, and needed only for long work at a terminal
 
             line = terminal_line(text)[: shutil.get_terminal_size().columns - 1]
             self._overwrite(line)
             self._width = len(line)
 
     def clear(self) -> None:
-        """Take the line away, before something else is printed."""
+        """Clear the line, before other output is printed."""
         if self._width:
             self._overwrite("")
             self._width = 0
@@ -101,7 +105,7 @@ class ProgressLine:
 
 @contextmanager
 def progress_line(label: str) -> Iterator[ProgressLine]:
-    """Show how far the block is."""
+    """Yield a progress line, and clear it at the end of the block."""
     line = ProgressLine(label)
     try:
         yield line

@@ -1,7 +1,7 @@
-"""What a shell offers for an argument or option of a command: ids, namespaces, sessions, kinds, revisions, agents.
+"""Shell completion of arguments and options: ids, namespaces, sessions, kinds, revisions, agents.
 
-Loaded when a shell asks; `offer_for` gives click the function that does so. It reads, and never creates anything; where
-nothing can be read it offers nothing.
+This module is imported only for a completion, by the function that `offer_for` returns. It only reads, and after an
+error it returns no completions.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Workspace
 
 MOST = 100
-"""How many words are offered."""
+"""Maximum number of completions."""
 REVISIONS = 20
-"""How many of the newest revisions are offered."""
+"""Number of newest revisions that are offered."""
 KINDS_OF: Mapping[str, tuple[str, ...]] = {
     "loop": ("open_loop",), "verify": ("open_loop",), "trust": ("open_loop",), "followup": ("follow_up",),
     "pattern": ("pattern",), "decision": ("active_decision",), "resolve": ("conflict",), "handoff": ("handoff",),
     "handover": ("handover",), "session": ("snapshot",), "list": tuple(KINDS),
 }  # fmt: skip
-"""By the first word of a command, the kinds of the records that it takes."""
+"""The kinds of records that a command takes, by its first word."""
 
 Words = Iterator[tuple[str, str]]
-"""Words, each with what it stands for."""
+"""Completions, each with its description."""
 
 
 def complete(source: str, word: str, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Return what can stand in a place of a command.
+    """Return the completions that begin with `incomplete`.
 
     Args:
-        source: a key of `_SOURCES`.
+        source: a key of `SOURCES` in `common_command`.
         word: the first word of the command.
     """
     try:
@@ -51,7 +51,7 @@ def complete(source: str, word: str, ctx: click.Context, incomplete: str) -> lis
             for text, about in islice(_offer(source, word, ctx), MOST * 100)
             if text.startswith(incomplete)
         ][:MOST]
-    except BatonError:  # a shell that completes has no place for a message; the command itself will say it
+    except BatonError:  # a completion cannot show a message; the command itself reports the error
         return []
 
 
@@ -74,7 +74,7 @@ def _offer(source: str, word: str, ctx: click.Context) -> Words:
 
 
 def _offer_ids(ws: Workspace, word: str) -> Words:
-    """Give the ids of records: of the kinds that the command is about, or of all; from the archive for `reopen`."""
+    """Yield the ids of the records that the command takes; those of archived records for `reopen`."""
     state = ws.branch.read().state
     for kind in KINDS_OF.get(word, tuple(KINDS)):
         for id_ in sorted(state.ids(kind, archived=word == "reopen")):

@@ -1,4 +1,4 @@
-"""The click command of a verb, derived from its declaration."""
+"""Derive the click command of a verb from its declaration."""
 
 from __future__ import annotations
 
@@ -29,18 +29,17 @@ Values = dict[str, Any]
 
 
 class Addition(NamedTuple):
-    """What the command line adds to one verb.
+    """What the command line adds to the command of one verb.
 
     Attributes:
+        options: further options and arguments, as click's decorators, in the order of the help.
         about: a further paragraph of the help.
-        options: further parameters, as click's decorators, in the order of the help.
-        fill: turns all values of the command line into those of the input's fields.
-        run: runs the verb, together with what the command line does before and after it (ask a person, show it as the
-            options choose); gives None where it has printed the answer.
-        acting: gives the call as it acts, where an option that all commands have means something else here.
+        fill: turns the values of the command line into the values of the input's fields.
+        run: runs the verb, with prompts before it or special output; returns None if it printed the result itself.
+        acting: adapts the `App`, if an option of every command has another meaning here.
         session_help: the help of `--session`.
-        progress: what takes long, for the line on a terminal that says how far it is.
-        render: prints the result, and may give an exit status.
+        progress: the label of the progress line; empty for none.
+        render: prints the result; may return an exit status.
     """
 
     options: Sequence[Decorator] = ()
@@ -63,7 +62,7 @@ def verb_group(
     additions: Mapping[str, Addition],
     more: Sequence[click.Command] = (),
 ) -> click.Command:
-    """Return the command for all verbs that begin with one word, and `more`: a group, or the only verb of that name."""
+    """Return the group of the verbs that begin with `word` and of `more` commands; or the only verb named `word`."""
     commands = [*more, *(verb_command(verb, additions.get(name, NOTHING)) for name, verb in verbs.items())]
     return commands[0] if set(verbs) == {word} else group(word, about, commands)
 
@@ -104,10 +103,10 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
 
 
 def _know_fields(app: App, verb: Verb[Any, Any]) -> App:
-    """Return the call with the fields that the verb's answer can have; a verb that writes checks them before.
+    """Return the `App` with the names of all fields that the verb's result can have.
 
     Raises:
-        InvalidArgument: what writes is asked for a field that its answer does not have.
+        InvalidArgument: the verb writes, and its result has no such field; so nothing is written.
     """
     from baton_git.interfaces.cli.field_selection import list_fields, unknown_field  # few commands name fields
 
@@ -120,7 +119,10 @@ def _know_fields(app: App, verb: Verb[Any, Any]) -> App:
 
 @contextmanager
 def _open_workspace(app: App, verb: Verb[Any, Any]) -> Iterator[Any]:
-    """The workspace in the session that a verb acts in: none that began here and did not end, for one that begins."""
+    """Yield the workspace for a verb; None if it needs no repository.
+
+    A verb that starts a session does not act in the session that was started before in this work tree.
+    """
     if verb.standalone:
         yield None
         return
@@ -132,21 +134,24 @@ def _open_workspace(app: App, verb: Verb[Any, Any]) -> Iterator[Any]:
 
 
 def _with_typing_person(app: App, verb: Verb[Any, Any], ws: Any) -> Any:
-    """The workspace in which the words of a command are those of the person who typed it."""
+    """Return the workspace; if a person typed the command, the person vouches for its text."""
     if not verb.is_authored or not app.is_person_typing():
         return ws
     return replace(ws, confirmed=Vouched(app.person, "typed"))
 
 
 def _find_left(app: App) -> str | None:
-    """The session that began in this work tree, unless its name was given, or a process that began it runs: commands
-    that name no session cannot act in it any more."""
+    """Return the session that a new session in this work tree continues; None if there is none.
+
+    It is the current one of the work tree, unless its name was given by a user or its process still runs: after the
+    new session starts, commands that name no session no longer act in it.
+    """
     session = app.current.get()
     return session if session is not None and is_minted_session(session) and not app.current.is_held() else None
 
 
 def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> None:
-    """Have the commands that follow in this work tree act in a session that began, until it ends."""
+    """Store a session that starts as the current one of the work tree; remove it when it ends."""
     if verb.session == "begins":
         app.current.set(result.session)
     elif verb.session == "ends" and app.current.get() == result.session:
@@ -154,7 +159,7 @@ def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> None:
 
 
 def render(app: App, result: Result) -> int | None:
-    """Print what a verb answers: a changed record by its id; anything else as JSON."""
+    """Print the result of a verb: the id of a changed record, any other result as JSON."""
     if isinstance(result, Changed):
         app.answer(result.as_data(), result.id)
     elif not isinstance(result, WrittenResult) or app.json:
@@ -165,7 +170,7 @@ def render(app: App, result: Result) -> int | None:
 
 
 def _render_preview(app: App, result: Preview) -> None:
-    from baton_git.interfaces.cli.previewing import render_preview  # most calls of a command have nothing to preview
+    from baton_git.interfaces.cli.previewing import render_preview  # few commands preview
 
     render_preview(app, result)
 
@@ -179,7 +184,11 @@ def _parse(verb: Verb[Any, Any], values: Values, now: datetime) -> Input:
 
 
 def _join_flags(verb: Verb[Any, Any], values: Values) -> Values:
-    """Replace the flags and words of each field by its value; two flags of one field contradict each other."""
+    """Replace the flags of each field, and its separate words, by the field's value.
+
+    Raises:
+        UsageError: two flags of one field are given.
+    """
     for name, option in verb.options.items():
         if option.is_joined:
             values[name] = " ".join(values[name])
@@ -192,7 +201,7 @@ def _join_flags(verb: Verb[Any, Any], values: Values) -> Values:
 
 
 def option_name(verb: Verb[Any, Any], field: str) -> str:
-    """Return what the command line calls a field, for messages."""
+    """Return the name of a field on the command line, for messages."""
     option = verb.options.get(field, Option())
     if field in verb.positional:
         return field.upper()
@@ -202,7 +211,7 @@ def option_name(verb: Verb[Any, Any], field: str) -> str:
 
 
 def _parameters(verb: Verb[Any, Any]) -> list[Decorator]:
-    """The parameters for the fields of the input: positional ones first, then options as they stand in the model."""
+    """Return the parameters for the fields of the input: arguments first, then options in the order of the model."""
     fields = verb.input_model.model_fields
     arguments = [_argument(verb, name, fields[name]) for name in verb.positional]
     options = [
@@ -256,7 +265,7 @@ def _options(verb: Verb[Any, Any], name: str, info: FieldInfo) -> list[Decorator
 
 
 def _help(info: FieldInfo) -> str:
-    """The description of a field, with its default, or that it can be repeated."""
+    """Return the description of a field, with its default, or with a note that it is repeatable."""
     about = info.description or ""
     if _is_list(info.annotation):
         return f"{about.rstrip('.')}; repeatable."
@@ -266,7 +275,7 @@ def _help(info: FieldInfo) -> str:
 
 
 def _click_type(info: FieldInfo) -> click.ParamType[Any]:
-    """The type of a field, or of each item where it is a list."""
+    """Return click's type for a field; for a list, the type of its items."""
     plain = _plain(info.annotation)
     if _is_list(plain):
         plain = get_args(plain)[0]
@@ -286,7 +295,7 @@ def _bound(info: FieldInfo, kind: type[Any], name: str) -> Any:
 
 
 def _plain(annotation: Any) -> Any:
-    """A type without `| None`."""
+    """Return a type without `| None`."""
     if get_origin(annotation) in (Union, UnionType):
         rest = [item for item in get_args(annotation) if item is not type(None)]
         return rest[0] if len(rest) == 1 else annotation

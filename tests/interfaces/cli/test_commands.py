@@ -53,7 +53,7 @@ def test_a_check_of_nothing_is_refused(baton, option):
 
 
 def test_a_start_says_that_it_began_the_namespace(baton):
-    assert "this began the namespace another in" in baton("boot", "-n", "another", "--create", "--no-sync").err
+    assert "this created the namespace another in" in baton("boot", "-n", "another", "--create", "--no-sync").err
     assert "this began" not in baton("boot", "-n", "another", "--create", "--no-sync").err
 
 

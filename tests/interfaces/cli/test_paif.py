@@ -52,7 +52,7 @@ def claude_paif(top):
 
 
 def test_a_session_of_paif_from_end_to_end(claude_paif, baton):
-    assert claude_paif("restore", "--agent", "zero").stderr.startswith("zero is new: nothing to restore yet")
+    assert claude_paif("restore", "--agent", "zero").stderr.startswith("zero has no checkpoint yet")
     assert "there is no agent 'zero'" in baton("restore", "--agent", "zero", code=1).err
     words = ("--summary", "Implemented PAIF namespace isolation", "--pending", "test it", "--pending", "ship it")
     id_ = claude_paif("checkpoint", "--agent", "zero", *words).stdout.strip()

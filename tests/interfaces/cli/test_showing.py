@@ -40,7 +40,7 @@ def test_a_list_has_a_table_for_each_kind_with_whole_lines_in_a_pipe(baton, fill
 def test_baton_alone_shows_where_the_work_stands_and_makes_nothing(baton, filled, top, tmp_path, git):
     shown = baton(cwd=top)
     assert shown.out.startswith("work  revision ")
-    assert "Needs somebody" in shown.out
+    assert "Needs attention" in shown.out
     assert "baton resolve C-1 --ours" in shown.out
     assert len(shown.out.splitlines()) < 24
     empty = tmp_path / "empty"

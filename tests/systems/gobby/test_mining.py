@@ -258,7 +258,7 @@ def test_outside_of_a_repository_the_folder_itself_counts(baton, home, tmp_path)
     folder.mkdir()
     lay(home, folder, "a")
     lay(home, tmp_path, "b")
-    assert "this began the namespace" in baton("mine", "--create", cwd=folder).err
+    assert "this created the namespace" in baton("mine", "--create", cwd=folder).err
     assert kept(baton, cwd=folder) == ["claude/a"]
 
 
