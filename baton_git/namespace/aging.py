@@ -1,7 +1,7 @@
-"""Whether the code that a record is about changed since the record was written.
+"""Find out whether the source code that a record is about has changed since the record was written.
 
-A record keeps anchors: files or symbols with a digest of what they held. HEAD is compared with that, then the work
-tree; git is asked only for what changed, and its answers are kept by the commit of HEAD.
+The anchors of a record name files or symbols with a digest of their content. The digest is compared with HEAD and with
+the work tree. Git is run only for anchors that differ, and its answers are cached by the commit of HEAD.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from baton_git.git.session_repository import GitUnavailable
 from baton_git.git.source_files import SourceFiles
 
 MAX_ANCHORS = 100
-"""How many anchors one judge looks at; of the others it says that it does not know."""
+"""How many anchors one `AnchorJudge` examines; the state of any others is `unknown`."""
 SECONDS = 1.5
-"""For all that one judge asks git."""
+"""Time limit for all git calls of one `AnchorJudge`, in seconds."""
 MAX_ANSWERS = 400
-"""How many answers of git are kept."""
+"""How many answers of git are cached."""
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SHORT = 7
-"""Digits of a commit's id that are shown."""
-_TOLD = 3
-"""How many anchors of one record are told."""
+"""How many digits of a commit id are shown."""
+_MOST_SHOWN = 3
+"""How many changed anchors of one record are shown."""
 
 State = Literal["same", "changed", "gone", "unknown"]
 
 
 class AnchorState(NamedTuple):
-    """How an anchor is now.
+    """The current state of an anchor.
 
     Attributes:
-        path: where its file is now; where it was, if it is gone.
-        since: the first commit that changed it; empty where none has the change yet, None where nobody knows.
+        path: the current path of its file, or the last one if the file is gone.
+        since: the first commit that changed it; empty if the change is not committed, None if unknown.
     """
 
     anchor: Anchor
@@ -53,17 +53,17 @@ class AnchorState(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The file, with the symbol in it."""
+        """The path of the file, followed by `:` and the symbol if the anchor names one."""
         return f"{self.path}:{self.anchor.symbol}" if self.anchor.symbol else self.path
 
     def as_data(self) -> dict[str, object]:
-        """Return it as plain data, beside its record."""
+        """Return the state as plain data."""
         optional = {"symbol": self.anchor.symbol, "since": self.since, "by_default": self.anchor.by_default}
         return {"path": self.path, "state": self.state} | {name: value for name, value in optional.items() if value}
 
 
 class AnchorJudge:
-    """Compares anchors with the code around a store."""
+    """Compares anchors with the current source files."""
 
     def __init__(self, files: SourceFiles) -> None:
         self._files = files
@@ -72,13 +72,13 @@ class AnchorJudge:
         self._answers = GitAnswers(files.store.repository.common_dir / "baton" / "anchors.json")
 
     def judge(self, anchor: Anchor) -> AnchorState:
-        """Return how an anchor is now; unknown where it cannot be told."""
+        """Return the current state of an anchor; `unknown` if it cannot be determined."""
         self._left -= 1
         if self._left < 0 or anchor.digest is None:
             return AnchorState(anchor, "unknown", anchor.path)
         try:
             return self._compare(anchor)
-        except (BatonError, GitUnavailable, ValueError):  # the last for a path that no file can have
+        except (BatonError, GitUnavailable, ValueError):  # ValueError: the path is not a possible file name
             return AnchorState(anchor, "unknown", anchor.path)
 
     def _compare(self, anchor: Anchor) -> AnchorState:
@@ -93,7 +93,7 @@ class AnchorJudge:
         return AnchorState(anchor, "changed", anchor.path, self._find_change(anchor, anchor.path))
 
     def _follow(self, anchor: Anchor) -> AnchorState:
-        """Look for the file under another name."""
+        """Judge an anchor whose file or symbol is no longer at its path: look for renames."""
         begin = self._begin(anchor)
         if not begin:
             return AnchorState(anchor, "unknown", anchor.path)
@@ -112,7 +112,7 @@ class AnchorJudge:
         return f"{path}\0{removed or ''}"
 
     def _digests_now(self, anchor: Anchor, path: str, head: Oid | None) -> Iterator[str | None]:
-        """Give the digests at HEAD and in the work tree, where there are such files; None for one that is unknown."""
+        """Yield the digests at HEAD and in the work tree, where the file exists; None for an unknown digest."""
         blob = self._files.find_blob(path, head) if head is not None else None
         if blob is not None:
             yield self._digest(anchor, path, blob)
@@ -126,10 +126,10 @@ class AnchorJudge:
         return digest_content(self._files, path, anchor.symbol, self._files.read_blob(blob))
 
     def _find_change(self, anchor: Anchor, path: str) -> str | None:
-        """Return the first commit since the anchor's whose version of the file differs from it.
+        """Return the first commit after the anchor's commit in which the file or symbol differs from the anchor.
 
         Returns:
-            An empty text where no commit does; None where git cannot tell.
+            An empty string if no commit differs; None if git cannot find out.
         """
         begin = self._begin(anchor)
         if not begin:
@@ -149,7 +149,7 @@ class AnchorJudge:
         return ""
 
     def _begin(self, anchor: Anchor) -> str:
-        """Return the commit that HEAD was at, or the one that took its place; empty where it is not here."""
+        """Return the anchor's commit, or the one that replaced it in a rebase; empty if it is not in the repository."""
         commit = find_newest(self._rewritten, anchor.commit or "")
         if not _COMMIT.fullmatch(commit) or not self._files.has_commit(commit):
             return ""
@@ -165,20 +165,20 @@ class AnchorJudge:
         key = sha256("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:24]
         if key not in self._answers.known:
             if time.monotonic() > self._end:
-                raise GitUnavailable("there was no time left to ask git")
+                raise GitUnavailable("the time limit for git calls is used up")
             self._answers.add(key, ask())
         return self._answers.known[key]
 
 
 class GitAnswers:
-    """What git answered about anchors, in a file of this machine; deleting it loses nothing."""
+    """Cache of git's answers about anchors, in a file of this machine that may be deleted at any time."""
 
     def __init__(self, path: Path) -> None:
         self._file = PrivateJsonFile(path, "delete it")
 
     @cached_property
     def known(self) -> dict[str, str]:
-        """The answers, the newest last; none where the file cannot be read."""
+        """The cached answers, oldest first; empty if the file cannot be read."""
         try:
             loaded = self._file.load({})
         except BatonError:
@@ -186,21 +186,21 @@ class GitAnswers:
         return {key: value for key, value in loaded.items() if isinstance(value, str)}
 
     def add(self, key: str, answer: str) -> None:
-        """Keep an answer, and forget the oldest beyond `MAX_ANSWERS`."""
+        """Add an answer, and remove the oldest beyond `MAX_ANSWERS`."""
         self.known[key] = answer
         for old in list(self.known)[:-MAX_ANSWERS]:
             del self.known[old]
         try:
             self._file.save(self.known)
         except BatonError:
-            return  # it is asked again next time
+            return  # git will be asked again next time
 
 
 def digest_content(files: SourceFiles, path: str, symbol: str | None, content: bytes) -> str | None:
     """Return the digest of a file's content, or of a symbol in it.
 
     Returns:
-        None where nobody can tell; an empty text for a symbol that the file does not have.
+        None if the digest cannot be computed; an empty string if the file does not have the symbol.
     """
     if symbol is None:
         return files.name_blob(content)
@@ -211,16 +211,17 @@ def digest_content(files: SourceFiles, path: str, symbol: str | None, content: b
 
 
 def describe_aging(states: Sequence[AnchorState]) -> str:
-    """Return in a few words what changed since a record was written; empty where nothing did.
+    """Describe in a few words what changed since a record was written; empty if nothing did.
 
-    Files that were named count one by one. Those that the session had changed anyway count together, and only where
-    nobody named any and more than half of them changed.
+    Anchors that the author named are described one by one. If all anchors are default ones (the files that the session
+    had changed), they are described together, and only if more than half of them changed.
     """
     named = [state for state in states if not state.anchor.by_default]
     if not named:
         return _describe_default(states)
-    told = [f"{_describe_state(state)}: {state.name}" for state in named if state.state != "same"]
-    return ", ".join(told[:_TOLD] + ([f"and {len(told) - _TOLD} more"] if len(told) > _TOLD else []))
+    lines = [f"{_describe_state(state)}: {state.name}" for state in named if state.state != "same"]
+    more = [f"and {len(lines) - _MOST_SHOWN} more"] if len(lines) > _MOST_SHOWN else []
+    return ", ".join(lines[:_MOST_SHOWN] + more)
 
 
 def _describe_state(state: AnchorState) -> str:

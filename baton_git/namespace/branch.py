@@ -1,7 +1,7 @@
 """The branch of a namespace: read a revision, commit the next one, walk the history.
 
-`update` is the only code path that writes state (see `write_queue`): read the tip, compute the change from it, store
-the objects durably, move the ref with a compare-and-swap, and start over when another writer was faster.
+`update` is the only code path that writes state (see `write_queue`). It reads the tip, computes the change, stores the
+objects durably and moves the ref with a compare-and-swap. If another writer moved the ref first, it starts over.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ROOT_MESSAGE = "A namespace of baton-git begins\n\nBaton-Op: root\nBaton-Revisio
 PATIENCE = 10.0
 """Seconds that a write waits for other writers before it raises `Busy`."""
 REVERT_DEPTH = 500
-"""How many revisions are compared with one that looks like a revert."""
+"""How many older revisions are searched for the one that a hand-made commit restores."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class Branch:
     namespace: Namespace
     prefix: str = PREFIX
     sign: Callable[[bytes], bytes] | None = None
-    """Signs the commits made here. Merge commits stay unsigned, because every machine creates the same ones."""
+    """Signs the commits made here. Merge commits stay unsigned, because every machine must create the same ones."""
     may_begin: bool = True
-    """Whether the first write creates the namespace; otherwise only `create` does, and taking over a remote's."""
+    """Whether the first write creates the namespace. If not, it must be created with `create` or fetched."""
     is_named: bool = True
-    """Whether somebody named the namespace; otherwise it is the default of its place."""
+    """Whether the user named the namespace; if not, it is the default for the current folder."""
 
     @property
     def ref(self) -> str:
@@ -76,33 +76,33 @@ class Branch:
 
     @property
     def ledger(self) -> Ledger:
-        """The origin of commits, as this machine recorded it.
+        """The ledger of this machine, which records the origin of commits.
 
         Raises:
-            Corrupt, WriteFailed: there is none yet, and it cannot be begun.
+            Corrupt, WriteFailed: the ledger does not exist yet and cannot be created.
         """
         return ledger_of(self.store, self.prefix)
 
     # --- reading
 
     def check_name(self) -> None:
-        """Check that a new namespace's name holds no secret, which would show up in ref names and in all output.
+        """Check that the name of a new namespace contains no secret: ref names and output would show it.
 
         Raises:
-            InvalidDocument: the namespace does not exist yet, and its name holds a secret.
+            InvalidDocument: the namespace does not exist yet, and its name contains a secret.
         """
         name = self.namespace.text
         if is_secret_name(name) and self.store.tip(self.ref) is None:
             refuse_secret("name of the namespace", name)
 
     def check_exists(self, *, to_write: bool = False) -> None:
-        """Raise NotFound where there is no such namespace, unless it is to be written and may begin with that."""
+        """Raise NotFound if the namespace does not exist, unless `to_write` is set and a write would create it."""
         if not self.exists and not (to_write and self._begins):
             raise self._missing_namespace
 
     @property
     def exists(self) -> bool:
-        """Whether there is such a branch, even if it cannot be read."""
+        """Whether the branch exists, even if it cannot be read."""
         try:
             return self.store.tip(self.ref) is not None
         except Corrupt:
@@ -110,7 +110,7 @@ class Branch:
 
     @property
     def has_begun(self) -> bool:
-        """Whether the namespace exists here, or was fetched from a remote and not deleted here."""
+        """Whether the namespace exists here, or was fetched from a remote and neither deleted nor renamed here."""
         if self.exists:
             return True
         return not self._is_gone and find_fetched(self.store, self.prefix, self.namespace) is not None
@@ -121,7 +121,7 @@ class Branch:
 
     @property
     def _begins(self) -> bool:
-        """Whether a write creates the namespace, where it does not exist."""
+        """Whether a write creates the namespace if it does not exist."""
         return self.has_begun or (self.may_begin and not self._is_gone)
 
     @property
@@ -135,7 +135,8 @@ class Branch:
 
         Raises:
             NotFound: nothing matches `at`.
-            Corrupt: the ref, the commit or its folders cannot be read.
+            Corrupt: the ref, the commit or one of its trees cannot be read.
+            NotAllowed: the branch is not a namespace of baton.
         """
         tip = self.store.tip(self.ref)
         if tip is None and at is None:
@@ -148,7 +149,7 @@ class Branch:
         """Return the namespace at one commit. Decoded records are cached in the store's memory.
 
         Raises:
-            Corrupt, NotAllowed: as for `read`.
+            Corrupt, NotAllowed: under the same conditions as `read`.
         """
         return self.store.memory.get_or_make(
             ("version", self.namespace, commit), lambda: self._load_revision(commit), write_queue.VERSION_WEIGHT
@@ -174,7 +175,7 @@ class Branch:
         )
 
     def log(self, tip: Oid | None = None) -> Iterator[LogEntry]:
-        """Yield the history for display: merges are described, and numbers that several commits share are left out."""
+        """Yield the history for display: merges are described, and shared revision numbers are None."""
         return (describe_merge(self.store, entry) for entry in hide_shared_numbers(self.store, self.history(tip)))
 
     def history(self, tip: Oid | None = None, *, first_parent: bool = False) -> Iterator[LogEntry]:
@@ -189,39 +190,42 @@ class Branch:
         return load_entry(self.store, self.store.commit(commit))
 
     def suspected_revert(self, version: Revision) -> LogEntry | None:
-        """Return the revision that the newest commit silently reverts to, if that commit was made by hand.
+        """Return the older revision that the newest commit restores, if that commit was made by hand.
 
-        `git commit -a` does this in a work tree that has the branch checked out while others write.
+        `git commit -a` makes such a commit by accident in a work tree that has the branch checked out while others
+        write.
         """
         if version.commit is None or version.by:
             return None
         return self.goes_back_to(version.commit)
 
     def goes_back_to(self, commit: Oid) -> LogEntry | None:
-        """Return the older revision whose files a hand-made commit restores; None when there is none.
+        """Return the older revision whose files a hand-made commit restores; None if it restores none.
 
-        None also when the revert was intended: git's message names the reverted commit, or the commit changes only
-        records that could not be read.
+        Return None for an intended revert as well: the commit message names the reverted commit as `git revert` does,
+        or the commit changes only records that could not be read.
         """
         first, *before = islice(self.history(commit, first_parent=True), REVERT_DEPTH)
         older = next((entry for entry in before[1:] if entry.tree == first.tree), None)
         return None if older is None or self._names_revert(first) or self._repairs(before[0], first) else older
 
     def _names_revert(self, entry: LogEntry) -> bool:
-        """Whether git's message names an ancestor that the commit reverts."""
+        """Whether the commit message names an ancestor as reverted, as `git revert` does."""
         behind = islice(self.history(entry.commit), 1, REVERT_DEPTH) if entry.reverts else ()
         return any(older.commit.startswith(entry.reverts) for older in behind)
 
     def _repairs(self, before: LogEntry, after: LogEntry) -> bool:
-        """Whether all that a commit changes are records that could not be read."""
+        """Whether a commit changes only records that could not be read."""
         state = self.revision_at(before.commit).state
         paths = layout.differing_paths(self.store.folder(before.tree), self.store.folder(after.tree))
         keys = [layout.key_at(path) for path in paths]
         return all(key is not None and isinstance(state.entry(key), Unreadable) for key in keys)
 
     def resolve(self, text: str, tip: Oid | None = None) -> Oid:
-        """Return the commit that `text` names: a revision number, `~N` back from the newest, a commit id (at least
-        seven digits), or an ISO date or time, which means the newest revision that is not later.
+        """Return the commit that `text` names.
+
+        `text` is a revision number, `~N` (N revisions before the newest), a commit id of at least seven digits, or an
+        ISO date or time, which names the newest revision that is not later.
 
         Raises:
             NotFound: the branch has no such commit.
@@ -245,7 +249,7 @@ class Branch:
         return self._missing(text)
 
     def _missing(self, text: str) -> NoReturn:
-        raise NotFound("revision", text, hint="baton log shows what there is")
+        raise NotFound("revision", text, hint="baton log lists the revisions")
 
     def _test_of(self, text: str) -> Callable[[int, LogEntry], bool]:
         if match := _BACK.fullmatch(text):
@@ -262,7 +266,7 @@ class Branch:
         return entry if self._is_numbered(commit) else entry._replace(revision=None)
 
     def name(self, commit: Oid) -> str:
-        """Return a readable name of a commit: `revision 7`, or its id when another commit has that number."""
+        """Return a readable name of a commit: `revision 7`, or its id if another commit has the same number."""
         number = revision_of(self.store, self.store.commit(commit))
         return f"revision {number}" if self._is_numbered(commit) else f"commit {commit[:10]}"
 
@@ -272,11 +276,11 @@ class Branch:
         return tip is None or len(find_numbered(self.store, tip, number)) <= 1
 
     def is_namespace(self, commit: Oid) -> bool:
-        """Whether a commit has baton's layout; a branch may merely have such a name."""
+        """Whether a commit has baton's layout, and not just a branch name like that of a namespace."""
         return layout.FORMAT_FILE in self.store.folder(self.store.commit(commit).tree).entries()
 
     def sibling(self, ref: str) -> Branch | None:
-        """Return the branch of the same store at `ref`; None when `ref` does not name a namespace."""
+        """Return the branch of the same store at `ref`; None if `ref` does not name a namespace."""
         try:
             return replace(self, namespace=Namespace.from_component(ref.removeprefix(self.prefix)))
         except InvalidName:
@@ -294,23 +298,25 @@ class Branch:
     ) -> WriteResult:
         """Apply `change` to the newest revision and commit the result durably.
 
-        `change` is called again with the new tip when another writer was faster. Nothing is written when it returns an
-        equal state.
+        If another writer moved the branch first, `change` is called again with the new tip. If it returns an equal
+        state, nothing is written.
 
         Raises:
             Stale: the newest revision is not `expected_revision`.
-            Busy: others kept writing, or held the lock, for `patience` seconds.
-            InvalidDocument: an id or the session's name is a secret, which cannot be redacted.
+            NotFound: the namespace does not exist, and a write may not create it.
+            Busy: other writers moved the branch, or held its lock, for `patience` seconds.
+            InvalidDocument: an id, or the name of the session, agent or machine, contains a secret. Names cannot be
+                redacted.
             NotAllowed: an immutable field would change.
-            WriteFailed: the disk refused; nothing was changed.
+            WriteFailed: the disk refused the write; nothing was changed.
         """
         return write_queue.write_update(self, UpdateRequest(change, stamp, expected_revision), patience)
 
     def preview(self, change: Change) -> WriteResult:
-        """Return what `update` would do now, as its result with the present revision. Nothing is written.
+        """Return the result that `update` would have now, without writing. Its `revision` is the current one.
 
         Raises:
-            InvalidDocument, NotAllowed: as in `update`.
+            InvalidDocument, NotAllowed: under the same conditions as `update`.
         """
         return _evaluate(self.read(), change)[1]
 
@@ -323,13 +329,13 @@ class Branch:
         *,
         source: RemoteSource | None = None,
     ) -> bool:
-        """Move the branch to a commit made elsewhere, or in `draft`; False when its tip is not `expected`.
+        """Move the branch to a stored commit or one in `draft`; return False if the tip is not `expected`.
 
         Args:
-            source: the remote that the content of the draft's commits came from; None: it was made here.
+            source: the remote from which the content of the draft's commits came; None if it was created here.
 
         Raises:
-            Busy, Corrupt, WriteFailed: as in `Store.publish`.
+            Busy, Corrupt, WriteFailed: under the same conditions as `Store.publish`.
         """
         record_draft(self.ledger, draft, source)
         moved = self.store.publish(draft, self.ref, expected, new, stamp.reflog_entry())
@@ -348,7 +354,7 @@ class Branch:
             marks.due.set(self.namespace.component)
 
     def create(self, stamp: CommitStamp) -> Revision:
-        """Create the namespace with the root commit that all namespaces share; return it as it is if it exists."""
+        """Create the namespace with the root commit that all share, unless it exists; return its newest revision."""
         now = self.read()
         if now.commit is not None:
             return now
@@ -363,7 +369,10 @@ class Branch:
         return draft.commit(tree, (), author=ROOT_AUTHOR, time=0, timezone=0, message=ROOT_MESSAGE)
 
     def predict_revision(self, work: Prepared) -> Revision:
-        """Return the prepared revision as it will be read back, reusing records decoded from the previous one."""
+        """Return the revision that reading the branch will give once `work` is published.
+
+        Records decoded from the previous revision are reused.
+        """
         made, source = work.outcome.revision, work.outcome.before.state.source
         assert made.commit is not None
         version = self._load_revision(made.commit)
@@ -373,7 +382,11 @@ class Branch:
         return version._replace(state=State(source.carried_on(root, made.state.edits)))
 
     def prepare(self, tip: Revision, change: Change, stamp: CommitStamp, expected: int | None) -> Prepared:
-        """Compute the commit of a change in memory."""
+        """Compute the commit of a change on top of `tip`, in memory.
+
+        Raises:
+            NotFound, Stale, InvalidDocument, NotAllowed: under the same conditions as `update`.
+        """
         if tip.commit is None and not self._begins:
             raise self._missing_namespace
         if expected is not None and expected != tip.number:
@@ -420,7 +433,7 @@ class Branch:
         stamp: CommitStamp,
         more: tuple[tuple[str, str], ...],
     ) -> Oid:
-        """Add a commit to the draft, with a subject and the trailers of its stamp."""
+        """Add a commit to the draft, with a subject, the trailers of its stamp and `more` trailers."""
         trailers = (
             ("Baton-Op", stamp.op if len(parents) == 1 else f"{stamp.op}-merge"),
             ("Baton-Session", stamp.session),
@@ -438,7 +451,7 @@ class Branch:
 
 
 def _evaluate(tip: Revision, change: Change) -> tuple[ProposedState, WriteResult]:
-    """Return what a change proposes, redacted, and what it does to the tip; the revision of that is still the tip."""
+    """Return the redacted proposal of a change, and the result of applying it, whose `revision` is still the tip."""
     result = change(tip)
     proposal = result if isinstance(result, ProposedState) else ProposedState(result)
     edits, redactions = redact_edits(tip.state, proposal.state)
@@ -466,6 +479,6 @@ def _parse_time(text: str) -> datetime:
     except ValueError:
         raise InvalidArgument(
             f"{text[:60]!r} does not name a revision",
-            hint="give a number, ~N, a commit id of 7 or more digits, or a date or time; the life of a record is "
+            hint="give a number, ~N, a commit id of 7 or more digits, or a date or time; for the history of a record: "
             "baton log --record ID",
         ) from None

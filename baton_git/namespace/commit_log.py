@@ -14,21 +14,21 @@ from baton_git.core.state import State
 from baton_git.git.store import CommitInfo, Store
 
 CONFIRMED = "Baton-Confirmed"
-"""The trailer of a commit that a person confirmed: how, and who."""
+"""The trailer of a commit that a person confirmed: how and by whom."""
 CONFIRMS = "Baton-Confirms"
-"""The trailer that names a confirmed record: its kind and id, as `Key` writes them."""
+"""The trailer that names a confirmed record: its kind and id, in the notation of `Key`."""
 VERSION = "Baton-Version"
-"""The trailer of a commit that begins a session: the version of the baton that made it."""
+"""The trailer of a commit that begins a session: the version of baton that made the commit."""
 UNDOES = "Baton-Undoes"
 """The trailer that names an undone commit."""
 MERGE_RULES = "Baton-Merge-Rules"
-"""The trailer of a merge commit: the version of the rules that made it."""
+"""The trailer of a merge commit: the version of the merge rules that it was made with."""
 MERGE_SUBJECT = "Merge concurrent changes"
-"""The subject of merge commits. It is part of what is hashed, so it never changes; viewers describe the changes."""
+"""The subject of merge commits. The commit id depends on it, so it never changes; viewers describe the changes."""
 
 _TRAILER = re.compile(r"^(Baton-[A-Za-z]+): (.*)$", re.MULTILINE)
 _REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,64})", re.MULTILINE)
-"""What `git revert` writes; with `--reference` the id is abbreviated."""
+"""The line that `git revert` writes; with `--reference` the id is abbreviated."""
 
 
 class LogEntry(NamedTuple):
@@ -47,19 +47,19 @@ class LogEntry(NamedTuple):
     revision: int | None
     trailers: tuple[tuple[str, str], ...] = ()
     reverts: tuple[str, ...] = ()
-    """The commits that git's own message names as reverted; an id may be abbreviated."""
+    """The commits that a message of `git revert` names as reverted; ids may be abbreviated."""
 
     def trailer_values(self, name: str) -> list[str]:
         """Return the values of a trailer."""
         return [value for trailer, value in self.trailers if trailer == name]
 
     def undone_commits(self) -> list[str]:
-        """Return the commits that this one undoes, by `baton undo` or `git revert`."""
+        """Return the commits that this commit undoes, made by `baton undo` or `git revert`."""
         return [*self.trailer_values(UNDOES), *self.reverts]
 
 
 def confirmation_trailers(how: str, by: str, *records: str) -> tuple[tuple[str, str], ...]:
-    """Return the trailers of a commit in which a person confirmed these records (kind and id, as `Key` writes them)."""
+    """Return the trailers of a commit in which a person confirmed records, given in the notation of `Key`."""
     return ((CONFIRMED, f"{how}, by {by}"), *((CONFIRMS, record) for record in records))
 
 
@@ -82,9 +82,9 @@ def load_entry(store: Store, info: CommitInfo) -> LogEntry:
 
 
 def describe_merge(store: Store, entry: LogEntry) -> LogEntry:
-    """Return the entry of a merge commit with a subject that describes its changes; other entries unchanged.
+    """Return the entry with a subject that describes the changes of a merge; other entries are returned unchanged.
 
-    The changes are those against the first parent. Older merge commits have such a subject of their own.
+    The changes are those against the first parent. Older merge commits already have a descriptive subject.
     """
     if entry.subject != MERGE_SUBJECT or not entry.parents:
         return entry
@@ -98,7 +98,7 @@ def describe_merge(store: Store, entry: LogEntry) -> LogEntry:
 
 
 def find_undone(newest_first: Iterable[LogEntry]) -> set[str]:
-    """Return the commits that are undone by a commit that is not undone itself."""
+    """Return the ids of the commits that are undone by a commit that is not undone itself."""
     gone: set[str] = set()
     for entry in newest_first:
         if entry.commit not in gone:
@@ -107,7 +107,10 @@ def find_undone(newest_first: Iterable[LogEntry]) -> set[str]:
 
 
 def revision_of(store: Store, info: CommitInfo) -> int:
-    """Return the revision number in the trailer; for a commit made by hand, one more than its parents' largest."""
+    """Return the revision number of a commit.
+
+    It is in a trailer. A commit made by hand has none: its number is one more than the largest of its parents' numbers.
+    """
     own = load_entry(store, info).revision
     return own if own is not None else _count_revision(store, info.oid)
 
@@ -127,9 +130,10 @@ def _count_revision(store: Store, commit: Oid) -> int:
 
 
 def find_numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
-    """Return the commits with a revision number, latest first; several when machines worked independently.
+    """Return the commits with a revision number, latest first.
 
-    A commit's number is larger than its parents' numbers, so only commits with larger ones are read.
+    There may be several if machines worked independently. Since a commit's number is larger than those of its parents,
+    only commits with larger numbers are read.
     """
     matches, seen, waiting = [], {tip}, [store.commit(tip)]
     while waiting:
@@ -144,15 +148,15 @@ def find_numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
 
 
 def _may_lead_to(store: Store, info: CommitInfo, number: int) -> bool:
-    """Whether a commit of that number may be an ancestor, also when the commit's own number is wrong."""
+    """Whether a commit with `number` may be an ancestor, even if the commit's own number is wrong."""
     own = revision_of(store, info)
     return own >= number or any(revision_of(store, store.commit(parent)) >= own for parent in info.parents)
 
 
 def hide_shared_numbers(store: Store, newest_first: Iterable[LogEntry]) -> Iterator[LogEntry]:
-    """Yield the commits of a history, without the numbers (None) that several of them share.
+    """Yield the entries of a history; entries that share a revision number get the number None.
 
-    Numbers repeat only between a fork and the merge that ends it, so no more than that is read ahead.
+    Numbers repeat only between a fork and the merge that ends it, so the history is read ahead no further than that.
     """
     stretch: list[LogEntry] = []
     seen: set[Oid] = set()
@@ -179,7 +183,7 @@ def _hide_repeated_numbers(store: Store, stretch: Sequence[LogEntry]) -> Iterato
 
 
 def _time_of(seconds: int) -> datetime:
-    """Return the time as a datetime, clamped to the range of datetime."""
+    """Convert seconds since 1970 to a datetime, clamped to the range of datetime."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):

@@ -1,6 +1,7 @@
-"""The rows that imports could not take over, kept on this machine with the reason: one JSON file for each namespace.
+"""Quarantine of rows that imports had to refuse: one JSON file per namespace, on this machine only.
 
-What a source says no more, or what fits by now, leaves with the next import of the same source. Secrets are taken out.
+Each row is stored with the reason, and secrets are redacted. The next import of the same source removes the rows that
+the source no longer contains or that have become valid.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ WAIT = 5.0
 
 
 class RefusedRow(NamedTuple):
-    """A part of a document that does not fit, and why: a record, a field, or all of it (`path` is empty)."""
+    """An invalid part of a document (a record, a field, or everything if `path` is empty) and the reason."""
 
     path: str
     why: str
@@ -32,11 +33,11 @@ class RefusedRow(NamedTuple):
 
 
 class QuarantinedRow(NamedTuple):
-    """A refused row as it is kept.
+    """A refused row as stored in the quarantine.
 
     Attributes:
-        source: what was imported, for people.
-        row: without secrets; None where it is too large, or could not be read.
+        source: a description of the imported source.
+        row: the redacted row; None if it is too large or could not be read.
     """
 
     id: str
@@ -56,7 +57,7 @@ class ImportQuarantine:
         self._file = common_dir / "baton" / "quarantine" / f"{namespace.component}.json"
 
     def rows(self) -> list[QuarantinedRow]:
-        """Return the rows in the order in which they came.
+        """Return the rows, oldest first.
 
         Raises:
             Corrupt, InvalidDocument: the file cannot be read.
@@ -67,7 +68,13 @@ class ImportQuarantine:
         return [QuarantinedRow(**row) for row in data]
 
     def replace(self, source: str, refused: Sequence[RefusedRow], at: str) -> list[QuarantinedRow]:
-        """Replace what is kept of a source, and return what is kept of it now. Raises WriteFailed, Busy."""
+        """Replace the rows of a source, and return its new rows.
+
+        Raises:
+            WriteFailed: the disk refused.
+            Busy: another import held the lock for `WAIT` seconds.
+            Corrupt, InvalidDocument: the file cannot be read.
+        """
         if not refused and not self._file.exists():
             return []
         kept = [self._make_row(source, row, at) for row in refused]
@@ -78,10 +85,11 @@ class ImportQuarantine:
         return kept
 
     def discard(self, ids: Sequence[str] | None) -> list[QuarantinedRow]:
-        """Remove rows, or all of them, and return them.
+        """Remove the rows with the given ids, or all rows if `ids` is None, and return them.
 
         Raises:
-            NotFound: there is no such row; nothing was removed.
+            NotFound: a row does not exist; nothing was removed.
+            WriteFailed, Busy, Corrupt, InvalidDocument: under the same conditions as `replace`.
         """
         with self._alone():
             rows = self.rows()
@@ -104,7 +112,7 @@ class ImportQuarantine:
         make_folder(self._file.parent)
         with hold_flock(self._file.with_suffix(".lock"), WAIT) as alone:
             if alone is False:
-                raise Busy("another import changes the quarantine", hint="try again")
+                raise Busy("another import is writing the quarantine", hint="try again")
             yield
 
     def _write(self, rows: Sequence[QuarantinedRow]) -> None:
@@ -112,7 +120,7 @@ class ImportQuarantine:
 
 
 def _copy(row: Any) -> Any:
-    """Return a row without secrets; None for one that JSON cannot hold, or that is larger than a record may be."""
+    """Return a redacted copy of a row; None if JSON cannot represent it or it is larger than a record may be."""
     try:
         json.check(row)
         clean = redact(row)[0]
@@ -122,12 +130,12 @@ def _copy(row: Any) -> Any:
 
 
 def list_quarantines(common_dir: Path) -> list[Namespace]:
-    """List the namespaces that have a quarantine, by name."""
+    """Return the namespaces that have a quarantine, sorted by file name."""
     files = sorted((common_dir / "baton" / "quarantine").glob("*.json"))
     namespaces = []
     for file in files:
         try:
             namespaces.append(Namespace.from_component(file.stem))
-        except BatonError:  # another program's file
+        except BatonError:  # the file belongs to another program
             continue
     return namespaces

@@ -1,8 +1,8 @@
-"""What each session saw last, looked up in a local index instead of walking the history.
+"""What each session saw last, from a local index that saves walking the history.
 
-The index of a namespace is `baton/last-seen/<namespace>.json`: a commit, and what the history up to it says about the
-most recent sessions. It is advanced over the commits that came since. A lost index, or one whose commit is no longer
-in the history, costs one walk.
+The index of a namespace is `baton/last-seen/<namespace>.json`. It holds a commit, and for each of the most recent
+sessions what the history up to that commit says about it. Newer commits are added to the index step by step. If the
+index is lost or its commit is no longer in the history, the history is walked once.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry
 
 _SEES_ALL = ("boot", "write")
-"""Verbs after which a session has seen everything its commit is based on."""
+"""Verbs after which a session has seen everything that its commit is based on."""
 KEPT = 64
 """How many sessions an index holds: those with the newest commits."""
 EVERY = 16
-"""Number of commits after which the index is written again; over fewer it is advanced each time."""
+"""The index file is rewritten once it is this many commits behind; until then it is brought up to date in memory."""
 OWN = 64
-"""A session with more own commits since it last saw everything is left out of the index."""
+"""Sessions with more commits of their own since they last saw everything are left out of the index."""
 STEPS = 2_000
-"""An index more commits behind is not advanced: a walk for the one session is cheaper."""
+"""An index that is more commits behind is not brought up to date: a walk for the one session is cheaper."""
 
 
 class LastSeen(NamedTuple):
     """What the history says about a session.
 
     Attributes:
-        base: the commit of its last boot or document: it saw everything in there.
-        own: its later commits, oldest first.
-        others: whether there are commits of others after `base`.
-        last: its newest commit.
+        base: the session's last boot or its last written document; the session saw everything in this commit.
+        own: the later commits of the session, oldest first.
+        others: whether other sessions made commits after `base`.
+        last: the newest commit of the session.
     """
 
     base: Oid | None = None
@@ -51,18 +51,18 @@ class LastSeen(NamedTuple):
     last: Oid | None = None
 
     def after(self, entry: LogEntry, session: str) -> LastSeen:
-        """The same with one more commit."""
+        """Return the value after one more commit."""
         if entry.session != session:
             return self if self.others else self._replace(others=True)
         if entry.op in _SEES_ALL:
             return LastSeen(entry.commit, (), False, entry.commit)
         if len(entry.parents) == 1:
             return self._replace(own=(*self.own, entry.commit), last=entry.commit)
-        return self._replace(others=True, last=entry.commit)  # a merge brought in what the session has not seen
+        return self._replace(others=True, last=entry.commit)  # a merge contains commits that the session has not seen
 
 
 def last_seen(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
-    """Return what the history up to `tip` says about a session; None when it made no commit."""
+    """Return what the history up to `tip` says about a session; None if the session made no commit."""
     file = branch.store.repository.common_dir / "baton" / "last-seen" / f"{branch.namespace.component}.json"
     index = _read(file)
     fresh = _since(branch, tip, index) if index is not None else None
@@ -78,14 +78,14 @@ def last_seen(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
 
 
 class Index(NamedTuple):
-    """By session, sorted by newest commit, what the history up to `tip` says."""
+    """What the history up to `tip` says about each session; the session with the newest commit comes last."""
 
     tip: Oid
     sessions: Mapping[str, LastSeen]
 
 
 def _advance_sessions(index: Index, fresh: Sequence[LogEntry]) -> dict[str, LastSeen]:
-    """Advance the sessions of an index over newer commits, which are given newest first."""
+    """Return the sessions of an index after the commits `fresh`, which are given newest first."""
     sessions = dict(index.sessions)
     for entry in reversed(fresh):
         if entry.session in sessions:
@@ -97,7 +97,7 @@ def _advance_sessions(index: Index, fresh: Sequence[LogEntry]) -> dict[str, Last
 
 
 def _since(branch: Branch, tip: Oid, index: Index) -> list[LogEntry] | None:
-    """Return the commits since the index, children first; None when there are too many or it is not an ancestor."""
+    """Return the commits since the index, children first; None if there are too many or its tip is not an ancestor."""
     known = {commit for seen in index.sessions.values() for commit in (seen.base, seen.last, *seen.own)} | {index.tip}
     waiting, met, commits = deque([tip]), {tip}, dict[Oid, CommitInfo]()
     while waiting:
@@ -115,7 +115,7 @@ def _since(branch: Branch, tip: Oid, index: Index) -> list[LogEntry] | None:
 
 
 def walk_history(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
-    """Find what a session last saw by walking the history."""
+    """Walk the history to find what a session saw last; None if the session made no commit."""
     own: list[LogEntry] = []
     others = False
     for entry in branch.history(tip):
@@ -137,7 +137,7 @@ def walk_history(branch: Branch, tip: Oid, session: str) -> LastSeen | None:
 
 
 def _read(file: Path) -> Index | None:
-    """Read an index; None when there is no file, or an invalid one."""
+    """Read an index; None if the file is missing or invalid."""
     try:
         data = json.loads(durable_files.content(file))
         return Index(Oid(data["tip"]), {str(name): _parse_last_seen(data) for name, data in data["sessions"].items()})
@@ -151,7 +151,7 @@ def _parse_last_seen(data: Any) -> LastSeen:
 
 
 def _write(file: Path, index: Index) -> None:
-    """Replace the index, unless another process is writing it or the disk refuses."""
+    """Replace the index file, unless another process is writing it or the disk refuses."""
     fresh = f"{file}.new"
     with hold_flock(f"{file}.lock", 0.0) as alone, suppress(OSError):
         if alone:

@@ -1,6 +1,7 @@
-"""Merge two commits of a namespace: a pure function of them, so that every machine creates the same commit.
+"""Create the merge commit of two commits of a namespace. Every machine creates the same commit, with the same id.
 
-The order of the parents does not depend on who merges, the author is fixed, and the time is that of the later parent.
+The merge is a pure function of the two commits: the order of the parents does not depend on who merges, the author is
+fixed, and the time is that of the later parent.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from baton_git.namespace.commit_log import MERGE_RULES, MERGE_SUBJECT, parse_ent
 from baton_git.namespace.file_merge import entry_at, merge_files, text_at
 
 AUTHOR = "baton-git <baton-git@localhost>"
-"""Who commits what no person decided."""
+"""The author of merge commits and of other commits that baton makes automatically."""
 
 LATEST = 1 << 40
 """The largest time, in seconds since 1970, that a merge commit takes from a parent with a wrong clock."""
 
 _SINCE_FIXED_SUBJECT = 3
-"""The version of the merge rules from which on the message of a merge commit contains no prose that may change."""
+"""The first version of the merge rules in which the message of a merge commit has a fixed subject."""
 
 
 class MergeCommit(NamedTuple):
-    """A merge commit in a draft that is not published yet, with its decisions."""
+    """A merge commit in an unpublished draft, with its decisions."""
 
     draft: ObjectDraft
     commit: Oid
@@ -42,7 +43,7 @@ class MergeCommit(NamedTuple):
 
     @property
     def renamed_ids(self) -> dict[str, str]:
-        """By old id, the new id of a record that had the same id as another."""
+        """The new ids of records whose id another record had too, by their old ids."""
         return {
             decision.key.id: decision.to.id for decision in self.decisions if decision.action == "rekey" and decision.to
         }
@@ -63,7 +64,7 @@ def create_merge_commit(
         rules: the version of the merge rules.
 
     Raises:
-        Corrupt: something of them cannot be read.
+        Corrupt: an object of the two commits or of their history cannot be read.
     """
     first, second = parents_in_order(store, (first_commit, second_commit))
     below = store.draft()
@@ -85,7 +86,7 @@ def clamp_time(time: int) -> int:
 
 
 def parents_in_order(store: Store, commits: Iterable[Oid]) -> list[CommitInfo]:
-    """Return the parents of a merge in their order: the larger revision number first, then by id."""
+    """Return the parents of a merge in their fixed order: by descending revision number, then by commit id."""
     infos = [store.commit(oid) for oid in commits]
     return sorted(infos, key=lambda info: (-revision_of(store, info), info.oid))
 
@@ -93,10 +94,13 @@ def parents_in_order(store: Store, commits: Iterable[Oid]) -> list[CommitInfo]:
 def base_tree(
     store: Store, draft: ObjectDraft, first_commit: Oid, second_commit: Oid, *, rules: int = NEWEST_RULES
 ) -> Oid | None:
-    """Return the tree of the merge base; several bases are merged in `draft`. None: unrelated histories.
+    """Return the tree of the merge base; several bases are merged, with new objects in `draft`.
+
+    Returns:
+        None for unrelated histories.
 
     Raises:
-        Corrupt: something of the histories cannot be read.
+        Corrupt: an object of the histories cannot be read.
     """
     bases = parents_in_order(store, store.merge_bases(first_commit, second_commit))
     if not bases:
@@ -114,7 +118,7 @@ def merge_trees(
     """Merge the tree `theirs` into `ours`; new objects go into the draft.
 
     Raises:
-        Corrupt: something that both changed cannot be read.
+        Corrupt: an object that the merge needs cannot be read.
     """
     roots = [draft.folder(tree) for tree in (base, ours, theirs)]
     states = [State(layout.TreeSource(root)) for root in roots]
@@ -127,7 +131,7 @@ def merge_trees(
 
 
 def _restore_immutable(base: State, ours: State, merged: State) -> State:
-    """Restore immutable fields to their value in the base, whichever side changed them."""
+    """Restore immutable fields to their values in the base if either side changed them."""
     changed = {key for key in (*base.differing(ours), *merged.edits) if ALL_KINDS[key.kind].has_fixed_fields}
     kept, keys = immutable_fields.restore_fixed(base, State(merged.source, {key: merged.entry(key) for key in changed}))
     return State(merged.source, {**merged.edits, **{key: kept.edits[key] for key in keys}}) if keys else merged
@@ -140,7 +144,7 @@ def _new_conflicts(before: State, after: State) -> Iterator[Conflict]:
 
 
 def _edits(merged: State, theirs: State, roots: Sequence[Folder]) -> dict[str, Edit]:
-    """Return the changed files. A record taken unchanged from theirs keeps its exact bytes."""
+    """Return the edits that turn our tree into the merged one. A record taken from theirs keeps its exact bytes."""
     taken = {key for key, entry in merged.edits.items() if entry is not None and theirs.entry(key) is entry}
     made = {key: _shorten_conflict(key, entry, roots) for key, entry in merged.edits.items() if key not in taken}
     paths = [layout.path_of(key) for key in taken]
@@ -148,7 +152,7 @@ def _edits(merged: State, theirs: State, roots: Sequence[Folder]) -> dict[str, E
 
 
 def _shorten_conflict(key: Key, entry: Entry | None, roots: Sequence[Folder]) -> Entry | None:
-    """Return the entry; a conflict too large for a file refers to the files of its sides instead of repeating them."""
+    """Return the entry. In a conflict that is too large for a file, replace values by references to stored files."""
     if not isinstance(entry, Conflict) or entry.record_kind not in ALL_KINDS or layout.fits(key, entry):
         return entry
     keys = [Key(entry.record_kind, entry.record_id, old) for old in (False, True)]
@@ -163,15 +167,15 @@ def _shorten_conflict(key: Key, entry: Entry | None, roots: Sequence[Folder]) ->
 
 
 def _find_stored_value(key: Key, root: Folder, value: Any) -> dict[str, str] | None:
-    """Return the file at `key`, if it holds this value of a conflict about a whole record."""
+    """Return a reference to the file of `key` in a tree if that file holds `value`, else None."""
     path = layout.path_of(key)
     file = entry_at(root, path)
-    is_it = file is not None and alike(entry_values(layout.decode(key, path, text_at(root, path))), (value,))
-    return {"path": path, "blob": file.oid} if file is not None and is_it else None
+    is_same = file is not None and alike(entry_values(layout.decode(key, path, text_at(root, path))), (value,))
+    return {"path": path, "blob": file.oid} if file is not None and is_same else None
 
 
 def _message(merged: MergedTree, rules: int, revision: int) -> str:
-    """Return the message of a merge commit, as formats/merge_commit describes it."""
+    """Return the message of a merge commit, as described in formats/merge_commit."""
     renamed = sorted(
         f"{layout.path_of(decision.key)} {layout.path_of(decision.to)}"
         for decision in merged.decisions
@@ -184,7 +188,7 @@ def _message(merged: MergedTree, rules: int, revision: int) -> str:
 
 
 def _older_message(draft: ObjectDraft, first_tree: Oid, merged: MergedTree, revision: int) -> str:
-    """Return the message that merge commits had under the merge rules 1 and 2: it describes the changes."""
+    """Return the message of a merge commit under versions 1 and 2 of the merge rules, which describes the changes."""
     before = State(layout.TreeSource(draft.folder(first_tree)))
     after = State(layout.TreeSource(draft.folder(merged.tree)))
     subject = diff.commit_subject(diff.diff(before, after))
@@ -209,7 +213,10 @@ def is_root(store: Store, info: CommitInfo) -> bool:
 
 
 def is_pure(store: Store, info: CommitInfo) -> bool:
-    """Whether a commit is exactly the merge that baton creates of its parents, by the rules that it was made by."""
+    """Whether a commit is exactly the one that baton creates when it merges its parents, with any version of the rules.
+
+    Versions with a different subject than the commit's are not tried.
+    """
     entry = parse_entry(info)
     if len(info.parents) != 2 or entry.op != "merge":
         return False

@@ -39,12 +39,13 @@ Model = TypeVar("Model", bound=Record)
 
 @dataclass(frozen=True)
 class Actor:
-    """Who acts. `author` is `Name <mail>`; the other fields may be unknown.
+    """The author, session, agent and machine on whose behalf a verb runs.
 
     Attributes:
-        is_agent_named: whether the call names the agent; one that only the environment names counts less than the
-            settings of the work tree.
-        follows: the session whose place in this work tree the one takes that begins now.
+        author: `Name <mail>`; the other fields may be unknown.
+        is_agent_named: whether the call names the agent. If only the environment does, the settings of the work tree
+            take precedence.
+        follows: the session in this work tree that a session beginning now replaces.
     """
 
     author: str
@@ -56,12 +57,12 @@ class Actor:
 
     @property
     def named_agent(self) -> str | None:
-        """The agent, where the call names it."""
+        """The agent, if the call names it; otherwise None."""
         return self.agent if self.is_agent_named else None
 
 
 class Vouched(NamedTuple):
-    """A person vouches for what a command does, on this machine, just now."""
+    """Evidence that a person on this machine vouches for the current command: who, and how it was confirmed."""
 
     by: str
     how: Literal["terminal", "typed", "page", "signature", "client"]
@@ -71,13 +72,13 @@ class RemoteSettings(NamedTuple):
     """The user's settings for remotes.
 
     Attributes:
-        remote: the one to sync with where none is named (git config baton.remote).
-        automatic: whether sessions sync by themselves (baton.autosync).
-        remotes: the names of those that are configured; None: they are looked up where they are needed.
-        ssh: core.sshCommand and ssh.variant, where `remotes` is given.
-        policies: by name of a remote, what its setting says (remote.<name>.batonPolicy).
-        signers: whose signatures count (baton.allowedSigners); None where that is not configured.
-        progress: is told what git says while it works.
+        remote: the default remote for syncs (git config baton.remote).
+        automatic: whether sessions sync automatically (baton.autosync).
+        remotes: the names of the configured remotes; None to look them up when needed.
+        ssh: core.sshCommand and ssh.variant, if `remotes` is given.
+        policies: by name of a remote, the value of its setting remote.<name>.batonPolicy.
+        signers: the keys whose signatures are accepted (baton.allowedSigners); None if not configured.
+        progress: called with the progress messages of git.
     """
 
     remote: str | None = None
@@ -89,11 +90,15 @@ class RemoteSettings(NamedTuple):
     progress: Callable[[str], None] | None = None
 
     def signature_check(self, store: Store) -> Callable[[CommitInfo], bool] | None:
-        """Whether a commit in `store` is signed by an allowed key; None where no keys are configured."""
+        """Return a function that tells whether a commit in `store` is signed by an allowed key.
+
+        Returns:
+            None if no keys are configured.
+        """
         signers = self.signers
         if signers is None:
             return None
-        from baton_git.git.signing import Signed  # few have it, and every start would pay for it
+        from baton_git.git.signing import Signed  # rarely configured; importing it would slow down every start
 
         return lambda info: isinstance(signers.verify(store.raw_commit(info.oid)), Signed)
 
@@ -103,16 +108,19 @@ class Workspace:
     """One namespace with everything a verb needs.
 
     Attributes:
-        folder: the work tree that checks refer to; None outside of one.
+        branch: the branch of the namespace.
+        actor: the author, session, agent and machine on whose behalf the verb runs.
+        policy: the parameters of the rules for records, such as limits and thresholds.
+        folder: the work tree that checks refer to; None outside a work tree.
         approvals: what the user allowed on this machine.
         private_hosts: whether checks may reach private addresses other than loopback.
-        environment: of the programs that we start.
+        environment: the environment of the programs that baton starts.
         reach: the settings for remotes.
-        confirmed: what a person confirmed just now; only an interface that saw it happen gives it.
-        problems: what is wrong with the settings of this machine, where their defaults are used instead.
-        shares_turns: whether the turns of sessions are committed, and so shared with other machines.
-        progress: is told how far long work has come.
-        calls_tools: whether who acts calls the verbs as tools of MCP.
+        confirmed: the confirmation that a person gave for this call; set only by an interface that observed it.
+        problems: the settings of this machine that are invalid; their defaults are used instead.
+        shares_turns: whether the turns of sessions are committed and so shared with other machines.
+        progress: called with the progress of long work.
+        calls_tools: whether the verb is called as an MCP tool.
     """
 
     branch: Branch
@@ -136,14 +144,14 @@ class Workspace:
 
     @property
     def signature_check(self) -> Callable[[CommitInfo], bool] | None:
-        """Whether a commit is signed by an allowed key; None where no keys are configured."""
+        """A function that tells whether a commit is signed by an allowed key; None if no keys are configured."""
         return self.reach.signature_check(self.branch.store)
 
     def labels(self, version: Revision | None = None) -> Labels:
         """Return the labels of the records at a revision, by default the newest.
 
         Raises:
-            Corrupt: the tip cannot be read.
+            Corrupt: the tip of the branch cannot be read.
         """
         commit = version.commit if version is not None else self.branch.store.tip(self.branch.ref)
         return Labels(self.branch, commit, self.vouching)
@@ -152,27 +160,27 @@ class Workspace:
         """Return the judgement of the records at a revision, by default the newest.
 
         Raises:
-            Corrupt: the tip cannot be read.
+            Corrupt: the tip of the branch cannot be read.
         """
         return Judgement(self.labels(version), RecordAging(self, version).describe)
 
     @property
     def source_files(self) -> SourceFiles | None:
-        """The code around the namespace; None where there is no work tree."""
+        """The source files of the work tree and its history; None outside a work tree."""
         top = self.branch.store.repository.work_tree
         if top is None:
             return None
-        from baton_git.git.source_files import SourceFiles  # most verbs do not look at the code
+        from baton_git.git.source_files import SourceFiles  # most verbs do not need source files
 
         return SourceFiles(self.branch.store, top, self.environment)
 
     @property
     def vouching(self) -> Vouching:
-        """Whose confirmations count besides those made on this machine."""
+        """The signature check and the trusted remotes whose confirmations count besides those made on this machine."""
         return Vouching(self.signature_check, self._trusts_remote)
 
     def _trusts_remote(self, url: str) -> bool:
-        """Whether the user trusts the remote at an address; False when the approvals cannot be read."""
+        """Whether the user trusts the remote at `url`; False if the approvals cannot be read."""
         try:
             return self.approvals is not None and self.approvals.trusts_remote(url)
         except StoreError:
@@ -193,7 +201,7 @@ class Workspace:
         return self.branch.update(change, self.stamp(op, now), expected_revision=expected_revision)
 
     def preview(self, change: Callable[[Revision], State | ProposedState]) -> WriteResult:
-        """Return what `update` would do now; nothing is written."""
+        """Return the result that `update` would have now, without writing."""
         return self.branch.preview(change)
 
     def edit(
@@ -204,7 +212,7 @@ class Workspace:
         id_: str,
         change: Callable[[State, Model], State | ProposedState],
     ) -> Changed:
-        """Change the live record that `id_` (or a unique prefix of its id) names."""
+        """Change the live record with the id `id_`, which may be a unique prefix."""
         record = self.branch.read().state.find(model, id_)
 
         def on(tip: Revision) -> State | ProposedState:
@@ -214,14 +222,14 @@ class Workspace:
 
 
 class RecordAging:
-    """Says of the records of a workspace what changed of the code that they are about."""
+    """Compares the records of a workspace with the current source code."""
 
     def __init__(self, ws: Workspace, version: Revision | None = None) -> None:
         self._ws = ws
         self._version = version
 
     def describe(self, record: Record) -> str:
-        """Return what changed, in a few words; empty where nothing did, or the record has no anchors."""
+        """Return in a few words which anchored code changed; empty if none did or the record has no anchors."""
         states = self.judge(record)
         if not states:
             return ""
@@ -230,13 +238,13 @@ class RecordAging:
         return describe_aging(states)
 
     def judge(self, record: Record) -> list[AnchorState]:
-        """Return how the anchors of a record are now; none where there is no work tree."""
+        """Return the current state of each anchor of a record; empty outside a work tree."""
         anchors: Sequence[Anchor] = getattr(self._holder(record), "anchors", ())
         judge = self._judge if anchors else None
         return [judge.judge(anchor) for anchor in anchors] if judge is not None else []
 
     def _holder(self, record: Record) -> object:
-        """The record that has the anchors: of a rule the pattern that it was."""
+        """Return the record that holds the anchors: for a rule, the pattern from which it was graduated."""
         if record.kind != Rule.kind:
             return record
         version = self._version or self._ws.branch.read()
@@ -253,17 +261,17 @@ class RecordAging:
 
 
 def fresh_id(prefix: str) -> str:
-    """Return a random id; a collision is rejected when the record is added."""
+    """Return a random id. Adding a record rejects an id that is taken."""
     return mint_id(prefix, os.urandom(4))
 
 
 def fresh_mark() -> str:
-    """Return a random word for the frame around a text, which the author of the text cannot have known."""
+    """Return a random mark for the frame around a text, so that the author of the text cannot forge the frame."""
     return mint_id("ctx", os.urandom(4))
 
 
 def check_not_empty(text: str, name: str) -> None:
-    """Raise InvalidArgument when `text` is blank."""
+    """Raise InvalidArgument if `text` is blank."""
     if not text.strip():
         raise InvalidArgument(f"the {name} is empty", hint="say in a sentence what it is")
 

@@ -1,7 +1,8 @@
-"""Group commit: batch concurrent updates, one commit each, one pack, one ref move.
+"""Group commit: write the concurrent updates of a branch as one batch.
 
-A batch reads the tip, prepares a chain of commits on it in memory, stores them in one pack and moves the ref once. When
-another writer was faster, the chain is prepared again; an update that is not written in time gets `Busy`.
+Each update becomes a commit of its own. The writer reads the tip, prepares a chain of commits on top of it in memory,
+stores the chain in one pack and moves the ref once. If another writer moved the ref first, the chain is prepared again.
+An update that cannot be written in time fails with `Busy`.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.revision import Change, CommitStamp, Revision, UpdateRequest, WriteResult
 
 VERSION_WEIGHT = 100_000
-"""The weight of a revision in the store's cache, in bytes: about what its decoded records take."""
+"""Weight of a revision in the store's cache, in bytes: roughly the size of its decoded records."""
 _LATELY = 1000
-"""How many commits back a commit made a moment ago is searched for."""
+"""How many of the newest commits are searched for a commit that was just published."""
 
 
 class Prepared(NamedTuple):
-    """A change computed but not written; no draft when there is nothing to write.
+    """A change that was computed but not written; `draft` is None if there is nothing to write.
 
-    `plain`: whether the new files are only those of the changed records.
+    `plain`: whether the only new files are those of the changed records.
     """
 
     outcome: WriteResult
@@ -40,7 +41,7 @@ class Prepared(NamedTuple):
 
 
 class WriteTarget(Protocol):
-    """The part of a `Branch` that the write queue needs."""
+    """The part of `Branch` that the write queue uses."""
 
     @property
     def store(self) -> Store: ...
@@ -49,7 +50,7 @@ class WriteTarget(Protocol):
     @property
     def ref(self) -> str: ...
     def check_name(self) -> None:
-        """Raise InvalidDocument for a new namespace whose name holds a secret."""
+        """Raise InvalidDocument if the namespace is new and its name contains a secret."""
 
     def read(self) -> Revision:
         """Return the newest revision."""
@@ -61,28 +62,28 @@ class WriteTarget(Protocol):
         """Compute a change on top of `tip`, in memory."""
 
     def predict_revision(self, work: Prepared) -> Revision:
-        """Return the prepared revision as it will be read back."""
+        """Return the revision that reading the branch will give once the prepared change is published."""
 
     def mark(self, before: State, after: State) -> None:
         """Update the marker files of hooks."""
 
 
 def write_update(target: WriteTarget, update: UpdateRequest, patience: float) -> WriteResult:
-    """Apply an update to a branch; return its result once it is durable.
+    """Apply an update to a branch and return the result once it is durable.
 
-    Threads that share the store queue up, and one of them writes for all that wait.
+    Threads that share the store form a queue; one of them writes the updates of all that wait.
 
     Raises:
-        Busy, InvalidDocument, WriteFailed, ...: as `Branch.update`.
+        Busy, InvalidDocument, WriteFailed, ...: under the same conditions as `Branch.update`.
     """
     _check_names(update.stamp)
     target.check_name()
-    wish = _PendingUpdate(target, update, patience)
-    if not target.store.line(target.ref).serve(wish, _Writer(target).serve, patience):
-        wish.fail(wish.too_late())
-    if wish.leads:
+    pending = _PendingUpdate(target, update, patience)
+    if not target.store.line(target.ref).serve(pending, _Writer(target).serve, patience):
+        pending.fail(pending.too_late())
+    if pending.leads:
         target.store.tidy()
-    return wish.answer()
+    return pending.answer()
 
 
 class _Writer:
@@ -92,32 +93,35 @@ class _Writer:
         self.target = target
         self.store = target.store
 
-    def serve(self, wishes: Sequence[_PendingUpdate]) -> None:
-        """Carry out the updates of several threads in this order."""
-        wishes[0].leads = True
+    def serve(self, batch: Sequence[_PendingUpdate]) -> None:
+        """Write the updates of several threads, in the order given."""
+        batch[0].leads = True
         try:
-            self._serve_all(wishes)
+            self._serve_all(batch)
         except BaseException as error:
-            for wish in wishes:
-                wish.fail(error if isinstance(error, Exception) else _interrupted_error(self.target.namespace))
+            for pending in batch:
+                pending.fail(error if isinstance(error, Exception) else _interrupted_error(self.target.namespace))
             if not isinstance(error, Exception):
                 raise
 
-    def _serve_all(self, wishes: Sequence[_PendingUpdate]) -> None:
+    def _serve_all(self, batch: Sequence[_PendingUpdate]) -> None:
         for attempt in count():
-            waiting = [wish for wish in wishes if not wish.is_answered]
+            waiting = [pending for pending in batch if not pending.is_answered]
             if not waiting or self._attempt(waiting):
                 return
-            late = [wish for wish in waiting if time.monotonic() >= wish.end]
-            for wish in late:
-                wish.fail(wish.too_late())
+            late = [pending for pending in waiting if time.monotonic() >= pending.end]
+            for pending in late:
+                pending.fail(pending.too_late())
             if len(late) < len(waiting):
                 time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter is no secret
 
-    def _attempt(self, wishes: Sequence[_PendingUpdate]) -> bool:
-        """Write one chain, prepared before the lock is taken, and again if the tip moved; whether all were answered."""
-        left = min(wish.end for wish in wishes) - time.monotonic()
-        with self._build_chain(wishes) as chain:
+    def _attempt(self, batch: Sequence[_PendingUpdate]) -> bool:
+        """Try once to write the batch as one chain; return whether every update has a result.
+
+        The chain is prepared before the lock is taken, and a second time under the lock if the tip has moved.
+        """
+        left = min(pending.end for pending in batch) - time.monotonic()
+        with self._build_chain(batch) as chain:
             if not chain.draft.objects:
                 return chain.answer(None)
             tried = chain
@@ -125,45 +129,45 @@ class _Writer:
                 with self.store.queue(self.target.ref, min(2.0, max(0.0, left))):
                     if self.store.tip(self.target.ref) == chain.tip.commit:
                         return self._publish(chain)
-                    with self._build_chain(wishes) as again:
+                    with self._build_chain(batch) as again:
                         tried = again
                         return self._publish(again)
             except Busy as error:
-                for wish in wishes:
-                    if time.monotonic() >= wish.end:
-                        wish.fail(error)
+                for pending in batch:
+                    if time.monotonic() >= pending.end:
+                        pending.fail(error)
                 return False
             except StoreError:
-                if len(wishes) == 1 or self._was_published(tried):
+                if len(batch) == 1 or self._was_published(tried):
                     raise
-        for wish in wishes:  # the store may refuse what one of them wants, and not the others
-            self.serve([wish])
+        for pending in batch:  # one update may be the cause of the error: write each separately
+            self.serve([pending])
         return True
 
     @contextmanager
-    def _build_chain(self, wishes: Sequence[_PendingUpdate]) -> Iterator[_CommitChain]:
+    def _build_chain(self, batch: Sequence[_PendingUpdate]) -> Iterator[_CommitChain]:
         """Prepare the updates in memory, each on top of the one before.
 
-        A change may read the commits it is based on, so unpublished ones are readable inside this context. An error is
-        only reported once the chain is published, because it may be caused by an earlier change of the chain.
+        A change may read the commits it is based on, so unpublished commits are readable inside this context. An error
+        is reported only after the chain is published, because an earlier change of the chain may have caused it.
         """
         draft = self.store.draft()
         with self.store.foreseen(draft):
             chain = _CommitChain(self.target.read(), draft)
-            for wish in wishes:
+            for pending in batch:
                 try:
-                    work = wish.target.prepare(chain.newest, wish.change, wish.stamp, wish.expected)
-                except Exception as error:  # noqa: BLE001  whatever it is, its own thread will raise it
-                    chain.refused.append((wish, error))
+                    work = pending.target.prepare(chain.newest, pending.change, pending.stamp, pending.expected)
+                except Exception as error:  # noqa: BLE001  raised again in the update's own thread
+                    chain.refused.append((pending, error))
                     continue
-                chain.steps.append((wish, work))
+                chain.steps.append((pending, work))
                 if work.draft is not None:
                     draft.take_over(work.draft)
                     chain.newest = self.target.predict_revision(work)
             yield chain
 
     def _publish(self, chain: _CommitChain) -> bool:
-        """Publish the chain; whether the branch is at its newest revision now and every update has an answer."""
+        """Publish the chain and answer its updates; return False if the branch tip moved first."""
         if not chain.draft.objects:
             return chain.answer(None)
         newest = chain.newest.commit
@@ -179,7 +183,7 @@ class _Writer:
         return chain.answer(self.store.checked_out_at(self.target.ref))
 
     def _was_published(self, chain: _CommitChain) -> bool:
-        """Whether the newest commit of a chain is on the branch, also when others have built on it since."""
+        """Return whether the newest commit of a chain is on the branch, even if newer commits follow it."""
         newest = chain.newest.commit
         return any(entry.commit == newest for entry in islice(self.target.history(), _LATELY))
 
@@ -193,24 +197,24 @@ class _PendingUpdate:
         self.end = time.monotonic() + patience
         self.leads = False
         self._patience = patience
-        self._found: WriteResult | Exception | None = None
+        self._result: WriteResult | Exception | None = None
 
     @property
     def is_answered(self) -> bool:
-        return self._found is not None
+        return self._result is not None
 
     def set_result(self, outcome: WriteResult) -> None:
-        self._found = outcome
+        self._result = outcome
 
     def fail(self, error: Exception) -> None:
-        self._found = self._found or error
+        self._result = self._result or error
 
     def answer(self) -> WriteResult:
-        """Return what was written, or raise the error."""
-        assert self._found is not None
-        if isinstance(self._found, Exception):
-            raise self._found
-        return self._found
+        """Return the result of the write, or raise its error."""
+        assert self._result is not None
+        if isinstance(self._result, Exception):
+            raise self._result
+        return self._result
 
     def too_late(self) -> Busy:
         why = f"{self.target.namespace}: others kept writing for {self._patience:g} s"
@@ -218,7 +222,7 @@ class _PendingUpdate:
 
 
 class _CommitChain:
-    """A chain of prepared updates; `newest` is the last revision, as it will be read back."""
+    """A chain of prepared updates; `newest` is the revision after the last of them."""
 
     def __init__(self, tip: Revision, draft: ObjectDraft) -> None:
         self.tip = tip
@@ -228,23 +232,24 @@ class _CommitChain:
         self.refused: list[tuple[_PendingUpdate, Exception]] = []
 
     def answer(self, checked_out_at: Path | None) -> bool:
-        """Give every update of the chain its result; True."""
-        for wish, work in self.steps:
+        """Set the result or error of every update in the chain; always return True."""
+        for pending, work in self.steps:
             outcome = work.outcome
-            wish.set_result(outcome if work.draft is None else outcome._replace(checked_out_at=checked_out_at))
-        for wish, error in self.refused:
-            wish.fail(error)
+            pending.set_result(outcome if work.draft is None else outcome._replace(checked_out_at=checked_out_at))
+        for pending, error in self.refused:
+            pending.fail(error)
         return True
 
 
 def _interrupted_error(namespace: Namespace) -> WriteFailed:
     return WriteFailed(
-        f"{namespace}: the thread that wrote for this one was stopped", hint="read it, and see whether it was written"
+        f"{namespace}: the thread that was writing this update was interrupted",
+        hint="check whether the update was written before you repeat it",
     )
 
 
 def _check_names(stamp: CommitStamp) -> None:
-    """Raise InvalidDocument if a name (session, agent, machine) holds a secret."""
+    """Raise InvalidDocument if the name of the session, agent or machine contains a secret."""
     for label, text in (("session", stamp.session), ("agent", stamp.agent), ("machine", stamp.machine)):
         if text:
             refuse_secret(label, text)

@@ -299,7 +299,7 @@ def test_a_thread_that_is_stopped_takes_nobody_with_it_unheard(ws, together):
     stop, other = together(*updates(ws, stopped, adding("FU-1")))
     with pytest.raises(Stop):
         stop.result(SECONDS)
-    with pytest.raises(WriteFailed, match="was stopped"):
+    with pytest.raises(WriteFailed, match="was interrupted"):
         other.result(SECONDS)
     ws.branch.update(adding("FU-2"), stamp("s2"))
     assert ws.branch.read().state.ids("follow_up") == {"FU-first", "FU-2"}
