@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -17,7 +16,7 @@ from baton_git.core.output import one_line
 from baton_git.core.records.base import Record
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key, State, Unreadable, key_of
-from baton_git.core.times import parse_time, parse_time_or_none
+from baton_git.core.times import parse_time_or_none
 
 Model = TypeVar("Model")
 Dated = TypeVar("Dated", bound=Record)
@@ -230,15 +229,3 @@ def short_session(id_: str) -> str:
 def quote_id(id_: str) -> str:
     """Return an id, quoted unless it is one plain word."""
     return id_ if _PLAIN.fullmatch(id_) else f'"{one_line(id_, 60)}"'
-
-
-def age(at: str, now: datetime) -> str:
-    """Return the age of a time (`5 min ago`); the text itself if it is not a time."""
-    try:
-        seconds = (now - parse_time(at)).total_seconds()
-    except ValueError:
-        return one_line(at, 40)
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return "just now"

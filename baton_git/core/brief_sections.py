@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar, cast
 
-from baton_git.core.brief import CLAIMED_TIER, LINE, BriefJudge, Rank, Section, age, judged_line, tier_line
+from baton_git.core.brief import CLAIMED_TIER, LINE, BriefJudge, Rank, Section, judged_line, tier_line
 from baton_git.core.kinds import KINDS, KindInfo, value_at
 from baton_git.core.lifecycle import PRIORITIES, Policy, deadline
+from baton_git.core.natural_times import describe_age
 from baton_git.core.output import one_line
 from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
@@ -185,7 +186,7 @@ def loop_line(loop: OpenLoop, now: datetime, judge: BriefJudge) -> str:
     check = loop.last_check
     parts = [f"{loop.status.upper()}: {loop.action} → expected: {loop.expected_outcome}"]
     if check is not None:
-        parts.append(f"check {check.result}{f' ({check.why})' if check.why else ''} {age(check.at, now)}")
+        parts.append(f"check {check.result}{f' ({check.why})' if check.why else ''} {describe_age(check.at, now)}")
     elif loop.verify is None:
         parts.append("no check: look yourself, then baton loop verify ID --passed or --failed")
     elif loop.verify.method == "manual":

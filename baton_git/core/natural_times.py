@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import Annotated, Final
 
 from baton_git.core.errors import InvalidArgument
-from baton_git.core.times import iso, parse_local_time
+from baton_git.core.output import one_line
+from baton_git.core.times import iso, parse_local_time, parse_time_or_none
 
 EXAMPLES = "2026-06-17, 2026-06-17T12:30, yesterday, 2 days ago, last monday, 3h"
 """Examples of times, for messages and help texts."""
@@ -98,6 +99,12 @@ def relative_time(then: datetime, now: datetime) -> str:
     if abs(days) < 7:
         return _name_distance(abs(days), "day", is_past=days > 0)
     return f"{here.day} {here:%b}" + ("" if here.year == today.year else f" {here.year}")
+
+
+def describe_age(text: str | None, now: datetime) -> str:
+    """Return how long ago an ISO time was, as `relative_time` says it; any other text on one line, empty for None."""
+    time = parse_time_or_none(text)
+    return relative_time(time, now) if time is not None else one_line(text or "", 40)
 
 
 def _name_distance(number: int, unit: str, *, is_past: bool) -> str:

@@ -139,7 +139,7 @@ def test_handovers_come_the_newest_first_and_say_how_old_they_are(ws):
     handover(ws, "run-2", "create_event", "2026-11-01T00:00:00Z")
     handover(ws, "run-3", "confirm", None)
     lines = [line for line in text(ws).splitlines() if line.startswith("- run")]
-    assert lines[0] == "- run-1 [llm_derived] step 2 find_slot · kairos://mem/2 · 5 min ago · known: participants"
+    assert lines[0] == "- run-1 [llm_derived] step 2 find_slot · kairos://mem/2 · 5 minutes ago · known: participants"
     assert lines[1].startswith("- run-2 [llm_derived] STALE: step 2 create_event")
     assert lines[2].startswith("- run-3 [llm_derived] age unknown: ")
 
@@ -149,7 +149,7 @@ def test_the_newest_checkpoint_of_the_acting_agent_is_told_whole(ws):
     checkpoint(ws, "claude", "did nothing", at="2026-11-20T07:00:00Z")
     checkpoint(ws, "claude", "built the thing", working_memory=memory)
     said = text(ws)
-    assert "## Last checkpoint of claude, 1 h ago (baton restore --agent claude)" in said
+    assert "## Last checkpoint of claude, 1 hour ago (baton restore --agent claude)" in said
     for line in (
         "built the thing",
         "focus: the parser",
@@ -184,7 +184,7 @@ def test_of_many_snapshots_the_newest_are_told_and_the_rest_counted(ws):
         snapshot(ws, f"s{number}", at=f"2026-11-2{number % 2}T0{number}:00:00Z", risks=["it may break", "x"][:number])
     lines = [line for line in text(ws).splitlines() if "dmux-tmux/" in line or "snapshots" in line]
     assert lines[0].startswith(
-        "- dmux-tmux/s5 [raw_source] idle 3 h ago · workers: 1 running · mend the build · open: it may break"
+        "- dmux-tmux/s5 [raw_source] idle 3 hours ago · workers: 1 running · mend the build · open: it may break"
     )
     assert len(lines) == 6
     assert lines[-1].startswith("… and 2 more snapshots")

@@ -9,10 +9,10 @@ import click
 
 from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS
+from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, one_line, terminal_line
 from baton_git.core.records.lineage import Session
 from baton_git.interfaces.cli.app import App, command
-from baton_git.interfaces.cli.records.listing import show_age
 from baton_git.interfaces.cli.records.ready import NEED_ROLES
 from baton_git.interfaces.cli.records.showing import event_columns
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
@@ -68,7 +68,7 @@ def _lines(
     yield join(
         [
             heading,
-            f"  revision {state.revision}, {show_age(app, state.updated_at)}"
+            f"  revision {state.revision}, {describe_age(state.updated_at, app.now)}"
             if state.revision
             else "  nothing recorded yet",
         ]
@@ -93,7 +93,7 @@ def _session_lines(app: App, sessions: Sequence[Session]) -> Iterator[str]:
     newest = sorted(sessions, key=lambda session: session.started, reverse=True)
     for session in newest[:SESSIONS]:
         agent = f" ({session.agent})" if session.agent else ""
-        yield f"at work: {session.id}{agent}, started {show_age(app, session.started)}"
+        yield f"at work: {session.id}{agent}, started {describe_age(session.started, app.now)}"
     if len(newest) > SESSIONS:
         yield f"         and {len(newest) - SESSIONS} more"
 

@@ -9,7 +9,6 @@ from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from baton_git.core.brief import age
 from baton_git.core.kinds import ALL_KINDS, value_at
 from baton_git.core.output import html
 from baton_git.core.records.base import Part
@@ -130,11 +129,6 @@ def name_day(day: date, now: datetime) -> str:
     if distance in (0, 1):
         return "Yesterday" if distance else "Today"
     return f"{day:%A}, {day.day} {day:%B}" + ("" if day.year == now.year else f" {day.year}")
-
-
-def since(moment: datetime, now: datetime) -> str:
-    """`5 min ago`; for what is yet to come, the day."""
-    return age(iso(moment), now) if moment <= now else human_time(moment)
 
 
 def count_words(number: int, singular: str, plural: str | None = None) -> str:

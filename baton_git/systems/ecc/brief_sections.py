@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from baton_git.core.brief import Section, age, list_newest_first, tier_line
+from baton_git.core.brief import Section, list_newest_first, tier_line
+from baton_git.core.natural_times import describe_age
 from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.seed_system import BriefRequest
 
@@ -27,7 +28,7 @@ def _snapshot_line(snapshot: Snapshot, now: datetime) -> str:
     workers = ", ".join(f"{number} {state}" for state, number in body.aggregates.states.items() if number)
     first = body.workers[0].intent.objective if body.workers else ""
     risks = [risk for worker in body.workers for risk in worker.outputs.remainingRisks]
-    parts = [f"{body.session.state} {age(snapshot.recorded_at, now)}"]
+    parts = [f"{body.session.state} {describe_age(snapshot.recorded_at, now)}"]
     parts += [f"workers: {workers}" if workers else "no workers"]
     parts += [first] if first else []
     parts += [f"open: {risks[0]}" + (f" (and {len(risks) - 1} more)" if len(risks) > 1 else "")] if risks else []

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from baton_git.agents.turn_store import keep_ends
-from baton_git.core.brief import Rank, Section, age, short_session
+from baton_git.core.brief import Rank, Section, short_session
+from baton_git.core.natural_times import describe_age
 from baton_git.core.output import is_safe, one_line
 from baton_git.systems.gobby.record import Facts, FileUse, Handoff
 
@@ -115,7 +116,7 @@ def describe_origin(handoff: Handoff, now: datetime, *, machine: str | None = No
         machine, folder: where the reader works, which is not said.
     """
     agent, _, session = handoff.id.partition("/")
-    parts = [f"{agent} session {short_session(session)}", age(handoff.extracted_at, now)]
+    parts = [f"{agent} session {short_session(session)}", describe_age(handoff.extracted_at, now)]
     parts += [_WHEN[handoff.trigger]] if handoff.trigger in _WHEN else []
     parts += [f"on branch {one_line(handoff.branch, 60)}"] if handoff.branch else []
     is_here = handoff.machine == machine

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from baton_git.core.brief import CLAIMED_TIER, Rank, Section, age, list_newest_first, tier_line
+from baton_git.core.brief import CLAIMED_TIER, Rank, Section, list_newest_first, tier_line
+from baton_git.core.natural_times import describe_age
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import age_of
 from baton_git.systems.seed_system import BriefRequest
@@ -22,7 +23,7 @@ def make_sections(request: BriefRequest) -> Iterator[Section]:
 def _run_line(run: Handover, now: datetime) -> str:
     step, old = run.step, age_of(run, now)
     number = f"step {step.step_index} " if step.step_index else "at "
-    since = age(run.updated_at, now) if run.updated_at and old.stale is not None else "nobody knows since when"
+    since = describe_age(run.updated_at, now) if run.updated_at and old.stale is not None else "nobody knows since when"
     known = f" · known: {', '.join(run.state)}" if run.state else ""
     mark = "" if old.stale is False else "STALE: " if old.stale else "age unknown: "
     text = f"{mark}{number}{step.current_challenge or '?'} · {step.chain_uri or 'no URI'} · {since}{known}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from baton_git.core.brief import CLAIMED_TIER, LINE, Rank, Section, age, quote_id
+from baton_git.core.brief import CLAIMED_TIER, LINE, Rank, Section, quote_id
+from baton_git.core.natural_times import describe_age
 from baton_git.core.output import one_line
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.systems.paif import checkpoint_store
@@ -49,7 +50,7 @@ def _find_reader(state: State, agent: str | None) -> str | None:
 def _checkpoint_section(request: BriefRequest, reader: str) -> Section:
     checkpoint = checkpoint_store.find_newest(request.state, reader, request.now)
     lines = tuple(_checkpoint_lines(checkpoint)) if checkpoint else ()
-    since = f", {age(checkpoint.metadata.ended_at, request.now)}" if checkpoint else ""
+    since = f", {describe_age(checkpoint.metadata.ended_at, request.now)}" if checkpoint else ""
     command = f"baton restore --agent {quote_id(reader)}"
     title = f"Last checkpoint of {quote_id(reader)}{since} ({command})"
     return Section(title, lines, "lines of the checkpoint", all=f"{command} --json", rank=Rank.STANDING)

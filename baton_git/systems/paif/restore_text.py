@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from baton_git.core.brief import BUDGET, LINE, Brief, Section, age, compose
+from baton_git.core.brief import BUDGET, LINE, Brief, Section, compose
+from baton_git.core.natural_times import describe_age
 from baton_git.core.output import one_line
 from baton_git.systems.paif.drift import list_taboos, list_texts
 from baton_git.systems.paif.records.checkpoint import Checkpoint
@@ -20,7 +21,8 @@ def make_restore_brief(
 ) -> Brief:
     """Make the brief that a restore prints, within `budget` bytes."""
     experience = identity.mutable.state.accumulated_experience
-    when = f"checkpoint {age(checkpoint.metadata.ended_at, now)}" if checkpoint is not None else "no checkpoint yet"
+    ended = describe_age(checkpoint.metadata.ended_at, now) if checkpoint is not None else None
+    when = f"checkpoint {ended}" if ended else "no checkpoint yet"
     heading = f"restore of {identity.id} · session {experience} · {when}"
     everything = f"baton restore --agent {one_line(identity.id, 40)} --json"
     parts = [part._replace(all=everything, lines=_add_tier(part)) for part in list_sections(identity, checkpoint)]

@@ -15,7 +15,6 @@ from baton_git.core.brief import (
     Brief,
     Rank,
     Section,
-    age,
     compose,
     judged_line,
     quote_id,
@@ -26,6 +25,7 @@ from baton_git.core.errors import BatonError, InvalidName
 from baton_git.core.kinds import KINDS, SINGLETONS
 from baton_git.core.lifecycle import archive_closed, find_session, record_session, settle_state
 from baton_git.core.names import SessionId, mint_id
+from baton_git.core.natural_times import describe_age
 from baton_git.core.output import one_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import LastCheck, OpenLoop
@@ -344,7 +344,7 @@ def _describe_error(error: BatonError | OSError) -> str:
 
 def _make_heading(now: datetime, session: str, version: Revision) -> str:
     time = version.time if version.number else None  # the initial commit of a namespace has no time
-    when = f" · last change {age(iso(time), now)}" if time else " · nothing recorded yet"
+    when = f" · last change {describe_age(iso(time), now)}" if time else " · nothing recorded yet"
     name = short_session(session)
     return one_line(f"baton {version.namespace} · revision {version.number}{when} · session {name}", 300)
 

@@ -77,6 +77,7 @@ def test_a_snapshot_in_json_can_be_recorded_from_a_file_or_standard_input(baton,
     found = baton("session", "history", "proof", "--json").json
     assert [one["snapshot"]["workers"][0]["state"] for one in found] == ["done", "running"]
     assert [one["revision"] for one in found] == [2, 1]
+    assert [line.split()[0] for line in baton("session", "history", "proof").out.splitlines()] == ["REVISION", "2", "1"]
     assert baton("session", "inspect", "recorded:dmux-tmux/proof").json == a_snapshot(worker(state="done"))
 
 
@@ -127,7 +128,8 @@ def test_list_shows_what_was_recorded(baton, home):
 
 
 def test_adapters_are_told_as_ecc_tells_them(baton):
-    done = baton("session", "adapters")
+    assert baton("session", "adapters").out.splitlines()[1].split()[:2] == ["claude-history", "claude-history,"]
+    done = baton("session", "adapters", "--json")
     assert list(done.json) == ["adapters"]
     assert done.json["adapters"][1] == {
         "id": "dmux-tmux",
@@ -144,7 +146,7 @@ def test_an_adapter_of_others_that_cannot_be_used_is_a_line_of_warning(baton, tm
         {**info, "broken-1.0.dist-info/entry_points.txt": "[baton_git.adapters]\nbroken = gone\n"},
     )
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    done = baton("session", "adapters")
+    done = baton("session", "adapters", "--json")
     assert len(done.json["adapters"]) == 6
     assert done.err == (
         "the session adapter broken cannot be used: ModuleNotFoundError: No module named 'gone'\n"
@@ -162,6 +164,10 @@ def test_our_own_sessions_can_be_inspected_and_recorded(baton):
     assert found["intent"]["objective"] == "Half way"
     assert found["outputs"]["remainingRisks"] == ["OL-1 Deployed: it answers"]
     assert baton("session", "record", "baton:s1").id == "baton/s1"
+    heading, row = baton("session", "lineage").out.splitlines()
+    assert heading.split() == ["BEGAN", "SESSION", "WHO", "ENDED"]
+    assert row[heading.index("SESSION") :].split()[0] == "s1"
+    assert baton("session", "snapshots").out.splitlines()[1].split()[-3:] == ["baton/s1", "ended", "1"]
 
 
 EVIL = "\x1b]0;pwned\x07\x1b[31m\x9b31m\u202e\x7f"
@@ -227,7 +233,7 @@ def test_what_adapters_of_others_print_is_no_part_of_the_answer(baton, tmp_path,
     assert done.json["adapterId"] == "chatty"
     assert "opening" in done.err
     assert baton("session", "list", "--json").json == []
-    assert len(baton("session", "adapters").json["adapters"]) == 7
+    assert len(baton("session", "adapters", "--json").json["adapters"]) == 7
 
 
 def test_what_is_left_out_is_a_line_of_warning(baton, home):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.rendering.widths import count_columns, fit
+from baton_git.interfaces.cli.rendering.widths import count_columns, fit, wrap
 
 COLUMNS = [
     Column("id", lambda row: row[0]),
@@ -18,7 +19,7 @@ ROWS = [("OL-1", 5, "Deployed"), ("FU-10", 12, "日本語 の 題"), ("X", "", "
 
 def test_columns_are_aligned_and_nothing_trails() -> None:
     assert render_table(ROWS, COLUMNS).splitlines() == [
-        "ID     N   TITLE",
+        "ID      N  TITLE",
         "OL-1    5  Deployed",
         "FU-10  12  日本語 の 題",
         "X",
@@ -34,14 +35,41 @@ def test_what_could_steer_the_terminal_stands_as_an_escape() -> None:
     assert render_table([("a", "", "\x1b[2J\nx")], COLUMNS, headings=False) == "a  \\x1b[2J\\x0ax"
 
 
+def test_a_narrow_terminal_cuts_texts_before_ids_and_the_last_column_gets_a_line_where_no_room_is_left() -> None:
+    columns = [
+        Column("id", lambda row: row[0], Role.ID),
+        Column("who", lambda row: row[1]),
+        COLUMNS[2]._replace(wraps=True),
+    ]
+    row = ("7f3e9a52-1c44", "セッション of claude", "looked at the timeouts")
+    assert render_table([row], columns, width=48).splitlines() == [
+        "ID             WHO             TITLE",
+        "7f3e9a52-1c44  セッション of…  looked at the",
+        "                               timeouts",
+    ]
+    assert render_table([row], columns, width=36).splitlines() == [
+        "ID             WHO",
+        "7f3e9a52-1c44  セッション of claude",
+        "    looked at the timeouts",
+    ]
+
+
 @given(
-    st.lists(st.tuples(st.text("ab", max_size=6), st.integers(0, 999), st.text(max_size=60)), min_size=1),
+    st.lists(st.tuples(st.text("abあ", max_size=70), st.integers(0, 999), st.text(max_size=60)), min_size=1),
     st.integers(40, 120),
+    st.booleans(),
 )
-def test_no_line_is_wider_than_the_terminal(rows: list[tuple[str, int, str]], width: int) -> None:
-    lines = render_table(rows, COLUMNS, width=width).splitlines()
+def test_no_line_is_wider_than_the_terminal(rows: list[tuple[str, int, str]], width: int, wraps: bool) -> None:
+    columns = [*COLUMNS[:2], COLUMNS[2]._replace(wraps=wraps)]
+    lines = render_table(rows, columns, width=width).splitlines()
     assert all(count_columns(line) <= width for line in lines)
-    assert len(lines) == len(rows) + 1
+
+
+@given(st.text("ab あい", max_size=90), st.integers(2, 40))
+def test_wrapped_lines_fit_and_hold_the_whole_text(text: str, width: int) -> None:
+    lines = wrap(text, width)
+    assert all(count_columns(line) <= width for line in lines)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
 
 
 @given(st.text(), st.integers(1, 40))

@@ -141,7 +141,7 @@ def test_an_empty_handoff_has_no_sections():
 
 def test_the_origin_says_whose_facts_they_are_and_how_old():
     said = describe_origin(handoff(branch="main", machine="box"), NOW)
-    assert said == "claude session s-1, 5 min ago, before its context was compacted, on branch main, on box"
+    assert said == "claude session s-1, 5 minutes ago, before its context was compacted, on branch main, on box"
 
 
 def test_each_heading_is_a_section_and_the_first_has_the_title():

@@ -9,9 +9,8 @@ from pathlib import Path
 import click
 
 from baton_git.core.kinds import KINDS, find_kind
-from baton_git.core.natural_times import relative_time
+from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled
-from baton_git.core.times import parse_time_or_none
 from baton_git.core.verb import Option
 from baton_git.interfaces.cli.app import App, path_from_top
 from baton_git.interfaces.cli.rendering.pager import write_paged
@@ -28,12 +27,6 @@ STATUS_ROLES = {
     **dict.fromkeys(("verified", "graduated"), Role.GOOD),
 }
 """How a status looks."""
-
-
-def show_age(app: App, text: str | None) -> str:
-    """Return how long ago an ISO time was; the text itself where it is none."""
-    time = parse_time_or_none(text)
-    return relative_time(time, app.now) if time is not None else text or ""
 
 
 def describe_status(record: StoredRecord) -> str:
@@ -68,7 +61,7 @@ def _columns(app: App, *, with_kind: bool) -> list[Column]:
         Column("id", lambda record: record.id, Role.ID),
         *kind,
         Column("status", describe_status, status_role),
-        Column("changed", lambda record: show_age(app, record.updated), Role.DIM),
+        Column("changed", lambda record: describe_age(record.updated, app.now), Role.DIM),
         Column("source", describe_source),
         Column("about", _describe_about),
     ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, terminal_line
 from baton_git.interfaces.cli.app import App
-from baton_git.interfaces.cli.records.listing import show_age
 from baton_git.interfaces.cli.rendering.pager import write_paged
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.widths import fit_terminal
@@ -33,7 +33,7 @@ def _render_ready(app: App, result: ReadyResult) -> None:
 
 def _item_lines(app: App, item: ReadyItem) -> Iterator[Styled]:
     yield describe_item(item)
-    since = f" · {show_age(app, item.since)}" if item.since is not None else ""
+    since = f" · {describe_age(item.since, app.now)}" if item.since is not None else ""
     yield join([INDENT, fit_terminal(f"{item.why}{since}", len(INDENT))])
     yield join([INDENT, paint(terminal_line(item.command), Role.ID, styled=shows_styles())])
 

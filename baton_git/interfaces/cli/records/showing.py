@@ -10,11 +10,12 @@ import click
 
 from baton_git.core.errors import Ambiguous, InvalidArgument, NotFound
 from baton_git.core.kinds import KINDS
+from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled, terminal, terminal_line
 from baton_git.core.times import parse_time_or_none
 from baton_git.core.verb import Result
 from baton_git.interfaces.cli.app import App
-from baton_git.interfaces.cli.records.listing import describe_status, show_age, status_role
+from baton_git.interfaces.cli.records.listing import describe_status, status_role
 from baton_git.interfaces.cli.rendering.pager import write_paged
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
@@ -103,7 +104,7 @@ def _heading(app: App, result: ShownRecord) -> Styled:
     if describe_status(result):
         parts.append(_paint(describe_status(result), status_role(result)))
     if result.closed is not None:
-        parts.append(f"archived {show_age(app, result.closed.at)}: {result.closed.reason}")
+        parts.append(f"archived {describe_age(result.closed.at, app.now)}: {result.closed.reason}")
     return join(parts, "  ")
 
 
@@ -124,7 +125,7 @@ def _show_value(app: App, value: Any) -> str:
     if isinstance(value, list | tuple):
         return "\n".join(f"- {_show_value(app, item)}" for item in value)
     text = str(value)
-    return f"{text} ({show_age(app, text)})" if parse_time_or_none(text) is not None else text
+    return f"{text} ({describe_age(text, app.now)})" if parse_time_or_none(text) is not None else text
 
 
 def _source_lines(app: App, result: ShownRecord) -> Iterator[str]:
@@ -135,7 +136,7 @@ def _source_lines(app: App, result: ShownRecord) -> Iterator[str]:
     if result.provenance is not None:
         yield _field("vouched for", result.provenance.text)
     if result.began is not None:
-        yield _field("made by", f"{_describe_maker(result.began)}, {show_age(app, result.began.time)}")
+        yield _field("made by", f"{_describe_maker(result.began)}, {describe_age(result.began.time, app.now)}")
     for id_ in result.conflicts:
         yield _field("contested", f"{id_} (baton resolve {id_} --ours or --theirs)")
 
@@ -158,7 +159,7 @@ def event_columns(app: App, text: Callable[[Any], str] = lambda event: event.tex
 
     return [
         Column("revision", number, Role.WARNING, right=True),
-        Column("when", lambda event: show_age(app, event.time), Role.DIM),
+        Column("when", lambda event: describe_age(event.time, app.now), Role.DIM),
         Column("who", who, Role.ID),
         Column("what", text),
     ]

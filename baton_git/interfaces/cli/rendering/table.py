@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from baton_git.core.output import Styled, terminal_line
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
-from baton_git.interfaces.cli.rendering.widths import count_columns, fit, terminal_width
+from baton_git.interfaces.cli.rendering.widths import count_columns, fit, terminal_width, wrap
 
 GAP = "  "
-NARROWEST = 16
-"""Columns that the last column of a table has at least, however narrow the terminal is."""
+NARROWEST = 14
+"""Columns that a column keeps when it is cut to make room for the last one."""
+WANTED = 24
+"""Columns that the last one gets, if it needs them, before others are cut for it."""
+LEAST = 16
+"""With less room than this, the last column of each row goes to a line of its own."""
+INDENT = " " * 4
+"""What stands before the last column where it has a line of its own."""
 
 
 class Column(NamedTuple):
@@ -20,14 +26,28 @@ class Column(NamedTuple):
     Attributes:
         title: its heading; a column that is empty in every row is left out.
         value: gives the text of a row.
-        role: its style, or what gives the style of a row.
+        role: its style, or what gives the style of a row. The column of an id or a command is never cut for another.
         right: whether its texts end at the same column, as numbers do.
+        wraps: of the last column: whether a text that is too long for its line goes on in the next one.
     """
 
     title: str
     value: Callable[[Any], object]
     role: Role | Callable[[Any], Role] = Role.PLAIN
     right: bool = False
+    wraps: bool = False
+
+
+class _Layout(NamedTuple):
+    """How a table fits its terminal.
+
+    Attributes:
+        sizes: the width of each column.
+        below: whether the last column has lines of its own, below the others.
+    """
+
+    sizes: list[int]
+    below: bool = False
 
 
 def render_table(
@@ -35,8 +55,8 @@ def render_table(
 ) -> Styled:
     """Return the rows as lines with aligned columns; without rows, nothing.
 
-    On a terminal the last column is cut so that each row takes one line. Elsewhere it is whole, so that what reads the
-    output gets everything.
+    On a terminal no line is wider than it: wide columns are cut, the last one is cut or wrapped, and it goes to lines
+    of its own where the others leave no room for it. Elsewhere all texts are whole, each row on one line.
 
     Args:
         headings: whether the first line names the columns.
@@ -46,20 +66,17 @@ def render_table(
     shown = [index for index in range(len(columns)) if any(line[index] for line in texts)]
     if not shown:
         return Styled("")
-    styled = shows_styles()
-    titles = [columns[index].title.upper() if headings else "" for index in shown]
-    sizes = [
-        max(count_columns(title), *(count_columns(line[index]) for line in texts))
-        for title, index in zip(titles, shown, strict=True)
-    ]
-    room = terminal_width() if width is None else width
-    if room is not None:
-        sizes[-1] = min(sizes[-1], max(room - sum(sizes[:-1]) - len(GAP) * (len(sizes) - 1), NARROWEST))
-    lines = [_join_cells(titles, [Role.DIM] * len(shown), sizes, [False] * len(shown), styled)] if headings else []
-    for row, line in zip(rows, texts, strict=True):
-        roles = [_role_of(columns[index], row) for index in shown]
-        cells = [line[index] for index in shown]
-        lines.append(_join_cells(cells, roles, sizes, [columns[index].right for index in shown], styled))
+    kept = [columns[index] for index in shown]
+    titles = [column.title.upper() if headings else "" for column in kept]
+    cells = [[line[index] for index in shown] for line in texts]
+    sizes = [max(map(count_columns, texts_of_column)) for texts_of_column in zip(titles, *cells, strict=True)]
+    layout = _plan_layout(sizes, kept, terminal_width() if width is None else width)
+    lines: list[Styled] = []
+    if headings:
+        lines += _format_row(titles if not layout.below else [*titles[:-1], ""], [Role.DIM] * len(kept), kept, layout)
+    for row, line in zip(rows, cells, strict=True):
+        roles = [column.role if isinstance(column.role, Role) else column.role(row) for column in kept]
+        lines += _format_row(line, roles, kept, layout)
     return join(lines, "\n")
 
 
@@ -67,22 +84,61 @@ def _text_of(value: object) -> str:
     return "" if value is None else terminal_line(str(value))
 
 
-def _role_of(column: Column, row: Any) -> Role:
-    return column.role if isinstance(column.role, Role) else column.role(row)
+def _plan_layout(sizes: list[int], columns: Sequence[Column], room: int | None) -> _Layout:
+    """Return the widths of the columns; without a terminal those of their texts."""
+    gaps = len(GAP) * (len(sizes) - 1)
+    if room is None or sum(sizes) + gaps <= room:
+        return _Layout(sizes)
+    *others, last = sizes
+    others = _cut_sizes(others, columns, room - gaps - min(last, WANTED), is_last_resort=False)
+    rest = room - gaps - sum(others)
+    if rest >= min(last, LEAST):
+        return _Layout([*others, min(last, rest)])
+    others = _cut_sizes(sizes[:-1], columns, room - gaps + len(GAP), is_last_resort=True)
+    return _Layout([*others, room - len(INDENT)], below=bool(others))
 
 
-def _join_cells(
-    cells: Sequence[str], roles: Sequence[Role], sizes: Sequence[int], to_right: Sequence[bool], styled: bool
-) -> Styled:
+def _cut_sizes(sizes: list[int], columns: Sequence[Column], room: int, *, is_last_resort: bool) -> list[int]:
+    """Return the sizes, the widest cut in turn until all fit; those of ids and commands only as a last resort."""
+    sizes = list(sizes)
+    while sum(sizes) > room:
+        cuttable = [
+            index
+            for index, size in enumerate(sizes)
+            if size > NARROWEST and (is_last_resort or columns[index].role is not Role.ID)
+        ]
+        if not cuttable:
+            break
+        sizes[max(cuttable, key=sizes.__getitem__)] -= 1
+    return sizes
+
+
+def _format_row(
+    cells: Sequence[str], roles: Sequence[Role], columns: Sequence[Column], layout: _Layout
+) -> Iterator[Styled]:
+    """Give the lines of a row."""
+    *others, last = (_fit_cell(*cell) for cell in zip(cells, columns, layout.sizes, strict=True))
+    line = [lines[0] for lines in others]
+    if not layout.below:
+        yield _join_cells([*line, last.pop(0)], roles, columns, layout.sizes)
+    else:
+        yield _join_cells(line, roles, columns, layout.sizes)
+    offset = len(INDENT) if layout.below else sum(layout.sizes[:-1]) + len(GAP) * len(line)
+    for text in filter(None, last):
+        yield join([" " * offset, paint(text, roles[-1], styled=shows_styles())])
+
+
+def _fit_cell(cell: str, column: Column, size: int) -> list[str]:
+    return wrap(cell, size) if column.wraps else [fit(cell, size)]
+
+
+def _join_cells(cells: Sequence[str], roles: Sequence[Role], columns: Sequence[Column], sizes: Sequence[int]) -> Styled:
     """Return one line; nothing follows the text of its last column."""
+    styled = shows_styles()
     parts: list[str] = []
     last = max((index for index, cell in enumerate(cells) if cell), default=0)
-    for index, (cell, role, size, right) in enumerate(zip(cells, roles, sizes, to_right, strict=True)):
-        if index > last:
-            break
-        text = fit(cell, size) if index == len(cells) - 1 else cell
-        padding = " " * (size - count_columns(text))
-        painted = paint(text, role, styled=styled)
-        after = padding if index < last and not right else ""
-        parts.append(join([GAP if index else "", padding if right else "", painted, after]))
+    for index, (cell, role, column, size) in enumerate(zip(cells[: last + 1], roles, columns, sizes, strict=False)):
+        padding = " " * (size - count_columns(cell))
+        before, after = (padding, "") if column.right else ("", padding if index < last else "")
+        parts.append(join([GAP if index else "", before, paint(cell, role, styled=styled), after]))
     return join(parts)

@@ -32,13 +32,36 @@ def fit(text: str, width: int) -> str:
     """Return a text that takes at most `width` columns, ending with `…` where it was cut."""
     if count_columns(text) <= width:
         return text
-    kept, room = [], max(width, 1) - 1
-    for char in text:
+    kept = _begin(text, width - 1) if width > 1 else ""
+    return (kept if count_columns(kept) < width else "").rstrip() + ELLIPSIS
+
+
+def wrap(text: str, width: int | None) -> list[str]:
+    """Return a text as lines of at most `width` columns, broken at spaces; a longer word is broken where the line ends.
+
+    Args:
+        width: None leaves the text on one line.
+    """
+    if width is None or count_columns(text) <= width:
+        return [text]
+    lines, rest = [], text
+    while count_columns(rest) > width:
+        whole = _begin(rest, width)
+        space = rest.rfind(" ", 1, len(whole) + 1)
+        end = space if space > 0 and rest[:space].strip() else len(whole)
+        lines.append(rest[:end].rstrip())
+        rest = rest[end:].lstrip()
+    return [*lines, rest] if rest else lines
+
+
+def _begin(text: str, width: int) -> str:
+    """Return as much of the beginning of a text as takes at most `width` columns; at least one character."""
+    room = width
+    for number, char in enumerate(text):
         room -= _columns_of(char)
         if room < 0:
-            break
-        kept.append(char)
-    return "".join(kept).rstrip() + ELLIPSIS
+            return text[: max(number, 1)]
+    return text
 
 
 def fit_terminal(text: str, taken: int) -> str:

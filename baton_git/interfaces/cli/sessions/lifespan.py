@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from baton_git.core.brief import age
+from baton_git.core.natural_times import describe_age
 from baton_git.core.times import iso
 from baton_git.interfaces.cli.app import CHECKED_OUT, App, baton_command, flat, read_text
 from baton_git.interfaces.cli.verb_command import Addition, Values
@@ -72,7 +72,7 @@ def _render_status(app: App, result: StatusResult) -> None:
 def _status_lines(app: App, result: StatusResult) -> list[str]:
     status = result.status
     version = status.version
-    when = age(iso(version.time), app.now) if version.time and version.number else "nothing recorded yet"
+    when = describe_age(iso(version.time), app.now) if version.time and version.number else "nothing recorded yet"
     ref = app.settings.prefix + version.namespace.component
     lines = [f"{version.namespace}  revision {version.number}, {when}  ({ref})"]
     for name, counts in status.counts.items():
@@ -103,7 +103,7 @@ def _working(status: NamespaceStatus, now: datetime) -> list[str]:
 
 def _session_line(session: Session, now: datetime) -> str:
     whose = ", ".join(part for part in (session.agent, session.machine) if part)
-    return f"{session.id}{f' ({flat(whose)})' if whose else ''}, began {age(session.started, now)}"
+    return f"{session.id}{f' ({flat(whose)})' if whose else ''}, began {describe_age(session.started, now)}"
 
 
 _START = (

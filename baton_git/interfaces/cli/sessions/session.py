@@ -11,11 +11,10 @@ import click
 
 from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.core.codecs import json
-from baton_git.core.natural_times import relative_time
+from baton_git.core.natural_times import describe_age
 from baton_git.core.output import json_text
 from baton_git.core.records.base import parse
 from baton_git.core.records.lineage import Session
-from baton_git.core.times import parse_time_or_none
 from baton_git.core.verb import NoInput
 from baton_git.git.files.atomic_files import read_bytes as read_file
 from baton_git.git.files.atomic_files import write_all
@@ -23,7 +22,6 @@ from baton_git.interfaces.cli.app import App, flat, read_bytes
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.revisions.history import session_line
 from baton_git.interfaces.cli.sessions.spawned import list_spawned, mark_of, marks_of_spawned, render_stopped
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.interfaces.context.machine_view import fill_surroundings
@@ -89,7 +87,7 @@ def _inspect(app: App, ws: Workspace, asked: InspectTarget, values: Values) -> N
 def _list_adapters(app: App, ws: Workspace, asked: NoInput, values: Values) -> None:
     with _apart():
         result = list_session_adapters(ws, app.now, asked)
-    app.answer_json({"adapters": result.as_data()["adapters"]})
+    app.answer({"adapters": result.as_data()["adapters"]}, render_table(result.adapters, ADAPTER_COLUMNS))
     _warn(app, result)
 
 
@@ -118,11 +116,6 @@ def _warn(app: App, result: AdapterResult) -> None:
         app.say(flat(f"the session adapter {problem.id} {how}: {problem.why}"))
 
 
-def _line(*parts: str) -> str:
-    time, *rest = (flat(part) for part in parts)
-    return "  ".join([f"{time or '-':<24}", *rest])
-
-
 def _make_offered_table(app: App, sessions: Sequence[OfferedTarget], marks: Mapping[str, SpawnedSession]) -> str:
     """Return the sessions that can be opened as a table; those that were started here with their id and status."""
 
@@ -131,7 +124,7 @@ def _make_offered_table(app: App, sessions: Sequence[OfferedTarget], marks: Mapp
         return f"{marked['spawned']} {marked['status']}" if marked else ""
 
     columns = [
-        Column("updated", lambda session: _age(app, session.updated_at), Role.DIM),
+        Column("updated", lambda session: describe_age(session.updated_at, app.now), Role.DIM),
         Column("target", lambda session: session.target, Role.ID),
         Column("started here", mark),
         Column("title", lambda session: flat(session.title)),
@@ -141,17 +134,11 @@ def _make_offered_table(app: App, sessions: Sequence[OfferedTarget], marks: Mapp
 
 def _make_recorded_table(app: App, kept: Sequence[Snapshot]) -> str:
     columns = [
-        Column("recorded", lambda snapshot: _age(app, snapshot.recorded_at), Role.DIM),
+        Column("recorded", lambda snapshot: describe_age(snapshot.recorded_at, app.now), Role.DIM),
         Column("id", lambda snapshot: snapshot.id, Role.ID),
         Column("about", lambda snapshot: flat(_in_words(snapshot.snapshot))),
     ]
     return render_table(kept, columns)
-
-
-def _age(app: App, time: str) -> str:
-    """Return how long ago a time is; a text that is none as it is."""
-    moment = parse_time_or_none(time)
-    return relative_time(moment, app.now) if moment is not None else time
 
 
 def _in_words(snapshot: CanonicalSession) -> str:
@@ -183,24 +170,50 @@ def _render_recorded(app: App, result: RecordedSnapshot) -> None:
 
 
 def _render_history(app: App, result: SnapshotHistory) -> None:
-    lines = [_former_line(former) for former in result.snapshots]
-    app.answer(result.as_data()["snapshots"], "\n".join(lines))
+    def describe(former: FormerSnapshot) -> str:
+        return _in_words(parse(CanonicalSession, former.snapshot))
 
-
-def _former_line(former: FormerSnapshot) -> str:
-    revision = (former.commit or "?")[:10] if former.revision is None else str(former.revision)
-    return _line(former.recorded_at, f"revision {revision}", _in_words(parse(CanonicalSession, former.snapshot)))
+    columns = [
+        Column("revision", lambda former: former.revision or (former.commit or "?")[:10], Role.WARNING, right=True),
+        Column("recorded", lambda former: describe_age(former.recorded_at, app.now), Role.DIM),
+        Column("about", describe),
+    ]
+    app.answer(result.as_data()["snapshots"], render_table(result.snapshots, columns))
 
 
 def _render_snapshots(app: App, result: SnapshotList) -> None:
-    lines = [_line(kept.recorded_at, kept.id, kept.state, f"{kept.workers} workers") for kept in result.snapshots]
-    app.answer(result.as_data(), "\n".join(lines))
+    columns = [
+        Column("recorded", lambda summary: describe_age(summary.recorded_at, app.now), Role.DIM),
+        Column("id", lambda summary: summary.id, Role.ID),
+        Column("state", lambda summary: summary.state),
+        Column("workers", lambda summary: summary.workers, right=True),
+    ]
+    app.answer(result.as_data(), render_table(result.snapshots, columns))
+    if not result.snapshots:
+        app.say("no snapshot is kept here: baton session record TARGET keeps one")
 
 
 def _render_lineage(app: App, result: Lineage) -> None:
-    app.answer(result.as_data(), "\n".join(session_line(parse(Session, session)) for session in result.sessions))
+    sessions = [parse(Session, session) for session in result.sessions]
+    columns = [
+        Column("began", lambda session: describe_age(session.started, app.now), Role.DIM),
+        Column("session", lambda session: session.id, Role.ID),
+        Column("who", lambda session: "@".join(filter(None, (session.agent, session.machine)))),
+        Column("ended", lambda session: describe_age(session.ended, app.now) or "at work"),
+        Column("summary", lambda session: session.summary),
+    ]
+    app.answer(result.as_data(), render_table(sessions, columns))
+    if not sessions:
+        app.say("no session has worked here yet: baton boot begins one")
+    elif result.next is not None:
+        app.say(f"there are more: baton session lineage --after {flat(result.next)}")
 
 
+ADAPTER_COLUMNS = (
+    Column("adapter", lambda adapter: adapter.id, Role.ID),
+    Column("targets", lambda adapter: ", ".join(adapter.targetTypes), Role.ID),
+    Column("sessions", lambda adapter: adapter.description, wraps=True),
+)
 ADAPTER = click.option("--adapter", metavar="ID", help="Who must know it; else each is asked in turn.")
 TARGET_TYPE = click.option("--target-type", metavar="TYPE", help="What TARGET is: plan, session, claude-alias, …")
 TARGET = click.argument("target", required=False)

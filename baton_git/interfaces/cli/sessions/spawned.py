@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.agents.sessions.stopping import reap
+from baton_git.core.natural_times import describe_age
+from baton_git.core.output import Styled, one_line
 from baton_git.core.times import iso
 from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.records.listing import STATUS_ROLES
+from baton_git.interfaces.cli.rendering.styles import Role
+from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.spawned_verbs import StoppedSession
 from baton_git.systems.gobby.workflows import open_spawned_sessions
@@ -20,7 +25,7 @@ def list_spawned(app: App, ws: Workspace, limit: int) -> None:
     reap(records, iso(app.now))
     sessions, problems = records.all()
     shown = sessions[:limit]
-    app.answer([session.public_data for session in shown], "\n".join(_line(session) for session in shown))
+    app.answer([session.public_data for session in shown], _make_table(app, shown))
     app.say(*(flat(problem) for problem in problems))
     if not sessions:
         app.say("no session was started here by a workflow or a loop")
@@ -42,24 +47,30 @@ def mark_of(marks: Mapping[str, SpawnedSession], target: str) -> dict[str, Any]:
     return {} if mark is None else {"spawned": mark.id, "status": mark.status}
 
 
-def _line(session: SpawnedSession) -> str:
-    cost = "" if session.status == "running" and session.cost_usd is None else session.cost_in_words
-    parts = [
-        session.started,
-        session.id,
-        f"{session.status:<9}",
-        session.exit_in_words,
-        session.cli,
-        f"#{session.iteration}",
-        cost,
-        session.loop,
+def _make_table(app: App, sessions: Sequence[SpawnedSession]) -> Styled:
+    columns = [
+        Column("began", lambda session: describe_age(session.started, app.now), Role.DIM),
+        Column("id", lambda session: session.id, Role.ID),
+        Column("status", lambda session: session.status, lambda session: STATUS_ROLES.get(session.status, Role.PLAIN)),
+        Column("exit", lambda session: session.exit_in_words),
+        Column("agent", lambda session: session.cli),
+        Column("#", lambda session: session.iteration, right=True),
+        Column("cost", _describe_cost),
+        Column("loop", lambda session: session.loop),
+        Column("about", _describe_session, wraps=True),
     ]
-    parts += [
-        (session.error or "")[:100],
-        session.prompt[:60],
-        f"log: {session.log}" if session.status == "failed" and session.log else "",
-    ]
-    return "  ".join(flat(part) for part in parts if part)
+    return render_table(sessions, columns)
+
+
+def _describe_cost(session: SpawnedSession) -> str:
+    return "" if session.status == "running" and session.cost_usd is None else session.cost_in_words
+
+
+def _describe_session(session: SpawnedSession) -> str:
+    """Return what went wrong, the beginning of the prompt, and where the log of a failed session is."""
+    log = f"log: {session.log}" if session.status == "failed" and session.log else ""
+    parts = (one_line(session.error or "", 100), one_line(session.prompt, 60), log)
+    return " · ".join(part for part in parts if part)
 
 
 def render_stopped(app: App, result: StoppedSession) -> None:

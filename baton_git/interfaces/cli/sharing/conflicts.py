@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 
 from baton_git.core.errors import StoreError
-from baton_git.core.times import parse_time
+from baton_git.core.kinds import ALL_KINDS
+from baton_git.core.natural_times import describe_age
+from baton_git.core.output import Styled
 from baton_git.git.store import Store
 from baton_git.interfaces.cli.app import App, command, flat, read_bytes
+from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
+from baton_git.interfaces.cli.rendering.table import Column, render_table
+from baton_git.interfaces.cli.rendering.widths import fit
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.merge_driver import merge_file
 from baton_git.verbs.sharing.conflict_resolution import Side
 from baton_git.verbs.sharing.conflicts import ConflictList, SettledConflict
 
+LONGEST = 1000
+"""Columns of a value that are shown; --json has all of it."""
+SIDE_COLUMNS = (
+    Column("side", lambda row: row[0], Role.ID),
+    Column("", lambda row: row[1], Role.GOOD),
+    Column("value", lambda row: row[2], lambda row: row[3], wraps=True),
+)
+
 
 def _render_conflicts(app: App, result: ConflictList) -> None:
-    app.answer(result.as_data(), "\n".join(_describe(conflict) for conflict in result.conflicts))
+    app.answer(result.as_data(), join([_describe(app, conflict) for conflict in result.conflicts], "\n"))
     if not result.conflicts:
         app.say("nothing is contested")
     else:
@@ -28,26 +42,27 @@ def _render_conflicts(app: App, result: ConflictList) -> None:
         app.say(f"there are more: baton conflicts --after {flat(result.next)}")
 
 
-def _describe(conflict: dict[str, Any]) -> str:
-    about = f"{conflict['record_kind'].replace('_', ' ')} {flat(conflict['record_id'])}".strip()
-    field = f", {flat(conflict['field'])}" if conflict["field"] else ", the whole record"
-    sides = [
-        f"  --{side:<7}{'(stands) ' if conflict['winner'] == side else '         '}"
-        f"{_value_of(conflict, side)}{_writer_of(conflict, side)}"
-        for side in get_args(Side)
+def _describe(app: App, conflict: dict[str, Any]) -> Styled:
+    """Return a conflict as lines: what is contested, and each side's value, with who gave it and when."""
+    info = ALL_KINDS.get(conflict["record_kind"])
+    about = f"{info.title if info else conflict['record_kind']} {conflict['record_id']}".strip()
+    styled = shows_styles()
+    heading = [
+        paint(flat(conflict["id"]), Role.ID, styled=styled),
+        f"  {flat(about)}, {flat(conflict['field'] or 'the whole record')}",
     ]
-    return "\n".join([f"{flat(conflict['id'])}  {about}{field}", *sides])
+    rows = [row for side in get_args(Side) for row in _side_rows(app, conflict, side)]
+    return join([join(heading), render_table(rows, SIDE_COLUMNS, headings=False)], "\n")
 
 
-def _writer_of(conflict: dict[str, Any], side: str) -> str:
-    """Who gave a side its value, and when."""
+def _side_rows(app: App, conflict: dict[str, Any], side: str) -> Iterator[tuple[str, str, str, Role]]:
+    """Give the rows of a side: the option that takes it, whether its value is in use, the text, and its style."""
+    yield f"  --{side}", "(stands)" if conflict["winner"] == side else "", _value_of(conflict, side), Role.PLAIN
     writer = conflict["writers"].get(side)
-    if writer is None:
-        return ""
-    who = f"session {writer['session']}" if writer["session"] else writer["author"].partition(" <")[0]
-    where = f" on {writer['machine']}" if writer["machine"] else ""
-    time = parse_time(writer["time"]).astimezone()
-    return f"   ({flat(who + where)}, {time:%Y-%m-%d %H:%M})"
+    if writer is not None:
+        who = f"session {writer['session']}" if writer["session"] else writer["author"].partition(" <")[0]
+        where = f" on {writer['machine']}" if writer["machine"] else ""
+        yield "", "", f"{who}{where}, {describe_age(writer['time'], app.now)}", Role.DIM
 
 
 def _value_of(conflict: dict[str, Any], side: str) -> str:
@@ -55,7 +70,7 @@ def _value_of(conflict: dict[str, Any], side: str) -> str:
         return "nothing"
     value = conflict[side]
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return flat(text)[:200]
+    return fit(flat(text), LONGEST)
 
 
 def _fill_value(app: App, values: Values) -> Values:

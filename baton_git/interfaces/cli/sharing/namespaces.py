@@ -11,8 +11,7 @@ import click
 
 from baton_git.core.errors import NotAllowed
 from baton_git.core.names import Namespace
-from baton_git.core.natural_times import relative_time
-from baton_git.core.times import parse_time_or_none
+from baton_git.core.natural_times import describe_age
 from baton_git.core.verb import Result, VerbFunction
 from baton_git.interfaces.cli.app import App, at_terminal, flat
 from baton_git.interfaces.cli.printing import agrees
@@ -100,7 +99,7 @@ def _render_list(app: App, result: NamespaceList) -> None:
         Column("revision", lambda row: "" if row.revision is None else row.revision, right=True),
         Column("records", lambda row: sum(row.counts.values()), right=True),
         Column("changed", lambda row: _describe_change(row, app.now)),
-        Column("to do", _describe_due, Role.WARNING),
+        Column("to do", _describe_due, Role.WARNING, wraps=True),
     )
     app.answer(result.as_data(), render_table(result.namespaces, columns))
     if not result.namespaces:
@@ -110,8 +109,7 @@ def _render_list(app: App, result: NamespaceList) -> None:
 
 
 def _describe_change(row: NamespaceSummary, now: datetime) -> str:
-    then = parse_time_or_none(row.updated_at) if row.updated_at and row.revision else None
-    return relative_time(then, now) if then is not None else ""
+    return describe_age(row.updated_at, now) if row.revision else ""
 
 
 def _describe_due(row: NamespaceSummary) -> str:

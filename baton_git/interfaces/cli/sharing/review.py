@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import click
 
 from baton_git.core import diff
 from baton_git.core.errors import NeedsHuman
-from baton_git.core.output import BOLD, Styled, style
+from baton_git.core.kinds import ALL_KINDS
+from baton_git.core.output import Styled
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat
 from baton_git.interfaces.cli.printing import ask, choose
+from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
+from baton_git.interfaces.cli.rendering.table import Column, render_table
+from baton_git.interfaces.cli.rendering.widths import fit
 from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue, ReviewResult, WaitingRecord
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sharing.review import decide, load_review, make_decided, make_waiting
@@ -51,24 +58,51 @@ def review_command(
         else:
             app.answer(
                 make_waiting(name, found).as_data(),
-                Styled("\n").join(line for item in found.items for line in waiting_record_lines(item)),
+                join([line for item in found.items for line in waiting_record_lines(item)], "\n"),
             )
             app.say("decide with --accept ID, --reject ID, --accept-all or --reject-all")
 
 
-def waiting_record_lines(item: WaitingRecord) -> list[str]:
+def waiting_record_lines(item: WaitingRecord) -> list[Styled]:
     """Describe a waiting record and its changes, safe for a terminal."""
-    name = f"{item.kind.replace('_', ' ')} {item.id}" if item.kind != item.id else item.id
-    lines: list[str] = [style(name, BOLD)]
+    info = ALL_KINDS.get(item.kind)
+    name = f"{info.title if info else item.kind} {item.id}" if item.kind != item.id else item.id
+    lines = [paint(flat(name), Role.HEADING, styled=shows_styles())]
     for change in item.changes:
-        lines.append(f"  {diff.describe_change(change) or f'{change.kind} {change.action}'}")
-        lines += [f"    {_field(one)}" for one in change.fields[:20]]
-    return lines if item.changes else [*lines, "  a file that is no record"]
+        lines.append(f"  {_describe_change(item, change)}")
+        lines.append(
+            render_table([field for field in change.fields if field.field != "id"], FIELD_COLUMNS, headings=False)
+        )
+    return (
+        [join([line]) for line in lines if line]
+        if item.changes
+        else [join([*lines, "  a file that is no record"], "\n")]
+    )
 
 
-def _field(one: diff.FieldChange) -> str:
-    before, after = (flat(str(side[0]))[:120] if side else "nothing" for side in (one.before, one.after))
-    return f"{flat(one.field)}: {f'{before} → ' if one.before else ''}{after}"
+def _describe_change(item: WaitingRecord, change: diff.RecordChange) -> str:
+    """Return the change in words; of a new record only that it is new, as its fields follow."""
+    if change.action == "added" and (change.kind, change.id) == (item.kind, item.id):
+        return "added"
+    return diff.describe_change(change) or f"{change.kind} {change.action}"
+
+
+def _describe_values(change: diff.FieldChange) -> str:
+    before, after = (_show_value(side[0]) if side else "nothing" for side in (change.before, change.after))
+    return f"{before} → {after}" if change.before else after
+
+
+def _show_value(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return fit(flat(text), LONGEST)
+
+
+LONGEST = 1000
+"""Columns of a value that are shown; --json has all of it."""
+FIELD_COLUMNS = (
+    Column("field", lambda change: f"    {change.field}", Role.DIM),
+    Column("value", _describe_values, wraps=True),
+)
 
 
 def _decide(app: App, ws: Workspace, name: str, found: ReviewQueue, choice: ReviewChoice) -> ReviewResult:
