@@ -14,7 +14,16 @@ from itertools import islice
 from typing import NoReturn
 
 from baton_git.core import diff, immutable_fields, layout
-from baton_git.core.errors import Ambiguous, Corrupt, InvalidArgument, InvalidName, NotAllowed, NotFound, Stale
+from baton_git.core.errors import (
+    Ambiguous,
+    BatonError,
+    Corrupt,
+    InvalidArgument,
+    InvalidName,
+    NotAllowed,
+    NotFound,
+    Stale,
+)
 from baton_git.core.lifecycle import waits_for_code
 from baton_git.core.names import Namespace, Oid
 from baton_git.core.output import one_line
@@ -69,6 +78,8 @@ class Branch:
     """Whether the first write creates the namespace. If not, it must be created with `create` or fetched."""
     is_named: bool = True
     """Whether the user named the namespace; if not, it is the default for the current folder."""
+    fault: BatonError | None = None
+    """The error of an invalid setting. While there is one, nothing is written."""
 
     @property
     def ref(self) -> str:
@@ -96,9 +107,20 @@ class Branch:
             refuse_secret("name of the namespace", name)
 
     def check_exists(self, *, to_write: bool = False) -> None:
-        """Raise NotFound if the namespace does not exist, unless `to_write` is set and a write would create it."""
+        """Raise NotFound if the namespace does not exist, unless `to_write` is set and a write would create it.
+
+        Raises:
+            BatonError: `to_write` is set, and a setting is invalid.
+        """
+        if to_write:
+            self.check_settings()
         if not self.exists and not (to_write and self._begins):
             raise self._missing_namespace
+
+    def check_settings(self) -> None:
+        """Raise the error of an invalid setting, if there is one."""
+        if self.fault is not None:
+            raise self.fault
 
     @property
     def exists(self) -> bool:
@@ -309,7 +331,9 @@ class Branch:
                 redacted.
             NotAllowed: an immutable field would change.
             WriteFailed: the disk refused the write; nothing was changed.
+            BatonError: a setting is invalid.
         """
+        self.check_settings()
         return write_queue.write_update(self, UpdateRequest(change, stamp, expected_revision), patience)
 
     def preview(self, change: Change) -> WriteResult:
@@ -355,6 +379,7 @@ class Branch:
 
     def create(self, stamp: CommitStamp) -> Revision:
         """Create the namespace with the root commit that all share, unless it exists; return its newest revision."""
+        self.check_settings()
         now = self.read()
         if now.commit is not None:
             return now

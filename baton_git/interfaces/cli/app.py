@@ -24,6 +24,7 @@ from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.namespace.results import WrittenResult, summarise
 from baton_git.namespace.revision import WriteResult
+from baton_git.namespace.workspace import Workspace
 
 CHECKED_OUT = (
     "{} has this branch checked out: git shows baton's new commits there as uncommitted reverts, and a commit there "
@@ -137,6 +138,10 @@ class App(Call):
         from baton_git.interfaces.cli.error_handler import CONFLICT  # imports this module's neighbours
 
         return CONFLICT
+
+    def tell_problems(self, ws: Workspace) -> None:
+        """Say what is wrong with the settings, and what is used instead."""
+        self.say(*(flat(problem) for problem in ws.problems))
 
     def tell_write(self, written: WriteResult) -> None:
         """Print the summary of a commit to stderr, with warnings: a new namespace, redactions, a checked-out branch."""

@@ -39,6 +39,7 @@ TITLE = 34
 )
 def dashboard_command(app: App) -> None:
     with app.workspace() as ws:
+        app.tell_problems(ws)
         try:
             ws.branch.check_exists()
         except NotFound as missing:

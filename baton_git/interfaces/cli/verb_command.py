@@ -128,6 +128,8 @@ def _open_workspace(app: App, verb: Verb[Any, Any]) -> Iterator[Any]:
         return
     is_anywhere = verb.anywhere and verb.effect == READS
     with app.workspace_anywhere() if is_anywhere else app.workspace() as ws:
+        if verb.effect == READS:
+            app.tell_problems(ws)
         verb.check_namespace(ws)
         is_new = verb.session == "begins" and not app.settings.session and not app.settings.hooked_session
         yield replace(ws, actor=replace(ws.actor, session=None, follows=_find_left(app))) if is_new else ws

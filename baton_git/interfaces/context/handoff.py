@@ -48,9 +48,9 @@ def _block(call: Call, file: Path, top: Path | None) -> Mapping[str, Any]:
     except NotFound:
         return {}
     except BatonError as error:
-        if call.settings.problems is None:
+        if not call.settings.is_lenient:
             raise
-        call.settings.problems.append(f"{error}; it is passed over")
+        call.settings.add_problem(error, "it is passed over")
         return {}
     return block or {}
 

@@ -58,8 +58,9 @@ class Call:
     def workspace_on(self, store: Store, namespace: Namespace) -> Workspace:
         """Return a namespace of `store`, in which nobody in particular acts yet."""
         settings = self.settings
+        branch = Branch(store, namespace, settings.prefix, settings.sign, fault=settings.fault)
         return Workspace(
-            settings.choose_branch(Branch(store, namespace, settings.prefix, settings.sign), namespace),
+            settings.choose_branch(branch, namespace),
             Actor(settings.author, machine=settings.machine),
             settings.policy,
             settings.folder,
@@ -67,14 +68,14 @@ class Call:
             settings.private_hosts,
             settings.environment,
             settings.reach,
-            problems=() if settings.problems is None else settings.problems,
+            problems=settings.problems,
             shares_turns=settings.shares_turns,
         )
 
     @property
     def lenient(self) -> Self:
-        """Return the same call, with bad settings and variables among `settings.problems` and their defaults used."""
-        return replace(self, settings=replace(self.settings, problems=[]))
+        """Return the same call, which also writes, and accepts bad variables, when a setting or variable is invalid."""
+        return replace(self, settings=replace(self.settings, is_lenient=True, problems=[]))
 
     @property
     def creating(self) -> Self:

@@ -22,11 +22,9 @@ def paif_config(call: Call) -> PaifConfig | None:
     try:
         return read_settings(call.settings.folder)
     except BatonError as error:
-        if call.settings.problems is None:
+        if not call.settings.is_lenient:
             raise
-        problem = f"{error}; it is passed over"
-        if problem not in call.settings.problems:
-            call.settings.problems.append(problem)
+        call.settings.add_problem(error, "it is passed over")
         return None
 
 

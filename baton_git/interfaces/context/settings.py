@@ -9,7 +9,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -47,6 +47,10 @@ WANTED = (
 MOST = 1_000_000
 """The largest number that a rule can have."""
 
+FLAGS = ("autosync", "shareTurns", "recallAtPrompt", "recordSnapshots", "allowPrivateHosts")
+"""The settings that are on or off."""
+ON, OFF = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
+
 CONFIG_LOCK_SECONDS = 1.0
 """Seconds for another process that changes git's configuration; git itself does not wait."""
 
@@ -69,24 +73,79 @@ class Settings:
     """The settings of one call, each read when it is first needed.
 
     Attributes:
-        problems: where a bad setting or variable is named while its default is used; None lets it raise.
+        is_lenient: whether commands also write, and accept a bad variable, when a setting or variable is invalid.
         known: the repository, where it was found before and must not be looked for again.
+        problems: the invalid settings and variables that were read, each with what is used instead.
+        faults: the errors of the invalid settings that were read.
     """
 
     options: CommonOptions
-    problems: list[str] | None = None
+    is_lenient: bool = False
     known: Repository | None = None
+    problems: list[str] = field(default_factory=list)
+    faults: list[BatonError] = field(default_factory=list)
 
-    def _mild(self, read: Callable[[], Answer], default: Answer, instead: str) -> Answer:
+    def add_problem(self, error: BatonError, instead: str) -> None:
+        """Remember what is wrong with a setting, a file of settings or a variable, and what is used instead."""
+        problem = f"{error}; {instead}"
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def _read_variable(self, read: Callable[[], Answer], default: Answer, instead: str) -> Answer:
+        """Return what `read` gives; a lenient call gets the default in place of an error."""
         try:
             return read()
         except BatonError as error:
-            if self.problems is None:
+            if not self.is_lenient:
                 raise
-            problem = f"{error}; {instead}"
-            if problem not in self.problems:
-                self.problems.append(problem)
+            self.add_problem(error, instead)
             return default
+
+    def _read_setting(self, read: Callable[[], Answer], default: Answer, instead: str) -> Answer:
+        """Return what `read` gives, or the default in place of an error, which then is one of the `faults`."""
+        try:
+            return read()
+        except BatonError as error:
+            if str(error) not in map(str, self.faults):
+                self.faults.append(error)
+            self.add_problem(error, instead)
+            return default
+
+    @property
+    def fault(self) -> BatonError | None:
+        """The first invalid setting, which stops commands that write; None for a lenient call."""
+        _ = (self.prefix, self.policy, self.reach, [self._read_flag(name) for name in FLAGS])
+        return self.faults[0] if self.faults and not self.is_lenient else None
+
+    def _read_flag(self, name: str, default: str = "false") -> bool:
+        """Return whether a setting of git's configuration is on."""
+        text = self.config.get(f"baton.{name.lower()}", default).lower()
+        return self._read_setting(lambda: self._parse_flag(name, text), False, "off is used")
+
+    def _parse_flag(self, name: str, text: str) -> bool:
+        if text not in (*ON, *OFF):
+            raise self._invalid_setting(name, text, "true or false", "true")
+        return text in ON
+
+    def _invalid_setting(self, name: str, text: str, allowed: str, example: str) -> InvalidArgument:
+        """Return the error for a setting: where it is set, what is allowed, and how to correct it."""
+        key = f"baton.{name}"
+        scope, file = self._locate_setting(key)
+        place = f" (in {file})" if file else ""
+        command = f"git config{f' --{scope}' if scope in ('global', 'system', 'worktree') else ''}"
+        return InvalidArgument(
+            f"git config {key} is {text[:40]!r}{place}, not {allowed}",
+            hint=f"{command} {key} {example}, or {command} --unset-all {key}",
+        )
+
+    def _locate_setting(self, key: str) -> tuple[str, str]:
+        """Return the scope and the file of a setting, as git names them; empty where git does not tell."""
+        if self.found_repository is None:
+            return "", ""
+        git, folder = LocalGit(self.found_repository.common_dir, outside_git()), self.found_repository.git_dir
+        shown = git.ask(f"--git-dir={folder}", "config", "-z", "--show-scope", "--show-origin", "--get-all", key) or ""
+        scope, origin, *_ = [*shown.split("\0")[-4:-1], "", ""]
+        return scope, origin.removeprefix("file:").removesuffix(":")
 
     def _read_option(self, name: str) -> str | None:
         """Return the option, else the variable; an empty variable is ignored, an empty option is a mistake."""
@@ -290,12 +349,12 @@ class Settings:
 
     @property
     def prefix(self) -> str:
-        return self._mild(self._prefix, PREFIX, f"{PREFIX} is used")
+        return self._read_setting(self._prefix, PREFIX, f"{PREFIX} is used")
 
     def _prefix(self) -> str:
         prefix = self.config.get("baton.refprefix", PREFIX)
         if not re.fullmatch(r"refs/(?:[A-Za-z0-9_-]+/)+", prefix):
-            raise InvalidArgument(f"baton.refPrefix {prefix!r} is no folder of refs", hint="for example refs/baton/")
+            raise self._invalid_setting("refPrefix", prefix, "a folder of refs such as refs/baton/", PREFIX)
         return prefix
 
     @property
@@ -305,9 +364,16 @@ class Settings:
         for name, default in Policy._field_defaults.items():
             text = self.config.get(f"baton.{name.replace('_', '')}")
             if text is not None:
-                read = functools.partial(_whole, name, text)
-                chosen[name] = self._mild(read, default, f"{default} is used")
+                read = functools.partial(self._parse_number, name, text, default)
+                chosen[name] = self._read_setting(read, default, f"{default} is used")
         return Policy(**chosen)
+
+    def _parse_number(self, field_name: str, text: str, default: int) -> int:
+        if text.isdecimal() and len(text) < 10 and 1 <= int(text) <= MOST:
+            return int(text)
+        first, *rest = field_name.split("_")
+        name = first + "".join(word.title() for word in rest)
+        raise self._invalid_setting(name, text, f"a whole number from 1 to {MOST}", str(default))
 
     @property
     def author(self) -> str:
@@ -348,33 +414,33 @@ class Settings:
             return None
         if getattr(self.options, name):
             return kind(named).text
-        return self._mild(lambda: kind(named).text, None, f"BATON_{name.upper()} is passed over, {instead}")
+        return self._read_variable(lambda: kind(named).text, None, f"BATON_{name.upper()} is passed over, {instead}")
 
     @property
     def shares_turns(self) -> bool:
         """Whether the turns of sessions are committed (`baton.shareTurns`)."""
-        return self.config.get("baton.shareturns", "false").lower() in ("true", "yes", "on", "1")
+        return self._read_flag("shareTurns")
 
     @property
     def recalls_at_prompt(self) -> bool:
         """Whether the prompts of sessions are looked up (`baton.recallAtPrompt`)."""
-        return self.config.get("baton.recallatprompt", "false").lower() in ("true", "yes", "on", "1")
+        return self._read_flag("recallAtPrompt")
 
     @property
     def records_snapshots(self) -> bool:
         """Whether `session inspect` records what it shows (`baton.recordSnapshots`)."""
-        return self.config.get("baton.recordsnapshots", "false").lower() in ("true", "yes", "on", "1")
+        return self._read_flag("recordSnapshots")
 
     @property
     def private_hosts(self) -> bool:
-        return self.config.get("baton.allowprivatehosts", "false").lower() in ("true", "yes", "on", "1")
+        return self._read_flag("allowPrivateHosts")
 
     @property
     def reach(self) -> RemoteSettings:
         """How this machine deals with other repositories."""
         policies = {key[len("remote.") : -len(".batonpolicy")]: value for key, value in self.config.items()
                     if key.endswith(".batonpolicy")}  # fmt: skip
-        automatic = self.config.get("baton.autosync", "true").lower() in ("true", "yes", "on", "1")
+        automatic = self._read_flag("autosync", "true")
         remotes = dict.fromkeys(match[1] for key in self.config if (match := _REMOTE.match(key)))
         ssh = (self.config.get("core.sshcommand"), self.config.get("ssh.variant"))
         return RemoteSettings(
@@ -388,7 +454,7 @@ class Settings:
         from baton_git.git.signing import AllowedSigners  # few have it, and every start would pay for it
 
         path = _at_home(file)
-        self._mild(functools.partial(_there, path), None, "nothing counts as signed")
+        self._read_setting(functools.partial(_there, path), None, "nothing counts as signed")
         return AllowedSigners(path, self._keygen, self.environment)
 
     @property
@@ -448,7 +514,8 @@ def _there(path: Path) -> None:
     """Raise InvalidArgument if the file of allowed signers is missing."""
     if not path.is_file():
         raise InvalidArgument(
-            f"git config baton.allowedSigners: there is no file {path}", hint="make it, or unset that"
+            f"git config baton.allowedSigners: there is no file {path}",
+            hint="make it, or git config --unset-all baton.allowedSigners",
         )
 
 
@@ -593,19 +660,6 @@ def _file_config(folder: Path) -> dict[str, str]:
         *remotes,
     ]
     return {key: value for key in keys if (value := config.get(key)) is not None}
-
-
-def _whole(name: str, text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if not 1 <= number <= MOST:
-        key = f"baton.{name.replace('_', '')}"
-        raise InvalidArgument(
-            f"git config {key} is {text[:40]!r}, not a whole number from 1 to {MOST}", hint=f"git config {key} NUMBER"
-        )
-    return number
 
 
 def _plain(text: str) -> str:

@@ -41,9 +41,9 @@ def _words(call: Call, key: str) -> tuple[str, ...]:
         return tuple(shlex.split(text))
     except ValueError as error:
         fault = InvalidArgument(f"git config {key} is no list of words: {error}")
-        if call.settings.problems is None:
+        if not call.settings.is_lenient:
             raise fault from None
-        call.settings.problems.append(f"{fault}; it is passed over")
+        call.settings.add_problem(fault, "it is passed over")
         return ()
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def handle(payload: Payload) -> HookReply:
     """Handle one event. Invalid settings do not stop the hook; they are reported as problems."""
     hide_tokens()
-    app = Call(Settings(CommonOptions(), problems=[]))
+    app = Call(Settings(CommonOptions(), is_lenient=True))
     settings = app.settings
     hook_settings = HookInputs(
         HookSessionStore(str(settings.repository.common_dir)),
@@ -46,7 +46,7 @@ def handle(payload: Payload) -> HookReply:
     with app.workspace() as ws:
         ws = replace(ws, calls_tools=payload.moment in (START, PROMPT) and _has_server(app, payload.agent))
         hook_reply = handle_event(ws, settings.now(), payload, hook_settings)
-    problems = (*hook_reply.problems, *(settings.problems or ()), *_remember(app, payload))
+    problems = (*hook_reply.problems, *settings.problems, *_remember(app, payload))
     return hook_reply._replace(problems=tuple(redact_text(problem)[0] for problem in problems))
 
 

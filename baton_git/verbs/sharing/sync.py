@@ -112,10 +112,11 @@ def sync(
 
     Raises:
         NotFound: there is no remote, or none of that name.
-        InvalidArgument: its policy is none.
+        InvalidArgument: its policy is none, or a setting is invalid.
         AccessDenied, Rejected, RemoteError: as in `receive`.
             That it cannot be reached is no error: see `Synced.offline`.
     """
+    ws.branch.check_settings()
     name = (configured_remote(ws, remote) if named_only else remote) or remote_of(ws)
     if name is None:
         raise NotFound("remote to sync with", hint="git remote add origin URL, or baton sync URL")

@@ -92,15 +92,22 @@ def test_a_repository_cannot_declare_itself_safe(baton, git, top):
 
 @pytest.mark.parametrize(
     ("key", "value", "default"),
-    [("baton.ttlDays", "soon", "7 is used"), ("baton.threshold", "0", "3 is used"),
+    [("baton.ttlDays", "0", "7 is used"), ("baton.autosync", "perhaps", "off is used"),
      ("baton.refPrefix", "../evil/", "refs/heads/baton/ is used")],
 )  # fmt: skip
-def test_a_bad_setting_does_not_stop_a_session_and_is_named(baton, git, top, key, value, default):
+def test_a_bad_setting_stops_only_what_writes_and_is_named(baton, git, top, key, value, default):
     git(top, "config", key, value)
     begun = baton("boot", "--json").json
-    assert any(key.lower() in one.lower() and default in one for one in begun["problems"])
+    assert any(key in one and default in one for one in begun["problems"])
     assert default in begun["brief"]
-    assert baton("followup", "add", "x", code=2).err.lower().startswith(f"baton: {'git config ' * ('P' not in key)}")
+    is_wrong = f"git config {key} is '{value}' (in {top}/.git/config), not "
+    listed = baton("list")
+    assert listed.err.startswith(is_wrong)
+    assert listed.err.endswith(f"; {default}\n")
+    for words in (("followup", "add", "x"), ("sync",)):
+        refused = baton(*words, code=2)
+        assert refused.err.startswith(f"baton: {is_wrong}")
+        assert refused.err.endswith(f", or git config --unset-all {key}\n")
 
 
 @pytest.mark.parametrize(("name", "value"), [("BATON_AGENT", "a b"), ("BATON_SESSION", "a\nb")])

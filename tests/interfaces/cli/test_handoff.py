@@ -46,8 +46,8 @@ def options(top: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
                 path.mkdir(parents=True, exist_ok=True)
                 (path / "config.yaml").write_text(f"autonomous_handoff: {text}\n")
         monkeypatch.chdir(top)
-        settings = Settings(CommonOptions(), problems=[] if lenient else None)
-        return handoff_options(App(settings, json=False)), settings.problems or []
+        settings = Settings(CommonOptions(), is_lenient=lenient)
+        return handoff_options(App(settings, json=False)), settings.problems
 
     return given
 

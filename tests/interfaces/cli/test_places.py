@@ -77,8 +77,6 @@ def test_the_prefix_of_the_refs_is_configurable(baton, git, top):
     baton("init")
     assert git(top, "rev-parse", "--verify", "-q", "refs/baton/work")
     assert git(top, "branch", "--list", "baton/*") == "baton/work"
-    git(top, "config", "baton.refPrefix", "../evil/")
-    assert "baton.refPrefix" in baton("status", code=2).err
 
 
 @pytest.mark.parametrize("option", ["--single-branch", "--depth=1"])
@@ -234,7 +232,7 @@ def test_the_numbers_of_the_rules_are_configurable(baton, git, top):
     assert baton("read").json["baton"]["follow_ups"][0]["priority"] == "elevated"
     git(top, "config", "baton.elevateAt", "many")
     done = baton("followup", "defer", "FU-1", code=2)
-    assert done.err.startswith("baton: git config baton.elevateat is 'many'")
+    assert done.err.startswith("baton: git config baton.elevateAt is 'many'")
 
 
 def test_who_acts_comes_from_options_variables_and_the_session_that_booted(baton, top):

@@ -191,6 +191,11 @@ def test_a_file_that_cannot_be_read_is_told_with_its_reason(baton: Any, git: Any
     assert "open_loops/OL-bad.toml" in doctor
     assert '<h2 id="group-2"><bdi>shop</bdi></h2>' in doctor or '<h2 id="group-1"><bdi>shop</bdi></h2>' in doctor
     assert "This file cannot be read" in served.get("record?kind=open_loop&id=OL-bad").text
+    git(top, "config", "baton.ttlDays", "abc")
+    for page in ("/", "/doctor"):
+        assert "git config baton.ttlDays is &#39;abc&#39;" in served.get(page).text
+    refused = served.send("do/add-follow-up", {"item": "x"}, code=422)
+    assert "not a whole number from 1 to 1000000" in refused.text
 
 
 def test_changes_are_told_as_they_happen(baton: Any, serve: Any) -> None:

@@ -144,7 +144,7 @@ def test_another_baton_on_the_path_is_told(made: Path, tmp_path: Path, findings:
 def test_settings_that_make_no_sense_are_told(made: Path, git: Any, findings: Any) -> None:
     git(made.parent, "config", "baton.ttlDays", "soon")
     (finding,) = findings("settings")
-    assert "baton.ttldays is 'soon'" in finding["summary"]
+    assert "baton.ttlDays is 'soon'" in finding["summary"]
 
 
 def test_the_report_has_no_names_paths_addresses_or_secrets(

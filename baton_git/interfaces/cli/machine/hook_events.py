@@ -87,6 +87,8 @@ def _push_along(app: App, _: str, arguments: tuple[str, ...]) -> None:
 def _check_push(app: App, *_: Any) -> int | None:
     """Refuse a push that breaks a rule; return the exit status."""
     settings = app.settings
+    if settings.fault is not None:
+        raise settings.fault
     may_rewrite = settings.config.get("baton.allowrewrite", "").lower() in ("true", "yes", "on", "1")
     folders = _find_object_folders()
     with Store(settings.repository, more_objects=folders) as store:
@@ -117,7 +119,7 @@ def _find_object_folders() -> list[Path]:
 
 def _switch_namespace(app: App, namespace: Namespace) -> App:
     """Return the same call for another namespace; bad settings do not stop a hook."""
-    return replace(app, settings=Settings(CommonOptions(app.settings.options.repo, namespace.text), problems=[]))
+    return replace(app, settings=Settings(CommonOptions(app.settings.options.repo, namespace.text), True))
 
 
 @contextmanager

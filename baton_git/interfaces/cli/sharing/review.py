@@ -54,6 +54,7 @@ def review_command(
             choice = ReviewChoice(None if accept_all else accept, None if reject_all else reject, found.theirs)
             _render_decided(app, name, _decide(app, ws, name, found, choice))
         elif at_terminal() and not app.json:
+            ws.branch.check_settings()
             _ask(app, ws, name, found)
         else:
             app.answer(

@@ -78,6 +78,7 @@ def show(request: PageRequest) -> Response:
         "inbox.html", urgent=urgent[:MOST_ITEMS], unverified=unverified[:MOST_UNVERIFIED],
         totals=(len(urgent), len(unverified)), glances=sorted(glances, key=_rank_urgency), paging=paging,
         total=len(every), q=request.query.get("q", ""), tips=tips, needs_doctor=any(map(_needs_doctor, glances)),
+        problems=list(dict.fromkeys(problem for glance in glances for problem in glance.problems)),
     )  # fmt: skip
 
 
