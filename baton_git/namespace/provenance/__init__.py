@@ -1,1 +1,1 @@
-"""Where the commits and the records of a namespace come from, and who vouches for them."""
+"""Provenance: where the commits and records of a namespace come from, and who vouches for them."""

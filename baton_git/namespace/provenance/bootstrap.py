@@ -1,7 +1,7 @@
-"""The ledger of a repository, made once from what git knows where an older version of baton wrote none.
+"""Create the ledger of a repository that an older version of baton used without one.
 
-The reflog of a branch names the moves that baton made (`baton: <verb>`); what tracking refs lead to came from their
-remotes. Everything else stays unknown, which counts as made by hand.
+The reflogs of the branches name the ref updates that baton made (`baton: <verb>`). The commits reachable from tracking
+refs were received from their remotes. The origin of all other commits is unknown; they count as made by hand.
 """
 
 from __future__ import annotations
@@ -21,15 +21,19 @@ from baton_git.namespace.provenance.ledger import Ledger
 _MOVE = re.compile(
     rb"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*\tbaton: (?!sync$|review$)[a-z][a-z-]*(?: and (\d+) more)?$"
 )
-"""A move of a branch to commits that baton made. A sync and a review move it to commits from elsewhere as well."""
+"""A ref update to commits that baton made. Syncs and reviews are left out, as they also fetch commits of others."""
 _TRACKING = ("refs/remotes/", "refs/baton-remotes/", "refs/baton-incoming/")
 
 
 def ledger_of(store: Store, prefix: str) -> Ledger:
-    """The ledger of a store, begun if there is none yet. `prefix`: of the branches of its namespaces.
+    """Return the ledger of a store; create it if it does not exist.
+
+    Args:
+        prefix: the prefix of the branches of namespaces.
 
     Raises:
         Corrupt: a commit cannot be read.
+        StoreError: a reflog cannot be read.
         WriteFailed: the disk refused.
     """
     known: Ledger | None = store.memory.get(("ledger", prefix))
@@ -42,7 +46,7 @@ def ledger_of(store: Store, prefix: str) -> Ledger:
 
 
 def _begin(store: Store, prefix: str, ledger: Ledger) -> None:
-    """Writes a whole ledger beside its place, then moves it there, unless another process was faster."""
+    """Write the ledger to a temporary folder and rename that, unless another process was faster."""
     fresh = Ledger(ledger.folder.with_name(f"ledger-{durable_files.random_name()}"))
     with durable_files.writing(str(fresh.folder)):
         durable_files.make_folder(fresh.folder)
@@ -66,14 +70,14 @@ def _begin(store: Store, prefix: str, ledger: Ledger) -> None:
 def _made_here(store: Store, prefix: str) -> Iterator[CommitInfo]:
     for ref in store.refs(prefix):
         for new, count in _moves(store, ref):
-            with suppress(Corrupt):  # a reflog may name what is gone
+            with suppress(Corrupt):  # a reflog may name commits that no longer exist
                 for info in _chain(store, new, count):
                     yield info
                     yield from _own_side(store, info)
 
 
 def _moves(store: Store, ref: str) -> Iterator[tuple[Oid, int]]:
-    """Where baton moved a branch, and how many commits it made for that."""
+    """Yield the commits to which baton moved a branch, each with the number of commits that the update added."""
     try:
         lines = (store.repository.common_dir / "logs" / ref).read_bytes().splitlines()
     except FileNotFoundError:
@@ -93,7 +97,7 @@ def _chain(store: Store, new: Oid, count: int) -> Iterator[CommitInfo]:
 
 
 def _own_side(store: Store, info: CommitInfo) -> Iterator[CommitInfo]:
-    """The second parent of a commit, when the same verb made both at once."""
+    """Yield the second parent of a commit if the same call of a verb made both."""
     for parent in info.parents[1:]:
         side = store.commit(parent)
         same = (side.author, side.time, f"{parse_entry(side).op}-merge") == (
@@ -106,7 +110,7 @@ def _own_side(store: Store, info: CommitInfo) -> Iterator[CommitInfo]:
 
 
 def _find_received(store: Store, prefix: str, made: Collection[Oid]) -> dict[str, set[Oid]]:
-    """By remote, the commits of namespaces that it was last known to have and that were not made here."""
+    """Return by remote the commits that its tracking refs lead to and that were not made here."""
     received: dict[str, set[Oid]] = {}
     for tracking in _TRACKING:
         for folder in store.ref_folders(tracking):

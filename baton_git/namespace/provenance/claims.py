@@ -1,4 +1,4 @@
-"""Claims that a server refuses: those that need a person's confirmation, or that nobody may make."""
+"""Find the claims that a server refuses: changes that need a person's confirmation, or that are never allowed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from baton_git.namespace.commit_log import CONFIRMED, LogEntry, parse_entry
 from baton_git.namespace.merge_commit import is_pure, is_root
 
 Trusted = Callable[[CommitInfo], bool]
-"""Whether a commit is signed by an allowed key; None where signing is not configured."""
+"""Tells whether a commit is signed by an allowed key."""
 
 
 class FieldClaim(NamedTuple):
-    """A field of a record with a value that needs a confirmation."""
+    """A field of a record with a new value that needs a confirmation or is not allowed."""
 
     key: Key
     held: HeldClaim
@@ -32,26 +32,26 @@ class FieldClaim(NamedTuple):
 
 
 def find_claims(before: State, after: State) -> list[FieldClaim]:
-    """Return the changes between two states that only a person, or nobody, may make."""
+    """Return the changes between two states that only a person may make, or that are never allowed."""
 
     def tier_of(id_: str) -> str | None:
         decision = _read_record(after, Key(ActiveDecision.kind, id_))
         return decision.source_tier if isinstance(decision, ActiveDecision) else None
 
-    found_claims = []
+    claims = []
     for key in sorted(key for key in before.differing(after) if key.kind in kinds.KINDS):
-        found_claims += [FieldClaim(key, hold_) for hold_ in _of_fixed(key, before.entry(key), after.entry(key))]
-        claim = _read_record(after, key)
-        if isinstance(claim, Rule):
-            found_claims += [FieldClaim(key, hold_) for hold_ in _of_rule(before.entry(key), claim)]
-        elif claim is not None:
-            _, holds = hold_claims(_find_record(before, key, claim.id), claim, tier_of, evidence=False)
-            found_claims += [FieldClaim(key, hold_) for hold_ in holds]
-    return found_claims
+        claims += [FieldClaim(key, held) for held in _of_fixed(key, before.entry(key), after.entry(key))]
+        record = _read_record(after, key)
+        if isinstance(record, Rule):
+            claims += [FieldClaim(key, held) for held in _of_rule(before.entry(key), record)]
+        elif record is not None:
+            _, all_held = hold_claims(_find_record(before, key, record.id), record, tier_of, evidence=False)
+            claims += [FieldClaim(key, held) for held in all_held]
+    return claims
 
 
 def _of_rule(before: Entry | None, rule: Rule) -> Iterator[HeldClaim]:
-    """Yield the claim of a rule's text, which sessions get as confirmed by a person."""
+    """Yield the claim of a changed text of a rule, which sessions are told is confirmed by a person."""
     text = before.text if isinstance(before, Rule) else None
     if rule.text != text:
         yield HeldClaim(rule.id, "text", rule.text, text, "a rule is what a person confirmed")
@@ -63,13 +63,13 @@ def _of_fixed(key: Key, before: Entry | None, after: Entry | None) -> Iterator[H
 
 
 def _find_record(before: State, key: Key, id_: str) -> Record | None:
-    """Return the record, live or archived."""
+    """Return the record with this key or id, live or archived; None if there is none."""
     places = (key, Key(key.kind, id_), Key(key.kind, id_, archived=True))
     return next((record for place in places if (record := _read_record(before, place)) is not None), None)
 
 
 def _read_record(state: State, key: Key) -> Record | None:
-    """Return the record at a key, live or archived."""
+    """Return the record at a key, which may be that of an archived record; None if there is none."""
     entry: Entry | None = state.entry(key)
     if isinstance(entry, Archived):
         model = kinds.KINDS[key.kind].model
@@ -81,22 +81,26 @@ def _read_record(state: State, key: Key) -> Record | None:
 def find_unconfirmed_claims(
     store: Store, base: Oid | None, tip: Oid, trusted: Trusted | None = None
 ) -> list[FieldClaim]:
-    """The claims between two commits that stand in no commit which may make them.
+    """Return the claims between two commits that no commit between them may make.
 
-    A graduation, and a tier raised to `human_confirmed`, take a commit in which a person confirmed it; where signing is
-    configured, a signed one. What is set once may change where a merge chose of two that were set independently, or
-    where a change is taken back. Everything else takes a verb of baton: what somebody
-    edited by hand does not count.
+    - A graduation, and a tier raised to `human_confirmed`, need a commit in which a person confirmed them; if signing
+      is configured, a signed commit.
+    - An immutable field may change in a merge commit that chooses between two values that were set independently.
+    - All other claims need a commit made by a verb of baton; a commit made by hand is not enough.
+
+    Args:
+        base: the last accepted commit; None for a new branch.
+        trusted: tells whether a commit is signed by an allowed key; None if signing is not configured.
 
     Raises:
         Corrupt: a commit or a tree cannot be read.
     """
     before = load_state(store, base)
-    found_claims = find_claims(before, load_state(store, tip))
-    if not found_claims:
+    claims = find_claims(before, load_state(store, tip))
+    if not claims:
         return []
     commits = list(store.only_in(tip, *([base] if base is not None else [])))
-    return [claim for claim in found_claims if not any(_makes(store, info, claim, trusted) for info in commits)]
+    return [claim for claim in claims if not any(_may_make(store, info, claim, trusted) for info in commits)]
 
 
 def _is_fixed(claim: FieldClaim) -> bool:
@@ -104,7 +108,7 @@ def _is_fixed(claim: FieldClaim) -> bool:
 
 
 def _settles(store: Store, info: CommitInfo, claim: FieldClaim) -> bool:
-    """Whether a commit gives a field that is set once the claimed value, and may."""
+    """Whether a commit is the automatic merge that chose the claimed value of an immutable field."""
 
     def value(commit: Oid) -> Any:
         record = _read_record(load_state(store, commit), claim.key)
@@ -117,49 +121,50 @@ def _settles(store: Store, info: CommitInfo, claim: FieldClaim) -> bool:
 
 
 def load_state(store: Store, commit: Oid | None) -> State:
-    """Return the state at a commit; an empty one for None."""
+    """Return the state at a commit; an empty state for None."""
     return State() if commit is None else layout.state_of(store.folder(store.commit(commit).tree))
 
 
-def _makes(store: Store, info: CommitInfo, claim: FieldClaim, trusted: Trusted | None) -> bool:
-    """Whether this commit makes the claim, and may.
+def _may_make(store: Store, info: CommitInfo, claim: FieldClaim, trusted: Trusted | None) -> bool:
+    """Whether this commit makes the claim and is entitled to.
 
-    None of its parents has it; of a merge in which somebody chose, one may.
+    A commit makes a claim that none of its parents has. If a verb merged and the claim needs no person, one parent may
+    have it.
     """
     if _is_fixed(claim):
         return _settles(store, info, claim)
     entry = parse_entry(info)
-    raises = _raises(claim)
-    if raises and trusted is None and not entry.trailer_values(CONFIRMED):
+    needs_person = _needs_person(claim)
+    if needs_person and trusted is None and not entry.trailer_values(CONFIRMED):
         return False
-    if not (raises or entry.op) or not _says(load_state(store, info.oid), claim):
+    if not (needs_person or entry.op) or not _contains(load_state(store, info.oid), claim):
         return False
-    if raises and not _is_a_persons(info, entry, trusted):
+    if needs_person and not _is_confirmed(info, entry, trusted):
         return False
-    before = [_says(load_state(store, parent), claim) for parent in info.parents]
-    return not all(before) if before and not raises and entry.op != "merge" else not any(before)
+    before = [_contains(load_state(store, parent), claim) for parent in info.parents]
+    return not all(before) if before and not needs_person and entry.op != "merge" else not any(before)
 
 
-def _is_a_persons(info: CommitInfo, entry: LogEntry, trusted: Trusted | None) -> bool:
+def _is_confirmed(info: CommitInfo, entry: LogEntry, trusted: Trusted | None) -> bool:
     return trusted(info) if trusted is not None else bool(entry.trailer_values(CONFIRMED))
 
 
-def _raises(claim: FieldClaim) -> bool:
-    """Whether it makes, or changes, a rule, or says that a person vouches for something."""
+def _needs_person(claim: FieldClaim) -> bool:
+    """Whether the claim creates or changes a rule, or states that a person vouches for a record."""
     held = claim.held
     makes_rule = held.field in ("graduated_to", "text") and held.claimed is not None
     return makes_rule or held.claimed in ("graduated", "human_confirmed")
 
 
-def _says(state: State, claim: FieldClaim) -> bool:
-    """A pattern says who vouches for it by being graduated: that is what a person confirms."""
+def _contains(state: State, claim: FieldClaim) -> bool:
+    """Whether a state contains the claimed value. A pattern must be graduated: that is what a person confirms."""
     record = _find_record(state, claim.key, claim.held.id)
-    if isinstance(record, Pattern) and _raises(claim) and record.status != "graduated":
+    if isinstance(record, Pattern) and _needs_person(claim) and record.status != "graduated":
         return False
     return record is not None and getattr(record, claim.held.field) == claim.held.claimed
 
 
 def is_vouched_for(store: Store, info: CommitInfo, trusted: Trusted | None) -> bool:
-    """Whether a commit is signed by an allowed key, or is one that every machine makes alike."""
+    """Whether a commit is signed by an allowed key, or is a root or merge commit that every machine creates alike."""
     signed = trusted is not None and trusted(info)
     return signed or is_root(store, info) or is_pure(store, info)

@@ -1,4 +1,4 @@
-"""One commit as a fold sees it: where it comes from, its trees, and what its covered fields say."""
+"""One commit as a fold sees it: its origin, its trees, and the values of the covered fields of its records."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from baton_git.namespace.provenance.origins import origin_of
 from baton_git.namespace.provenance.vouching_commits import CommitClaim, Mark
 
 CoveredValues = tuple[Any, ...] | None
+"""The values of the fields that a facet covers; None if the record is absent or unreadable."""
 
 
 class CommitView:
-    """One commit of a fold: its trees, and the marks that its own changes get."""
+    """One commit of a fold: its trees, and the marks of the changes that it makes."""
 
     def __init__(self, store: Store, ledger: Ledger, info: CommitInfo) -> None:
         self.store = store
@@ -38,16 +39,19 @@ class CommitView:
         return self.store.folder(self.info.tree)
 
     def mark(self, key: Key, facet: Facet = "text") -> Mark:
-        """The mark of what this commit says anew about a record. Who goes back to a check has not written it."""
+        """Return the mark of a change that this commit makes to a record.
+
+        A check that a verb restored from the history was not written by this commit, and its mark says so.
+        """
         if facet == "check" and self._chooses:
             return (_CHOSEN,)
         return (CommitClaim.of(self.origin, self.info.oid if self.covers(key) else ""),)
 
     def covers(self, key: Key) -> bool:
-        """Whether it says that a person confirmed this record. A rule is confirmed with its pattern."""
+        """Whether the commit claims that a person confirmed this record. A rule is confirmed with its pattern."""
         if self._confirms is None:
             return False
-        if not self._confirms:  # before records were named, only patterns were confirmed
+        if not self._confirms:  # older commits do not name records; only patterns could be confirmed then
             return key.kind in (Pattern.kind, Rule.kind)
         return confirmed_name(Key(Pattern.kind if key.kind == Rule.kind else key.kind, key.id)) in self._confirms
 
@@ -57,7 +61,7 @@ class CommitView:
 
     @property
     def has_marks_apart(self) -> bool:
-        """Whether what it says may have another mark than `plain_mark`."""
+        """Whether some changes of the commit may have another mark than `plain_mark`."""
         return self._confirms is not None or self._chooses
 
     def state(self, root: Folder | None = None) -> State:
@@ -68,12 +72,16 @@ class CommitView:
 
 
 def confirmed_name(key: Key) -> str:
-    """How the trailer `Baton-Confirms` names a record."""
+    """Return the name of a record in the trailer `Baton-Confirms`."""
     return one_line(str(key), 200)
 
 
 def _confirmed_names(info: CommitInfo) -> frozenset[str] | None:
-    """The records that a commit says a person confirmed; empty: it does not name them; None: it confirms nothing."""
+    """Return the records that a commit claims were confirmed by a person.
+
+    Returns:
+        None if it claims no confirmation; an empty set if it claims one without naming records.
+    """
     if CONFIRMED not in info.message:
         return None
     entry = parse_entry(info)
@@ -82,23 +90,23 @@ def _confirmed_names(info: CommitInfo) -> frozenset[str] | None:
 
 _CHOSEN = CommitClaim("hand", "an earlier version or the other side of a conflict")
 _CHOOSING = ("rollback", "undo", "redo", "resolve")
-"""What the verbs begin with that take a value from the history, whoever wrote it there."""
+"""Prefixes of the verbs that restore values from the history, whoever wrote them."""
 
 
 def _chooses(info: CommitInfo) -> bool:
-    """Whether a commit takes values from the history."""
+    """Whether a commit was made by a verb that restores values from the history."""
     return any(word in info.message for word in _CHOOSING) and (parse_entry(info).op or "").startswith(_CHOOSING)
 
 
 class RecordSource(Protocol):
-    """What holds records: a state, or some of one."""
+    """A source of records: a state, or a part of it."""
 
     def entry(self, key: Key) -> Entry | None:
-        """What stands at a key."""
+        """Return the entry at a key."""
 
 
 def values_at(state: RecordSource, key: Key, facet: Facet) -> CoveredValues:
-    """What the covered fields of a record say; None where it is absent, or cannot be read."""
+    """Return the values of the fields that a facet covers; None if the record is absent or unreadable."""
     entry = state.entry(key)
     model = kinds.KINDS[key.kind].model
     if isinstance(entry, Archived):
@@ -111,11 +119,11 @@ def facets_of(key: Key) -> Iterable[Facet]:
 
 
 def is_absent(state: RecordSource, key: Key) -> bool:
-    """Whether nothing readable is at a key."""
+    """Whether there is no readable record at a key."""
     return all(values_at(state, key, facet) is None for facet in facets_of(key))
 
 
 def other_place(key: Key, entry: Entry | None) -> Key:
-    """Where the record at a key is when it is not archived, or archived."""
+    """Return the archived key of a live record, or the live key of an archived one."""
     id_ = str(entry.record.get("id", key.id)) if isinstance(entry, Archived) else key.id
     return key._replace(id=id_, archived=not key.archived)

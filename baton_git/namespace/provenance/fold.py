@@ -1,7 +1,7 @@
-"""Compute the marks of records at a commit by a fold over history: each commit is visited once, parents first.
+"""Compute the marks of records at a commit by a fold over the history, which visits each commit once, parents first.
 
-A commit with one parent marks what it changes: a record whose covered fields stay the same keeps its mark. Going back
-to an older value is a change like any other. For a commit with more parents see `merges`.
+A commit with one parent marks the values that it changes; a record whose covered fields stay the same keeps its mark.
+Restoring an older value is a change like any other. For merge commits see `merges`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from baton_git.namespace.provenance.trees import ChangedRecords, LabelledChange,
 from baton_git.namespace.provenance.vouching_commits import Mark, ProvenanceMarks, Slot
 
 Known = Callable[[Oid], ProvenanceMarks | None]
-"""The marks at a commit that were kept from earlier; None where there are none."""
+"""Returns the cached marks at a commit, or None."""
 
 
 def marks_at(store: Store, ledger: Ledger, tip: Oid, known: Known) -> tuple[ProvenanceMarks, int]:
@@ -38,7 +38,7 @@ def marks_at(store: Store, ledger: Ledger, tip: Oid, known: Known) -> tuple[Prov
 
 
 class Walk:
-    """The commits that a fold visits, back to those with known marks."""
+    """The commits that a fold visits, back to the commits with cached marks."""
 
     def __init__(self, store: Store, known: Known) -> None:
         self._store = store
@@ -64,15 +64,15 @@ class Walk:
                 waiting += self.bases[name]
 
     def _fits(self, kept: ProvenanceMarks) -> bool:
-        """All marks of a fold have the same default."""
+        """Whether cached marks have the same default as all others of this fold, as they must."""
         return all(marks.default == kept.default for marks in self.starts.values())
 
     def needs(self, name: Oid) -> list[Oid]:
-        """Return the commits whose marks are needed for those of a commit."""
+        """Return the commits whose marks are needed to compute the marks of a commit."""
         return [*self.commits[name].parents, *self.bases.get(name, ())]
 
     def in_order(self) -> Iterator[CommitInfo]:
-        """The commits, parents and merge bases first."""
+        """Return the commits, each after its parents and merge bases."""
         if not self.bases and all(len(commit.parents) < 2 for commit in self.commits.values()):
             return reversed(self.commits.values())
         sorter = TopologicalSorter(
@@ -82,11 +82,11 @@ class Walk:
 
 
 class MarkFold:
-    """A fold under way. Marks are changed in place where nobody else needs those of the parent."""
+    """A running fold. The marks of a parent are changed in place if no other commit needs them."""
 
     def __init__(self, store: Store, ledger: Ledger, walk: Walk) -> None:
         self._store = store
-        self._ledger = ledger.as_it_stands()
+        self._ledger = ledger.freeze()
         self._walk = walk
         self._marks: dict[Oid, ProvenanceMarks] = dict(walk.starts)
         self._users = Counter(needed for name in walk.commits for needed in walk.needs(name))
@@ -102,20 +102,20 @@ class MarkFold:
         return self._marks[tip]
 
     def _fold_commit(self, info: CommitInfo) -> ProvenanceMarks:
-        look = CommitView(self._store, self._ledger, info)
-        if self._default is None and not is_bare(look.root):
-            self._default = look.plain_mark
+        view = CommitView(self._store, self._ledger, info)
+        if self._default is None and not is_bare(view.root):
+            self._default = view.plain_mark
         if len(info.parents) > 1:
             from baton_git.namespace.provenance.merges import merged_marks
 
             parents, bases = info.parents, self._walk.bases.get(info.oid, ())
-            return merged_marks(look, [self._at(parent) for parent in parents], [self._at(base) for base in bases])
+            return merged_marks(view, [self._at(parent) for parent in parents], [self._at(base) for base in bases])
         marks = self._start(info)
-        apply_commit(marks, look)
+        apply_commit(marks, view)
         return marks
 
     def _start(self, info: CommitInfo) -> ProvenanceMarks:
-        """The marks before a commit, to be changed in place."""
+        """Return the marks at the parent of a commit, as a value that may be changed."""
         if not info.parents:
             return ProvenanceMarks(self._default or _NOBODY, {})
         [parent] = info.parents
@@ -123,34 +123,34 @@ class MarkFold:
         return self._at(parent) if is_ours else self._at(parent).copy()
 
     def _at(self, commit: Oid) -> ProvenanceMarks:
-        """The marks at a commit, with the default of this fold also where there was no record yet."""
+        """Return the marks at a commit; before the first record they have the default of this fold."""
         marks = self._marks[commit]
         return marks if marks.default else ProvenanceMarks(self._default or _NOBODY, {})
 
 
 _NOBODY: Mark = ()
-"""The default before there is any record."""
+"""The default mark before the first record."""
 
 
-def apply_commit(marks: ProvenanceMarks, look: CommitView) -> None:
-    """Changes the marks at the only parent of a commit to those at the commit."""
-    before = look.store.commit(look.info.parents[0]).tree if look.info.parents else None
-    is_plain = not look.has_marks_apart and look.plain_mark == marks.default
+def apply_commit(marks: ProvenanceMarks, view: CommitView) -> None:
+    """Update the marks of a commit's only parent to those of the commit, in place."""
+    before = view.store.commit(view.info.parents[0]).tree if view.info.parents else None
+    is_plain = not view.has_marks_apart and view.plain_mark == marks.default
     if is_plain and not marks.known:
         return
-    changed = list(find_labelled_changes(look.store, before, look.info.tree))
+    changed = list(find_labelled_changes(view.store, before, view.info.tree))
     if any(marks.knows(change.key) for change in changed) if is_plain else changed:
-        _Step(marks, look, changed).apply([change.key for change in changed])
+        _Step(marks, view, changed).apply([change.key for change in changed])
 
 
 class _Step:
     """The changes of one commit with one parent."""
 
-    def __init__(self, marks: ProvenanceMarks, look: CommitView, changed: list[LabelledChange]) -> None:
+    def __init__(self, marks: ProvenanceMarks, view: CommitView, changed: list[LabelledChange]) -> None:
         self.marks = marks
-        self.look = look
-        self.before = ChangedRecords(look.store, {change.key: change.before for change in changed})
-        self.after = ChangedRecords(look.store, {change.key: change.after for change in changed})
+        self.view = view
+        self.before = ChangedRecords(view.store, {change.key: change.before for change in changed})
+        self.after = ChangedRecords(view.store, {change.key: change.after for change in changed})
 
     def apply(self, keys: list[Key]) -> None:
         moved = {key: was for key in keys if (was := self._moved_from(key)) is not None}
@@ -167,7 +167,7 @@ class _Step:
 
     def _mark(self, key: Key, was: Key) -> None:
         for facet in facets_of(key):
-            new = self.look.mark(key, facet)
+            new = self.view.mark(key, facet)
             slot, values = Slot(key, facet), values_at(self.after, key, facet)
             if self.marks.of(slot) == new and values is not None:
                 continue

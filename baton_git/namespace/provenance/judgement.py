@@ -1,4 +1,4 @@
-"""Which records count on this machine at a commit: who vouches for them, and which rules and supersessions hold."""
+"""Decide which records count on this machine: who vouches for them, and which rules and supersessions are in force."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ _WORDS: dict[Kind, tuple[str, str]] = {
     "received": ("from {}", "received from {}"),
     "hand": ("by hand", "edited by hand"),
 }
-"""By kind of label, how a brief says it, and in full."""
-
+"""The short and the full text of each kind of label."""
 
 _WITHOUT_CLAIMS = (OpenLoop.kind, FollowUp.kind)
-"""Kinds of which no rule asks whether a person confirmed them: the label says enough."""
+"""Kinds of records that need no confirmation by a person; their label is enough."""
 
 
 class UnvouchedClaim(NamedTuple):
@@ -34,10 +33,10 @@ class UnvouchedClaim(NamedTuple):
 
 
 class Judgement:
-    """The records of a state, judged by the labels of its commit.
+    """Judges the records of a state by the labels at its commit.
 
     Args:
-        aging: says of a record what changed of the code that it is about; None where there is no code.
+        aging: describes what changed in the source code that a record is about; None without source code.
     """
 
     def __init__(self, labels: Labels, aging: Callable[[Record], str] | None = None) -> None:
@@ -45,7 +44,7 @@ class Judgement:
         self._aging = aging
 
     def label(self, key: Key) -> Label:
-        """Who vouches for what a record says.
+        """Return who vouches for the text of a record.
 
         Raises:
             Corrupt: a commit or a tree cannot be read.
@@ -53,22 +52,22 @@ class Judgement:
         return self._labels.of(key)
 
     def word(self, key: Key) -> str:
-        """Return the label in a word or two."""
+        """Return the label of the record at a key in one or two words."""
         label = self.label(key)
         return _WORDS[label.kind][0].format(label.remote)
 
     def word_of(self, record: Record) -> str:
-        """The label of a record in a word or two."""
+        """Return the label of a record in one or two words."""
         return self.word(key_of(record))
 
     def is_confirmed(self, key: Key) -> bool:
-        """Whether a person confirmed what the record says. Only then is a rule in force."""
+        """Whether a person confirmed the record. A rule is in force only if it is confirmed."""
         return self.label(key).kind == "confirmed"
 
     def tier(self, key: Key, declared: str) -> str:
-        """Return the tier that the rules use.
+        """Return the tier of a record that counts on this machine, given its `declared` tier.
 
-        A human tier counts only where somebody here vouches for it; an agent on this machine is believed.
+        `human_confirmed` needs a confirmed record, or one that an agent wrote on this machine.
         """
         kind = self.label(key).kind
         if kind == "confirmed":
@@ -76,17 +75,17 @@ class Judgement:
         return "llm_derived" if kind != "agent" and declared == "human_confirmed" else declared
 
     def is_superseded(self, decision: ActiveDecision) -> bool:
-        """Whether another decision took the place of this one, by the word of somebody who may say so.
+        """Whether a decision counts as superseded here.
 
-        That is a person, an agent on this machine, a remote that the user trusts, or whoever the decision itself came
-        from; going back takes the same.
+        A change of its status, in either direction, counts only if its author was entitled to it: a person, an agent on
+        this machine, a remote that the user trusts, or the source of the decision itself.
         """
         text, closing = (self._labels.of(key_of(decision), facet) for facet in ("text", "closing"))
         is_entitled = closing.rank >= RANK["agent"] or self._labels.is_trusted(closing) or _same_source(text, closing)
         return (decision.status == "superseded") == is_entitled
 
     def claim(self, record: Record) -> str:
-        """Describe what the record or its commit claims beyond its label, and the remedy; empty without a claim."""
+        """Describe what a record or its commit claims beyond its label, and how to accept it; empty without a claim."""
         key, label = key_of(record), self.label(key_of(record))
         if isinstance(record, ActiveDecision) and record.status == "superseded" and not self.is_superseded(record):
             by = self._labels.of(key, "closing")
@@ -95,9 +94,9 @@ class Judgement:
             )
         if label.kind == "confirmed" or record.kind in _WITHOUT_CLAIMS:
             return ""
-        says_so = label.is_claim or isinstance(record, Rule) or getattr(record, "status", "") == "graduated"
+        is_claimed = label.is_claim or isinstance(record, Rule) or getattr(record, "status", "") == "graduated"
         declared = "source_tier" in record.model_fields_set and getattr(record, "source_tier", "") == "human_confirmed"
-        if not says_so and not (declared and label.kind != "agent"):
+        if not is_claimed and not (declared and label.kind != "agent"):
             return ""
         remedy = "baton decision add --tier human_confirmed"
         if record.kind in (Pattern.kind, Rule.kind):
@@ -105,11 +104,11 @@ class Judgement:
         return self._describe_claim(label, "not confirmed", "a person confirmed it", remedy)
 
     def aging(self, record: Record) -> str:
-        """Return what changed of the code that the record is about; empty where nothing did, or there is no code."""
+        """Describe what changed in the source code that the record is about; empty if nothing did."""
         return self._aging(record) if self._aging is not None else ""
 
     def find_unvouched(self, state: State) -> Iterator[UnvouchedClaim]:
-        """What live records claim and nobody here vouches for."""
+        """Yield the claims of live records that nobody here vouches for."""
         for kind in LABELLED:
             for id_ in sorted(state.ids(kind)):
                 record = state.entry(Key(kind, id_))
@@ -117,25 +116,25 @@ class Judgement:
                     yield UnvouchedClaim(key_of(record), self.label(key_of(record)), text)
 
     def full(self, record: Record) -> str:
-        """Describe who vouches for a record, what it claims beyond that, and whether it may be outdated."""
+        """Describe who vouches for a record, what else it claims, and whether it may be outdated."""
         parts = (in_words(self.label(key_of(record))), self.claim(record), self.aging(record))
         return "; ".join(filter(None, parts))
 
     def labels_as_data(self, state: State) -> dict[str, dict[str, object]]:
-        """By kind and id, the labels of the live records, as plain data."""
+        """Return the labels of the live records as plain data, by kind and id."""
         return {
             kind: {id_: as_data(self.label(Key(kind, id_))) for id_ in sorted(ids)}
             for kind in LABELLED
             if (ids := state.ids(kind))
         }
 
-    def _describe_claim(self, label: Label, stands: str, claim: str, remedy: str) -> str:
-        """Describe the local status, who claims something else, and the command that accepts the claim."""
+    def _describe_claim(self, label: Label, status: str, claim: str, remedy: str) -> str:
+        """Describe the status here, who claims something else, and the command that accepts the claim."""
         who = label.author.partition(" <")[0] or "the record"
         if label.kind == "received":
             who = label.remote
             remedy = remedy if self._labels.is_trusted(label) else f"baton trust --from {label.remote}"
-        return f"{stands} here: {who} says that {claim}; to accept: {remedy}"
+        return f"{status} here: {who} says that {claim}; to accept: {remedy}"
 
 
 def _same_source(left: Label, right: Label) -> bool:
@@ -143,12 +142,12 @@ def _same_source(left: Label, right: Label) -> bool:
 
 
 def in_words(label: Label) -> str:
-    """The label in full: `received from origin`."""
+    """Return the full text of a label, such as `received from origin`."""
     return _WORDS[label.kind][1].format(label.remote)
 
 
 def as_data(label: Label) -> dict[str, object]:
-    """The label as plain data, beside a record."""
+    """Return a label as plain data."""
     data: dict[str, object] = {"kind": label.kind, "text": in_words(label)}
     if label.remote:
         data["remote"] = label.remote

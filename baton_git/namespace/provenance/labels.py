@@ -1,4 +1,4 @@
-"""Who vouches for each record of a namespace: computed from the commits that made it, never read from the record."""
+"""Labels: who vouches for each record of a namespace, derived from its commits and never from the record itself."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from baton_git.namespace.provenance.vouching_commits import CommitClaim, Mark, P
 Kind = Literal["confirmed", "agent", "received", "hand"]
 RANK: dict[Kind, int] = {"hand": 0, "received": 1, "agent": 2, "confirmed": 3}
 _KEPT_FROM = 8
-"""From this many commits that had to be looked at on, the marks are kept on the disk."""
+"""Marks that took at least this many visited commits are stored on the disk."""
 _WEIGHT = 200
-"""What one mark weighs in the memory of a store."""
+"""Weight of one mark in the cache of a store, in bytes."""
 
 
 class Label(NamedTuple):
@@ -29,9 +29,9 @@ class Label(NamedTuple):
     Attributes:
         kind: `confirmed` by a person, written by an `agent` on this machine, `received` from a remote, or edited by
             `hand`.
-        remote, url: the name of that remote and its address; empty otherwise.
-        author: of a commit made by hand, or of one that claims a confirmation.
-        is_claim: whether the commit says that a person confirmed it, and nobody here vouches for that.
+        remote, url: the name and the address of the remote; empty unless received.
+        author: the author of a commit that was made by hand or that claims a confirmation; otherwise empty.
+        is_claim: whether the commit claims that a person confirmed the record, and nobody here vouches for that.
     """
 
     kind: Kind
@@ -46,11 +46,11 @@ class Label(NamedTuple):
 
 
 class Vouching(NamedTuple):
-    """Whose confirmations count here besides those that were made on this machine.
+    """Whose confirmations count here besides those made on this machine.
 
     Attributes:
-        signed: whether a commit is signed by an allowed key; None where no keys are configured.
-        trusts_remote: whether the user trusts the remote at an address.
+        signed: tells whether a commit is signed by an allowed key; None if no keys are configured.
+        trusts_remote: tells whether the user trusts the remote at an address.
     """
 
     signed: Callable[[CommitInfo], bool] | None = None
@@ -58,7 +58,7 @@ class Vouching(NamedTuple):
 
 
 class ProvenanceHistory(Protocol):
-    """A namespace in a store, as far as its provenance needs it; a `Branch` is one."""
+    """The part of `Branch` that provenance uses."""
 
     @property
     def store(self) -> Store: ...
@@ -69,7 +69,7 @@ class ProvenanceHistory(Protocol):
 
 
 class Labels:
-    """The labels of the records at one commit, computed when the first is asked for."""
+    """The labels of the records at one commit, computed on first use."""
 
     def __init__(self, history: ProvenanceHistory, commit: Oid | None, vouching: Vouching) -> None:
         self._history = history
@@ -79,11 +79,11 @@ class Labels:
         self._strangers: dict[Mark, Label | None] = {}
 
     def of(self, key: Key, facet: Facet = "text") -> Label:
-        """Who vouches for what a record says, or (`closing`) for that it was superseded.
+        """Return who vouches for a facet of a record: its text, its check, or its closing.
 
         Raises:
             Corrupt: a commit or a tree cannot be read.
-            StoreError, WriteFailed: the ledger cannot be read, or begun.
+            StoreError, WriteFailed: the ledger cannot be read or created.
         """
         mark = self._marks.of(Slot(key, facet))
         if mark not in self._known:
@@ -91,8 +91,10 @@ class Labels:
         return self._known[mark]
 
     def stranger(self, key: Key, facet: Facet) -> Label | None:
-        """Who wrote a part of a record, when that was neither baton on this machine nor a remote that the user trusts;
-        None when it was one of them. Raises as `of` does.
+        """Return the label of the untrusted author of a facet; None if it was written here or by a trusted remote.
+
+        Raises:
+            Corrupt, StoreError, WriteFailed: under the same conditions as `of`.
         """
         mark = self._marks.of(Slot(key, facet))
         if mark not in self._strangers:
@@ -101,7 +103,7 @@ class Labels:
         return self._strangers[mark]
 
     def is_trusted(self, label: Label) -> bool:
-        """Whether a label is that of a remote that the user trusts."""
+        """Whether the record was received from a remote that the user trusts."""
         return label.kind == "received" and self._vouching.trusts_remote(label.url)
 
     @cached_property
@@ -134,11 +136,11 @@ class Labels:
 
 
 _AGENT = Label("agent")
-"""Of a record that no commit has yet: what a verb on this machine is about to write."""
+"""The label of a record that no commit contains yet, because a verb on this machine is about to write it."""
 
 
 def marks_of(history: ProvenanceHistory, commit: Oid) -> ProvenanceMarks:
-    """The marks at a commit: as far as they are known, from memory and from the disk.
+    """Return the marks at a commit, computed with the help of those in memory and on the disk.
 
     Raises:
         Corrupt: a commit or a tree cannot be read.
@@ -152,7 +154,7 @@ def marks_of(history: ProvenanceHistory, commit: Oid) -> ProvenanceMarks:
     def load_known(name: Oid) -> ProvenanceMarks | None:
         return store.memory.get(("marks", name)) or snapshots.load(name)
 
-    marks, looked_at = marks_at(store, history.ledger, commit, load_known)
-    if looked_at >= _KEPT_FROM:
-        snapshots.save(commit, marks, looked_at)
+    marks, visited = marks_at(store, history.ledger, commit, load_known)
+    if visited >= _KEPT_FROM:
+        snapshots.save(commit, marks, visited)
     return store.memory.put(("marks", commit), marks, _WEIGHT * len(marks.known))

@@ -1,16 +1,16 @@
-"""The origin of commits on this machine: made here, confirmed here, or received from a remote.
+"""The ledger of a repository: which commits were made here, confirmed here, or received from a remote.
 
-The ledger is a folder of append-only files under `<common dir>/baton/provenance/ledger/`, never in the tree:
+The ledger is a folder of append-only files under `<common dir>/baton/provenance/ledger/`. It is never part of a commit:
 
     made             the commits that baton made on this machine
     confirmed        those of them in which a person confirmed something on this machine
-    remotes          <key> TAB <url> TAB <name>, one line for each remote that commits came from
-    received-<key>   the commits that came from that remote
+    remotes          <key> TAB <url> TAB <name>, one line for each remote from which commits were received
+    received-<key>   the commits received from that remote
 
-An entry is written before the ref moves to its commit, so a crash loses no confirmation. An entry of a commit that
-never landed is harmless, because a commit id is a hash. Each entry begins with a line break, so one that a full disk
-cut short does not damage the next. Concurrent processes are kept apart: each entry is one write to a file opened for
-appending.
+An entry is written before the ref moves to its commit, so a crash loses no confirmation. An entry for a commit that was
+never published is harmless, because a commit id is a hash. Each entry begins with a line break, so an entry that a full
+disk truncates does not damage the next. Each entry is one write to a file opened for appending, so concurrent processes
+do not mix their entries.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from baton_git.git.files import durable_files
 
 MODE = 0o600
 _MANY = 64
-"""From this many lookups on, a file is turned into a set first."""
+"""After this many lookups, the content of a file is converted to a set."""
 
 
 class RemoteSource(NamedTuple):
-    """A remote that commits came from: its URL without credentials, and its name in the configuration."""
+    """A remote from which commits were received: its URL without credentials, and its name in the configuration."""
 
     key: str
     url: str
@@ -40,28 +40,28 @@ class RemoteSource(NamedTuple):
 
 
 class CommitFile:
-    """An append-only list of commit ids, read again when it has grown."""
+    """An append-only file of commit ids, which is read again when it has grown."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._data = b""
         self._lookups = 0
         self._ids: frozenset[bytes] | None = None
-        self._stays = False
+        self._is_frozen = False
 
-    def as_it_stands(self) -> CommitFile:
-        """The list as it is now, which does not grow any more.
+    def freeze(self) -> CommitFile:
+        """Return a read-only copy with the current content.
 
         Raises:
             StoreError: the file cannot be read.
         """
         self._refresh()
         copy = CommitFile(self.path)
-        copy._data, copy._ids, copy._stays = self._data, self._ids, True
+        copy._data, copy._ids, copy._is_frozen = self._data, self._ids, True
         return copy
 
     def append(self, commits: Collection[Oid], *, sync: bool = False) -> None:
-        """Adds commits; `sync`: waits until they are on the disk.
+        """Append commits; with `sync`, wait until they are on the disk.
 
         Raises:
             WriteFailed: the disk refused.
@@ -84,7 +84,7 @@ class CommitFile:
         return self._data.rfind(b"\n" + commit.encode()) >= 0
 
     def _refresh(self) -> None:
-        if self._stays:
+        if self._is_frozen:
             return
         try:
             if self.path.stat().st_size != len(self._data):
@@ -96,26 +96,25 @@ class CommitFile:
 
 
 class Ledger:
-    """The origin of commits, as this machine recorded it."""
+    """The origin of commits, as recorded on this machine."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._files: dict[str, CommitFile] = {}
         self._sources: dict[str, RemoteSource] = {}
         self._sources_size = -1
-        self._opened: Callable[[str], CommitFile] = lambda name: CommitFile(folder / name)
-        self._stays = False
+        self._open: Callable[[str], CommitFile] = lambda name: CommitFile(folder / name)
+        self._is_frozen = False
 
-    def as_it_stands(self) -> Ledger:
-        """The ledger as it is now, for many questions about one history: each of its files is looked at once. Nothing
-        may be recorded in it.
+    def freeze(self) -> Ledger:
+        """Return a read-only copy for many lookups, which reads each file only once.
 
         Raises:
             StoreError: the list of remotes cannot be read.
         """
         copy = Ledger(self.folder)
-        copy._opened = lambda name: self._file(name).as_it_stands()
-        copy._sources, copy._stays = self.remotes(), True
+        copy._open = lambda name: self._file(name).freeze()
+        copy._sources, copy._is_frozen = self.remotes(), True
         return copy
 
     @property
@@ -123,7 +122,7 @@ class Ledger:
         return self.folder.is_dir()
 
     def record_made(self, commits: Collection[Oid], confirmed: Collection[Oid] = ()) -> None:
-        """Records commits that are about to be published here; `confirmed` are those that carry a confirmation.
+        """Record commits made here that are about to be published; `confirmed` are those that contain a confirmation.
 
         Raises:
             WriteFailed: the disk refused.
@@ -132,9 +131,10 @@ class Ledger:
         self._file("made").append(commits)
 
     def record_received(self, url: str, name: str, commits: Collection[Oid]) -> None:
-        """Records commits that came from a remote.
+        """Record commits that were received from a remote.
 
         Raises:
+            StoreError: the ledger cannot be read.
             WriteFailed: the disk refused.
         """
         if commits:
@@ -148,17 +148,21 @@ class Ledger:
         return self._file("confirmed").holds(commit)
 
     def sources_of(self, commit: Oid) -> Iterator[RemoteSource]:
-        """The remotes that the commit came from."""
+        """Yield the remotes from which the commit was received.
+
+        Raises:
+            StoreError: the ledger cannot be read.
+        """
         sources = self.remotes()
         return (source for key, source in sources.items() if self._file(f"received-{key}").holds(commit))
 
     def remotes(self) -> dict[str, RemoteSource]:
-        """All remotes that commits came from, by key.
+        """Return all remotes from which commits were received, by key.
 
         Raises:
             StoreError: the file cannot be read.
         """
-        if self._stays:
+        if self._is_frozen:
             return self._sources
         path = self.folder / "remotes"
         try:
@@ -175,7 +179,7 @@ class Ledger:
         return self._sources
 
     def _key_of(self, url: str, name: str) -> str:
-        """The key of a remote, which is listed if it is new, or has another name now."""
+        """Return the key of a remote; list the remote if it is new or its name has changed."""
         url, name = (" ".join(text.split()) for text in (url, name))
         source = RemoteSource(sha256(url.encode("utf-8", "replace")).hexdigest()[:16], url, name)
         if self.remotes().get(source.key) != source:
@@ -184,12 +188,12 @@ class Ledger:
 
     def _file(self, name: str) -> CommitFile:
         if name not in self._files:
-            self._files[name] = self._opened(name)
+            self._files[name] = self._open(name)
         return self._files[name]
 
 
 def append(path: Path, data: bytes, *, sync: bool) -> None:
-    """Adds `data` to a file that only its owner can read, in one write; `sync`: waits for the disk.
+    """Append `data` to a private file in one write; with `sync`, wait until it is on the disk.
 
     Raises:
         WriteFailed: the disk refused.
@@ -202,7 +206,7 @@ def append(path: Path, data: bytes, *, sync: bool) -> None:
         try:
             shared = durable_files.file_mode(folder, MODE)
             if shared is not None:
-                with suppress(PermissionError):  # the file of another user of a shared repository
+                with suppress(PermissionError):  # in a shared repository the file may belong to another user
                     os.fchmod(fd, shared)
             durable_files.write_all(fd, data)
             if sync:

@@ -1,8 +1,8 @@
-"""The marks of records at a merge commit: three-way, like the records themselves.
+"""Compute the marks of records at a merge commit with a three-way merge, like that of the records themselves.
 
-What only one side changed has the mark of that side; what both changed has both marks, of which the weaker counts.
-Where the commit holds something else than the merge that this program makes of its parents, somebody decided that, and
-the commit vouches for it like any other.
+A value that one side changed gets the mark of that side. A value that both sides changed gets both marks, of which the
+weaker counts. A value that differs from the automatic merge of the parents was chosen by the author of the merge
+commit: it is marked like a change in any other commit.
 """
 
 from __future__ import annotations
@@ -28,31 +28,34 @@ from baton_git.namespace.provenance.vouching_commits import Mark, ProvenanceMark
 
 
 def merged_marks(
-    look: CommitView, parents: Sequence[ProvenanceMarks], bases: Sequence[ProvenanceMarks]
+    view: CommitView, parents: Sequence[ProvenanceMarks], bases: Sequence[ProvenanceMarks]
 ) -> ProvenanceMarks:
-    """The marks at a merge commit.
+    """Return the marks at a merge commit.
 
     Args:
-        parents: the marks at its parents, in their order.
-        bases: those at the merge bases of two parents.
+        parents: the marks at its parents, in order.
+        bases: the marks at the merge bases, if it has two parents.
 
     Raises:
         Corrupt: a tree cannot be read.
     """
     if len(parents) > 2:
-        return _of_many(look, parents)
-    return _Merge(look, parents, bases).marks()
+        return _of_many(view, parents)
+    return _Merge(view, parents, bases).marks()
 
 
 class _Side(NamedTuple):
-    """A parent, or the base, of a merge."""
+    """A parent or the base of a merge."""
 
     root: Folder
     state: State
     marks: Sequence[ProvenanceMarks]
 
     def pair(self, slot: Slot) -> tuple[CoveredValues, Mark | None] | None:
-        """What a facet says, and its mark (None where two bases have two); None where there is no record."""
+        """Return the values and the mark of a facet; None if the record is absent.
+
+        The mark is None if several bases have different marks.
+        """
         if is_absent(self.state, slot.key):
             return None
         marks = {mark.of(slot) for mark in self.marks}
@@ -60,35 +63,35 @@ class _Side(NamedTuple):
 
 
 class _Merge:
-    def __init__(self, look: CommitView, parents: Sequence[ProvenanceMarks], bases: Sequence[ProvenanceMarks]) -> None:
-        self.look = look
-        self.state = look.state()
-        self.sides = [self._side(look.parent_root(number), [parent]) for number, parent in enumerate(parents)]
+    def __init__(self, view: CommitView, parents: Sequence[ProvenanceMarks], bases: Sequence[ProvenanceMarks]) -> None:
+        self.view = view
+        self.state = view.state()
+        self.sides = [self._side(view.parent_root(number), [parent]) for number, parent in enumerate(parents)]
         self.parents = parents
         self.bases = bases
-        self._draft = look.store.draft()
+        self._draft = view.store.draft()
 
     def _side(self, root: Folder, marks: Sequence[ProvenanceMarks]) -> _Side:
-        return _Side(root, self.look.state(root), marks)
+        return _Side(root, self.view.state(root), marks)
 
     @cached_property
     def base(self) -> _Side:
-        tree = base_tree(self.look.store, self._draft, *self.look.info.parents)
+        tree = base_tree(self.view.store, self._draft, *self.view.info.parents)
         return self._side(self._draft.folder(tree), self.bases)
 
     @cached_property
     def expected_merge(self) -> tuple[MergedTree, Folder]:
-        """The merge that this program makes of the parents."""
+        """The automatic merge of the parents."""
         return self._merge_by(NEWEST_RULES)
 
     @cached_property
     def _older_roots(self) -> list[Folder]:
-        """The merges that older versions of this program made of the parents."""
+        """The automatic merges of the parents under older merge rules."""
         return [self._merge_by(rules)[1] for rules in RULES if rules != NEWEST_RULES]
 
     def _merge_by(self, rules: int) -> tuple[MergedTree, Folder]:
-        first, second = parents_in_order(self.look.store, self.look.info.parents)
-        tree = base_tree(self.look.store, self._draft, first.oid, second.oid, rules=rules)
+        first, second = parents_in_order(self.view.store, self.view.info.parents)
+        tree = base_tree(self.view.store, self._draft, first.oid, second.oid, rules=rules)
         draft = self._draft.on_top()
         merged = merge_trees(draft, tree, first.tree, second.tree, rules=rules)
         return merged, draft.folder(merged.tree)
@@ -105,29 +108,29 @@ class _Merge:
         return result
 
     def _keys(self) -> set[Key]:
-        """The records whose mark may not be the default one."""
+        """Return the records whose mark may differ from that of the first parent."""
         first, second = self.parents
         known = {slot.key for parent in self.parents for slot in parent.known if first.of(slot) != second.of(slot)}
         plain = (
             not (first.known or second.known)
-            and self.look.plain_mark == first.default
-            and not self.look.has_marks_apart
+            and self.view.plain_mark == first.default
+            and not self.view.has_marks_apart
         )
         if plain:
             return known
         return known.union(*(self._changed_keys(side.root) for side in self.sides))
 
     def _changed_keys(self, root: Folder) -> set[Key]:
-        return {change.key for change in find_labelled_changes(self.look.store, root.oid, self.look.root.oid)}
+        return {change.key for change in find_labelled_changes(self.view.store, root.oid, self.view.root.oid)}
 
     def _mark(self, slot: Slot) -> Mark:
         values = values_at(self.state, slot.key, slot.facet)
         of_sides = [values_at(side.state, slot.key, slot.facet) for side in self.sides]
-        if self.look.covers(slot.key) and any(values != of_side for of_side in of_sides):
-            return self.look.mark(*slot)
+        if self.view.covers(slot.key) and any(values != of_side for of_side in of_sides):
+            return self.view.mark(*slot)
         if not self._is_expected(slot, values):
             kept = self._kept_here(slot, values)
-            return kept if kept is not None else self.look.mark(*slot)
+            return kept if kept is not None else self.view.mark(*slot)
         first, second = (side.pair(slot) for side in self.sides)
         base = self.base.pair(slot)
         for mine, theirs in ((first, second), (second, first)):
@@ -136,9 +139,9 @@ class _Merge:
         return self._combine_marks(slot)
 
     def _is_expected(self, slot: Slot, values: CoveredValues) -> bool:
-        """Whether the commit holds what the merge of its parents gives."""
+        """Whether the commit has the values that the automatic merge of its parents gives."""
         blob, first, second = (
-            blob_at(root, slot.key) for root in (self.look.root, *(side.root for side in self.sides))
+            blob_at(root, slot.key) for root in (self.view.root, *(side.root for side in self.sides))
         )
         if blob == first == second:
             return True
@@ -150,19 +153,19 @@ class _Merge:
         )
 
     def _holds(self, root: Folder, slot: Slot, values: CoveredValues) -> bool:
-        """Whether a merge of the parents says this of a record."""
-        blob = blob_at(self.look.root, slot.key)
-        return blob == blob_at(root, slot.key) or values == values_at(self.look.state(root), slot.key, slot.facet)
+        """Whether a record has these values in the tree `root`."""
+        blob = blob_at(self.view.root, slot.key)
+        return blob == blob_at(root, slot.key) or values == values_at(self.view.state(root), slot.key, slot.facet)
 
     def _kept_here(self, slot: Slot, values: CoveredValues) -> Mark | None:
-        """The mark of the side that a review on this machine kept, or took."""
-        if self.look.origin.source != "here":
+        """Return the mark of the side whose values a review on this machine chose; None without such a review."""
+        if self.view.origin.source != "here":
             return None
         pairs = (side.pair(slot) for side in self.sides)
         return next((mark for pair in pairs if pair is not None and pair[0] == values and (mark := pair[1])), None)
 
     def _combine_marks(self, slot: Slot) -> Mark:
-        """The marks of all that a value was made of: the record on both sides, wherever it was there."""
+        """Combine the marks of the record on both sides, including its archived and renamed forms."""
         entry = self.state.entry(slot.key)
         keys = {slot.key, other_place(slot.key, entry), *self._renamed_from(slot.key)}
         marks = [
@@ -171,7 +174,7 @@ class _Merge:
             for key in sorted(keys)
             if (pair := side.pair(Slot(key, slot.facet))) is not None and pair[1] is not None
         ]
-        return _all_of(marks) or self.look.mark(*slot)
+        return _all_of(marks) or self.view.mark(*slot)
 
     def _renamed_from(self, key: Key) -> Iterable[Key]:
         if any(blob_at(side.root, key) is not None for side in self.sides):
@@ -180,19 +183,22 @@ class _Merge:
         return [decision.key for decision in merged.decisions if decision.to == key]
 
 
-def _of_many(look: CommitView, parents: Sequence[ProvenanceMarks]) -> ProvenanceMarks:
-    """The marks at a merge of more than two, which baton never makes: what all parents have alike keeps its mark."""
+def _of_many(view: CommitView, parents: Sequence[ProvenanceMarks]) -> ProvenanceMarks:
+    """Return the marks at a merge of more than two parents, which baton never makes.
+
+    Records that differ from a parent get the mark of the merge; all others get the marks of all parents.
+    """
     result = parents[0].copy()
-    roots = [look.parent_root(number) for number in range(len(parents))]
-    changed = {change.key for root in roots for change in find_labelled_changes(look.store, root.oid, look.root.oid)}
+    roots = [view.parent_root(number) for number in range(len(parents))]
+    changed = {change.key for root in roots for change in find_labelled_changes(view.store, root.oid, view.root.oid)}
     for slot in {slot for parent in parents for slot in parent.known}:
         result.set(slot, _all_of([parent.of(slot) for parent in parents]))
-    state = look.state()
+    state = view.state()
     for key in sorted(changed):
         result.drop(key)
         if not is_absent(state, key):
             for facet in facets_of(key):
-                result.set(Slot(key, facet), look.mark(key, facet))
+                result.set(Slot(key, facet), view.mark(key, facet))
     return result
 
 

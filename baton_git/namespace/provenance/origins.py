@@ -15,12 +15,12 @@ Source = Literal["here", "remote", "hand"]
 
 
 class CommitOrigin(NamedTuple):
-    """Where a commit comes from.
+    """The origin of a commit.
 
     Attributes:
-        source: `here`: baton made the commit on this machine; `remote`: a sync brought it; `hand`: neither, however it
-            reached the branch.
-        name: the key of the remote in the ledger; the author of a commit made by hand.
+        source: `here`: baton made the commit on this machine; `remote`: a sync received it; `hand`: it reached the
+            branch in any other way.
+        name: for `remote`, the key of the remote in the ledger; for `hand`, the author of the commit.
     """
 
     source: Source
@@ -31,7 +31,7 @@ HERE = CommitOrigin("here")
 
 
 def origin_of(ledger: Ledger, info: CommitInfo) -> CommitOrigin:
-    """Where a commit comes from.
+    """Return the origin of a commit.
 
     Raises:
         StoreError: the ledger cannot be read.
@@ -43,9 +43,13 @@ def origin_of(ledger: Ledger, info: CommitInfo) -> CommitOrigin:
 
 
 def record_draft(ledger: Ledger, draft: ObjectDraft, source: RemoteSource | None = None) -> None:
-    """Records the commits of a draft as made here, before it is published; or as what `source` said, repeated here.
+    """Record the commits of a draft in the ledger before the draft is published.
+
+    Args:
+        source: the remote from which the content of the commits was received; None if it was created here.
 
     Raises:
+        StoreError: the ledger cannot be read.
         WriteFailed: the disk refused.
     """
     commits = {name: data for name, (kind, data) in draft.objects.items() if kind == COMMIT}

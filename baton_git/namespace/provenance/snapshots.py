@@ -1,7 +1,7 @@
-"""Marks kept on the disk, by commit: `<common dir>/baton/provenance/labels/<namespace>/<age>-<commit>.json`.
+"""Cache of marks on the disk: `<common dir>/baton/provenance/labels/<namespace>/<age>-<commit>.json`.
 
-They are a cache: deleting one loses nothing. The distance between those that are kept doubles with their age, so the
-base of a merge is never much further from the next older one than from the tip.
+Any file may be deleted. The distance between snapshots doubles with their age, so the distance from a merge base to the
+next older snapshot is never much larger than that to the tip.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ _MODE = 0o600
 
 
 class _File(NamedTuple):
-    """One kept file. `looked_at`: how many commits had been looked at when it was written."""
+    """One snapshot file. `visited`: the number of commits visited for this and all earlier snapshots."""
 
-    looked_at: int
+    visited: int
     commit: str
 
     @property
     def name(self) -> str:
-        return f"{self.looked_at:09d}-{self.commit}.json"
+        return f"{self.visited:09d}-{self.commit}.json"
 
 
 class MarkSnapshots:
-    """The kept marks of one namespace."""
+    """The snapshots of the marks of one namespace."""
 
     def __init__(self, common_dir: Path, component: str) -> None:
         self._folder = common_dir / "baton" / "provenance" / "labels" / component
         self._files = {file.commit: file for file in self._list_files()}
 
     def load(self, commit: Oid) -> ProvenanceMarks | None:
-        """The marks at a commit; None where they are not kept, or cannot be read."""
+        """Return the marks at a commit; None if there is no snapshot or it cannot be read."""
         file = self._files.get(commit)
         if file is None:
             return None
@@ -49,10 +49,10 @@ class MarkSnapshots:
         except (OSError, ValueError, TypeError, LookupError):
             return None
 
-    def save(self, commit: Oid, marks: ProvenanceMarks, looked_at: int) -> None:
-        """Keeps the marks at a commit, which took a look at so many commits. A disk that refuses is no error."""
-        newest = max((file.looked_at for file in self._files.values()), default=0)
-        file = _File(newest + looked_at, commit)
+    def save(self, commit: Oid, marks: ProvenanceMarks, visited: int) -> None:
+        """Store the marks at a commit, for which `visited` commits were visited. Errors of the disk are ignored."""
+        newest = max((file.visited for file in self._files.values()), default=0)
+        file = _File(newest + visited, commit)
         path = self._folder / file.name
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
         with suppress(OSError):
@@ -62,14 +62,14 @@ class MarkSnapshots:
             )
             fresh.replace(path)
             self._files[commit] = file
-            self._prune(file.looked_at)
+            self._prune(file.visited)
         durable_files.remove(fresh)
 
     def _prune(self, newest: int) -> None:
-        """Of those of about the same age keeps the oldest one."""
+        """Of snapshots of about the same age, remove all but the oldest."""
         seen: set[int] = set()
         for file in sorted(self._files.values()):
-            bucket = (newest - file.looked_at).bit_length()
+            bucket = (newest - file.visited).bit_length()
             if bucket in seen:
                 durable_files.remove(self._folder / file.name)
                 del self._files[file.commit]

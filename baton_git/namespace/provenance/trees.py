@@ -1,7 +1,7 @@
-"""Which records with a provenance differ between the trees of two commits, by the ids of their files.
+"""Find the labelled records that differ between two trees, by comparing blob ids.
 
-A fold compares thousands of trees with hundreds of entries that differ by one, so their bytes are compared, and only
-what lies between the common beginning and the common end is parsed.
+A fold compares thousands of trees with hundreds of entries, of which usually one differs. Therefore the bytes of the
+trees are compared, and only the part between the common prefix and the common suffix is parsed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _SHA1, _SHA256 = 40, 64
 _FOLDER_MODES = (b"40000", b"040000")
 
 Entries = dict[bytes, tuple[bool, Oid | None]]
-"""By name, whether it is a folder, and its id."""
+"""The entries of a tree by name: whether the entry is a folder, and its id."""
 _NOTHING = (False, None)
 
 
 def blob_at(root: Folder, key: Key) -> str | None:
-    """The id of the file of a record; None when there is none."""
+    """Return the blob id of the file of a record; None if there is no file."""
     place, _, name = layout.path_of(key).rpartition("/")
     folder = root
     for part in place.split("/"):
@@ -38,7 +38,7 @@ def blob_at(root: Folder, key: Key) -> str | None:
 
 
 class LabelledChange(NamedTuple):
-    """A labelled record whose file differs: the ids of the file before and after; None where there is none."""
+    """A labelled record whose file differs: the blob ids before and after; None if there is no file."""
 
     key: Key
     before: Oid | None
@@ -46,7 +46,7 @@ class LabelledChange(NamedTuple):
 
 
 def find_labelled_changes(store: Store, before: Oid | None, after: Oid | None) -> Iterator[LabelledChange]:
-    """The labelled records whose file is not the same in both trees.
+    """Yield the labelled records whose files differ between two trees.
 
     Raises:
         Corrupt: a tree cannot be read.
@@ -58,7 +58,7 @@ def find_labelled_changes(store: Store, before: Oid | None, after: Oid | None) -
 
 
 class ChangedRecords:
-    """The changed records as they were before, or are after: what `State.entry` gives, without reading whole trees."""
+    """The changed records before or after a commit, with the interface of `State.entry` but without reading trees."""
 
     def __init__(self, store: Store, blobs: dict[Key, Oid | None]) -> None:
         self._store = store
@@ -66,7 +66,7 @@ class ChangedRecords:
         self._entries: dict[Key, Entry | None] = {}
 
     def has(self, key: Key) -> bool:
-        """Whether a file, readable or not, is at a key."""
+        """Whether a file exists at a key, readable or not."""
         return self._blobs.get(key) is not None
 
     def entry(self, key: Key) -> Entry | None:
@@ -106,7 +106,7 @@ def _raw(store: Store, tree: Oid | None) -> bytes:
 
 
 def _differing(old: bytes, new: bytes, sample: Oid | None) -> tuple[Entries, Entries]:
-    """The entries of two trees that are not in both alike."""
+    """Return the entries of each of two trees that the other does not have or has with another id."""
     entry = _ENTRY[len(sample or "")]
     common = _common_prefix(old, new)
     run = entry.run.match(old, 0, common)
@@ -123,7 +123,7 @@ def _differing(old: bytes, new: bytes, sample: Oid | None) -> tuple[Entries, Ent
 
 
 def _parse_entries(pattern: re.Pattern[bytes], data: bytes, start: int, end: int) -> tuple[Entries, int]:
-    """The entries that begin from `start` on and before `end`, and where the next one begins."""
+    """Parse the entries that begin between `start` and `end`; return them and the position of the next one."""
     entries: Entries = {}
     while start < end and (match := pattern.match(data, start)) is not None:
         mode, name, id_ = match.groups()
@@ -133,7 +133,7 @@ def _parse_entries(pattern: re.Pattern[bytes], data: bytes, start: int, end: int
 
 
 def _common_prefix(left: bytes, right: bytes) -> int:
-    """How many bytes two texts have in common at their beginning."""
+    """Return the length of the common prefix in bytes."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
@@ -145,7 +145,7 @@ def _common_prefix(left: bytes, right: bytes) -> int:
 
 
 def _common_suffix(left: bytes, right: bytes, high: int) -> int:
-    """How many bytes two texts have in common at their end, `high` at most."""
+    """Return the length of the common suffix in bytes, at most `high`."""
     low, last, last_other = 0, len(left), len(right)
     while low < high:
         middle = (low + high + 1) // 2
@@ -157,7 +157,7 @@ def _common_suffix(left: bytes, right: bytes, high: int) -> int:
 
 
 class _Entry:
-    """How the entries of a tree are written, for ids of so many bytes."""
+    """The patterns for one tree entry and for a run of them, with ids of `size` bytes."""
 
     def __init__(self, size: int) -> None:
         text = rb"([0-7]+) ([^\0]+)\0(.{%d})" % size

@@ -1,6 +1,6 @@
-"""The commits that records rest on, before any trust is applied: the result of `fold`.
+"""Marks: for each value of a record, the commits that it comes from. They are the result of `fold`.
 
-A mark does not depend on whom this machine trusts, so a change of trust makes nothing stale.
+A mark does not depend on whom this machine trusts, so marks stay valid when trust changes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from baton_git.core.state import Key
 from baton_git.namespace.provenance.origins import CommitOrigin, Source
 
 _MOST = 8
+"""Maximum number of claims in a mark; more are replaced by a single claim with the source `hand`."""
 _SEVERAL = "several"
 
 
 class CommitClaim(NamedTuple):
-    """Where a commit comes from, and its id when it says that a person confirmed the record (else empty)."""
+    """The origin of a commit, and its id if the commit claims that a person confirmed the record (else empty)."""
 
     source: Source
     name: str
@@ -30,18 +31,18 @@ class CommitClaim(NamedTuple):
 
 
 Mark = tuple[CommitClaim, ...]
-"""The claims that one value rests on: one, or those of both sides of a merge, of which the weakest counts."""
+"""The claims behind one value: a single claim, or those of both sides of a merge, of which the weakest counts."""
 
 
 class Slot(NamedTuple):
-    """What a mark is about: a facet of a record."""
+    """The part of a record that a mark belongs to."""
 
     key: Key
     facet: Facet = "text"
 
 
 def combine_marks(left: Mark, right: Mark) -> Mark:
-    """The mark of a value that rests on two others."""
+    """Return the mark of a value that was merged from two values."""
     if left == right:
         return left
     claims = sorted({*left, *right})
@@ -51,7 +52,7 @@ def combine_marks(left: Mark, right: Mark) -> Mark:
 
 
 class ProvenanceMarks:
-    """The marks of the records at one commit. `default` is that of each text that `known` does not list."""
+    """The marks of the records at one commit. `default` is the mark of everything that `known` does not list."""
 
     __slots__ = ("default", "known")
 
@@ -63,8 +64,10 @@ class ProvenanceMarks:
         return ProvenanceMarks(self.default, dict(self.known))
 
     def of(self, slot: Slot) -> Mark:
-        """The mark of a facet; of a closing without one of its own, that of the text. A check has its own: who changes
-        the text of a record has not written its check.
+        """Return the mark of a facet.
+
+        A closing without a mark of its own has that of the text. A check does not: whoever changes the text of a record
+        did not write its check.
         """
         mark = self.known.get(slot)
         if mark is None and slot.facet == "closing":
@@ -81,20 +84,20 @@ class ProvenanceMarks:
         return any((key, facet) in self.known for facet in _FACETS)
 
     def take_back(self, slot: Slot, mark: Mark) -> None:
-        """Marks that a closing is gone; without a trace where the same source had said it."""
+        """Mark that a facet lost its values; if `mark` is the one that it had, nothing needs to be stored."""
         before = self.of(slot)
         self.known.pop(slot, None)
         if before != mark:
             self.known[slot] = mark
 
     def drop(self, key: Key) -> None:
-        """Forgets a record that is gone."""
+        """Remove the marks of a removed record."""
         for facet in _FACETS.values():
             self.known.pop(Slot(key, facet), None)
 
 
 def as_data(marks: ProvenanceMarks) -> dict[str, Any]:
-    """The marks as plain data; equal marks are written once."""
+    """Return the marks as plain data, in which equal marks are stored once."""
     numbers: dict[Mark, int] = {marks.default: 0}
     rows = [
         [slot.key.kind, slot.key.id, slot.key.archived, slot.facet, numbers.setdefault(mark, len(numbers))]
@@ -104,10 +107,10 @@ def as_data(marks: ProvenanceMarks) -> dict[str, Any]:
 
 
 def from_data(data: Mapping[str, Any]) -> ProvenanceMarks:
-    """The marks again.
+    """Return the marks from the data of `as_data`.
 
     Raises:
-        KeyError, TypeError, ValueError, IndexError: the data is something else.
+        KeyError, TypeError, ValueError, IndexError: the data is invalid.
     """
     marks = [_mark(claims) for claims in data["marks"]]
     known = {
@@ -118,10 +121,7 @@ def from_data(data: Mapping[str, Any]) -> ProvenanceMarks:
 
 
 def _mark(claims: Iterable[Iterable[str]]) -> Mark:
-    claims_ = []
-    for source, name, confirming in claims:
-        claims_.append(CommitClaim(_SOURCES[source], str(name), str(confirming)))
-    return tuple(claims_)
+    return tuple(CommitClaim(_SOURCES[source], str(name), str(confirming)) for source, name, confirming in claims)
 
 
 _FACETS: dict[str, Facet] = {facet: facet for facet in get_args(Facet)}
