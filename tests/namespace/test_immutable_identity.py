@@ -103,7 +103,7 @@ def test_a_step_forward_that_changes_it_is_named(known: Pair) -> None:
     ada, bob = known
     ada.by_hand({PATH: b"[immutable.purpose]\nstatement = 'please everybody'\n"})
     ada.push()
-    assert bob.sync().problems == ("identity zero: immutable is set once and stays, and was changed",)
+    assert bob.sync().problems == ("identity zero: immutable is set once and stays, but was changed",)
 
 
 def test_a_server_refuses_it(known: Pair) -> None:

@@ -1,1 +1,1 @@
-"""The way in for commits from elsewhere: check them before anything merges them or moves a ref to them."""
+"""Ingest: check fetched or pushed commits before anything merges them or moves a ref to them."""

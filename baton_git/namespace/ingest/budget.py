@@ -1,4 +1,4 @@
-"""Limits for one ingest."""
+"""Limits for fetched and pushed data."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits of one ingest; whatever exceeds one of them is rejected as a whole.
+    """Limits for one fetch or push. A branch that exceeds a limit is rejected as a whole.
 
     Attributes:
-        total_bytes: of what is fetched, as it is packed.
-        object_bytes: of one object, once it is expanded.
-        entries: files in the tree of one commit, each path counted.
-        depth: folders below each other.
-        commits: that are new.
+        total_bytes: total size of the fetched packs.
+        object_bytes: uncompressed size of one object.
+        entries: files in the tree of one commit; a blob counts once per path.
+        depth: levels of nested folders.
+        commits: new commits.
         changed: files that differ from ours.
-        live: records outside of the archive: each start of a session reads all of them.
-        seconds: for the checks.
+        live: records outside the archive, all of which are read at each start of a session.
+        seconds: time for the checks.
     """
 
     total_bytes: int = 256 << 20
@@ -31,8 +31,8 @@ class Budget:
 
 
 SYNC = Budget()
-"""For a sync that somebody asked for."""
+"""The limits for a sync that the user requested."""
 BOOT = Budget(total_bytes=32 << 20, entries=50_000, commits=5_000, changed=5_000, seconds=3.0)
-"""For what a session's start fetches."""
+"""The limits for the fetch at the start of a session."""
 PUSHED = Budget(seconds=20.0)
-"""For what is pushed to a server."""
+"""The limits for a push to a server."""

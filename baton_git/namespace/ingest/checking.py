@@ -1,7 +1,7 @@
 """Check the sizes, names and tree contents of fetched or pushed commits, without expanding anything large.
 
-Sizes are read from headers. Each tree is parsed once, however many commits and folders contain it, and entries are
-summed over that graph, so that a tree of 100^6 paths in 9 objects costs 9 lookups.
+Sizes are read from object headers. Each tree is parsed only once, even if many commits and folders contain it, and the
+numbers of entries are summed over that graph. A tree of 100^6 paths in 9 objects therefore costs 9 lookups.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from baton_git.namespace.ingest.budget import Budget
 from baton_git.namespace.ingest.deadline import IngestDeadline
 from baton_git.namespace.ingest.tree_names import FOLDER, tree_fault
 
-_HINT: Final = "nothing of it was taken in; ask its author to take that out again"
+_HINT: Final = "nothing was accepted from this branch; ask its author to remove the cause"
 
 
 class TreeFault(NamedTuple):
-    """A fault of a tree; `name`: the entry at fault, or empty."""
+    """A fault of a tree. `name` is the entry at fault, or empty if the tree itself is."""
 
     name: str
     why: str
 
 
 class Measure(NamedTuple):
-    """The contents of a tree: files (each path counted), and levels of folders."""
+    """The size of a tree: its number of files, with a blob counted once per path, and its levels of folders."""
 
     entries: int
     depth: int
@@ -39,12 +39,12 @@ class Measure(NamedTuple):
 def find_rejections(
     store: Store, folder: Path, tips: Mapping[str, Oid], budget: Budget, deadline: IngestDeadline
 ) -> dict[str, Rejected]:
-    """Return, by ref, why its tip is rejected; accepted refs are left out.
+    """Return by ref why its tip is rejected. Accepted refs are left out.
 
     Args:
-        store: one that reads the new objects as well.
-        folder: the object directory with the new ones.
-        tips: by ref, the commit that it leads to.
+        store: a store that also reads the new objects.
+        folder: the object directory with the new objects.
+        tips: the new commit of each ref.
     """
     try:
         check = _Check(store, folder, budget, deadline)
@@ -54,7 +54,7 @@ def find_rejections(
 
 
 def _to_rejection(error: BatonError) -> Rejected:
-    return error if isinstance(error, Rejected) else Rejected(f"what came cannot be read: {error}", hint=_HINT)
+    return error if isinstance(error, Rejected) else Rejected(f"a new object cannot be read: {error}", hint=_HINT)
 
 
 class _Check:
@@ -70,7 +70,7 @@ class _Check:
         self._too_much = Measure(budget.entries + 1, budget.depth + 1)
 
     def rejection(self, ref: str, tip: Oid) -> Rejected | None:
-        """Return why a tip is rejected; None when it is accepted."""
+        """Return why a tip is rejected; None if it is accepted."""
         try:
             return self._over_budget(ref, tip) or self._find_malformed(ref, tip) or self._too_many_live(ref, tip)
         except BatonError as error:
@@ -81,10 +81,10 @@ class _Check:
         if len(commits) <= self.budget.commits:
             return None
         why = f"more than {self.budget.commits:,} new commits, the limit of one fetch"
-        return Rejected(f"{ref} is not taken in: {why}", hint="fetch it with git, look at it, and then baton sync")
+        return Rejected(f"{ref} is rejected: {why}", hint="inspect the branch with git fetch, then run baton sync")
 
     def _find_malformed(self, ref: str, tip: Oid) -> Rejected | None:
-        """Reject the oldest new commit with a fault, naming the path and the reason."""
+        """Return the rejection of the oldest new commit with a fault in its tree; None if there is no fault."""
         for commit in reversed(self._new_behind(tip)):
             tree = self.store.commit(commit).tree
             self._judge(tree)
@@ -92,7 +92,7 @@ class _Check:
             if fault is not None:
                 path, why = fault
                 where = f"commit {commit[:8]}" + (f", {path}" if path else "")
-                return Rejected(f"{ref} is not taken in: {where}: {why}", hint=_HINT, commit=commit, path=path)
+                return Rejected(f"{ref} is rejected: {where}: {why}", hint=_HINT, commit=commit, path=path)
         return None
 
     def _too_many_live(self, ref: str, tip: Oid) -> Rejected | None:
@@ -102,20 +102,20 @@ class _Check:
         if live <= self.budget.live:
             return None
         why = f"{live:,} records outside of the archive, the limit is {self.budget.live:,}"
-        return Rejected(f"{ref} is not taken in: it has {why}", hint=_HINT, commit=tip)
+        return Rejected(f"{ref} is rejected: it has {why}", hint=_HINT, commit=tip)
 
     def _new_behind(self, tip: Oid) -> list[Oid]:
         """Return the new commits reachable from a tip.
 
         Raises:
-            Rejected: one is too large, or the check takes too long.
+            Rejected: a commit object is too large, or the check takes too long.
         """
         waiting, seen = [tip], dict.fromkeys([tip])
         while waiting and len(seen) <= self.budget.commits + 1:
             commit = waiting.pop()
             if self.kinds.get(commit) != COMMIT:
                 continue
-            self.deadline.check("checking what came")
+            self.deadline.check("checking the new objects")
             self._check_size(f"commit {commit[:8]}", bytes.fromhex(commit))
             parents = [parent for parent in self.store.commit(commit).parents if parent not in seen]
             seen.update(dict.fromkeys(parents))
@@ -124,7 +124,7 @@ class _Check:
 
     def _check_size(self, label: str, oid: bytes) -> None:
         if oid in self.large:
-            raise Rejected(f"{label} is not taken in: it {self._too_large(oid)}", hint=_HINT)
+            raise Rejected(f"{label} is rejected: it {self._too_large(oid)}", hint=_HINT)
 
     def _too_large(self, oid: bytes) -> str:
         return f"has {self.large[oid]:,} bytes, the limit is {self.budget.object_bytes:,}"
@@ -144,10 +144,10 @@ class _Check:
             self.faults.setdefault(tree, TreeFault("", why))
 
     def _measure(self, tree: Oid, level: int) -> Measure:
-        """Measure a tree; one that is nested too deeply measures more than the budget."""
+        """Measure a tree. A tree that is nested too deeply gets a measure above the budget."""
         known = self._measures.get(tree)
         if known is None:
-            self.deadline.check("checking what came")
+            self.deadline.check("checking the new objects")
             known = self._too_much if level > self.budget.depth else self._added_up(tree, level)
             self._measures[tree] = known
         return known
@@ -166,9 +166,9 @@ class _Check:
 
     def _fault(self, tree: Oid, kind: int, data: bytes) -> TreeFault | None:
         if kind != TREE:
-            return TreeFault("", "is no folder where one should be")
+            return TreeFault("", "is not a folder, although its entry says so")
         if tree not in self.kinds:
-            return None  # it was here before
+            return None  # the tree is not new
         fault = tree_fault(data, self._width)
         if fault is not None:
             return TreeFault(*fault)
@@ -178,7 +178,7 @@ class _Check:
         return next((TreeFault(entry.shown, self._too_large(entry.oid)) for entry in large), None)
 
     def _below(self, tree: Oid, path: str) -> Iterator[tuple[str, str]]:
-        """Yield the faults of a tree and its subtrees, skipping those already found clean."""
+        """Yield path and reason of each fault of a tree and its subtrees, except those that were searched before."""
         if tree in self._clean:
             return
         if tree in self.faults:

@@ -1,4 +1,4 @@
-"""A deadline for checking fetched objects."""
+"""A deadline for the checks of new objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton_git.core.errors import Rejected
 
 @dataclass(frozen=True)
 class IngestDeadline:
-    """`end` is in monotonic time; `seconds` is the whole allowance."""
+    """A deadline: `end` in monotonic time, and the `seconds` that were allowed in total."""
 
     end: float
     seconds: float
@@ -20,7 +20,7 @@ class IngestDeadline:
         return cls(time.monotonic() + seconds, seconds)
 
     def at_most(self, seconds: float) -> IngestDeadline:
-        """Return this deadline, or one `seconds` from now if that is earlier."""
+        """Return this deadline, or one that ends in `seconds` if that is earlier."""
         own = IngestDeadline.after(seconds)
         return own if own.end < self.end else self
 
@@ -29,8 +29,8 @@ class IngestDeadline:
         return max(0.0, self.end - time.monotonic())
 
     def check(self, task: str) -> None:
-        """Raises Rejected once it has passed; `what` was to be done until then."""
+        """Raise Rejected if the deadline has passed; `task` names what takes too long."""
         if time.monotonic() > self.end:
             raise Rejected(
-                f"{task} takes more than {self.seconds:.3g} s", hint="baton sync gives it more time", for_now=True
+                f"{task} takes more than {self.seconds:.3g} s", hint="baton sync allows more time", for_now=True
             )

@@ -1,4 +1,4 @@
-"""Fetch into a quarantine, check there, store as kept packs, and only then move the tracking refs."""
+"""Fetch branches into a quarantine, check the objects there, store the packs, and only then move the tracking refs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class FetchResult:
     """The result of a fetch.
 
     Attributes:
-        tips: by ref of the remote, its tip, which is also that of its tracking ref.
-        rejected: by ref of the remote, why its tip was rejected; its tracking ref is unchanged.
+        tips: the accepted tips by ref of the remote; the tracking refs have the same tips.
+        rejected: why a tip was rejected, by ref of the remote; the tracking refs are unchanged.
     """
 
     tips: dict[str, Oid] = field(default_factory=dict)
@@ -36,15 +36,15 @@ def fetch_and_check(
     """Fetch branches of a remote and accept those within the budget.
 
     Args:
-        wants: by full name of a ref there, the private ref here; both may have one `*`.
-        seconds: for everything together.
-        retry: whether tips that were rejected before are fetched again.
-        everything: whether also what is here already is fetched, because some of it may be damaged.
+        wants: the local tracking ref for each full name of a remote ref; both may contain one `*`.
+        seconds: time limit for the whole fetch.
+        retry: whether to fetch tips again that were rejected before.
+        everything: whether to fetch objects again that are already here, because some may be damaged.
 
     Raises:
-        Rejected: what came was over the limits before it was known what it is.
-        Unreachable, AccessDenied, RemoteError: as in `Remote.fetch`.
-        StoreError: as in `Store.keeping` and `Store.move`.
+        Rejected: the received data exceeded the limits before it could be assigned to a ref.
+        Unreachable, AccessDenied, RemoteError: under the same conditions as `Remote.fetch`.
+        StoreError: under the same conditions as `Store.keeping` and `Store.move`.
     """
     deadline = IngestDeadline.after(seconds)
     memory = RejectedTips.of(store.repository.common_dir)
@@ -71,14 +71,14 @@ def fetch_and_check(
 
 def _remember_rejections(memory: RejectedTips, quarantine: Quarantine, rejections: Mapping[str, Rejected]) -> None:
     for ref, error in rejections.items():
-        if not error.data.get("for_now"):  # a slow moment says nothing about the commit
+        if not error.data.get("for_now"):  # a check that took too long may succeed next time
             memory.add(quarantine.tips[ref], error)
 
 
 def _without_rejected(
     remote: Remote, wants: Mapping[str, str], memory: RejectedTips, deadline: IngestDeadline
 ) -> tuple[dict[str, str], dict[str, Rejected]]:
-    """Split refs into those worth fetching, and those rejected before, with the reason."""
+    """Return the refs to fetch, and by ref the reason of those that were rejected before."""
     tips = remote.tips(wants, seconds=deadline.seconds_left)
     known = {ref: error for ref, tip in tips.items() if (error := memory.get(tip)) is not None}
     if not known:
@@ -89,20 +89,20 @@ def _without_rejected(
 def _check_quarantine(
     store: Store, quarantine: Quarantine, budget: Budget, deadline: IngestDeadline
 ) -> dict[str, Rejected]:
-    with Store(store.repository, more_objects=(quarantine.objects,)) as seen:
+    with Store(store.repository, more_objects=(quarantine.objects,)) as extended:
         checks = deadline.at_most(budget.seconds)
-        return find_rejections(seen, quarantine.objects, quarantine.tips, budget, checks)
+        return find_rejections(extended, quarantine.objects, quarantine.tips, budget, checks)
 
 
 def _remember_unseen(
     remote: Remote, wants: Mapping[str, str], memory: RejectedTips, error: Rejected, deadline: IngestDeadline
 ) -> None:
-    """Record a tip whose fetch was rejected; with several refs the culprit is unknown."""
+    """Record the tip of a fetch that was rejected as a whole. With several tips the cause is unknown; record none."""
     if len(wants) != 1:
         return
     try:
         tips = remote.tips(wants, seconds=max(0.5, deadline.seconds_left))
-    except RemoteError:  # then it is fetched once more
+    except RemoteError:  # the tip stays unrecorded and will be fetched again
         return
     for tip in tips.values() if len(tips) == 1 else ():
         memory.add(tip, error)

@@ -1,6 +1,7 @@
-"""Rejected commits, remembered by id so that a session's start does not fetch them again.
+"""Remember rejected commits by id, so that the start of a session does not fetch them again.
 
-`baton/rejected/<commit>` in the common directory holds the reason and the hint. Deleting it only costs a fetch.
+`baton/rejected/<commit>` in the common directory holds the reason and the hint. If the file is deleted, the commit is
+fetched once more.
 """
 
 from __future__ import annotations
@@ -25,15 +26,19 @@ class RejectedTips:
         return self.folder.is_dir() and any(self.folder.iterdir())
 
     def get(self, tip: Oid) -> Rejected | None:
-        """Return why a tip was rejected before; None when it was not, or the file cannot be read."""
+        """Return why a tip was rejected before; None if it was not or the file cannot be read."""
         try:
             why, _, hint = (self.folder / tip).read_text(encoding="utf-8").partition("\n")
-        except (OSError, ValueError):  # then it is fetched, and checked, again
+        except (OSError, ValueError):  # the tip will be fetched and checked again
             return None
         return Rejected(why, hint=hint.strip())
 
     def add(self, tip: Oid, error: Rejected) -> None:
-        """Raises WriteFailed when the disk refuses."""
+        """Remember why a tip was rejected.
+
+        Raises:
+            WriteFailed: the disk refused.
+        """
         with durable_files.writing(str(self.folder)):
             durable_files.make_folder(self.folder)
             (self.folder / tip).write_text(f"{error}\n{error.hint}\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Why a server refuses a push to a namespace."""
+"""Find the reasons for which a server refuses a push to a namespace."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton_git.namespace.provenance.claims import Trusted, find_unconfirmed_clai
 
 
 class Refusal(NamedTuple):
-    """Why a commit is refused; `record` and `field` are empty when they do not apply."""
+    """The reason for refusing a commit. `record` and `field` are empty if they do not apply."""
 
     commit: Oid
     record: str
@@ -26,10 +26,11 @@ class Refusal(NamedTuple):
 def find_refusals(
     store: Store, namespace: Namespace, old: Oid | None, new: Oid, *, trusted: Trusted | None = None
 ) -> list[Refusal]:
-    """Return why a server refuses the update from `old` (None: a new branch) to `new`; empty when it accepts.
+    """Return why a server refuses to update a branch from `old` to `new`; empty if it accepts.
 
     Args:
-        trusted: given where every commit must be signed.
+        old: the present commit of the branch; None for a new branch.
+        trusted: tells whether a commit is signed by an allowed key, if every commit must be signed; otherwise None.
     """
     try:
         return list(_iterate_refusals(store, namespace, old, new, trusted))
@@ -42,7 +43,7 @@ def _iterate_refusals(
 ) -> Iterator[Refusal]:
     roots = [store.folder(store.commit(commit).tree if commit is not None else None) for commit in (old, new)]
     if layout.FORMAT_FILE not in roots[1].entries():
-        yield Refusal(new, "", "", f"{namespace}: it has no {layout.FORMAT_FILE}, so it is no branch of baton-git")
+        yield Refusal(new, "", "", f"{namespace}: it has no {layout.FORMAT_FILE}, so it is not a branch of baton-git")
         return
     after = layout.state_of(roots[1])
     faults = list(find_unsafe_files(roots[0], roots[1]))

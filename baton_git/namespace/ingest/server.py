@@ -1,4 +1,4 @@
-"""Check a push to baton's branches before any of it is accepted. Nothing is written here."""
+"""Check a push to baton's branches on a server, before anything is accepted. The checks write nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTHING = Oid("")
 
 
 class RefUpdate(NamedTuple):
-    """One line of a pre-receive hook's input: the old and new commit of a ref; None where it does not exist."""
+    """One input line of a pre-receive hook: the old and the new commit of a ref, None if the ref does not exist."""
 
     old: Oid | None
     new: Oid | None
@@ -27,10 +27,10 @@ class RefUpdate(NamedTuple):
 
 
 def parse_ref_updates(lines: str) -> list[RefUpdate]:
-    """Parse the lines `old new ref` that git gives to pre-receive.
+    """Parse the lines `old new ref` that git passes to a pre-receive hook.
 
     Raises:
-        InvalidArgument: a line is something else.
+        InvalidArgument: a line has another form.
     """
     return [_parse_update(line) for line in lines.splitlines()]
 
@@ -63,10 +63,10 @@ def check_ref_updates(
     A branch that cannot be checked is refused.
 
     Args:
-        store: one that sees the objects of the push.
-        trusted: given where every commit must be signed.
-        may_rewrite: whether a branch may be set back or deleted.
-        quarantine: the object directory that holds the objects of the push; None: they were checked already.
+        store: a store that also reads the objects of the push.
+        trusted: tells whether a commit is signed by an allowed key, if every commit must be signed; otherwise None.
+        may_rewrite: whether a push may delete a branch or remove commits from it.
+        quarantine: the object directory with the objects of the push; None if they were checked already.
     """
     ours = [update for update in pushed if update.ref.startswith(prefix)]
     rejected = _reject_by_budget(store, ours, quarantine, budget)
@@ -84,7 +84,7 @@ def check_ref_updates(
 def _reject_by_budget(
     store: Store, updates: Sequence[RefUpdate], quarantine: Path | None, budget: Budget
 ) -> dict[str, Rejected]:
-    """Return, by ref, why its new tip exceeds the budget."""
+    """Return by ref why its new tip exceeds the budget or is malformed."""
     tips = {update.ref: update.new for update in updates if update.new is not None}
     if quarantine is None or not tips:
         return {}
@@ -102,16 +102,17 @@ def _check_update(
         return
     if new is None:
         if not may_rewrite:
-            yield Refusal(NOTHING, "", "", f"{ref} is not deleted by a push: it is the only copy of what was archived")
+            why = f"a push may not delete {ref}, which may be the only copy of archived records"
+            yield Refusal(NOTHING, "", "", why)
         return
     if old is not None and not may_rewrite and not store.is_ancestor(old, new):
-        yield Refusal(new, "", "", f"{ref} would lose commits that are here: fetch and merge them (baton sync)")
+        yield Refusal(new, "", "", f"the push would remove commits from {ref}: fetch and merge them (baton sync)")
         return
     yield from find_refusals(store, namespace, old, new, trusted=trusted)
 
 
 def format_refusal(refusal: Refusal) -> str:
-    """Format a refusal: `refused OL-7k3f9q, field status: why (commit 1234abcd)`, without the parts that are empty."""
+    """Format a refusal as `refused OL-7k3f9q, field status: why (commit 1234abcd)`, without parts that are empty."""
     place = ", field ".join(part for part in (refusal.record, refusal.field) if part)
     commit = f" (commit {refusal.commit[:8]})" if refusal.commit else ""
     return f"refused {place}: {refusal.why}{commit}" if place else f"refused: {refusal.why}{commit}"

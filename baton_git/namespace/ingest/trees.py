@@ -1,6 +1,6 @@
-"""Find changed files that no namespace may have: links, unsafe names, names that differ only in case.
+"""Find changed files that are not allowed in a namespace: links, unsafe names, and names that differ only in case.
 
-Each folder is compared once with its counterpart, so the cost grows with the number of changed files.
+Only folders that differ are compared, so the cost grows with the number of changed files.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ _PLACES = {row.folder for row in kinds.KINDS.values()} | {kinds.ARCHIVE}
 
 
 def find_unsafe_files(before: Folder, after: Folder, *, most: int = SYNC.changed) -> Iterator[tuple[str, str]]:
-    """Yield changed files that no namespace may have, and why; a single entry when more than `most` files changed.
+    """Yield path and reason of each changed file that is not allowed in a namespace.
+
+    If more than `most` files changed, yield a single entry with an empty path.
 
     Raises:
         Corrupt: a tree cannot be read.
     """
     if layout.FORMAT_FILE in before.entries() and layout.FORMAT_FILE not in after.entries():
-        yield layout.FORMAT_FILE, "is gone: without it this is no branch of baton-git"
+        yield layout.FORMAT_FILE, "was removed; without it this is not a branch of baton-git"
     changed = list(islice(_iterate_changes(before, after, "", 0), most + 1))
     if len(changed) > most:
         yield "", f"more than {most:,} files changed"
@@ -36,17 +38,17 @@ def find_unsafe_files(before: Folder, after: Folder, *, most: int = SYNC.changed
 
 
 def check_changed(before: Folder, after: Folder, most: int) -> None:
-    """Raise Rejected when more than `most` files differ, which would take too long to merge and read now."""
+    """Raise Rejected if more than `most` files differ, which would take too long to merge now."""
     paths = islice(layout.differing_paths(before, after), most + 1)
     if sum(1 for _ in paths) > most:
         raise Rejected(
-            f"more than {most:,} files changed there, which is more than the start of a session takes in",
-            hint="baton sync takes its time for them",
+            f"more than {most:,} files changed on the remote, too many for the start of a session",
+            hint="run baton sync, which has a higher limit",
         )
 
 
 def _iterate_changes(before: Folder, after: Folder, prefix: str, depth: int) -> Iterator[tuple[str, str]]:
-    """Yield each changed file with its fault, or an empty text; folders with the same id are not opened."""
+    """Yield each changed file with its fault or an empty string. Folders with the same id are not opened."""
     if before.oid == after.oid:
         return
     if depth > layout.MAX_FOLDERS:
@@ -67,11 +69,11 @@ def _iterate_changes(before: Folder, after: Folder, prefix: str, depth: int) -> 
 
 def _fault(name: str, twins: Mapping[str, str]) -> str:
     why = name_fault(name.encode("utf-8", "surrogateescape"))
-    return why or (f"cannot be told from {twins[name]} where case is ignored" if name in twins else "")
+    return why or (f"is the same name as {twins[name]} on systems that ignore case" if name in twins else "")
 
 
 def _twins(entries: Mapping[str, TreeEntry]) -> dict[str, str]:
-    """Return, by name, another name of the same folder that differs only in case."""
+    """Return, for each name that occurs in another case too, one such other name."""
     folded = {name: name.casefold() for name in entries}
     count = Counter(folded.values())
     if len(count) == len(folded):
@@ -88,6 +90,6 @@ def _kind_fault(entry: TreeEntry) -> str:
 
 
 def _placement_fault(path: str) -> str:
-    """Return the fault of a file in a record folder that is not a record."""
+    """Return the fault of a file in a folder of records that is not the file of a record."""
     misplaced = path.split("/")[0] in _PLACES and layout.key_at(path) is None
-    return "is in the place of records, but is not the file of one" if misplaced else ""
+    return "is in a folder of records, but its path is not that of a record" if misplaced else ""

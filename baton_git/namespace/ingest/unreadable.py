@@ -1,4 +1,4 @@
-"""Find records that became unreadable."""
+"""Find the records that a change made unreadable."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from baton_git.core.state import State, Unreadable
 
 
 def find_new_unreadable(before: State, after: State) -> list[Unreadable]:
-    """Return the changed or new records that cannot be read."""
+    """Return the new or changed records of `after` that cannot be read, sorted by key."""
     unreadable = []
     for key in sorted(before.differing(after)):
         entry = after.entry(key)

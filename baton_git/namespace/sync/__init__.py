@@ -1,5 +1,5 @@
-"""Sync with a remote: fetch, plan, merge, push. The plan is data before anything runs.
+"""Sync with a remote: fetch, plan, merge, push. The plan is complete before any of it is carried out.
 
-Nothing is ever forced. The remote's last known tip is kept in a private ref, so that a branch that was rewritten or
-deleted there is noticed, whatever else fetched in between.
+Pushes are never forced. The last known tip of the remote branch is stored in a private ref, so a sync notices if the
+branch was rewritten or deleted there, even if other programs have fetched in the meantime.
 """

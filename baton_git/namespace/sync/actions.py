@@ -1,4 +1,4 @@
-"""Plan a sync: the actions that bring a local branch and its remote branch together, as data."""
+"""Plan a sync: the actions that bring a local branch and its remote branch to the same state, as data."""
 
 from __future__ import annotations
 
@@ -22,11 +22,15 @@ Kind = Literal["nothing", "take", "forward", "merge", "wait", "send", "create", 
 
 
 class SyncAction(NamedTuple):
-    """One step. `commits`: how many it concerns; `why`: the reason, for people, where it is not obvious.
+    """One action of a plan.
 
-    `take`: create the local branch at the remote tip; `forward`: fast-forward; `merge`: both sides have new commits;
-    `wait`: incoming commits need review; `create`, `send`: push ours; `reset`: set ours to the rewritten remote branch,
-    with unsent changes on top; `stop`: a person has to choose first.
+    Attributes:
+        kind: `take`: create the local branch at the remote tip; `forward`: fast-forward; `merge`: merge, as both sides
+            have new commits; `wait`: leave remote commits for review; `create`, `send`: push ours; `reset`: reset ours
+            to the rewritten remote branch, with unsent changes on top; `stop`: do nothing until a person chooses.
+        commits: the number of commits concerned.
+        why: the reason of a `wait` or `stop`, for people.
+        hint: the commands that help.
     """
 
     kind: Kind
@@ -40,7 +44,7 @@ class SyncAction(NamedTuple):
 
 
 class BranchTips(NamedTuple):
-    """The tips of a branch: local, on the remote, and last seen on the remote."""
+    """The tips of a branch: `local`, on the remote now (`theirs`), and on the remote when last `seen`."""
 
     local: Oid | None
     theirs: Oid | None
@@ -48,7 +52,7 @@ class BranchTips(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The actions, and the newest remote commit that needs no review (None: none)."""
+    """The actions, and the newest remote commit to merge without a review (None if there is none)."""
 
     actions: tuple[SyncAction, ...]
     accepted: Oid | None = None
@@ -101,10 +105,10 @@ def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
 
 
 def _find_stop(branch: Branch, facts: BranchTips, terms: Terms) -> SyncAction | None:
-    """Return the action `stop` for a remote branch that was rewritten or deleted, or an accidental local revert."""
+    """Return the action `stop` if the remote branch was rewritten or deleted, or a local commit silently reverts."""
     name = str(branch.namespace)
     if facts.seen is not None and facts.theirs is None and terms.settle == "theirs":
-        return SyncAction("stop", name, 0, "the branch was deleted there, so there is nothing to take over",
+        return SyncAction("stop", name, 0, "the branch was deleted there, so it cannot be adopted",
                       "baton sync --settle merge sends it again")  # fmt: skip
     if terms.settle is not None:
         return None
@@ -113,8 +117,8 @@ def _find_stop(branch: Branch, facts: BranchTips, terms: Terms) -> SyncAction | 
     for commit, older in reverts.items():
         return SyncAction(
             "stop", name, 0,
-            f"a commit made by hand here goes back to {branch.name(older.commit)} without saying so",
-            f"baton undo {commit[:10]} takes it back; baton sync --settle merge stands by it",
+            f"a commit made by hand here silently reverts to {branch.name(older.commit)}",
+            f"baton undo {commit[:10]} undoes that commit; baton sync --settle merge sends it anyway",
         )  # fmt: skip
     if facts.seen is not None and facts.theirs is None:
         return SyncAction(
@@ -126,7 +130,7 @@ def _find_stop(branch: Branch, facts: BranchTips, terms: Terms) -> SyncAction | 
     lost = count_commits(branch.store, facts.seen, facts.theirs)
     return SyncAction(
         "stop", name, lost, f"the branch was rewritten there: {lost} commits that it had are gone",
-        "baton sync --settle merge brings them back; --settle theirs gives them up here too (a backup ref keeps them)",
+        "baton sync --settle merge restores them; --settle theirs removes them here too (a backup ref keeps them)",
     )  # fmt: skip
 
 
@@ -142,18 +146,18 @@ def _plan_incoming(branch: Branch, facts: BranchTips, accepted: Oid | None) -> I
 
 
 def _find_accepted(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[Oid | None, list[SyncAction]]:
-    """Return the newest remote commit that needs no review, and the action `wait` for the rest."""
+    """Return the newest remote commit that needs no review, and the action `wait` for all others."""
     assert facts.theirs is not None
-    why, fine = _judge_incoming(branch, facts, terms)
+    why, accepted = _judge_incoming(branch, facts, terms)
     if not why:
         return facts.theirs, []
-    commits = count_commits(branch.store, facts.theirs, fine or facts.local)
+    commits = count_commits(branch.store, facts.theirs, accepted or facts.local)
     waits = SyncAction("wait", str(branch.namespace), commits, why, "baton review")
-    return fine, [waits]
+    return accepted, [waits]
 
 
 def _judge_incoming(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[str, Oid | None]:
-    """Return why not all remote commits are accepted (empty: they are), and the newest one that is."""
+    """Return why some remote commits are not accepted (empty if all are), and the newest accepted one."""
     assert facts.theirs is not None
     store = branch.store
     faults = _faults(store, facts)
@@ -166,7 +170,7 @@ def _judge_incoming(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[st
     why = _UNSIGNED[terms.trusted is None]
     if reverted:
         older = next(iter(reverted.values()))
-        why = f"a commit made by hand goes back to {branch.name(older.commit)} without saying so"
+        why = f"a commit made by hand silently reverts to {branch.name(older.commit)}"
 
     def fits(info: CommitInfo) -> bool:
         return info.oid not in reverted and (terms.policy != "signed" or is_vouched_for(store, info, terms.trusted))
@@ -177,44 +181,44 @@ def _judge_incoming(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[st
 
 _UNSIGNED = (
     "not signed by an allowed key",
-    "not signed by an allowed key (git config baton.allowedSigners FILE names them)",
+    "not signed by an allowed key (none is configured: git config baton.allowedSigners FILE)",
 )
-"""Why commits wait under the policy `signed`: with configured keys, and without."""
+"""Why commits wait under the policy `signed`, with and without configured keys."""
 
 
 def _find_newest_fitting(new: list[CommitInfo], fits: Callable[[CommitInfo], bool]) -> Oid | None:
-    """Return the newest commit that fits, with only fitting ones among its new ancestors."""
-    fine: dict[Oid, bool] = {}
+    """Return the newest of the new commits that fits and has only fitting ones among its new ancestors."""
+    fitting: dict[Oid, bool] = {}
     newest: Oid | None = None
     for info in reversed(new):
-        fine[info.oid] = fits(info) and all(fine.get(parent, True) for parent in info.parents)
-        newest = info.oid if fine[info.oid] else newest
+        fitting[info.oid] = fits(info) and all(fitting.get(parent, True) for parent in info.parents)
+        newest = info.oid if fitting[info.oid] else newest
     return newest
 
 
 def _find_reverts(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogEntry]:
-    """Return the new hand-made commits that silently revert, each with the revision they restore.
+    """Return the new hand-made commits that silently revert, each with the older revision that it restores.
 
-    `git commit -a` makes them in a work tree that has the branch checked out while others write. A commit counts until
-    it is undone, or until nothing of its changes is left.
+    `git commit -a` makes such commits by accident in a work tree that has the branch checked out while others write.
+    Commits that were undone, or whose changes are no longer in effect, are left out.
     """
-    branch.revision_at(tip)  # raises when this is no branch of ours
+    branch.revision_at(tip)  # raises if this is not a namespace
     store = branch.store
     new = [load_entry(store, info) for info in store.only_in(tip, *([known] if known is not None else []))]
-    gone = find_undone(new)
-    by_hand = [entry.commit for entry in new if not entry.op and entry.commit not in gone]
+    undone = find_undone(new)
+    by_hand = [entry.commit for entry in new if not entry.op and entry.commit not in undone]
     reverts = {commit: older for commit in by_hand if (older := branch.goes_back_to(commit)) is not None}
-    lost = {commit: older for commit, older in reverts.items() if not _restores(branch, commit, older, reverts)}
-    return {commit: older for commit, older in lost.items() if _stands(branch, commit, tip)}
+    harmful = {commit: older for commit, older in reverts.items() if not _repairs(branch, commit, older, reverts)}
+    return {commit: older for commit, older in harmful.items() if _is_in_effect(branch, commit, tip)}
 
 
-def _restores(branch: Branch, commit: Oid, older: LogEntry, suspects: Collection[Oid]) -> bool:
+def _repairs(branch: Branch, commit: Oid, older: LogEntry, suspects: Collection[Oid]) -> bool:
     """Whether a commit reverts only commits that are silent reverts themselves."""
     before = islice(branch.history(commit, first_parent=True), 1, None)
     return all(entry.commit in suspects for entry in takewhile(lambda entry: entry.commit != older.commit, before))
 
 
-def _stands(branch: Branch, commit: Oid, tip: Oid) -> bool:
+def _is_in_effect(branch: Branch, commit: Oid, tip: Oid) -> bool:
     """Whether any change of a commit is still in effect at the tip."""
     infos = [branch.store.commit(commit_id) for commit_id in (branch.store.commit(commit).parents[0], commit, tip)]
     before, after, now = (branch.revision_at(info.oid).state for info in infos)

@@ -1,4 +1,4 @@
-"""Check that all objects of a branch are present: git may have removed some, or a disk damaged them."""
+"""Check that the objects of a branch's newest revision are present and readable."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from baton_git.git.store import Folder, Store
 
 
 def first_damage(store: Store, tip: Oid | None, *, thorough: bool) -> Corrupt | None:
-    """Return the error of the first file of the newest revision that cannot be read; None when it is complete.
+    """Return the error of the first missing or unreadable object of a commit's tree; None if it is complete.
 
     Args:
-        thorough: reads every file; otherwise it is only looked up.
+        thorough: read every file; otherwise only check that it exists.
     """
     if tip is None:
         return None

@@ -1,4 +1,4 @@
-"""Bring accepted commits into the local branch: by fast-forward, or by a merge that depends only on the two sides."""
+"""Integrate accepted commits into the local branch, by fast-forward or by a deterministic merge."""
 
 from __future__ import annotations
 
@@ -20,11 +20,20 @@ from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.tracking_refs import create_backup
 
 _ATTEMPTS = 50
+"""How often to try again if other writers move the branch."""
 
 
 @dataclass(frozen=True)
 class Integration:
-    """The new tip of the local branch, and what a person should know about the merge."""
+    """The result of an integration: the new tip of the local branch, and what a person should know about the merge.
+
+    Attributes:
+        received: number of commits that the local branch gained.
+        conflicts: the ids of new conflict records.
+        renamed: the new ids of records whose id was taken, by old id.
+        problems: unreadable records and changed immutable fields, described for people.
+        checked_out_at: a work tree that has the branch checked out.
+    """
 
     tip: Oid | None
     received: int = 0
@@ -35,11 +44,11 @@ class Integration:
 
 
 def integrate(branch: Branch, accepted: Oid | None, facts: BranchTips, stamp: CommitStamp) -> Integration:
-    """Merge `accepted` into the local branch (None: only check ours), while others may write.
+    """Merge `accepted` into the local branch; with None, only check the local commits. Others may write meanwhile.
 
     Raises:
-        Busy: others kept writing here.
-        Corrupt, WriteFailed: as in `Store.publish`.
+        Busy: other writers moved the branch at every attempt.
+        Corrupt, WriteFailed: under the same conditions as `Store.publish`.
     """
     integration = Integration(facts.local, problems=_find_own_problems(branch, facts))
     for _ in range(_ATTEMPTS):
@@ -53,14 +62,14 @@ def integrate(branch: Branch, accepted: Oid | None, facts: BranchTips, stamp: Co
 
 
 def preview_integration(branch: Branch, accepted: Oid | None) -> list[diff.RecordChange]:
-    """Return what `integrate` would change here now."""
+    """Return the changes that `integrate` would make now."""
     tip = branch.store.tip(branch.ref)
     step = _plan_step(branch.store, tip, accepted)
     return _compare(branch, tip, step.draft, step.tree) if step is not None else []
 
 
 def preview_reset(branch: Branch, facts: BranchTips) -> list[diff.RecordChange]:
-    """Return what `reset_to_theirs` would change here now."""
+    """Return the changes that `reset_to_theirs` would make now."""
     draft = branch.store.draft()
     return _compare(branch, facts.local, draft, _put_unsent_on_theirs(branch.store, draft, facts))
 
@@ -72,7 +81,7 @@ def _compare(branch: Branch, tip: Oid | None, draft: ObjectDraft, tree: Oid) -> 
 
 @dataclass(frozen=True)
 class _Step:
-    """The next tip of the local branch, and the draft that holds it, if it is a new commit."""
+    """The next tip of the local branch, and a draft, which contains it if it is a new commit."""
 
     draft: ObjectDraft
     commit: Oid
@@ -82,7 +91,7 @@ class _Step:
 
 
 def _plan_step(store: Store, tip: Oid | None, accepted: Oid | None) -> _Step | None:
-    """Return the next step; None when there is nothing to do."""
+    """Return the fast-forward or merge to do; None if the branch already contains `accepted`."""
     if accepted is None or (tip is not None and store.is_ancestor(accepted, tip)):
         return None
     if tip is None or store.is_ancestor(tip, accepted):
@@ -106,15 +115,15 @@ def _describe_step(
 
 
 def _find_problems(before: State, after: State) -> Iterator[str]:
-    """Yield records that became unreadable, and changed immutable fields."""
+    """Describe the records that became unreadable and the immutable fields that changed."""
     yield from (f"{record.path}: cannot be read: {record.why}" for record in find_new_unreadable(before, after))
     for key in sorted(before.differing(after)):
         for breach in immutable_fields.breaches(key, before.entry(key), after.entry(key)):
-            yield f"{key}: {breach.field} {immutable_fields.WHY}, and was changed"
+            yield f"{key}: {breach.field} {immutable_fields.WHY}, but was changed"
 
 
 def _find_own_problems(branch: Branch, facts: BranchTips) -> tuple[str, ...]:
-    """Return what local hand-made commits broke since the remote was last seen."""
+    """Describe the problems that local hand-made commits caused since the remote was last seen."""
     store, tip = branch.store, facts.local
     since = facts.seen or facts.theirs
     if tip is None or tip == since:
@@ -132,13 +141,13 @@ def _base(store: Store, left: Oid | None, right: Oid) -> Oid | None:
 
 
 def reset_to_theirs(branch: Branch, facts: BranchTips, stamp: CommitStamp) -> tuple[Oid, str]:
-    """Set the local branch to the rewritten remote branch, with unsent changes on top.
+    """Reset the local branch to the rewritten remote branch, with unsent changes on top.
 
     Returns:
-        Its new tip, and the backup ref that keeps the old one.
+        The new tip, and the backup ref for the old tip.
 
     Raises:
-        Busy: somebody wrote here meanwhile.
+        Busy: another writer moved the local branch.
     """
     store = branch.store
     assert facts.local is not None
@@ -151,12 +160,14 @@ def reset_to_theirs(branch: Branch, facts: BranchTips, stamp: CommitStamp) -> tu
         subject = "what was not sent yet, on top of a rewritten branch"
         new = branch.seal(draft, tree, (new,), revision_of(store, info) + 1, subject, stamp, ())
     if not branch.advance(draft, facts.local, new, stamp):
-        raise Busy(f"{branch.namespace}: somebody wrote here meanwhile", hint="run baton sync --settle theirs again")
+        raise Busy(
+            f"{branch.namespace}: another process wrote here meanwhile", hint="run baton sync --settle theirs again"
+        )
     return new, backup
 
 
 def _put_unsent_on_theirs(store: Store, draft: ObjectDraft, facts: BranchTips) -> Oid:
-    """Return the tree of the rewritten remote branch with the local changes that were never sent."""
+    """Merge the unsent local changes into the rewritten remote branch; return the tree."""
     assert facts.local is not None
     assert facts.theirs is not None
     assert facts.seen is not None

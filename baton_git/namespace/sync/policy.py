@@ -1,4 +1,4 @@
-"""The user's terms for accepting commits of a remote."""
+"""The user's terms for accepting the commits of a remote."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ class Terms:
     """The terms for one remote.
 
     Attributes:
-        policy: `auto`: what comes is merged; `review`: it waits for a person; `signed`: it is merged up to the first
-            commit without a signature of an allowed key, the rest waits.
-        trusted: whether a commit has such a signature; None where signing is not configured.
-        settle: what to do with a branch that was rewritten or deleted there; None: stop and say so.
-        name, address: what the remote is called here, and where it is, without a login.
+        policy: `auto`: merge all commits; `review`: leave them for review by a person; `signed`: merge up to the first
+            commit that is not signed by an allowed key, and leave the others for review.
+        trusted: tells whether a commit is signed by an allowed key; None if signing is not configured.
+        settle: what to do if the branch was rewritten or deleted on the remote; None: stop and report it.
+        name: the name of the remote in the configuration.
+        address: its URL, without credentials.
     """
 
     policy: Policy = "auto"
@@ -33,12 +34,15 @@ class Terms:
 
 
 def policy_of(text: str | None, where: str) -> Policy:
-    """Parse the policy in a setting; `auto` when it is not set.
+    """Parse the policy in a setting; `auto` if it is not set.
+
+    Args:
+        where: the name of the setting, for the error.
 
     Raises:
-        InvalidArgument: it names none.
+        InvalidArgument: the value is not a policy.
     """
     for policy in POLICIES:
         if text in (policy, None):
             return policy
-    raise InvalidArgument(f"{where} is {text!r}, which is no policy", hint=f"choose one of {', '.join(POLICIES)}")
+    raise InvalidArgument(f"{where} is {text!r}, which is not a policy", hint=f"choose one of {', '.join(POLICIES)}")

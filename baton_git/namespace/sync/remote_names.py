@@ -1,4 +1,4 @@
-"""Rename or delete the branch of a namespace on a remote, if it holds nothing that this machine does not have."""
+"""Rename or delete the branch of a namespace on a remote, if it contains no commits that this machine lacks."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.tracking_refs import set_ref, tracking_refs_of
 
 SECONDS = 60.0
-"""For each word with the remote."""
+"""Time limit for each request to the remote, in seconds."""
 
 
 def check_remote(remote: Remote, branch: Branch, ours: Oid | None) -> Oid | None:
-    """Return where the branch stands on the remote; None where it has none.
+    """Return the tip of the branch on the remote; None if the remote does not have the branch.
 
     Args:
-        ours: the commit that must hold all that is there.
+        ours: the local commit that must contain all remote commits.
 
     Raises:
         Unsettled: the remote has commits that are not here.
-        Unreachable, AccessDenied, RemoteError: it does not answer, or says no.
+        Unreachable, AccessDenied, RemoteError: the remote does not answer, or denies access.
     """
     theirs = remote.tips({branch.ref: branch.ref}, seconds=SECONDS).get(branch.ref)
     if theirs is None:
@@ -34,13 +34,13 @@ def check_remote(remote: Remote, branch: Branch, ours: Oid | None) -> Oid | None
     if not is_here:
         raise Unsettled(
             f"{remote.name} has commits of {branch.namespace} that are not here",
-            hint=f"first: baton sync --remote {remote.name}",
+            hint=f"run baton sync --remote {remote.name} first",
         )
     return theirs
 
 
 class NamedRemote(NamedTuple):
-    """A remote, what it is called here, and the environment of a git that we start."""
+    """A remote, its name in the configuration, and the environment for running git."""
 
     remote: Remote
     name: str
@@ -48,10 +48,11 @@ class NamedRemote(NamedTuple):
 
 
 def rename_on_remote(place: NamedRemote, old: Branch, new: Branch, stamp: CommitStamp) -> None:
-    """Push the branch of the new name, and delete that of the old one.
+    """Push the branch with the new name, and delete the one with the old name.
 
     Raises:
-        Unsettled, NotAllowed, Unreachable, AccessDenied, RemoteError: as in `check_remote` and `delete_on_remote`.
+        NotFound: the new branch does not exist here.
+        Unsettled, NotAllowed, Unreachable, AccessDenied, RemoteError: under the same conditions as `delete_on_remote`.
     """
     remote = place.remote
     tip = new.store.tip(new.ref)
@@ -66,15 +67,16 @@ def rename_on_remote(place: NamedRemote, old: Branch, new: Branch, stamp: Commit
 
 
 def delete_on_remote(place: NamedRemote, branch: Branch, kept: Oid | None) -> None:
-    """Delete the branch on a remote.
+    """Delete the branch on a remote, and its tracking refs here.
 
     Args:
-        kept: the commit that must hold all that is there.
+        kept: the local commit that must contain all remote commits.
 
     Raises:
-        NotAllowed: the remote refuses.
-        Unsettled: it has commits that are not here.
-        Unreachable, AccessDenied, RemoteError: it does not answer, or says no.
+        NotAllowed: the remote refuses the push.
+        Unsettled: the remote has commits that are not here.
+        Unreachable, AccessDenied: the remote does not answer, or denies access.
+        RemoteError: somebody else pushed to the branch meanwhile, or the remote failed.
     """
     theirs = check_remote(place.remote, branch, kept)
     if theirs is not None:
@@ -91,4 +93,4 @@ def _push(remote: Remote, move: Push) -> None:
         lines = "".join(f"\n  {line}" for line in answer.server_lines)
         raise NotAllowed(f"{remote.name} refused {move.ref}: {answer.why}{lines}")
     if not isinstance(answer, PushAccepted):
-        raise RemoteError(f"{remote.name}: somebody wrote to {move.ref} meanwhile", hint="give the command once more")
+        raise RemoteError(f"{remote.name}: somebody pushed to {move.ref} meanwhile", hint="run the command again")

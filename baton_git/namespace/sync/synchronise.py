@@ -1,4 +1,4 @@
-"""Carry out a sync: one fetch, the local actions, one push; repeated for branches where somebody else pushed first."""
+"""Carry out a sync: one fetch, the local merges, one push. Repeat it for branches where somebody else pushed first."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from baton_git.namespace.sync.policy import Terms
 from baton_git.namespace.sync.tracking_refs import INCOMING, TrackingRefs, remote_component, set_ref, tracking_refs_of
 
 SECONDS = 60.0
-"""Time limit of a requested sync, in seconds."""
+"""Time limit of a sync that the user requested, in seconds."""
 _GRACE = 0.5
-"""Seconds that local work may take after the time for network traffic is over."""
+"""Additional seconds for local work after the time limit for network traffic."""
 ATTEMPTS = 30
-"""How often somebody else may push first before we give up."""
+"""How often to try if somebody else keeps pushing first."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,15 @@ class SyncOutcome:
     """The outcome of the sync of one namespace.
 
     Attributes:
-        received, sent: commits; `pending`: commits that the remote lacks; `waiting`: its commits that need review.
-        problems: unreadable records and changed immutable fields, in words.
-        checked_out_at: a work tree of the branch, in which the new commits look like a revert.
-        changes: of a dry run, what would change here, record by record.
+        received, sent: numbers of commits.
+        pending: number of local commits that the remote lacks.
+        waiting: number of remote commits that wait for review.
+        conflicts: the ids of new conflict records.
+        renamed: the new ids of records whose id was taken, by old id.
+        problems: unreadable records and changed immutable fields, described for people.
+        notes: other messages for people.
+        checked_out_at: a work tree that has the branch checked out; `git status` there shows the new commits reverted.
+        changes: of a dry run, the changes that the sync would make here.
         error: why the sync failed.
     """
 
@@ -88,15 +93,15 @@ class _Job(NamedTuple):
 
 @dataclass(frozen=True)
 class SyncOptions:
-    """How far a sync goes, and its limits.
+    """The scope and the limits of a sync.
 
     Attributes:
-        seconds: for everything together.
-        everything: also the namespaces that only the remote has.
-        dry_run: fetches and plans, and changes no branch.
-        receive_only: sends nothing.
-        budget: what may come in.
-        retry: whether commits that were rejected before are fetched again.
+        seconds: time limit for the whole sync.
+        everything: include the namespaces that only the remote has.
+        dry_run: only fetch and plan; change no branch.
+        receive_only: push nothing.
+        budget: the limits for fetched data.
+        retry: fetch commits again that were rejected before.
     """
 
     seconds: float = SECONDS
@@ -110,10 +115,11 @@ class SyncOptions:
 def synchronise(
     branches: Sequence[Branch], remote: Remote, name: str, terms: Terms, stamp: CommitStamp, options: SyncOptions
 ) -> list[SyncOutcome]:
-    """Sync branches (all of one store) with a remote, which is called `name` here.
+    """Sync branches of one store with a remote, which is called `name` here.
 
     Raises:
-        Unreachable, AccessDenied, Rejected, RemoteError: as in `receive` and `Remote.push`; what came before is kept.
+        Unreachable, AccessDenied, Rejected, RemoteError: under the same conditions as `fetch_and_check` and
+            `Remote.push`. Commits that were received before the error are not lost.
     """
     end = time.monotonic() + options.seconds
     more = options.everything
@@ -124,22 +130,22 @@ def synchronise(
             wants = _wants(jobs, name, more=more)
             is_checked = attempt == 0 and not options.receive_only
             damaged = _find_damage(jobs, thorough=options.retry) if is_checked else {}
-            came = fetch_and_check(
+            fetched = fetch_and_check(
                 branches[0].store, remote, wants,
                 seconds=_seconds_left(end), budget=options.budget, retry=options.retry, everything=bool(damaged),
             )  # fmt: skip
         except Unreachable:
             if attempt == 0:
                 raise
-            break  # there was time for all but this
-        if attempt and any(error.data.get("for_now") for error in came.rejected.values()):
-            break  # as above: what came was left unchecked
+            break  # the time is up, but earlier attempts were successful
+        if attempt and any(error.data.get("for_now") for error in fetched.rejected.values()):
+            break  # the time was up before the fetched objects were checked
         if more:
-            jobs += [_job(branch, name) for branch in _find_new_namespaces(branches[0], came, jobs)]
+            jobs += [_job(branch, name) for branch in _find_new_namespaces(branches[0], fetched, jobs)]
             more = False
         jobs = [_note_repair(job, damaged) for job in jobs]
-        with branches[0].store.within(end + _GRACE, f"merging what came from {remote.name}"):
-            jobs = [_merge_and_plan_push(job, came, terms, stamp, options) for job in jobs]
+        with branches[0].store.within(end + _GRACE, f"merging the commits of {remote.name}"):
+            jobs = [_merge_and_plan_push(job, fetched, terms, stamp, options) for job in jobs]
         moves = [] if options.dry_run or options.receive_only else [job.push for job in jobs if job.push is not None]
         answers = remote.push(moves, seconds=_seconds_left(end)) if moves else {}
         jobs = [_apply_answer(job, answers.get(job.branch.ref), stamp) for job in jobs]
@@ -148,7 +154,7 @@ def synchronise(
         if not jobs or time.monotonic() >= end:
             break
         time.sleep(min(max(0.0, end - time.monotonic()), random.uniform(0, min(1.0, 0.02 * 2**attempt))))  # noqa: S311  jitter
-    busy = Busy(f"{remote.name}: others kept pushing", hint="what came is merged here; run baton sync again")
+    busy = Busy(f"{remote.name}: others kept pushing", hint="their commits are merged here; run baton sync again")
     done += [job._replace(outcome=replace(job.outcome, error=busy)) for job in jobs]
     return [_finish_job(job) for job in done]
 
@@ -168,36 +174,38 @@ def _wants(jobs: Iterable[_Job], name: str, *, more: bool) -> dict[str, str]:
     return {job.branch.ref: job.places.incoming for job in jobs}
 
 
-def _find_new_namespaces(first: Branch, came: FetchResult, jobs: Iterable[_Job]) -> list[Branch]:
-    """Return the remote's other namespaces; refs that are no namespace are ignored."""
+def _find_new_namespaces(first: Branch, fetched: FetchResult, jobs: Iterable[_Job]) -> list[Branch]:
+    """Return the fetched branches that have no job yet. Refs that are not namespaces are ignored."""
     known = {job.branch.ref for job in jobs}
     branches = []
-    for ref in (*came.tips, *came.rejected):
+    for ref in (*fetched.tips, *fetched.rejected):
         branch = first.sibling(ref)
         if branch is None or ref in known:
             continue
-        if ref in came.rejected or branch.is_namespace(came.tips[ref]):
+        if ref in fetched.rejected or branch.is_namespace(fetched.tips[ref]):
             branches.append(branch)
     return branches
 
 
-def _merge_and_plan_push(job: _Job, came: FetchResult, terms: Terms, stamp: CommitStamp, options: SyncOptions) -> _Job:
+def _merge_and_plan_push(
+    job: _Job, fetched: FetchResult, terms: Terms, stamp: CommitStamp, options: SyncOptions
+) -> _Job:
     """Do the local part of a sync: plan, merge, and decide what to push."""
     if job.outcome.error is not None:
         return job._replace(push=None)
-    rejected = came.rejected.get(job.branch.ref)
+    rejected = fetched.rejected.get(job.branch.ref)
     if rejected is not None:
         return job._replace(outcome=replace(job.outcome, error=rejected), push=None)
     try:
-        theirs = came.tips.get(job.branch.ref)
+        theirs = fetched.tips.get(job.branch.ref)
         _check_changed(job.branch, theirs, options.budget)
         return _carry_out(job, theirs, terms, stamp, dry_run=options.dry_run)
-    except BatonError as error:  # one namespace that cannot be read must not keep the others from their sync
+    except BatonError as error:  # an error in one namespace must not prevent the sync of the others
         return job._replace(outcome=replace(job.outcome, error=error), push=None)
 
 
 def _check_changed(branch: Branch, theirs: Oid | None, budget: Budget) -> None:
-    """Raise Rejected when the remote changed more files than the budget allows."""
+    """Raise Rejected if the remote changed more files than the budget allows."""
     store = branch.store
     local = store.tip(branch.ref)
     if theirs is None or theirs == local:
@@ -208,28 +216,28 @@ def _check_changed(branch: Branch, theirs: Oid | None, budget: Budget) -> None:
 
 
 def _find_damage(jobs: Iterable[_Job], *, thorough: bool) -> dict[str, Corrupt]:
-    """Return the read error of each damaged branch, by ref."""
+    """Return the read error of each damaged local branch, by ref."""
     store_tips = ((job.branch, job.branch.store.tip(job.branch.ref)) for job in jobs)
     damages = ((branch.ref, first_damage(branch.store, tip, thorough=thorough)) for branch, tip in store_tips)
     return {ref: error for ref, error in damages if error is not None}
 
 
 def _note_repair(job: _Job, damaged: Mapping[str, Corrupt]) -> _Job:
-    """Add a note that a damaged branch was repaired by the fetch, or the error that it was not."""
+    """If the branch was damaged, note that the fetch repaired it, or set the error if it did not."""
     before = damaged.get(job.branch.ref)
     if before is None:
         return job
     store = job.branch.store
-    store.memory.forget(lambda _: True)  # what was made of it while it was damaged
+    store.memory.forget(lambda _: True)  # cached values may come from damaged objects
     left = first_damage(store, store.tip(job.branch.ref), thorough=True)
     if left is None:
-        notes = (*job.outcome.notes, f"fetched again what was damaged or missing here ({before})")
+        notes = (*job.outcome.notes, f"objects that were damaged or missing here were fetched again ({before})")
         return job._replace(outcome=replace(job.outcome, notes=notes))
     error = Corrupt(str(job.branch.namespace), f"{left}, and the remote does not have it", hint=_LOST)
     return job._replace(outcome=replace(job.outcome, error=error))
 
 
-_LOST = "sync on a machine that has it, then here again; git fsck shows what else is lost"
+_LOST = "run baton sync on a machine that has it, then here again; git fsck lists all that is lost"
 
 
 def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, *, dry_run: bool) -> _Job:
@@ -237,14 +245,14 @@ def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
     facts = BranchTips(store.tip(branch.ref), theirs, store.tip(job.places.seen))
     for commit in (facts.local, theirs):
         if commit is not None:
-            branch.revision_at(commit)  # raises for what is no namespace, or of a newer layout
+            branch.revision_at(commit)  # raises if this is not a namespace or has a newer layout
     resets = terms.settle == "theirs" and facts.local is not None and is_rewritten(store, facts)
     reset = (SyncAction("reset", str(branch.namespace), count_commits(store, facts.seen, theirs)),) if resets else ()
     notes: tuple[str, ...] = ()
     if resets and not dry_run:
         local, backup = reset_to_theirs(branch, facts, stamp)
         facts = facts._replace(local=local, seen=None)
-        notes = (f"set to what {branch.ref} is there now; what was here is kept as {backup}",)
+        notes = (f"reset to {branch.ref} of the remote; the previous state is kept as {backup}",)
     plan = plan_sync(branch, facts, terms) if not (resets and dry_run) else Plan(())
     outcome = replace(job.outcome, actions=job.outcome.actions or (*reset, *plan.actions), waiting=plan.waiting)
     outcome = replace(outcome, notes=(*outcome.notes, *notes))
@@ -258,55 +266,57 @@ def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
     if theirs is not None and theirs != facts.seen:
         _record_received(branch, facts, theirs, terms)
         set_ref(store, job.places.seen, theirs, stamp)
-    came = integrate(branch, plan.accepted, facts, stamp)
-    removed = _list_removed(branch, facts.local, came) if came.received else []
+    integration = integrate(branch, plan.accepted, facts, stamp)
+    removed = _list_removed(branch, facts.local, integration) if integration.received else []
     outcome = replace(outcome, notes=(*outcome.notes, *(_REMOVED.format(id_) for id_ in removed)))
-    return job._replace(outcome=_add_integration(outcome, came), push=_push(branch, plan, came, theirs))
+    push = _plan_push(branch, plan, integration, theirs)
+    return job._replace(outcome=_add_integration(outcome, integration), push=push)
 
 
-_REMOVED = "{0} was taken away there (baton rollback --record {0} brings it back)"
+_REMOVED = "{0} was removed there (baton rollback --record {0} restores it)"
 
 
-def _list_removed(branch: Branch, before: Oid | None, came: Integration) -> list[str]:
-    """Return the ids of records of people's kinds that what came removed: they are not in the archive either."""
-    if before is None or came.tip is None:
+def _list_removed(branch: Branch, before: Oid | None, integration: Integration) -> list[str]:
+    """Return the ids of labelled records that the integration removed without archiving them."""
+    if before is None or integration.tip is None:
         return []
-    old, new = branch.revision_at(before).state, branch.revision_at(came.tip).state
+    old, new = branch.revision_at(before).state, branch.revision_at(integration.tip).state
     changed = {Key(key.kind, key.id) for key in old.differing(new) if key.kind in LABELLED and not key.archived}
     return sorted(
         key.id
         for key in changed
         if key.id in old.ids(key.kind)
-        and key.id not in {*new.ids(key.kind), *new.ids(key.kind, archived=True), *came.renamed}
+        and key.id not in {*new.ids(key.kind), *new.ids(key.kind, archived=True), *integration.renamed}
     )
 
 
 def _record_received(branch: Branch, facts: BranchTips, theirs: Oid, terms: Terms) -> None:
-    """Record in the ledger which commits came from the remote, before the local branch gets them."""
+    """Record in the ledger which commits were received from the remote, before the local branch gets them."""
     known = [commit for commit in (facts.local, facts.seen) if commit is not None and branch.store.has(commit)]
     ledger = branch.ledger
     new = [info.oid for info in branch.store.only_in(theirs, *known) if not ledger.is_made_here(info.oid)]
     ledger.record_received(terms.address or terms.name, terms.name, new)
 
 
-def _add_integration(outcome: SyncOutcome, came: Integration) -> SyncOutcome:
+def _add_integration(outcome: SyncOutcome, integration: Integration) -> SyncOutcome:
     return replace(
         outcome,
-        received=outcome.received + came.received,
-        conflicts=(*outcome.conflicts, *came.conflicts),
-        renamed={**(outcome.renamed or {}), **came.renamed},
-        problems=(*outcome.problems, *came.problems),
-        checked_out_at=came.checked_out_at or outcome.checked_out_at,
+        received=outcome.received + integration.received,
+        conflicts=(*outcome.conflicts, *integration.conflicts),
+        renamed={**(outcome.renamed or {}), **integration.renamed},
+        problems=(*outcome.problems, *integration.problems),
+        checked_out_at=integration.checked_out_at or outcome.checked_out_at,
     )
 
 
-def _push(branch: Branch, plan: Plan, came: Integration, theirs: Oid | None) -> Push | None:
-    """Return the push of the local branch, if it holds all remote commits and more."""
-    if came.tip is None or came.tip == theirs or plan.waiting:
+def _plan_push(branch: Branch, plan: Plan, integration: Integration, theirs: Oid | None) -> Push | None:
+    """Return the push of the local branch; None unless the branch contains all remote commits and new ones."""
+    tip = integration.tip
+    if tip is None or tip == theirs or plan.waiting:
         return None
-    if theirs is not None and not branch.store.is_ancestor(theirs, came.tip):
+    if theirs is not None and not branch.store.is_ancestor(theirs, tip):
         return None
-    return Push(branch.ref, came.tip, theirs)
+    return Push(branch.ref, tip, theirs)
 
 
 def _apply_answer(job: _Job, answer: object, stamp: CommitStamp) -> _Job:
@@ -323,11 +333,11 @@ def _apply_answer(job: _Job, answer: object, stamp: CommitStamp) -> _Job:
     return job
 
 
-_REFUSED = "what came is merged here; ours is kept and will be offered again"
+_REFUSED = "the remote's commits are merged here; the next sync will push again"
 
 
 def _finish_job(job: _Job) -> SyncOutcome:
-    """Return the outcome with the number of unsent commits, and update the marker files of hooks."""
+    """Update the marker files of hooks, and return the outcome with the number of pending commits."""
     store, component = job.branch.store, job.branch.namespace.component
     try:
         pending = count_commits(store, store.tip(job.branch.ref), store.tip(job.places.seen))
@@ -336,6 +346,6 @@ def _finish_job(job: _Job) -> SyncOutcome:
     marks = HookMarkers(store.repository.common_dir)
     marks.synced.set(component)
     marks.unsent.clear(component)
-    if pending or store.tip(job.branch.ref) != store.tip(job.places.seen):  # or somebody wrote meanwhile
+    if pending or store.tip(job.branch.ref) != store.tip(job.places.seen):  # a writer may have been faster
         marks.unsent.set(component)
     return replace(job.outcome, pending=pending)

@@ -1,8 +1,8 @@
 """The private refs of syncing: tracking refs, fetched tips, and backups made before a branch is reset.
 
-refs/baton-incoming/<remote>/<namespace>   what was fetched last
-refs/baton-remotes/<remote>/<namespace>    where we last knew the remote to be
-refs/baton-backup/<namespace>/<time>       where our branch was before it was set elsewhere
+refs/baton-incoming/<remote>/<namespace>   the tip that was fetched last
+refs/baton-remotes/<remote>/<namespace>    the last known tip on the remote
+refs/baton-backup/<namespace>/<time>       the tip of the local branch before it was reset or deleted
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class TrackingRefs(NamedTuple):
 
 
 def remote_component(remote: str) -> str:
-    """Return a remote's name as a part of a ref; for an address, which may hold a password, its digest."""
+    """Return a remote's name encoded as a part of a ref. An address, which may contain a password, is hashed."""
     if not _ADDRESS.search(remote):
         with suppress(InvalidName):
             return encode(remote)
@@ -47,7 +47,7 @@ def tracking_refs_of(branch: Branch, remote: str) -> TrackingRefs:
 
 
 def known_remotes(branch: Branch) -> list[str]:
-    """Return the remotes that this namespace was ever synced with."""
+    """Return the remotes that this namespace was ever synced with, sorted by name."""
     store, name = branch.store, branch.namespace.component
     places = ((prefix, remote) for prefix in (REMOTES, INCOMING) for remote in store.ref_folders(prefix))
     return sorted(
@@ -63,7 +63,7 @@ def _remote_of(component: str) -> str:
 
 
 def set_ref(store: Store, ref: str, to: Oid, stamp: CommitStamp) -> None:
-    """Set a private ref, whatever its value is."""
+    """Set a private ref, regardless of its current value."""
     for _ in range(10):
         now = store.tip(ref)
         if now == to:

@@ -47,7 +47,7 @@ def received(one: Machine, remote: Any = None, **more: Any) -> FetchResult:
 
 
 def rejected(one: Machine, **budget: Any) -> str:
-    """Why the branch of the remote is not taken in; everything here stays as it was."""
+    """Return why the branch of the remote is rejected; check that everything here is unchanged."""
     before = (one.tip, one.store.tip(INCOMING), objects(one))
     found = received(one, budget=replace(SYNC, **budget)).rejected[REF]
     assert (one.tip, one.store.tip(INCOMING), objects(one)) == before
@@ -148,7 +148,7 @@ def test_a_large_file_is_rejected_by_its_header(pair: Pair, mallory: Hostile) ->
     folder = mallory.tree((FILE, b"notes", mallory.blob(bytes(3_000_000))))
     commit = mallory.push((FOLDER, b"docs", folder))
     assert rejected(bob, object_bytes=1 << 20) == (
-        f"{REF} is not taken in: commit {commit[:8]}, docs/notes: has 3,000,000 bytes, the limit is 1,048,576"
+        f"{REF} is rejected: commit {commit[:8]}, docs/notes: has 3,000,000 bytes, the limit is 1,048,576"
     )
 
 
@@ -302,10 +302,10 @@ def test_a_bad_name_in_an_older_commit_counts_too(pair: Pair, mallory: Hostile) 
 @pytest.mark.parametrize(
     ("entries", "why"),
     [
-        ([(FILE, b"NOTES"), (FILE, b"notes")], "cannot be told from"),
-        ([(FILE, b"STRASSE"), (FILE, "straße".encode())], "cannot be told from"),
+        ([(FILE, b"NOTES"), (FILE, b"notes")], "is the same name as"),
+        ([(FILE, b"STRASSE"), (FILE, "straße".encode())], "is the same name as"),
         ([(LINK, b"notes")], "is a link or a submodule"),
-        ([(FILE, b"archive")], "is in the place of records"),
+        ([(FILE, b"archive")], "is in a folder of records"),
     ],
 )
 def test_what_no_tree_of_ours_may_have_waits(
@@ -336,8 +336,7 @@ def test_a_server_applies_the_same_checks_to_a_push(pair: Pair, mallory: Hostile
         pushed = [RefUpdate(old, new, REF), RefUpdate(None, new, "refs/heads/main")]
         [refusal] = check_ref_updates(store, "refs/heads/baton/", pushed, quarantine=mallory.bare / "objects")
     assert format_refusal(refusal) == (
-        f"refused: {REF} is not taken in: commit {new[:8]}, git~1: is, or is taken for, .git on some systems "
-        f"(commit {new[:8]})"
+        f"refused: {REF} is rejected: commit {new[:8]}, git~1: is equivalent to .git on some systems (commit {new[:8]})"
     )
 
 
@@ -386,7 +385,7 @@ def test_what_only_we_changed_does_not_count_against_the_budget(pair: Pair) -> N
     assert done.error is None
     assert done.sent == 2
     [done] = synchronise([ada.ws.branch], remote_of(ada), "origin", terms, stamp, SyncOptions(30, budget=few))
-    assert "more than 10 files changed there" in str(done.error)
+    assert "more than 10 files changed on the remote" in str(done.error)
     assert ada.sync().received == 2
 
 
