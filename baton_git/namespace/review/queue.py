@@ -70,6 +70,15 @@ def load_review_queue(branch: Branch, remote: str) -> ReviewQueue | None:
     return _Review(branch, remote).waiting()
 
 
+def count_waiting_records(branch: Branch, remote: str) -> int:
+    """Return how many records wait, without merging them as `load_review_queue` does.
+
+    Raises:
+        Corrupt: something cannot be read.
+    """
+    return _Review(branch, remote).count() if is_waiting(branch, remote) else 0
+
+
 class ReviewChoice(NamedTuple):
     """Which records to accept and to reject, by their ids; None means all that are not named otherwise.
 
@@ -160,13 +169,22 @@ class _Review:
         self.decided = self.memory.load()
         self.base = self.draft.tree(base, self.decided.files)
 
-    def waiting(self) -> ReviewQueue:
+    def count(self) -> int:
+        roots = [self.draft.folder(tree) for tree in (self.ours_tree, self.theirs_tree)]
+        differing = set(layout.differing_paths(roots[0], roots[1]))
+        return sum(1 for paths in self._group_paths().values() if paths & differing)
+
+    def _group_paths(self) -> dict[tuple[str, str], set[str]]:
+        """Return the files that the remote changed, by kind and id of their record."""
         roots = [self.draft.folder(tree) for tree in (self.base, self.theirs_tree)]
         states = [layout.state_of(root) for root in reversed(roots)]
         groups: dict[tuple[str, str], set[str]] = {}
         for path in layout.differing_paths(roots[0], roots[1]):
             groups.setdefault(self._about(path, states), set()).add(path)
-        items = [self._item(name, paths) for name, paths in sorted(groups.items())]
+        return groups
+
+    def waiting(self) -> ReviewQueue:
+        items = [self._item(name, paths) for name, paths in sorted(self._group_paths().items())]
         shown = tuple(item for item in items if item.changes or item.kind == KIND)
         return ReviewQueue(self.theirs, shown, count_commits(self.store, self.theirs, self.local))
 

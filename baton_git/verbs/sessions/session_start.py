@@ -33,7 +33,7 @@ from baton_git.core.redaction.changes import refuse_secret
 from baton_git.core.state import Key, State, Unreadable
 from baton_git.core.times import iso
 from baton_git.namespace.commit_log import VERSION
-from baton_git.namespace.remote_selection import format_commits, waiting_counts
+from baton_git.namespace.remote_selection import waiting_counts
 from baton_git.namespace.revision import ProposedState, Revision
 from baton_git.namespace.workspace import Workspace, fresh_mark
 from baton_git.systems import SYSTEMS, BriefRequest
@@ -162,8 +162,16 @@ def _list_damage(state: State, problems: list[str]) -> list[str]:
 
 def _list_waiting_news(ws: Workspace, problems: list[str]) -> list[str]:
     """Return one line for each remote with commits that wait for review."""
-    waiting = _list_waiting(ws, problems)
-    return [f"{text} not taken over yet (baton sync says why, baton review shows what)" for text in waiting]
+    try:
+        counts = waiting_counts(ws)
+        if not counts:
+            return []
+        from baton_git.verbs.sharing.waiting import describe_waiting  # imports the review, and rarely something waits
+
+        return [describe_waiting(ws.branch, name, commits) for name, commits in counts]
+    except (BatonError, OSError) as error:
+        problems.append(_describe_error(error))
+        return []
 
 
 def _make_verified_lines(ws: Workspace, version: Revision, loops: Sequence[OpenLoop], problems: list[str]) -> list[str]:
@@ -361,14 +369,6 @@ def _make_sections(
         "verified loops",
     )
     return (first, sync, *parts, last)
-
-
-def _list_waiting(ws: Workspace, problems: list[str]) -> list[str]:
-    try:
-        return [f"{format_commits(count.commits)} of {count.remote}" for count in waiting_counts(ws)]
-    except (BatonError, OSError) as error:
-        problems.append(_describe_error(error))
-        return []
 
 
 def _make_parts(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Self
 
@@ -10,6 +11,7 @@ from pydantic import Field, PrivateAttr
 
 from baton_git.checks.approvals.remotes import without_login
 from baton_git.core.errors import BatonError, NotFound, Unreachable
+from baton_git.core.names import Namespace
 from baton_git.core.verb import SETTLES, Input, Result, Tool, verb
 from baton_git.git.remotes import Configured, SshSettings, mask_logins, open_remote
 from baton_git.namespace.branch import Branch
@@ -25,11 +27,17 @@ _AS_ASKED = SyncOptions()
 
 @dataclass(frozen=True)
 class Synced:
-    """What became of a sync. `offline`: why the remote could not be reached; everything is kept for the next time."""
+    """What became of a sync.
+
+    Attributes:
+        offline: why the remote could not be reached; everything is kept for the next time.
+        waiting: by namespace, a line about the commits that wait for a review.
+    """
 
     remote: str
     outcomes: tuple[SyncOutcome, ...]
     offline: str | None = None
+    waiting: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def errors(self) -> list[BatonError]:
@@ -129,7 +137,17 @@ def sync(
         outcomes = synchronise(branches, reached, name, terms, ws.stamp("sync", now), options)
     except Unreachable as error:
         return Synced(mask_logins(name), tuple(_make_offline_outcome(branch, name) for branch in branches), str(error))
-    return Synced(mask_logins(name), tuple(outcomes))
+    return Synced(mask_logins(name), tuple(outcomes), waiting=_describe_waiting(ws, name, outcomes))
+
+
+def _describe_waiting(ws: Workspace, remote: str, outcomes: Sequence[SyncOutcome]) -> dict[str, str]:
+    counts = {outcome.namespace: outcome.waiting for outcome in outcomes if outcome.waiting}
+    if not counts:
+        return {}
+    from baton_git.verbs.sharing.waiting import describe_waiting  # imports the review, and rarely something waits
+
+    branches = {name: replace(ws.branch, namespace=Namespace(name)) for name in counts}
+    return {name: describe_waiting(branches[name], remote, commits) for name, commits in counts.items()}
 
 
 def _list_branches(ws: Workspace) -> list[Branch]:
@@ -164,20 +182,20 @@ def describe_sync(done: Synced, *, waiting: bool = True) -> list[str]:
         lines.append(f"working offline, {format_commits(done.pending)} pending ({done.offline})")
     for outcome in done.outcomes:
         about = f"{outcome.namespace}: " if len(done.outcomes) > 1 else ""
-        lines += [f"{about}{text}" for text in _describe_outcome(outcome, done.remote, waiting)]
+        line = done.waiting.get(outcome.namespace, "") if waiting else ""
+        lines += [f"{about}{text}" for text in _describe_outcome(outcome, done.remote, line)]
     return lines
 
 
-def _describe_outcome(outcome: SyncOutcome, remote: str, waiting: bool) -> list[str]:
+def _describe_outcome(outcome: SyncOutcome, remote: str, waiting: str) -> list[str]:
     lines = []
     if outcome.received:
         lines.append(f"{format_commits(outcome.received)} came in from {remote}")
     if outcome.sent:
         lines.append(f"{format_commits(outcome.sent)} sent to {remote}")
-    if outcome.waiting and waiting:
+    if waiting:
         why = next((action.why for action in outcome.actions if action.kind == "wait"), "")
-        verb = "waits" if outcome.waiting == 1 else "wait"
-        lines.append(f"{format_commits(outcome.waiting)} of {remote} {verb} for a review: {why} (baton review)")
+        lines.append(f"{waiting} ({why})")
         if outcome.pending:
             verb = "is" if outcome.pending == 1 else "are"
             lines.append(f"{format_commits(outcome.pending)} of ours {verb} sent after that")

@@ -171,6 +171,12 @@ def test_all_brings_namespaces_that_only_the_remote_has(baton: Baton, synced: tu
 # --- review
 
 
+WAITING = (
+    "2 records of origin (2 commits) wait for a review: baton review --remote origin shows them, and with --accept-all "
+    "accepts them"
+)
+
+
 @pytest.fixture
 def waiting(baton: Baton, synced: tuple[Path, Path], git: Git) -> Path:
     """In `top` the loops OL-2 and OL-3 wait for a review."""
@@ -179,13 +185,13 @@ def waiting(baton: Baton, synced: tuple[Path, Path], git: Git) -> Path:
     add(baton, there, "OL-2", "SECRET PLAN \x1b[31m")
     add(baton, there, "OL-3")
     baton("sync", cwd=there)
-    baton("sync")
+    assert f"{WAITING} (the remote's policy is review)" in baton("sync").err
     return here
 
 
 def test_what_waits_is_shown_but_not_injected(baton: Baton, waiting: Path) -> None:
     begun = baton("boot", "--session", "s1", "--no-verify", "--json").json
-    assert "2 commits" in begun["brief"]
+    assert WAITING in begun["brief"]
     assert "SECRET PLAN" not in json.dumps(begun)
     status = baton("status")
     assert "2 commits of origin (baton sync says why, baton review shows what)" in status.out

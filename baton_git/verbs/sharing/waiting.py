@@ -1,0 +1,26 @@
+"""Say how many records of a remote wait for a review, and how they are accepted."""
+
+from __future__ import annotations
+
+import shlex
+
+from baton_git.git.remotes import mask_logins
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.remote_selection import format_commits
+from baton_git.namespace.review.queue import count_waiting_records
+
+
+def describe_waiting(branch: Branch, remote: str, commits: int) -> str:
+    """Return one line about the commits of a remote that wait for a review.
+
+    Raises:
+        Corrupt: something cannot be read.
+    """
+    name, records = mask_logins(remote), count_waiting_records(branch, remote)
+    counted = f"{records} record{'' if records == 1 else 's'} of {name} ({format_commits(commits)})"
+    if not records:  # a dry run has not fetched them
+        counted = f"{format_commits(commits)} of {name}"
+    is_single = (records or commits) == 1
+    pronoun, verb = ("it", "waits") if is_single else ("them", "wait")
+    command = f"baton review --remote {shlex.quote(name)}"
+    return f"{counted} {verb} for a review: {command} shows {pronoun}, and with --accept-all accepts {pronoun}"
