@@ -1,4 +1,4 @@
-"""Merge files that are not records, by path: whole if one side changed them, line by line if both did."""
+"""Merge the files that are not records, by path. A file that both sides changed is merged line by line."""
 
 from __future__ import annotations
 
@@ -12,33 +12,35 @@ from baton_git.core.records.conflict import Conflict
 from baton_git.git.store import Edit, Folder, TreeEntry
 
 KIND = "file"
-"""The record kind of a conflict about such a file."""
+"""The record kind in a conflict about a file that is not a record."""
 
 _REGULAR = 0o100000
 _KIND = 0o170000
 _MOST_BYTES = 1 << 20
-"""Larger files are not merged by lines."""
+"""Files larger than this, in bytes, are not merged line by line."""
 
 _SINCE_ROOT_RULE = 3
-"""The version of the merge rules from which on the files of different root commits are recognised."""
+"""The first version of the merge rules that recognises the files of different root commits."""
 
 _DIGITS = 8
-"""The least number of digits of an object id in a new name."""
+"""Minimum number of digits of an object id in a new file name."""
 
 Sides = tuple[TreeEntry | None, TreeEntry | None, TreeEntry | None]
+"""A file in the base, in ours and in theirs."""
 
 
 class MergedFiles(NamedTuple):
-    """The edits to our tree, and the conflicts."""
+    """The edits that turn our tree into the merged one, and the new conflicts."""
 
     edits: dict[str, Edit]
     conflicts: tuple[Conflict, ...]
 
 
 def merge_files(base: Folder, ours: Folder, theirs: Folder, *, rules: int = NEWEST_RULES) -> MergedFiles:
-    """Merge the unknown files of `theirs` into `ours`; the result does not depend on which side is called ours.
+    """Merge the files of `theirs` that are not records into `ours`. Swapping the sides does not change the result.
 
-    Where lines cannot be merged, the file with the larger id keeps the path, and the other gets a new name beside it.
+    If the changes of both sides overlap, the file with the larger id keeps the path, and the other is stored next to it
+    under a new name.
 
     Args:
         rules: the version of the merge rules.
@@ -57,24 +59,24 @@ def merge_files(base: Folder, ours: Folder, theirs: Folder, *, rules: int = NEWE
 
 
 def entry_at(root: Folder, path: str) -> TreeEntry | None:
-    """Return the file at a path; None when there is none, or a folder."""
+    """Return the file at a path; None if there is no file, or a folder."""
     folder, name = _open_parent(root, path)
     entry = folder.entries().get(name)
     return None if entry is None or entry.is_folder else entry
 
 
 def text_at(root: Folder, path: str) -> bytes:
-    """Return the content of a file; empty when there is none.
+    """Return the content of a file; empty if it does not exist.
 
     Raises:
-        Corrupt: it cannot be read.
+        Corrupt: the file cannot be read.
     """
     folder, name = _open_parent(root, path)
     return folder.read(name) or b""
 
 
 def _open_parent(root: Folder, path: str) -> tuple[Folder, str]:
-    """Return the folder that holds a path, and the name in it."""
+    """Return the folder that contains a path, and the last part of the path."""
     *folders, name = path.split("/")
     for folder in folders:
         root = root.folder(folder)
@@ -82,9 +84,9 @@ def _open_parent(root: Folder, path: str) -> tuple[Folder, str]:
 
 
 def _merge_root_file(path: str, sides: Sides, roots: tuple[Folder, Folder]) -> MergedFiles | None:
-    """Merge a file of two different root commits; None for any other file.
+    """Merge a file that the root commits of unrelated histories contain; None for any other file.
 
-    A side that left the file as a root commit wrote it did not change it. If both did, the newer version stands.
+    A side with the content of a root commit counts as unchanged. If both sides are unchanged, the newer content wins.
     """
     if path not in ROOT_FILES or sides[0] is not None or sides[1] is None or sides[2] is None:
         return None
@@ -117,13 +119,13 @@ def _merge_path(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -
 
 
 def _name_second_copy(path: str, entry: TreeEntry, roots: Iterable[Folder]) -> str:
-    """Return an unused name for the file that loses its path, with as many digits of its id as needed."""
+    """Return an unused name for the file that loses its path: the path with as many digits of its id as needed."""
     names = (f"{path}.{entry.oid[:digits]}" for digits in range(_DIGITS, len(entry.oid)))
     return next((name for name in names if all(_is_free(root, name, entry) for root in roots)), f"{path}.{entry.oid}")
 
 
 def _is_free(root: Folder, path: str, edit: Edit) -> bool:
-    """Whether the path is unused, or already has this content."""
+    """Whether the path is unused or already has this content."""
     folder, name = _open_parent(root, path)
     return folder.entries().get(name) in (None, edit)
 
@@ -133,7 +135,11 @@ def _describe_side(entry: TreeEntry | None, path: str) -> tuple[dict[str, str], 
 
 
 def _merge_by_lines(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -> bytes | None:
-    """Merge the changes of both sides by lines; None where they overlap, or the files are not texts of one mode."""
+    """Merge the changes of both sides line by line.
+
+    Returns:
+        None if the changes overlap, a file is missing, too large or binary, or the modes differ.
+    """
     regular = all(side is None or side.mode & _KIND == _REGULAR for side in sides)
     if not regular or sides[1] is None or sides[2] is None or sides[1].mode != sides[2].mode:
         return None
@@ -145,22 +151,22 @@ def _merge_by_lines(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder
 
 
 def _avoid_collisions(ours: Folder, edits: Mapping[str, Edit]) -> dict[str, Edit]:
-    """Rename edits where a file would collide with a folder of ours, or a folder with a file."""
-    gone = {path for path, edit in edits.items() if edit is None}
-    clear: dict[str, Edit] = {}
+    """Rename the edits whose file would replace a folder of ours, or whose folder would replace a file."""
+    removed = {path for path, edit in edits.items() if edit is None}
+    renamed: dict[str, Edit] = {}
     for path, edit in edits.items():
-        clear[path if edit is None else _find_free_path(ours, path, gone, {**edits, **clear}, edit)] = edit
-    return clear
+        renamed[path if edit is None else _find_free_path(ours, path, removed, {**edits, **renamed}, edit)] = edit
+    return renamed
 
 
-def _find_free_path(ours: Folder, path: str, gone: set[str], edits: Mapping[str, Edit], edit: Edit) -> str:
-    """Return the path, with an unused name for its first colliding part."""
+def _find_free_path(ours: Folder, path: str, removed: set[str], edits: Mapping[str, Edit], edit: Edit) -> str:
+    """Return the path, with the first part that collides replaced by an unused name."""
     parts = path.split("/")
     root = ours
     for number, name in enumerate(parts):
         entry = root.entries().get(name)
         last = number == len(parts) - 1
-        if entry is not None and entry.is_folder == last and _stays(root, "/".join(parts[: number + 1]), gone):
+        if entry is not None and entry.is_folder == last and _remains(root, "/".join(parts[: number + 1]), removed):
             before, after = parts[:number], parts[number + 1 :]
             there = root.entries()
             names = (
@@ -179,16 +185,16 @@ def _other_names(name: str, oid: str) -> Iterator[str]:
     yield from (f"{name}.{oid}.{number}" for number in count(2))
 
 
-def _stays(above: Folder, path: str, gone: set[str]) -> bool:
-    """Whether anything at `path` remains after the removals."""
+def _remains(parent: Folder, path: str, removed: set[str]) -> bool:
+    """Whether a file remains at or below `path` after the removals."""
     name = path.rpartition("/")[2]
-    entry = above.entries()[name]
-    files = [f"{path}/{file}" for file in paths_below(above.folder(name))] if entry.is_folder else [path]
-    return not gone.issuperset(files)
+    entry = parent.entries()[name]
+    files = [f"{path}/{file}" for file in paths_below(parent.folder(name))] if entry.is_folder else [path]
+    return not removed.issuperset(files)
 
 
 def iterate_files(root: Folder) -> Iterator[tuple[str, TreeEntry]]:
-    """Yield every file of a tree with its path."""
+    """Yield each file of a tree with its path."""
     for path in differing_paths(root, None):
         entry = entry_at(root, path)
         if entry is not None:

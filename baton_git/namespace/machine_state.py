@@ -1,4 +1,7 @@
-"""Machine-local state: the current session of a work tree, and marker files for hooks. Deleting it loses nothing."""
+"""State of this machine: the current session of a work tree, marker files for hooks, and renamed or deleted namespaces.
+
+All of it may be deleted without losing records.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from baton_git.git.store.housekeeping import is_running
 
 
 class CurrentSession(NamedTuple):
-    """The session that `boot` last started in a work tree and that `wrap` has not ended.
+    """The session that `boot` last started in a work tree, until `wrap` ends it.
 
-    It is a convenience for one agent at a time; concurrent agents name their session explicitly.
+    This is a convenience for one agent at a time. Concurrent agents name their sessions explicitly.
     """
 
     git_dir: Path
@@ -28,14 +31,14 @@ class CurrentSession(NamedTuple):
 
     @property
     def _fresh(self) -> Path:
-        """The temporary file of a write: a fixed name, so that killed processes leave at most one."""
+        """The temporary file of a write. Its name is fixed, so that killed processes leave at most one."""
         return self.path.with_name(f".{self.path.name}.new")
 
     def get(self) -> str | None:
         return next(iter(self._read()), "").strip() or None
 
     def is_held(self) -> bool:
-        """Return whether the process that is in the session, as it was named, may be running."""
+        """Whether the process that holds the session may still be running; False if none was given to `set`."""
         holder = self._read()[1:2]
         return bool(holder) and is_running(holder[0].encode())
 
@@ -46,10 +49,10 @@ class CurrentSession(NamedTuple):
             return []
 
     def set(self, session: str | None, holder: int | None = None) -> bool:
-        """Store `session`, or clear it; False when the disk refuses.
+        """Store the session, or clear it if `session` is None; return False if the disk refuses.
 
         Args:
-            holder: the process that is in it, where it is one and the same until the end.
+            holder: the id of the process that runs the session, if it is the same process until the session ends.
         """
         try:
             if session is None:
@@ -66,10 +69,12 @@ class CurrentSession(NamedTuple):
 
 
 class HookMarkers:
-    """Marker files that tell a git hook, before it starts Python, which namespaces need attention.
+    """Marker files that tell a git hook which namespaces need attention, before it starts Python.
 
-    `due`: a code change may settle a check of the namespace. `synced`: it was synced with some remote. `unsent`: it
-    was, and no remote is known to have its newest commit.
+    Attributes:
+        due: a commit to the source code may decide a check of the namespace.
+        synced: the namespace was synced with a remote.
+        unsent: the namespace was synced, but no remote is known to have its newest commit.
     """
 
     def __init__(self, common_dir: Path) -> None:
@@ -78,7 +83,7 @@ class HookMarkers:
 
 
 class HookMarker:
-    """One kind of marker: a folder with an empty file for each namespace, named like the last part of its branch."""
+    """One kind of marker: a folder with an empty file for each namespace, named after the last part of its branch."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -109,19 +114,19 @@ class HookMarker:
 
 
 class GoneNamespace(NamedTuple):
-    """A namespace that was deleted on this machine, or renamed."""
+    """A namespace that was renamed on this machine, or deleted (`renamed_to` is None)."""
 
     renamed_to: Namespace | None
 
 
 class GoneNamespaces:
-    """Which namespaces were renamed or deleted on this machine, so that nobody begins them anew by mistake."""
+    """The namespaces that were renamed or deleted on this machine, so that no write creates them again by mistake."""
 
     def __init__(self, common_dir: Path) -> None:
         self.folder = f"{common_dir}{os.sep}baton{os.sep}gone"
 
     def find(self, namespace: Namespace) -> GoneNamespace | None:
-        """Return what became of a namespace; None where it was neither renamed nor deleted."""
+        """Return what is recorded about a namespace; None if it was neither renamed nor deleted."""
         try:
             text = self._file(namespace).read_text(encoding="utf-8").strip()
             return GoneNamespace(Namespace(text) if text else None)
@@ -129,7 +134,7 @@ class GoneNamespaces:
             return None
 
     def note(self, namespace: Namespace, renamed_to: Namespace | None) -> None:
-        """Remember that a namespace goes, before it does.
+        """Record that a namespace is about to be renamed or deleted.
 
         Raises:
             WriteFailed: the disk refused.
@@ -142,7 +147,7 @@ class GoneNamespaces:
             fresh.replace(file)
 
     def clear(self, namespace: Namespace) -> None:
-        """Forget it: the namespace is there again."""
+        """Remove the record of a namespace that exists again."""
         with contextlib.suppress(OSError):
             self._file(namespace).unlink()
 
@@ -151,8 +156,7 @@ class GoneNamespaces:
 
 
 def move_namespace_files(common_dir: Path, old: Namespace, new: Namespace) -> None:
-    """Let what this machine remembers of a namespace follow its new name; what cannot be moved is made anew when it is
-    needed."""
+    """Rename the machine-local files of a namespace. Files that cannot be renamed are created again when needed."""
     folders = [common_dir / "baton" / name for name in ("sessions", "handover", "last-seen", "mining", "due")]
     for folder in (*folders, *common_dir.glob("worktrees/*/baton/sessions")):
         for suffix in ("", ".json", ".jsonl"):

@@ -1,4 +1,4 @@
-"""The merge driver for `git merge`: merges one file as a sync does, as far as one file allows."""
+"""The merge driver for `git merge`: merge a single file by the same rules as a sync."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from baton_git.namespace.merge_commit import merge_trees
 
 
 class DriverResult(NamedTuple):
-    """The merged file; `beside`: further files of the result, by path (conflicts, renamed records)."""
+    """The merged file, and by path the other files of the result `beside` it: conflicts and renamed records."""
 
     text: bytes
     beside: dict[str, bytes]
 
 
 def merge_file(store: Store, path: str, base: bytes, ours: bytes, theirs: bytes) -> DriverResult:
-    """Merge three versions of the file at `path`; an empty base means there is none.
+    """Merge three versions of the file at `path`. An empty `base` means that the file did not exist.
 
     Raises:
-        Corrupt: something of the repository cannot be read.
+        Corrupt: an object of the repository cannot be read.
     """
     draft = store.draft()
     sides = [{_place_of(path, text): text} for text in (base, ours, theirs)]
@@ -42,7 +42,7 @@ def _is_conflict(path: str) -> bool:
 
 
 def _place_of(path: str, text: bytes) -> str:
-    """Return the path where a version of the file belongs: git follows archiving as a rename."""
+    """Return the path to which a version of the file belongs; git treats archiving a record as a rename."""
     key = layout.key_at(path)
     if key is None or not isinstance(layout.decode(key, path, text), Unreadable):
         return path
@@ -51,7 +51,7 @@ def _place_of(path: str, text: bytes) -> str:
 
 
 def _twins(key: Key) -> Iterator[Key]:
-    """Yield the other keys of a record: in the archive, or before it was archived."""
+    """Yield the other possible keys of a record: archived, or live."""
     if key.kind not in kinds.KINDS:
         return
     yield key._replace(archived=not key.archived)

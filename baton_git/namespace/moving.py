@@ -1,8 +1,8 @@
 """Rename or delete the branch of a namespace while others write to it.
 
-A rename gives the new name all that the old one has, notes where the namespace went, and deletes the old branch if it
-has not moved; else it starts over. So a write that comes at the same moment is either taken along, or refused with the
-new name. A rename that was interrupted is finished by giving it once more.
+A rename brings the new branch up to date with the old one, records the new name for later commands, and deletes the old
+branch if its tip has not moved; otherwise it starts over. A concurrent write is therefore either included, or refused
+with the new name. Repeating the command completes an interrupted rename.
 """
 
 from __future__ import annotations
@@ -21,35 +21,37 @@ from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.tracking_refs import create_backup
 
 _ATTEMPTS = 50
-"""How often a rename or a deletion starts over because somebody wrote at the same moment."""
+"""How often a rename or deletion starts over because somebody else wrote concurrently."""
 
 
 def check_rename(branch: Branch, new: Namespace) -> Branch:
-    """Return the branch of the new name.
+    """Check that a namespace may be renamed to `new`; return the branch with that name.
 
     Raises:
-        NotFound: there is nothing to rename.
-        NotAllowed: the new name is taken, and not by an interrupted rename of this namespace.
-        InvalidDocument: the new name holds a secret.
+        NotFound: the namespace does not exist.
+        NotAllowed: the new name is taken, other than by an interrupted rename of this namespace.
+        InvalidDocument: the new name contains a secret.
     """
     target = replace(branch, namespace=new, may_begin=True)
     target.check_name()
     gone_to = GoneNamespaces(branch.store.repository.common_dir).find(branch.namespace)
     is_interrupted = gone_to is not None and gone_to.renamed_to == new
     if new == branch.namespace or (branch.store.tip(target.ref) is not None and not is_interrupted):
-        raise NotAllowed(f"there is a namespace {new} already", hint="choose another name; baton namespace list")
+        raise NotAllowed(
+            f"the namespace {new} exists already", hint="choose another name; baton namespace list shows those in use"
+        )
     if not is_interrupted:
         branch.check_exists()
     return target
 
 
 def rename_branch(branch: Branch, new: Namespace, stamp: CommitStamp, environment: Mapping[str, str]) -> Oid:
-    """Give a namespace another name; return where the new branch stands.
+    """Rename a namespace; return the tip of the new branch.
 
     Raises:
-        NotFound, NotAllowed, InvalidDocument: as in `check_rename`.
-        Busy: others kept writing.
-        Corrupt, StoreError, WriteFailed: the branches cannot be read or written.
+        NotFound, NotAllowed, InvalidDocument: under the same conditions as `check_rename`.
+        Busy: other writers moved a branch at every attempt.
+        Corrupt, StoreError, WriteFailed: a branch cannot be read or written.
     """
     target = check_rename(branch, new)
     gone = GoneNamespaces(branch.store.repository.common_dir)
@@ -58,7 +60,7 @@ def rename_branch(branch: Branch, new: Namespace, stamp: CommitStamp, environmen
         tip = branch.store.tip(branch.ref)
         if tip is None:
             break
-        if _take_along(target, tip, stamp):
+        if _include(target, tip, stamp):
             gone.note(branch.namespace, new)
             if delete_ref(branch, branch.ref, tip, environment):
                 break
@@ -67,16 +69,16 @@ def rename_branch(branch: Branch, new: Namespace, stamp: CommitStamp, environmen
     move_namespace_files(branch.store.repository.common_dir, branch.namespace, new)
     moved = branch.store.tip(target.ref)
     if moved is None:
-        raise NotFound("namespace", str(new), hint="somebody deleted it just now")
+        raise NotFound("namespace", str(new), hint="another process has just deleted it")
     return moved
 
 
 def delete_branch(branch: Branch, stamp: CommitStamp, environment: Mapping[str, str]) -> str:
-    """Delete a namespace; return the ref under which its last revision is kept.
+    """Delete a namespace; return the backup ref of its last revision.
 
     Raises:
-        NotFound: it does not exist.
-        Busy: others kept writing.
+        NotFound: the namespace does not exist.
+        Busy: other writers moved the branch at every attempt.
         StoreError, WriteFailed: the branch cannot be read or deleted.
     """
     branch.check_exists()
@@ -84,7 +86,7 @@ def delete_branch(branch: Branch, stamp: CommitStamp, environment: Mapping[str, 
     for _ in range(_ATTEMPTS):
         tip = branch.store.tip(branch.ref)
         if tip is None:
-            raise NotFound("namespace", str(branch.namespace), hint="somebody deleted it just now")
+            raise NotFound("namespace", str(branch.namespace), hint="another process has just deleted it")
         backup = create_backup(branch, tip, stamp)
         gone.note(branch.namespace, None)
         if delete_ref(branch, branch.ref, tip, environment):
@@ -93,24 +95,24 @@ def delete_branch(branch: Branch, stamp: CommitStamp, environment: Mapping[str, 
     raise _busy(branch)
 
 
-def _take_along(target: Branch, tip: Oid, stamp: CommitStamp) -> bool:
-    """Have the new branch hold a commit of the old one; False where somebody wrote to the new one meanwhile."""
+def _include(target: Branch, tip: Oid, stamp: CommitStamp) -> bool:
+    """Fast-forward or merge the new branch so that it includes a commit; False if another writer moved it meanwhile."""
     store = target.store
-    there = store.tip(target.ref)
-    if there is not None and store.is_ancestor(tip, there):
+    target_tip = store.tip(target.ref)
+    if target_tip is not None and store.is_ancestor(tip, target_tip):
         return True
     draft, commit = store.draft(), tip
-    if there is not None and not store.is_ancestor(there, tip):
-        merged = create_merge_commit(store, there, tip)
+    if target_tip is not None and not store.is_ancestor(target_tip, tip):
+        merged = create_merge_commit(store, target_tip, tip)
         draft, commit = merged.draft, merged.commit
-    return target.advance(draft, there, commit, stamp)
+    return target.advance(draft, target_tip, commit, stamp)
 
 
 def delete_ref(branch: Branch, ref: str, tip: Oid, environment: Mapping[str, str]) -> bool:
-    """Delete a ref if it stands at `tip`; False where it does not.
+    """Delete a ref if it is at `tip`; return False if it is not.
 
     Raises:
-        StoreError: git cannot delete it.
+        StoreError: git cannot delete the ref.
     """
     repository = branch.store.repository
     git = LocalGit(repository.common_dir, for_git(environment))
@@ -118,10 +120,10 @@ def delete_ref(branch: Branch, ref: str, tip: Oid, environment: Mapping[str, str
     if git.ask(*words) is not None:
         return True
     if branch.store.tip(ref) == tip:
-        git.do(*words)  # it says why
+        git.do(*words)  # raises with the reason that git prints
         return True
     return False
 
 
 def _busy(branch: Branch) -> Busy:
-    return Busy(f"{branch.namespace}: others kept writing", hint="try again; it goes on from here")
+    return Busy(f"{branch.namespace}: others kept writing", hint="run the command again; it continues from here")

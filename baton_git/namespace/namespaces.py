@@ -1,4 +1,4 @@
-"""Which namespaces a store has, and what to do about one that it does not have."""
+"""List the namespaces of a store, and explain that a namespace does not exist."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton_git.namespace.machine_state import GoneNamespaces
 
 
 def list_namespaces(store: Store, prefix: str) -> list[Namespace]:
-    """Return the namespaces of a store, sorted by name; other refs below the prefix are left out."""
+    """Return the namespaces of a store, sorted by name. Other refs below the prefix are left out."""
     names = []
     for ref in store.refs(prefix):
         try:
@@ -25,19 +25,18 @@ def list_namespaces(store: Store, prefix: str) -> list[Namespace]:
 
 
 def find_fetched(store: Store, prefix: str, namespace: Namespace) -> str | None:
-    """Return the branch of a remote that git, or a sync, has fetched for a namespace (`origin/baton/x`); None without
-    one."""
+    """Return a fetched remote branch of a namespace, such as `origin/baton/x`; None if there is none."""
     ends = {"refs/remotes/": f"/{prefix.removeprefix('refs/heads/')}{namespace.component}",
             "refs/baton-incoming/": f"/{namespace.component}"}  # fmt: skip
-    refs = (ref.removeprefix(place) for place, end in ends.items() for ref in store.refs(place) if ref.endswith(end))
+    refs = (ref.removeprefix(start) for start, end in ends.items() for ref in store.refs(start) if ref.endswith(end))
     return next(refs, None)
 
 
 def missing_namespace(store: Store, prefix: str, namespace: Namespace, *, is_named: bool, may_begin: bool) -> NotFound:
-    """Return the error for a namespace that does not exist here, with the command that helps.
+    """Return the error for a namespace that does not exist here, with a command that helps.
 
     Args:
-        is_named: whether somebody named it; otherwise it is the default of its place.
+        is_named: whether the user named the namespace; if not, it is the default for the current folder.
         may_begin: whether the first write creates it.
     """
     gone = GoneNamespaces(store.repository.common_dir).find(namespace)
@@ -48,18 +47,18 @@ def missing_namespace(store: Store, prefix: str, namespace: Namespace, *, is_nam
     fetched = find_fetched(store, prefix, namespace)
     if gone is not None:
         kept = f"refs/baton-backup/{namespace.component}/"
-        hint = f"it was deleted on this machine, and is kept below {kept}; to begin it anew: {command}"
+        hint = f"it was deleted on this machine; {kept} has its last revision; to create it again: {command}"
     elif fetched is not None:
-        hint = f"{fetched} has it; to take it over: baton boot"
+        hint = f"{fetched} has it; to create it from there: baton boot"
     elif may_begin:
-        hint = "nothing was written to it yet; begin with: baton boot"
+        hint = "nothing was written to it yet; to begin: baton boot"
     else:
         hint = _describe_others(store, prefix, namespace, is_named=is_named) + create
     return NotFound("namespace", str(namespace), hint=hint)
 
 
 def _describe_others(store: Store, prefix: str, namespace: Namespace, *, is_named: bool) -> str:
-    """Say which namespace may be meant; empty where none is like it."""
+    """Suggest a namespace with a similar name, or else list the existing ones; empty if neither helps."""
     here = [_show(name) for name in list_namespaces(store, prefix)]
     close = find_near_names(namespace.text, here)
     if close:
@@ -68,11 +67,11 @@ def _describe_others(store: Store, prefix: str, namespace: Namespace, *, is_name
     if is_named or not names:
         return ""
     more = ", …" if len(names) > 5 else ""
-    return f"there are {', '.join(list(names)[:5])}{more}: choose with --namespace; "
+    return f"existing: {', '.join(list(names)[:5])}{more} (choose with --namespace); "
 
 
 def _list_fetched(store: Store, prefix: str) -> list[str]:
-    """Return the namespaces of the remotes' branches, as they were fetched last."""
+    """Return the namespaces of the remote branches that `git fetch` has fetched."""
     middle = "/" + prefix.removeprefix("refs/heads/")
     tails = {ref.partition(middle)[2] for ref in store.refs("refs/remotes/")} - {""}
     names = []

@@ -1,4 +1,4 @@
-"""The remote that a namespace is synced with, and its known state: cheap enough for every session start."""
+"""Select the remote that a namespace is synced with, and report its last known state without contacting it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton_git.namespace.workspace import Workspace
 
 
 def remote_of(ws: Workspace) -> str | None:
-    """Return the remote to sync with: the configured one, else `origin`, else the only one."""
+    """Return the remote to sync with: the one in baton.remote, else `origin`, else the only remote; or None."""
     if ws.reach.remote:
         return ws.reach.remote
     names = list_remote_names(ws)
@@ -21,11 +21,12 @@ def remote_of(ws: Workspace) -> str | None:
 
 
 def configured_remote(ws: Workspace, name: str | None) -> str | None:
-    """Return the name of a configured remote; None when none is given. Callers that others may have influenced use it:
-    they can choose among remotes, but cannot give an address.
+    """Return the name of a configured remote; None if `name` is None.
+
+    For callers whose input is untrusted: they may choose among the configured remotes, but may not pass an address.
 
     Raises:
-        NotFound: the configuration has none of that name.
+        NotFound: no remote with this name is configured.
     """
     if name is None:
         return None
@@ -36,10 +37,10 @@ def configured_remote(ws: Workspace, name: str | None) -> str | None:
 
 
 def address_of(ws: Workspace, remote: str) -> str:
-    """Return the address of a remote, to which the user's consent is bound. It may contain a login.
+    """Return the URL of a remote, which may contain credentials. The user's approvals of remotes refer to the URL.
 
     Raises:
-        NotFound: there is no such remote.
+        NotFound: the remote does not exist.
     """
     from baton_git.git.remotes import Configured, SshSettings, remote_address  # slow to load, and rarely needed
 
@@ -48,10 +49,11 @@ def address_of(ws: Workspace, remote: str) -> str:
 
 
 def automatic_remote(ws: Workspace) -> str | None:
-    """Return the remote for automatic sync; None when there is none.
+    """Return the remote for automatic sync; None if there is none.
 
-    It is the configured one, or one that already has the branch: automatic sync never creates a branch on a remote. A
-    namespace that does not exist here yet has nothing to push, and only the remote knows whether it has the branch.
+    Unless baton.remote names it, the remote must already have the branch: automatic sync never creates a branch on a
+    remote that was not configured for baton. This does not apply if the namespace does not exist here yet: then there
+    is nothing to push, and only a fetch shows whether the remote has the branch.
     """
     if not ws.reach.automatic:
         return None
@@ -63,7 +65,7 @@ def automatic_remote(ws: Workspace) -> str | None:
 
 
 def _is_tracked(ws: Workspace, remote: str) -> bool:
-    """Whether the remote had this branch at git's last fetch."""
+    """Whether the remote had the branch at the last `git fetch`."""
     tail = ws.branch.ref.removeprefix("refs/heads/")
     return ws.branch.store.tip(f"refs/remotes/{remote}/{tail}") is not None
 
@@ -83,7 +85,7 @@ class WaitingCount(NamedTuple):
 
 
 def waiting_counts(ws: Workspace) -> list[WaitingCount]:
-    """Return, for each known remote, how many of its commits wait for review."""
+    """Return the number of commits that wait for review, for each remote that has any."""
     counts = []
     for remote in _list_known_remotes(ws):
         if is_waiting(ws.branch, remote):
@@ -94,7 +96,7 @@ def waiting_counts(ws: Workspace) -> list[WaitingCount]:
 
 
 def pending_counts(ws: Workspace) -> dict[str, int]:
-    """Return, by remote, how many commits it lacks."""
+    """Return by remote the number of local commits that it lacks; remotes that lack none are left out."""
     return {remote: number for remote in _list_known_remotes(ws) if (number := count_unsent(ws.branch, remote))}
 
 
@@ -107,7 +109,7 @@ def _list_known_remotes(ws: Workspace) -> list[str]:
 
 
 def unfetched_namespaces(ws: Workspace) -> list[str]:
-    """Return the namespaces that the remote had at git's last fetch, if this one does not exist yet."""
+    """Return the namespaces that the remote had at the last `git fetch`; empty if the current one exists here."""
     store, prefix = ws.branch.store, ws.branch.prefix
     name = remote_of(ws) if ws.reach.automatic and prefix.startswith("refs/heads/") else None
     if name is None or store.tip(ws.branch.ref) is not None:
@@ -118,5 +120,5 @@ def unfetched_namespaces(ws: Workspace) -> list[str]:
 
 
 def format_commits(number: int) -> str:
-    """`1 commit`, `2 commits`."""
+    """Return the number with its noun: `1 commit`, `2 commits`."""
     return f"{number} commit{'' if number == 1 else 's'}"

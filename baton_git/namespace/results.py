@@ -1,4 +1,4 @@
-"""What verbs answer, as typed values with one serialisation."""
+"""Base classes and common parts of the inputs and results of verbs."""
 
 from __future__ import annotations
 
@@ -22,50 +22,56 @@ COMMIT = "4f2a91c07d5e8b13a6c9e0f2d4b57a8c1e3f6092"
 
 PastRevision = Annotated[
     str | None,
-    Field(description="As it was: a revision, ~N, a commit id, or a date or time.", examples=["~1", "2026-06-17"]),
+    Field(
+        description="Read this older revision: a revision number, ~N, a commit id, or a date or time.",
+        examples=["~1", "2026-06-17"],
+    ),
     TIME_TEXT,
 ]
-"""The field of an input that reads the newest revision, unless another one is named."""
+"""The type of an input's field for the revision to read; None for the newest."""
 
 
 class ResultPart(BaseModel):
-    """A value within a result; its validator is made with the first one."""
+    """A value within a result. Its validator is built on first use."""
 
     model_config = ConfigDict(defer_build=True)
 
 
 class ChangedField(ResultPart):
-    """One field; a side that did not have it is missing."""
+    """A changed field. `before` or `after` is missing if the field did not exist on that side."""
 
-    field: str = Field(description="The field, dotted where it is nested.", examples=["status"])
-    before: Any = Field(None, description="Its value before.", examples=["open"])
-    after: Any = Field(None, description="Its value after.", examples=["verified"])
+    field: str = Field(description="The name of the field, dotted if it is nested.", examples=["status"])
+    before: Any = Field(None, description="The value before.", examples=["open"])
+    after: Any = Field(None, description="The value after.", examples=["verified"])
 
 
 class ChangedRecord(ResultPart):
-    """What happened to one record."""
+    """The change of one record."""
 
-    kind: str = Field(description="Its kind.", examples=["open_loop"])
-    id: str = Field(description="Its id; empty for the head of the document.", examples=["OL-7k3f9q"])
-    action: Literal["added", "changed", "removed", "archived", "restored"] = Field(description="What happened.")
-    title: str = Field(description="What it is about.", examples=["Deployed X"])
-    reason: str = Field("", description="Why it was archived.")
-    fields: list[ChangedField] = Field(description="Which fields changed.")
+    kind: str = Field(description="The kind of the record.", examples=["open_loop"])
+    id: str = Field(description="The id of the record; empty for the document itself.", examples=["OL-7k3f9q"])
+    action: Literal["added", "changed", "removed", "archived", "restored"] = Field(description="The kind of change.")
+    title: str = Field(description="The title of the record.", examples=["Deployed X"])
+    reason: str = Field("", description="Why the record was archived.")
+    fields: list[ChangedField] = Field(description="The changed fields.")
 
 
 class RedactedValue(ResultPart):
-    """A secret that was taken out before anything was stored."""
+    """A secret that was redacted before anything was stored."""
 
-    record: str = Field(description="In which record.", examples=["open loop OL-7k3f9q"])
-    path: str = Field(description="In which field.", examples=["action"])
-    kind: str = Field(description="What kind of secret.", examples=["AWS Access Key"])
+    record: str = Field(description="The record that contained the secret.", examples=["open loop OL-7k3f9q"])
+    path: str = Field(description="The field that contained the secret.", examples=["action"])
+    kind: str = Field(description="The kind of secret.", examples=["AWS Access Key"])
 
 
 class AtRevision(Result):
     """A result about one revision of a namespace."""
 
-    revision: int | None = Field(description="Its number; 0 where the namespace does not exist.", examples=[12])
-    commit: str | None = Field(description="Its commit; null where the namespace does not exist.", examples=[COMMIT])
+    revision: int | None = Field(
+        description="The revision number; 0 if the namespace does not exist, null if several commits share it.",
+        examples=[12],
+    )
+    commit: str | None = Field(description="The commit id; null if the namespace does not exist.", examples=[COMMIT])
 
     @property
     def about_commit(self) -> str | None:
@@ -79,27 +85,27 @@ class AtNamespace(AtRevision):
 
 
 class UnreadableFile(ResultPart):
-    """A stored file that is no record; it is kept as it is."""
+    """A stored file that cannot be read as a record. It stays unchanged."""
 
-    path: str = Field(description="Its path on the branch.", examples=["open_loops/OL-1.toml"])
-    why: str = Field(description="What is wrong with it.", examples=["not TOML: Expected '=' after a key"])
+    path: str = Field(description="The path of the file on the branch.", examples=["open_loops/OL-1.toml"])
+    why: str = Field(description="Why it cannot be read.", examples=["not TOML: Expected '=' after a key"])
 
 
 class PageInput(Input):
-    """Which part of a list."""
+    """The page of a list to return."""
 
-    limit: int = Field(50, ge=1, le=1000, description="At most so many.")
-    after: str | None = Field(None, description="What an answer before this one gave as `next`.")
+    limit: int = Field(50, ge=1, le=1000, description="Maximum number of items.")
+    after: str | None = Field(None, description="Return the items after this one: `next` of the previous page.")
 
 
 class PageResult(AtNamespace):
-    """A part of a list."""
+    """One page of a list."""
 
-    next: str | None = Field(description="`after` of the request for what follows; null where this is the end.")
+    next: str | None = Field(description="`after` for the next page; null on the last page.")
 
 
 class FilesResult(Result):
-    """What was written to files of this machine."""
+    """The files that were written on this machine."""
 
     files: list[Path] = Field(description="The files that were written.")
 
@@ -113,28 +119,28 @@ DRY_RUN = "Write nothing; only show what would change."
 
 
 class WrittenResult(AtRevision):
-    """What a change did; `changes` is empty where nothing differed."""
+    """The result of a write. `changes` is empty if nothing changed."""
 
-    summary: str = Field(description="The change in words.", examples=["OL-7k3f9q verified"])
-    changes: list[ChangedRecord] = Field(description="What changed, record by record.")
-    redactions: list[RedactedValue] = Field(description="Which secrets were taken out.")
+    summary: str = Field(description="A summary of the change.", examples=["OL-7k3f9q verified"])
+    changes: list[ChangedRecord] = Field(description="The changed records.")
+    redactions: list[RedactedValue] = Field(description="The secrets that were redacted.")
     verbose: ClassVar[frozenset[str]] = frozenset({"changes"})
 
     _written: WriteResult = PrivateAttr()
 
     @property
     def written(self) -> WriteResult:
-        """The revision that was made, with what it replaced."""
+        """The result of the write with its revisions and states."""
         return self._written
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a person should know beside the change, in sentences."""
+        """Sentences that a person should read besides the change."""
         return ()
 
     @classmethod
     def of(cls, written: WriteResult, **fields: Any) -> Self:
-        """Return the result of a write, with the `fields` that this class has beside those of every write."""
+        """Return the result of a write; `fields` are the additional fields of a subclass."""
         result = cls(
             revision=written.revision.number,
             commit=written.revision.commit,
@@ -148,53 +154,56 @@ class WrittenResult(AtRevision):
 
 
 class Preview(WrittenResult):
-    """What a change did, or with `dry_run` what it would do; for verbs that can say so before they write."""
+    """The result of a write, or with `dry_run` of its preview."""
 
-    dry_run: bool = Field(False, description="Whether nothing was written: this is what it would change.")
-    files: list[str] = Field([], description="Other files of the branch that change too.", examples=[["notes.txt"]])
+    dry_run: bool = Field(False, description="Whether this is a preview and nothing was written.")
+    files: list[str] = Field([], description="Changed files that are not records.", examples=[["notes.txt"]])
 
     @classmethod
     def of_preview(cls, planned: WriteResult, **fields: Any) -> Self:
-        """Return what a change would do, as `Workspace.preview` foresees it."""
+        """Return the result of a preview made with `Workspace.preview`."""
         return cls.of(planned, dry_run=True, **({"files": list(planned.files)} if planned.files else {}), **fields)
 
 
 class Changed(WrittenResult):
-    """The record that was made or changed."""
+    """The result of creating or changing one record."""
 
     id: str = Field(description="The id of the record.", examples=["OL-7k3f9q"])
 
 
 def summarise(changes: Sequence[diff.RecordChange]) -> str:
-    """Return changes in words: the subject of their commit."""
+    """Summarise changes in words, like the subject of their commit."""
     return diff.commit_subject(list(changes)) if changes else "nothing changed"
 
 
 def list_redactions(redactions: Redactions) -> list[RedactedValue]:
-    """Return what was redacted, as a result has it."""
+    """Return redactions in the form of a result."""
     return [RedactedValue(record=str(key), path=value.path, kind=value.kind) for key, value in redactions]
 
 
 def position(version: Revision) -> dict[str, Any]:
-    """Return the fields of `AtRevision` for a version."""
+    """Return the fields of `AtRevision`."""
     return {"revision": version.number, "commit": version.commit}
 
 
 def full_position(version: Revision) -> dict[str, Any]:
-    """Return the fields of `AtNamespace` for a version."""
+    """Return the fields of `AtNamespace`."""
     return {"namespace": str(version.namespace), **position(version)}
 
 
 def take_page(items: Sequence[Item], page: PageInput, name: Callable[[Item], str]) -> tuple[Sequence[Item], str | None]:
-    """Return the part of a list that a page holds, and the name after which the next one begins; None at the end.
+    """Return the items of a page, and the value of `after` for the next page (None for the last page).
+
+    Args:
+        name: returns the name of an item, for `after`.
 
     Raises:
-        NotFound: no item has the name after which the page begins.
+        NotFound: no item has the name in `page.after`.
     """
     begin = 0
     if page.after is not None:
         begin = next((number for number, item in enumerate(items, 1) if name(item) == page.after), 0)
         if not begin:
-            raise NotFound("item to go on from", page.after, hint="begin again, without after")
+            raise NotFound("item", page.after, hint="it may be gone; begin again without `after`")
     shown = items[begin : begin + page.limit]
     return shown, name(shown[-1]) if begin + page.limit < len(items) else None

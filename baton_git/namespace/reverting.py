@@ -1,4 +1,4 @@
-"""Reverting commits: the state without them, with what came after them."""
+"""Revert commits: compute the state without their changes, but with all later changes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from baton_git.namespace.merge_commit import base_tree
 
 
 def revert(branch: Branch, state: State, commits: Sequence[LogEntry]) -> State:
-    """Return `state` without these commits of the branch; a value that was changed again since stays.
+    """Return `state` without the changes of these commits of the branch. Values that were changed again since are kept.
 
-    A merge that has some of the commits on one side only is made again without them, and the difference goes to
-    `state`. Only that tells what a commit added to a record that both sides made.
+    If only one side of a merge contains some of the commits, the merge is repeated without them, and the difference
+    between the two merges is applied to `state`. This is the only way to find out what a commit contributed to a record
+    that both sides created.
     """
     reverted = {entry.commit for entry in commits}
     entries = list(_down_to(branch.history(), reverted))
@@ -40,7 +41,7 @@ def _down_to(newest_first: Iterable[LogEntry], commits: Collection[Oid]) -> Iter
 
 
 class _Line(NamedTuple):
-    """One side of a merge: its state, and the commits that only this side has, newest first."""
+    """One side of a merge: its state, and its commits that the other side does not have, newest first."""
 
     state: State
     entries: Sequence[LogEntry]
@@ -50,7 +51,7 @@ class _Line(NamedTuple):
 
 
 class _Reverter(NamedTuple):
-    """Reverts commits of one branch. `undone` are the commits that were taken back before."""
+    """Reverts commits of one branch. `undone` are the commits that were already undone."""
 
     branch: Branch
     undone: Collection[str]
@@ -67,7 +68,11 @@ class _Reverter(NamedTuple):
         return state
 
     def _remerge(self, state: State, parents: Sequence[Oid], commits: Collection[Oid]) -> tuple[State, set[Oid]]:
-        """Return the state with what a merge makes without those of the commits that only one side has; and these."""
+        """Revert the commits that only one side of a merge has, by repeating the merge without them.
+
+        Returns:
+            The new state, and the reverted commits.
+        """
         lines = [self._line(parents[0], parents[1]), self._line(parents[1], parents[0])]
         apart = {commit for line in lines for commit in line.commits() if commit in commits}
         if apart:
@@ -89,11 +94,11 @@ class _Reverter(NamedTuple):
         return State() if tree is None else state_of(draft.folder(tree))
 
     def _without(self, line: _Line, commits: Collection[Oid]) -> State:
-        """Return a line's state without these commits, and without those that were taken back after the merge."""
-        out = find_undone(line.entries)
-        undone = {commit for commit in line.commits() if commit in self.undone} - out
-        commits = undone | line.commits().intersection(commits)
-        return self._replace(undone=out).revert(line.state, line.entries, commits)
+        """Return a line's state without these commits, and without the commits that were undone after the merge."""
+        undone_before = find_undone(line.entries)
+        undone_after = {commit for commit in line.commits() if commit in self.undone} - undone_before
+        commits = undone_after | line.commits().intersection(commits)
+        return self._replace(undone=undone_before).revert(line.state, line.entries, commits)
 
 
 def _merge(base: State, sides: Sequence[State]) -> tuple[State, Sequence[Decision]]:
@@ -102,7 +107,7 @@ def _merge(base: State, sides: Sequence[State]) -> tuple[State, Sequence[Decisio
 
 
 def _with_ids(before: State, after: State, decisions: Sequence[Decision]) -> State:
-    """Return `after` with the ids that the merge gave to records whose own id was taken."""
+    """Return `after` with the new ids that the merge gave to records whose id was taken."""
     for decision in decisions:
         if decision.action == "rekey" and decision.to is not None and after.entry(decision.to) is None:
             named, entry = before.entry(decision.to), after.entry(decision.key)
@@ -115,7 +120,7 @@ def _with_ids(before: State, after: State, decisions: Sequence[Decision]) -> Sta
 
 
 def _carry_over(state: State, before: State, after: State) -> State:
-    """Return `state` with what leads from `before` to `after`; what was changed otherwise since stays."""
+    """Apply the difference between `before` and `after` to `state`, except to values that were changed since."""
     after = _keep_evidence(state, before, _keep_changed(state, before, after))
     wanted = [
         _take_off_entries(decision, before, state, after)
@@ -126,7 +131,7 @@ def _carry_over(state: State, before: State, after: State) -> State:
 
 
 def _take_off_entries(decision: Decision, before: State, state: State, after: State) -> Decision:
-    """Return the decision with its result without the recent entries that only `before` has: a merge keeps them."""
+    """Remove the recent entries that only `before` has from the result of a decision, because a merge keeps them."""
     sides = [side.entry(decision.key) for side in (before, state, after)]
     records = [side for side in sides if isinstance(side, Record)]
     if decision.action != "merge" or not isinstance(decision.result, Record) or len(records) < len(sides):
@@ -135,10 +140,10 @@ def _take_off_entries(decision: Decision, before: State, state: State, after: St
 
 
 def _keep_changed(state: State, before: State, after: State) -> State:
-    """Return `after` without what would change the work of others since.
+    """Return `after` without the differences that would discard later work.
 
-    It keeps the records that it lacks and that others changed: only what they counted goes. Records that others removed
-    or made anew stay as they are.
+    A record that `after` lacks is kept if it was changed since; only its counts are reverted. Records that were removed
+    or created again since are left alone.
     """
     kept = {
         key: without_counts(entry)
@@ -151,13 +156,16 @@ def _keep_changed(state: State, before: State, after: State) -> State:
 
 
 def _is_gone(state: State, before: State, key: Key) -> bool:
-    """Whether a record of `before` is nowhere in `state`."""
+    """Whether a record of `before` is missing from `state`, live and archived."""
     places = (key._replace(archived=False), key._replace(archived=True))
     return any(before.entry(place) is not None for place in places) and not any(map(state.entry, places))
 
 
 def _keep_evidence(state: State, before: State, after: State) -> State:
-    """Return `after` with the status of `before` wherever newer evidence stands for it: of a loop, a later check."""
+    """Return `after` with fields of `before` where `state` has newer evidence for them, so that they are not reverted.
+
+    An example is the status of a loop that was checked again since.
+    """
     kept = {}
     for key in before.differing(after):
         entries = [side.entry(key) for side in (state, before, after)]
@@ -168,7 +176,7 @@ def _keep_evidence(state: State, before: State, after: State) -> State:
 
 
 def _list_newer_evidence(now: Record, before: Record) -> list[str]:
-    """Return the fields of evidence that changed, and those that each of them is the evidence for."""
+    """Return the fields of evidence that differ, and the fields that each of them supports."""
     rules = {name: merge_rule(type(now), name) for name in type(now).model_fields}
     return [
         field

@@ -16,7 +16,7 @@ from baton_git.git.store import Edit, ReflogEntry
 
 
 class CommitStamp(NamedTuple):
-    """Who made a commit, when, and by which verb. `now` is aware; `author` is `Name <mail>`."""
+    """Who makes a commit, when, and with which verb (`op`). `now` is timezone-aware; `author` is `Name <mail>`."""
 
     op: str
     now: datetime
@@ -36,12 +36,12 @@ class CommitStamp(NamedTuple):
         return int(offset.total_seconds()) if offset else 0
 
     def reflog_entry(self, subject: str | None = None) -> ReflogEntry:
-        """Return the entry for the reflog; `subject` is the verb unless given."""
+        """Return the entry for the reflog. The default of `subject` is the verb."""
         return ReflogEntry(self.author, self.seconds, self.timezone, f"baton: {subject or self.op}")
 
 
 class Revision(NamedTuple):
-    """A namespace at one commit; without a commit, a namespace that does not exist."""
+    """A namespace at one commit. If `commit` is None, the namespace does not exist."""
 
     namespace: Namespace
     state: State
@@ -54,16 +54,16 @@ class Revision(NamedTuple):
 
 
 class ProposedState(NamedTuple):
-    """The state of the next revision, and how it came about.
+    """The state of the next revision, and details of its commit.
 
     Attributes:
-        state: what the commit holds.
-        side: an older revision and the state written on top of it; it becomes a second parent, so that the history
-            shows concurrent work.
-        files: paths whose stored bytes are restored (None: removed), for rollbacks; `state` must agree with them.
-        note: a prefix of the subject.
-        trailers: additional ones.
-        redactions: what was redacted before merging.
+        state: the state of the commit.
+        side: an older revision and the state that was written on top of it concurrently. This state is committed too,
+            as the second parent, so that the history shows the concurrent work.
+        files: files to restore byte by byte, for rollbacks, by path (None: removed). `state` must agree with them.
+        note: a prefix for the subject.
+        trailers: additional trailers.
+        redactions: the redactions made before `state` was computed.
     """
 
     state: State
@@ -75,14 +75,19 @@ class ProposedState(NamedTuple):
 
 
 Change = Callable[[Revision], State | ProposedState]
-"""Computes the next state from the revision it will be committed on."""
+"""Computes the next state from the revision that it will be committed on."""
 
 
 class WriteResult(NamedTuple):
-    """The result of `update`. `changes` is empty, and `revision` the existing one, when nothing differed.
+    """The result of `Branch.update`.
 
-    `checked_out_at` is a work tree that has the branch checked out: the new commit shows there as a revert.
-    `files` are the other files whose stored bytes a rollback restores.
+    Attributes:
+        revision: the new revision, or the existing one if nothing changed.
+        before: the revision before the update.
+        changes: the changed records; empty if nothing changed.
+        redactions: the redacted values.
+        checked_out_at: a work tree that has the branch checked out; `git status` there shows the new commit reverted.
+        files: the changed files that are not records.
     """
 
     revision: Revision
@@ -94,7 +99,7 @@ class WriteResult(NamedTuple):
 
 
 class UpdateRequest(NamedTuple):
-    """One call of `Branch.update`, as a value."""
+    """The arguments of one call of `Branch.update`."""
 
     change: Change
     stamp: CommitStamp

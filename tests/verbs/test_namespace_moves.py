@@ -90,7 +90,7 @@ def test_nothing_is_lost_that_processes_write_during_a_rename(baton: Any, top: P
 
 def test_a_name_that_is_taken_is_refused_and_a_dry_run_does_nothing(shop: Workspace) -> None:
     begin(named(shop, "y").branch)
-    with pytest.raises(NotAllowed, match="there is a namespace y already"):
+    with pytest.raises(NotAllowed, match="the namespace y exists already"):
         rename_namespace(shop, NOW, "x", "y")
     before = shop.branch.store.refs("refs/")
     assert rename_namespace(shop, NOW, "x", "z", dry_run=True).dry_run

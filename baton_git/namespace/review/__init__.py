@@ -1,1 +1,1 @@
-"""What came from a remote and waits for a person."""
+"""Review of fetched changes by a person."""

@@ -1,7 +1,7 @@
-"""Review of remote changes by a person, record by record: accepted or rejected.
+"""Review of remote changes: a person accepts or rejects them record by record.
 
-A rejection is permanent: decided files count as part of the merge base, so that only a later change of the same record
-comes up again. When nothing is left, a merge commit records that all remote commits are known.
+A rejection is permanent: files that were decided count as part of the merge base, so a record comes up again only if
+the remote changes it again. After the last decision, a merge commit makes all remote commits part of the local history.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from baton_git.namespace.sync.ahead_behind import count_commits, is_waiting
 from baton_git.namespace.sync.tracking_refs import set_ref, tracking_refs_of
 
 _ATTEMPTS = 20
+"""How often to try again if other writers move the branch."""
 Trailers = tuple[tuple[str, str], ...]
 
 
 class WaitingRecord(NamedTuple):
-    """One changed record (or file) of the remote, what accepting it would change, and its files."""
+    """A changed record or other file of the remote, the changes that accepting it would make, and its files."""
 
     kind: str
     id: str
@@ -43,7 +44,7 @@ class WaitingRecord(NamedTuple):
 
 
 class ReviewQueue(NamedTuple):
-    """The waiting changes up to one remote commit."""
+    """The waiting changes up to the remote commit `theirs`, and the number of waiting commits."""
 
     theirs: Oid
     items: tuple[WaitingRecord, ...]
@@ -51,7 +52,7 @@ class ReviewQueue(NamedTuple):
 
 
 class ReviewResult(NamedTuple):
-    """The result of a review: ids of records, how many are left, and the local tip."""
+    """The result of a review: the ids of accepted and rejected records, the number still waiting, and the local tip."""
 
     taken: tuple[str, ...]
     refused: tuple[str, ...]
@@ -60,10 +61,10 @@ class ReviewResult(NamedTuple):
 
 
 def load_review_queue(branch: Branch, remote: str) -> ReviewQueue | None:
-    """Return the waiting changes; None when there are none.
+    """Return the waiting changes; None if there are none.
 
     Raises:
-        Corrupt: something cannot be read.
+        Corrupt: a commit, a tree or the file with earlier decisions cannot be read.
     """
     if not is_waiting(branch, remote):
         return None
@@ -80,10 +81,10 @@ def count_waiting_records(branch: Branch, remote: str) -> int:
 
 
 class ReviewChoice(NamedTuple):
-    """Which records to accept and to reject, by their ids; None means all that are not named otherwise.
+    """The ids of the records to accept and to reject; None means all that the other field does not name.
 
     Attributes:
-        shown: the remote commit that the person has seen.
+        shown: the remote commit that the person has seen; None to skip the check for newer commits.
     """
 
     take: Collection[str] | None
@@ -98,20 +99,22 @@ def resolve_review(
     """Accept and reject waiting records.
 
     Args:
-        check: raises for a record that must not be accepted, given its changes on the current tip.
-        confirmed: the trailers of what a person confirmed.
+        check: called with each record to accept and its changes to the current tip; raises to refuse the record.
+        confirmed: the trailers for confirmations by a person.
 
     Raises:
-        NotFound: no waiting record has such an id.
+        NotFound: nothing waits, or no waiting record has a given id.
+        Ambiguous: several waiting records have ids that begin with a given text.
         Unsettled: newer commits were fetched than were shown.
-        Busy: others kept writing here.
-        Corrupt, WriteFailed: as in `Store.publish`.
+        NotAllowed: an accepted file is not allowed in a namespace.
+        Busy: other writers moved the branch at every attempt.
+        Corrupt, WriteFailed: under the same conditions as `Store.publish`.
     """
     for _ in range(_ATTEMPTS):
         review = _Review(branch, remote)
         if choice.shown not in (None, review.theirs):
-            raise Unsettled(f"more came from {remote} meanwhile", hint="look at it again: baton review")
-        chosen = _chosen(review.waiting().items, choice)
+            raise Unsettled(f"newer changes of {remote} were fetched meanwhile", hint="look at them: baton review")
+        chosen = _resolve_choice(review.waiting().items, choice)
         for item in chosen.taken:
             check(item)
         if review.local is None:
@@ -129,25 +132,25 @@ class _ChosenRecords(NamedTuple):
     left: tuple[WaitingRecord, ...]
 
 
-def _chosen(items: tuple[WaitingRecord, ...], choice: ReviewChoice) -> _ChosenRecords:
+def _resolve_choice(items: tuple[WaitingRecord, ...], choice: ReviewChoice) -> _ChosenRecords:
     named = (choice.take, choice.refuse)
-    take, refuse = (None if ids is None else [_full(items, id_) for id_ in ids] for ids in named)
+    take, refuse = (None if ids is None else [_complete_id(items, id_) for id_ in ids] for ids in named)
     refused = [item for item in items if (item.id not in (take or ()) if refuse is None else item.id in refuse)]
     taken = [item for item in items if item not in refused and (take is None or item.id in take)]
     left = [item for item in items if item not in taken and item not in refused]
     return _ChosenRecords(tuple(taken), tuple(refused), tuple(left))
 
 
-def _full(items: tuple[WaitingRecord, ...], text: str) -> str:
-    """Return the id of the waiting record that `text` names, or is a unique prefix of.
+def _complete_id(items: tuple[WaitingRecord, ...], text: str) -> str:
+    """Return the id of the waiting record with the id or unique prefix `text`.
 
     Raises:
-        NotFound, Ambiguous: there is none, or there are several.
+        NotFound, Ambiguous: no waiting record has such an id, or several have.
     """
     ids = {item.id for item in items}
     id_ = text if text in ids else complete_id(ids, text, "waiting record")
     if id_ is None:
-        raise NotFound("waiting record", text, hint="baton review shows what waits")
+        raise NotFound("waiting record", text, hint="baton review lists the waiting records")
     return id_
 
 
@@ -158,7 +161,7 @@ class _Review:
         store = branch.store
         theirs, self.local = store.tip(tracking_refs_of(branch, remote).incoming), store.tip(branch.ref)
         if theirs is None or not is_waiting(branch, remote):
-            raise NotFound("waiting change", remote, hint="baton sync fetches what is new")
+            raise NotFound("waiting change", remote, hint="baton sync fetches new changes")
         self.branch, self.store, self.theirs = branch, store, theirs
         self.seen = tracking_refs_of(branch, remote).seen
         self.memory = ReviewState.of(store.repository.common_dir, remote, branch.namespace)
@@ -189,7 +192,7 @@ class _Review:
         return ReviewQueue(self.theirs, shown, count_commits(self.store, self.theirs, self.local))
 
     def _about(self, path: str, states: list[State]) -> tuple[str, str]:
-        """Return kind and id of the record that a file belongs to: a rule counts as its pattern."""
+        """Return the kind and the id under which a file is reviewed: a rule counts as its pattern."""
         key = layout.key_at(path)
         if key is None:
             return KIND, path
@@ -197,7 +200,8 @@ class _Review:
             return HEAD.kind, HEAD.kind
         if key.kind == Session.kind:
             return Session.kind, "sessions"
-        entry = next((entry_ for state in states if (entry_ := state.entry(key)) is not None), None)
+        entries = (state.entry(key) for state in states)
+        entry = next((entry for entry in entries if entry is not None), None)
         if isinstance(entry, Conflict):
             return entry.record_kind, entry.record_id
         id_ = str(entry.record.get("id", key.id)) if isinstance(entry, Archived) else key.id
@@ -217,7 +221,7 @@ class _Review:
         return merge_trees(draft, base, self.ours_tree, self.theirs_tree).tree
 
     def carry_out(self, chosen: _ChosenRecords, stamp: CommitStamp, confirmed: Trailers) -> ReviewResult | None:
-        """Carry out a choice; None when the local branch moved meanwhile.
+        """Carry out a choice; return None if another writer moved the local branch.
 
         Raises:
             NotAllowed: an accepted file is not allowed in a branch.
@@ -226,28 +230,28 @@ class _Review:
         is_plain = not (chosen.left or chosen.refused or self.decided.refused or self.decided.files or confirmed)
         refused = (*self.decided.refused, *(item.id for item in chosen.refused))
         if is_plain:
-            done = self._take_all(stamp)
+            new_tip = self._take_all(stamp)
         elif chosen.left and not chosen.taken:
-            done = self.local
+            new_tip = self.local
         else:
-            done = self._take_some(chosen, refused, stamp, confirmed)
-        if done is None:
+            new_tip = self._take_some(chosen, refused, stamp, confirmed)
+        if new_tip is None:
             return None
         self._remember(chosen, refused, stamp)
         ids = [tuple(item.id for item in items) for items in (chosen.taken, chosen.refused)]
-        return ReviewResult(ids[0], ids[1], len(chosen.left), done)
+        return ReviewResult(ids[0], ids[1], len(chosen.left), new_tip)
 
     def _check(self, taken: Collection[WaitingRecord]) -> None:
-        """Raise NotAllowed for accepted files that are links or have unsafe names."""
+        """Raise NotAllowed if an accepted file is a link or has an unsafe name."""
         faults = dict(find_unsafe_files(self.draft.folder(self.ours_tree), self.draft.folder(self.theirs_tree)))
         for item in taken:
             for path in sorted(item.paths & faults.keys()):
                 raise NotAllowed(f"{path} {faults[path]}", hint=f"baton review --reject {item.id}")
         if "" in faults:
-            raise NotAllowed(faults[""], hint="ask who sent it")
+            raise NotAllowed(faults[""], hint="ask the author of the remote commits")
 
     def _take_all(self, stamp: CommitStamp) -> Oid | None:
-        """Accept everything, as a sync without review does."""
+        """Accept everything, like a sync without review; return the new tip, or None if the branch has moved."""
         assert self.local is not None
         if self.store.is_ancestor(self.local, self.theirs):
             moved = self.branch.advance(self.store.draft(), self.local, self.theirs, stamp)
@@ -258,9 +262,10 @@ class _Review:
     def _take_some(
         self, chosen: _ChosenRecords, refused: Collection[str], stamp: CommitStamp, confirmed: Trailers
     ) -> Oid | None:
-        """Accept some records; once nothing is left, as a merge, so that the remote commits count as known.
+        """Accept some records; return the new tip, or None if the branch has moved.
 
-        Partly accepted content is still recorded as received from the remote.
+        If no records are left, the new commit is a merge commit, so that the remote commits become part of the history.
+        Otherwise the ledger records the new commit as received from the remote.
         """
         assert self.local is not None
         draft = self.draft.on_top()

@@ -1,4 +1,4 @@
-"""The decisions of an unfinished review, kept on this machine. Without them the review starts over."""
+"""The decisions of an unfinished review, stored on this machine. Without them the review starts over."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton_git.namespace.sync.tracking_refs import remote_component
 
 
 class ReviewDecisions(NamedTuple):
-    """By path, the remote file (None: deleted) that was decided; and the rejected ids."""
+    """The remote files that were decided, by path (None for a deleted file), and the ids of the rejected records."""
 
     files: dict[str, Edit]
     refused: tuple[str, ...]
@@ -24,6 +24,8 @@ class ReviewDecisions(NamedTuple):
 
 @dataclass(frozen=True)
 class ReviewState:
+    """The file with the decisions about one remote's changes to one namespace."""
+
     path: Path
 
     @classmethod
@@ -31,10 +33,10 @@ class ReviewState:
         return cls(common_dir / "baton" / "review" / remote_component(remote) / f"{namespace.component}.json")
 
     def load(self) -> ReviewDecisions:
-        """Return the decisions; none when there is no file.
+        """Return the decisions; empty if there is no file.
 
         Raises:
-            Corrupt: the file cannot be read; rejected records must not be accepted because of that.
+            Corrupt: the file cannot be read. Ignoring that would show rejected records again.
         """
         try:
             data = json.loads(self.path.read_bytes())
@@ -47,7 +49,11 @@ class ReviewState:
             raise Corrupt(str(self.path), f"cannot be read ({error})", hint="remove it and review again") from error
 
     def save(self, files: Mapping[str, Edit], refused: Collection[str]) -> None:
-        """Raises WriteFailed when the disk refuses."""
+        """Store the decisions.
+
+        Raises:
+            WriteFailed: the disk refused.
+        """
         entries = {
             path: [entry.oid, entry.mode] if isinstance(entry, TreeEntry) else None for path, entry in files.items()
         }
@@ -57,10 +63,16 @@ class ReviewState:
             fresh.write_text(json.dumps({"files": entries, "refused": list(dict.fromkeys(refused))}, indent=1))
             fresh.replace(self.path)
         except OSError as error:
-            raise WriteFailed(f"{self.path}: {error.strerror}", hint="what was decided is kept there") from error
+            raise WriteFailed(
+                f"{self.path}: {error.strerror}", hint="the decisions of reviews are stored there"
+            ) from error
 
     def forget(self) -> None:
-        """Raises WriteFailed when the disk refuses."""
+        """Delete the file.
+
+        Raises:
+            WriteFailed: the disk refused.
+        """
         try:
             self.path.unlink(missing_ok=True)
         except OSError as error:

@@ -68,7 +68,7 @@ def test_a_clone_under_another_name_keeps_its_namespace_when_that_is_deleted_els
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
     git(tmp_path, "clone", "-q", str(bare), str(elsewhere))
-    assert "origin/baton/work has it; to take it over: baton boot" in baton("status", cwd=elsewhere, code=1).err
+    assert "origin/baton/work has it; to create it from there: baton boot" in baton("status", cwd=elsewhere, code=1).err
     baton("boot", "--session", "s1", cwd=elsewhere)
     add(baton, elsewhere, "OL-2")
     git(elsewhere, "push", "-q", "origin", "--delete", "baton/work")

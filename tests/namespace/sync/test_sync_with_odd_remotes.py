@@ -109,7 +109,7 @@ def test_a_clone_with_another_name_is_told_what_the_remote_has(
     baton("sync", "-n", "other")
     git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), "third")
     begun = baton("boot", cwd=tmp_path / "third", code=1)
-    assert "there are other, work: choose with --namespace; to create it: baton init" in begun.err
+    assert "existing: other, work (choose with --namespace); to create it: baton init" in begun.err
 
 
 def test_settling_says_where_the_backup_is(baton: Baton, git: Git, top: Path, clone: Path) -> None:
