@@ -26,7 +26,7 @@ from baton_git.interfaces.cli import baton as command
 from baton_git.interfaces.cli.error_handler import run
 from baton_git.namespace.workspace import Workspace
 
-settings.register_profile("steady", max_examples=40, derandomize=True, deadline=None)
+settings.register_profile("steady", max_examples=25, derandomize=True, deadline=None)
 settings.register_profile("thorough", max_examples=300, derandomize=True, deadline=None)
 settings.load_profile("steady")
 """The same examples each time, however busy the machine is: a red run is about the change. CI also runs the laws of the
@@ -42,6 +42,17 @@ AUTHOR = {
 }
 
 
+GIT_CONFIG = "[gc]\nauto = 0\n[maintenance]\nauto = false\n[receive]\nunpackLimit = 1\n[fetch]\nunpackLimit = 1\n"
+"""The user's configuration of git in every test: no maintenance in the background, and few small files."""
+
+
+@pytest.fixture(scope="session")
+def _git_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("config") / "gitconfig"
+    file.write_text(GIT_CONFIG)
+    return file
+
+
 @pytest.fixture(scope="session")
 def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Create new folders one after the other; pytest's own way scans the thousands that exist already."""
@@ -50,7 +61,7 @@ def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True)
-def _sealed(monkeypatch: pytest.MonkeyPatch, _homes: Iterator[Path]) -> None:
+def _sealed(monkeypatch: pytest.MonkeyPatch, _homes: Iterator[Path], _git_config: Path) -> None:
     """Isolate the test from the machine: no home, configuration or variables of the user."""
     for name in [name for name in os.environ if name.startswith(SURROUNDINGS)]:
         monkeypatch.delenv(name)
@@ -58,7 +69,8 @@ def _sealed(monkeypatch: pytest.MonkeyPatch, _homes: Iterator[Path]) -> None:
     home.mkdir()
     fixed = {
         "HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "XDG_CONFIG_HOME": str(home / "config"),
-        "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "TZ": "UTC", **AUTHOR,
+        "GIT_CONFIG_GLOBAL": str(_git_config), "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
+        "TZ": "UTC", **AUTHOR,
     }  # fmt: skip
     for name, value in fixed.items():
         monkeypatch.setenv(name, value)

@@ -15,6 +15,8 @@ import pytest
 
 import baton_git
 
+pytestmark = pytest.mark.slow
+
 KIND = '''
 from typing import ClassVar
 from pydantic import Field

@@ -40,6 +40,12 @@ def modules() -> dict[str, str]:
     return {str(path.relative_to(SOURCE)): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
 
 
+@cache
+def parse_nodes(source: str) -> tuple[ast.AST, ...]:
+    """Return all nodes of a module."""
+    return tuple(ast.walk(ast.parse(source)))
+
+
 def folder_of(path: str) -> str:
     return path.split("/")[0].removesuffix(".py")
 
@@ -51,7 +57,7 @@ def imports(source: str, module: str) -> tuple[str, ...]:
 
 
 def find_imports(source: str, module: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    for node in parse_nodes(source):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -92,14 +98,14 @@ def is_below(folder: str, other: str) -> bool:
 
 def worldly(source: str, forbidden: set[str] = FORBIDDEN) -> set[str]:
     """Return what a module uses of the terminal, the environment, the home directory and the clock."""
-    nodes = list(ast.walk(ast.parse(source)))
+    nodes = parse_nodes(source)
     known = _names(nodes)
     used = {_full(node, known) for node in nodes if isinstance(node, ast.Name | ast.Attribute)}
     called = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     return {name for name in used if name in forbidden} | (called & METHODS)
 
 
-def _names(nodes: list[ast.AST]) -> dict[str, str]:
+def _names(nodes: tuple[ast.AST, ...]) -> dict[str, str]:
     """Return the full names that a module's imported names stand for."""
     known = {}
     for node in nodes:

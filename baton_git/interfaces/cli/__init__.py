@@ -24,7 +24,7 @@ COMMANDS = {
     "wrap": ("sessions.lifespan", "End a session, and record the state of the work."),
     "dashboard": ("dashboard", "Show the state of the work on one screen, like baton without arguments."),
     "status": ("sessions.lifespan", "Show counts per kind and anything that needs attention."),
-    "read": ("records.document", "Print the whole state as JSON."),
+    "read": ("records.document", "Read the whole state as JSON."),
     "write": ("records.document", "Write a whole session-baton document."),
     "ready": ("records.ready", "Show what needs attention now, most urgent first."),
     "list": ("records.listing", "List the records of a namespace, of all kinds or of one."),

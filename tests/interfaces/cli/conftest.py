@@ -30,12 +30,19 @@ def template() -> dict[str, FolderCopy]:
 
 
 @pytest.fixture
+def top(
+    request: pytest.FixtureRequest, tmp_path: Path, _first_commit: FolderCopy, template: dict[str, FolderCopy]
+) -> Path:
+    """Return the work tree as for every test, or the filled one if the test asks for `filled` and it exists already."""
+    copy = template.get("work", _first_commit) if "filled" in request.fixturenames else _first_commit
+    return copy.write(tmp_path / "work")
+
+
+@pytest.fixture
 def filled(baton: Baton, top: Path, template: dict[str, FolderCopy]) -> Path:
     """Fill the repository `top` with one record of each kind; return a folder with `baton.json`."""
     folder = top.parent / "in"
     if template:
-        shutil.rmtree(top)
-        template["work"].write(top)
         template["in"].write(folder)
     else:
         fill(baton, top)
