@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 
 from baton_git.core.diff import RecordChange
 from baton_git.core.errors import BatonError, Busy, Corrupt, NotAllowed, Unreachable, Unsettled
-from baton_git.core.kinds import LABELLED
 from baton_git.core.names import Oid
-from baton_git.core.state import Key
 from baton_git.git.remotes import Push, PushAccepted, PushOvertaken, PushRefused, Remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.ingest.budget import SYNC, Budget
@@ -31,6 +29,7 @@ from baton_git.namespace.sync.integration import (
     reset_to_theirs,
 )
 from baton_git.namespace.sync.policy import Terms
+from baton_git.namespace.sync.removed_and_renamed import find_shared_ids, list_removed
 from baton_git.namespace.sync.tracking_refs import INCOMING, TrackingRefs, remote_component, set_ref, tracking_refs_of
 
 SECONDS = 60.0
@@ -267,8 +266,7 @@ def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
         _record_received(branch, facts, theirs, terms)
         set_ref(store, job.places.seen, theirs, stamp)
     integration = integrate(branch, plan.accepted, facts, stamp)
-    removed = _list_removed(branch, facts.local, integration) if integration.received else []
-    outcome = replace(outcome, notes=(*outcome.notes, *(_REMOVED.format(id_) for id_ in removed)))
+    outcome = _compare_records(branch, facts.local, integration, terms, outcome)
     push = _plan_push(branch, plan, integration, theirs)
     return job._replace(outcome=_add_integration(outcome, integration), push=push)
 
@@ -276,17 +274,19 @@ def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
 _REMOVED = "{0} was removed there (baton rollback --record {0} restores it)"
 
 
-def _list_removed(branch: Branch, before: Oid | None, integration: Integration) -> list[str]:
-    """Return the ids of labelled records that the integration removed without archiving them."""
-    if before is None or integration.tip is None:
-        return []
+def _compare_records(
+    branch: Branch, before: Oid | None, integration: Integration, terms: Terms, outcome: SyncOutcome
+) -> SyncOutcome:
+    """Add to the outcome what became of the records that were here before."""
+    if before is None or integration.tip is None or not integration.received:
+        return outcome
     old, new = branch.revision_at(before).state, branch.revision_at(integration.tip).state
-    changed = {Key(key.kind, key.id) for key in old.differing(new) if key.kind in LABELLED and not key.archived}
-    return sorted(
-        key.id
-        for key in changed
-        if key.id in old.ids(key.kind)
-        and key.id not in {*new.ids(key.kind), *new.ids(key.kind, archived=True), *integration.renamed}
+    shared = find_shared_ids(old, new, integration.renamed)
+    removed = [_REMOVED.format(id_) for id_ in list_removed(old, new, integration.renamed)]
+    return replace(
+        outcome,
+        renamed={**(outcome.renamed or {}), **{pair.kept.id: pair.moved.id for pair in shared}},
+        notes=(*outcome.notes, *removed, *(pair.describe(new, terms.name) for pair in shared)),
     )
 
 

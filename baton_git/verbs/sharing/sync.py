@@ -201,7 +201,6 @@ def _describe_outcome(outcome: SyncOutcome, remote: str, waiting: str) -> list[s
             lines.append(f"{format_commits(outcome.pending)} of ours {verb} sent after that")
     if outcome.conflicts:
         lines.append(f"{len(outcome.conflicts)} contested: {', '.join(outcome.conflicts[:5])} (baton conflicts)")
-    lines += [f"{old} is now {new}: two records had this id" for old, new in (outcome.renamed or {}).items()]
     lines += list(outcome.problems)
     lines += outcome.notes
     if outcome.checked_out_at:

@@ -146,8 +146,14 @@ def test_two_records_under_one_id_both_stay(pair: Pair) -> None:
     ada.loop("OL-2", "deployed the shop")
     bob.loop("OL-2", "cleaned the disk")
     ada.sync()
-    done = bob.sync()
-    assert list(done.renamed or {}) == ["OL-2"]
+    titles = {"ada": "deployed the shop", "bob": "cleaned the disk"}
+    for done, here, there in ((bob.sync(), "bob", "ada"), (ada.sync(), "ada", "bob")):
+        [new_id] = [id_ for id_ in ada.state.ids("open_loop") | bob.state.ids("open_loop") if id_.startswith("OL-2.")]
+        assert done.renamed == {"OL-2": new_id}
+        ids = {bob.get("open_loop", id_).action: id_ for id_ in ("OL-2", new_id)}
+        ours, theirs = (f'("{titles[name]}") has' for name in (here, there))
+        assert f"the one that was here {ours} the id {ids[titles[here]]} now, " in done.notes[0]
+        assert done.notes[0].endswith(f"the one from origin {theirs} {ids[titles[there]]}")
     settled(ada, bob)
     said = {one.action for one in ada.state.records(type(ada.get("open_loop", "OL-2")))}
     assert {"deployed the shop", "cleaned the disk"} <= said
