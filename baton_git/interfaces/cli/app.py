@@ -43,6 +43,8 @@ class Number(click.FloatRange):
 
 
 SECONDS = Number(0.1, 3600)
+INPUT_FILE = click.Path(readable=False, allow_dash=True)
+"""A file to read; `-` is standard input."""
 MAX_INPUT = 64 << 20
 """Maximum size of an input file or pipe, in bytes; the limits of what can be stored are much lower."""
 

@@ -16,8 +16,11 @@ _FIELDS = re.compile(r"[\w.]+(?:,[\w.]+)+")
 
 SOURCES = {
     "ids": ("id", "ids", "record", "into", "decision"), "namespaces": ("namespace", "name"),
-    "sessions": ("session", "by_session"), "agents": ("agent", "by_agent"), "kinds": ("kind",),
-    "revisions": ("at", "a", "b", "revision"),
+    "sessions": ("session", "by_session", "in_session", "of_session"), "agents": ("agent", "by_agent"),
+    "kinds": ("kind",), "statuses": ("status", "priority"), "remotes": ("remote",),
+    "decisions": ("by", "decision_ref", "superseded_by"), "patterns": ("pattern", "linked_pattern"),
+    "waiting": ("accept", "reject"), "revisions": ("at", "a", "b", "revision"),
+    "times": ("since", "until"), "files": ("file", "about"),
 }  # fmt: skip
 """For each source of completions, the fields and parameters that are completed from it."""
 

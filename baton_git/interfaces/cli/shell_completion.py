@@ -6,7 +6,7 @@ error it returns no completions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import click
@@ -14,14 +14,19 @@ from click.shell_completion import CompletionItem
 
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError
-from baton_git.core.kinds import KINDS, value_at
+from baton_git.core.kinds import KINDS, find_kind, value_at
 from baton_git.core.output import one_line
+from baton_git.core.records.lineage import Session
 from baton_git.core.state import Key, State
 from baton_git.git.store import Store
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.namespace.namespaces import list_namespaces
+from baton_git.namespace.remote_selection import list_remote_names
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.records.listing import list_statuses
+from baton_git.verbs.records.stored import WITH_STATUS
+from baton_git.verbs.sharing.review import load_review
 
 MOST = 100
 """Maximum number of completions."""
@@ -45,6 +50,8 @@ def complete(source: str, word: str, ctx: click.Context, incomplete: str) -> lis
         source: a key of `SOURCES` in `common_command`.
         word: the first word of the command.
     """
+    if source == "files":
+        return [CompletionItem(incomplete, type="file")]
     try:
         return [
             CompletionItem(text, help=one_line(about, 60).replace(",", "") or None)  # fish splits at commas
@@ -56,11 +63,8 @@ def complete(source: str, word: str, ctx: click.Context, incomplete: str) -> lis
 
 
 def _offer(source: str, word: str, ctx: click.Context) -> Words:
-    if source == "kinds":
-        yield from ((info.name(2).replace(" ", "-"), info.kind) for info in KINDS.values())
-        return
-    if source == "agents":
-        yield from ((name, "") for name in AGENTS)
+    if source in _FIXED:
+        yield from _FIXED[source]()
         return
     call = Call(Settings(CommonOptions(ctx.params.get("repo"), ctx.params.get("namespace"))))
     if call.settings.found_repository is None:
@@ -70,15 +74,31 @@ def _offer(source: str, word: str, ctx: click.Context) -> Words:
             yield from ((str(name), "") for name in list_namespaces(store, call.settings.prefix))
         return
     with call.workspace() as ws:
-        yield from _SOURCES[source](ws, word)
+        yield from _SOURCES[source](ws, word, ctx)
 
 
-def _offer_ids(ws: Workspace, word: str) -> Words:
-    """Yield the ids of the records that the command takes; those of archived records for `reopen`."""
+def _offer_kinds() -> Words:
+    yield from ((info.name(2).replace(" ", "-"), info.kind) for info in KINDS.values())
+
+
+def _offer_agents() -> Words:
+    yield from ((name, "") for name in AGENTS)
+
+
+def _offer_times() -> Words:
+    yield from (("today", ""), ("yesterday", ""), ("1h", "an hour ago"), ("1d", "a day ago"), ("1w", "a week ago"))
+
+
+def _offer_ids(ws: Workspace, word: str, ctx: click.Context) -> Words:
+    """Give the ids of records: of the kinds that the command is about, or of all; from the archive for `reopen`."""
+    yield from _list_ids(ws, KINDS_OF.get(word, tuple(KINDS)), archived=word == "reopen")
+
+
+def _list_ids(ws: Workspace, kinds: Sequence[str], *, archived: bool = False) -> Words:
     state = ws.branch.read().state
-    for kind in KINDS_OF.get(word, tuple(KINDS)):
-        for id_ in sorted(state.ids(kind, archived=word == "reopen")):
-            yield id_, _title(state, Key(kind, id_, word == "reopen"))
+    for kind in kinds:
+        for id_ in sorted(state.ids(kind, archived=archived)):
+            yield id_, _title(state, Key(kind, id_, archived))
 
 
 def _title(state: State, key: Key) -> str:
@@ -86,22 +106,45 @@ def _title(state: State, key: Key) -> str:
     return str(about or KINDS[key.kind].title)
 
 
-def _offer_sessions(ws: Workspace, word: str) -> Words:
-    from baton_git.core.records.lineage import Session
+def _offer_statuses(ws: Workspace, word: str, ctx: click.Context) -> Words:
+    """Give the statuses of the kind that the command is about, that it names, or of the record that it names."""
+    kind = find_kind(ctx.params.get("kind") or "")
+    id_ = ctx.params.get("id")
+    if id_:
+        state = ws.branch.read().state
+        kinds = [kind for kind in WITH_STATUS if id_ in state.ids(kind)]
+    else:
+        kinds = [kind] if kind is not None else list(KINDS_OF.get(word, WITH_STATUS))
+    yield from ((status, "") for status in dict.fromkeys(name for kind in kinds for name in list_statuses(kind)))
 
+
+def _offer_remotes(ws: Workspace, word: str, ctx: click.Context) -> Words:
+    yield from ((name, "") for name in list_remote_names(ws))
+
+
+def _offer_waiting(ws: Workspace, word: str, ctx: click.Context) -> Words:
+    _, queue = load_review(ws, ctx.params.get("remote"))
+    yield from ((item.id, item.changes[0].title if item.changes else "") for item in (queue.items if queue else ()))
+
+
+def _offer_sessions(ws: Workspace, word: str, ctx: click.Context) -> Words:
     for session in reversed(list(ws.branch.read().state.records(Session))):
         yield session.id, session.summary or session.started
 
 
-def _offer_revisions(ws: Workspace, word: str) -> Words:
+def _offer_revisions(ws: Workspace, word: str, ctx: click.Context) -> Words:
     tip = ws.branch.read().commit
     if tip is not None:
         for entry in islice(ws.branch.history(tip), REVISIONS):
             yield (str(entry.revision) if entry.revision is not None else entry.commit[:10]), entry.subject
     if word == "show":
-        yield from _offer_ids(ws, word)
+        yield from _offer_ids(ws, word, ctx)
 
 
-_SOURCES: Mapping[str, Callable[[Workspace, str], Words]] = {
-    "ids": _offer_ids, "sessions": _offer_sessions, "revisions": _offer_revisions,
+_FIXED: Mapping[str, Callable[[], Words]] = {"kinds": _offer_kinds, "agents": _offer_agents, "times": _offer_times}
+_SOURCES: Mapping[str, Callable[[Workspace, str, click.Context], Words]] = {
+    "ids": _offer_ids, "sessions": _offer_sessions, "revisions": _offer_revisions, "statuses": _offer_statuses,
+    "remotes": _offer_remotes, "waiting": _offer_waiting,
+    "decisions": lambda ws, word, ctx: _list_ids(ws, ("active_decision",)),
+    "patterns": lambda ws, word, ctx: _list_ids(ws, ("pattern",)),
 }  # fmt: skip

@@ -245,17 +245,15 @@ def _options(verb: Verb[Any, Any], name: str, info: FieldInfo) -> list[Decorator
         ]
     names = option.names or (option_name(verb, name),)
     about = _help(info)
-    offer = None if name == "id" else offer_for(name, verb.name.split()[0])
+    type_ = _click_type(info)
+    offer = offer_for(name, verb.name.split()[0]) if type_ is click.STRING and name != "id" else None
     if _plain(info.annotation) is bool:
         return [click.option(*names, name, is_flag=True, default=None, help=about)]
     if _is_list(info.annotation):
         metavar = option.metavar or "TEXT"
         return [
-            click.option(
-                *names, name, type=_click_type(info), multiple=True, metavar=metavar, help=about, shell_complete=offer
-            )
+            click.option(*names, name, type=type_, multiple=True, metavar=metavar, help=about, shell_complete=offer)
         ]
-    type_ = _click_type(info)
     plain = "TEXT" if type_ is click.STRING else ("N" if isinstance(type_, click.IntRange | Number) else None)
     named: dict[str, Any] = {"metavar": option.metavar or plain}
     return [

@@ -165,14 +165,15 @@ def _make_filter(ws: Workspace, version: Revision, kinds: Sequence[str], asked: 
 
 def _check_status(kinds: Sequence[str], status: str) -> None:
     """Refuse a status that no record of these kinds can have."""
-    known = dict.fromkeys(name for kind in kinds for name in _list_statuses(kind))
+    known = dict.fromkeys(name for kind in kinds for name in list_statuses(kind))
     if status not in known:
         of = KINDS[kinds[0]].name(2) if len(kinds) == 1 else "records"
         hint = f"there are {', '.join(known)}" if known else "they have none"
         raise InvalidArgument(f"{of} have no status {shorten(status)}", hint=hint)
 
 
-def _list_statuses(kind: str) -> tuple[str, ...]:
+def list_statuses(kind: str) -> tuple[str, ...]:
+    """Return the statuses, or priorities, that records of a kind can have."""
     return get_args(status_field(kind)[1].annotation) if kind in WITH_STATUS else ()
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
 
 import pytest
@@ -89,56 +87,6 @@ def test_a_diff_is_coloured_typing(filled, top):
     code, screen = typing(top, "diff", "1")
     assert code == 0
     assert "\x1b[32m" in screen
-
-
-# --- completion
-
-
-@pytest.mark.parametrize(("shell", "sign"), [("bash", "complete -o nosort"), ("zsh", "compdef"), ("fish", "complete")])
-def test_the_completion_of_every_shell_is_printed(baton, shell, sign):
-    done = baton("completion", shell)
-    assert sign in done.out
-    assert "_BATON_COMPLETE" in done.out
-    assert done.err == ""
-
-
-def bash_completes(baton, tmp_path, line):
-    """Return what bash offers after `line`, with the printed script sourced."""
-    (tmp_path / "bin").mkdir(exist_ok=True)
-    program = tmp_path / "bin/baton"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m baton_git "$@"\n')
-    program.chmod(0o755)
-    (tmp_path / "complete.sh").write_text(baton("completion", "bash").out)
-    words = line.split(" ")
-    script = (
-        f"source {tmp_path}/complete.sh\nCOMP_WORDS=({line.rstrip() or ''}{' ' if line.endswith(' ') else ''}"
-        f"{chr(39) * 2 if line.endswith(' ') else ''})\nCOMP_CWORD={len(words) - 1}\n"
-        '_baton_completion baton\nprintf "%s\\n" "${COMPREPLY[@]}"\n'
-    )
-    env = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env=env, timeout=60, check=False)
-    assert done.stderr == ""
-    return done.stdout.split()
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
-def test_bash_completes_the_commands_of_a_group(baton, tmp_path):
-    assert {"add", "verify", "close", "list"} <= set(bash_completes(baton, tmp_path, "baton loop "))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [
-        ("baton fol", {"followup"}),
-        ("baton loop add --verify-p", {"--verify-process", "--verify-port"}),
-        ("baton completion z", {"zsh"}),
-        ("baton decision add x --tier h", {"human_confirmed"}),
-    ],
-)
-def test_bash_completes_commands_options_and_choices(baton, tmp_path, line, offered):
-    assert set(bash_completes(baton, tmp_path, line)) == offered
 
 
 # --- the demonstration

@@ -12,7 +12,7 @@ import click
 
 from baton_git.core.errors import InvalidArgument, RemoteError, Unreachable
 from baton_git.core.redaction import Redaction
-from baton_git.interfaces.cli.app import JSON, SECONDS, App, flat, group, make_app, read_bytes
+from baton_git.interfaces.cli.app import INPUT_FILE, JSON, SECONDS, App, flat, group, make_app, read_bytes
 from baton_git.interfaces.cli.common_command import CommonCommand
 from baton_git.interfaces.cli.error_handler import CONFLICT, FAILED
 from baton_git.interfaces.cli.machine.cache_words import go_on, outcome_data, tell_rest
@@ -152,7 +152,15 @@ def _describe_offline(source: str, answer: ServerAnswer) -> str:
 
 @_cache_command("write", "Write a document to a server, and to the cache.")
 @click.argument("namespace", metavar="NS")
-@click.option("--file", "-f", "file", required=True, metavar="FILE", help="The document; - reads standard input.")
+@click.option(
+    "--file",
+    "-f",
+    "file",
+    required=True,
+    type=INPUT_FILE,
+    metavar="FILE",
+    help="The document; - reads standard input.",
+)
 def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int | None:
     """Write a whole document to a session-baton server, and to the local cache.
 

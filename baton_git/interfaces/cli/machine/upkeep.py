@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import get_completion_class
 
 from baton_git.interfaces.cli.app import App
+from baton_git.interfaces.cli.completion_scripts import COMPLETIONS
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.verb_command import Addition
 from baton_git.verbs.upkeep.packing import PackedStore
@@ -20,7 +20,7 @@ def _render_packed(app: App, result: PackedStore) -> None:
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=click.Choice(list(COMPLETIONS)))
 def completion_command(shell: str) -> None:
     """Print the shell code that completes baton's commands and options.
 
@@ -30,9 +30,7 @@ def completion_command(shell: str) -> None:
     baton completion fish > ~/.config/fish/completions/baton.fish
     """
     root = click.get_current_context().find_root().command
-    kind = get_completion_class(shell)
-    assert kind is not None
-    write(kind(root, {}, "baton", "_BATON_COMPLETE").source())
+    write(COMPLETIONS[shell](root, {}, "baton", "_BATON_COMPLETE").source())
 
 
 ADDITIONS = {"gc": Addition(render=_render_packed, progress="packing")}

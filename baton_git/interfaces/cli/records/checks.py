@@ -11,7 +11,7 @@ from baton_git.core.output import shell_line, terminal_line
 from baton_git.core.records.work_items import VerifySpec
 from baton_git.git.remotes.error_messages import mask_logins
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat
-from baton_git.interfaces.cli.common_command import CommonCommand
+from baton_git.interfaces.cli.common_command import CommonCommand, offer_for
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.cli.verb_command import Addition
@@ -45,7 +45,10 @@ class _WithDashes(CommonCommand):
 
 @command("trust", cls=_WithDashes)
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[ID | -- COMMAND…]")
-@click.option("--from", "remote", metavar="REMOTE", help="Believe what this remote sends, until its address changes.")
+@click.option(
+    "--from", "remote", metavar="REMOTE", shell_complete=offer_for("remote", "trust"),
+    help="Believe what this remote sends, until its address changes.",
+)  # fmt: skip
 @click.option("--yes", is_flag=True, help="Approve without being asked; needed where nobody can be asked.")
 @click.option("--revoke", is_flag=True, help="Take the approval back.")
 @click.option("--list", "show", is_flag=True, help="What is approved here, and what waits for it.")

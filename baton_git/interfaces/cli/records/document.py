@@ -8,7 +8,7 @@ import click
 
 from baton_git.core.codecs import json as strict_json
 from baton_git.core.errors import LimitExceeded, Stale
-from baton_git.interfaces.cli.app import App, flat, read_bytes
+from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, read_bytes
 from baton_git.interfaces.cli.error_handler import CONFLICT
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
@@ -51,7 +51,14 @@ def _print_written(app: App, ws: Workspace, asked: NewDocument, values: Values) 
     app.say(*(flat(f"filled in: {field.path} = {field.value}") for field in result.filled))
 
 
-FILE = click.option("--file", "-f", required=True, metavar="FILE", help="The document; - reads standard input.")
+FILE = click.option(
+    "--file",
+    "-f",
+    required=True,
+    type=INPUT_FILE,
+    metavar="FILE",
+    help="The document; - reads standard input.",
+)
 ADDITIONS = {
     "read": Addition(render=_render_state),
     "write": Addition(

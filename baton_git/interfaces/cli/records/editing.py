@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from baton_git.core.kinds import KINDS
 from baton_git.core.verb import Result
 from baton_git.interfaces.cli.app import App, at_terminal
+from baton_git.interfaces.cli.common_command import offer_for
 from baton_git.interfaces.cli.records.editor import edit_in_editor
 from baton_git.interfaces.cli.revisions.rollback import run_with_person
 from baton_git.interfaces.cli.verb_command import Addition, Values
@@ -51,7 +52,7 @@ def _make_option(name: str, field: EditedField) -> Any:
     type_ = click.INT if int in (annotation, *get_args(annotation)) else click.STRING
     return click.option(
         f"--{name.replace('_', '-')}", name, type=type_, multiple=is_list,
-        metavar="NUMBER" if type_ is click.INT else "TEXT",
+        metavar="NUMBER" if type_ is click.INT else "TEXT", shell_complete=offer_for(name, "edit"),
         help=f"Of {', '.join(field.kinds)}{_describe_values(name, field)}{' Repeatable.' if is_list else ''}",
     )  # fmt: skip
 

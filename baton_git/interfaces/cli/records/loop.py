@@ -28,7 +28,7 @@ CHECKS = (
     click.option(
         "--status", type=click.IntRange(100, 599), help="With --verify-http: the status that means success.  [200]"
     ),
-    click.option("--verify-file", metavar="PATH", help="Check: the file exists."),
+    click.option("--verify-file", type=click.Path(readable=False), metavar="PATH", help="Check: the file exists."),
     click.option("--verify-process", metavar="NAME", help="Check: a process of this name runs."),
     click.option("--verify-port", metavar="HOST:PORT", help="Check: something listens there."),
     click.option("--verify-commit", metavar="REV", help="Check: a commit, by id or subject, is on HEAD (or --branch)."),

@@ -15,6 +15,7 @@ from baton_git.core.output import Styled, terminal, terminal_line
 from baton_git.core.times import parse_time_or_none
 from baton_git.core.verb import Result
 from baton_git.interfaces.cli.app import App
+from baton_git.interfaces.cli.common_command import offer_for
 from baton_git.interfaces.cli.records.listing import describe_status, status_role
 from baton_git.interfaces.cli.rendering.pager import write_paged
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
@@ -186,7 +187,9 @@ def _paint(text: str, role: Role) -> str:
     return paint(text, role, styled=shows_styles())
 
 
-AT = click.option("--at", metavar="REV|TIME", help="Of a record: as it was then.")
+AT = click.option(
+    "--at", metavar="REV|TIME", shell_complete=offer_for("at", "show"), help="Of a record: as it was then."
+)
 ADDITIONS = {
     "show": Addition(
         (AT,),

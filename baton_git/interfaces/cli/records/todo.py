@@ -6,7 +6,7 @@ import click
 
 from baton_git.core.codecs import json
 from baton_git.core.records.lineage import Todo
-from baton_git.interfaces.cli.app import App, flat, read_text
+from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, read_text
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.systems.gobby.todos import ChangedTodos, NumberedTodo, TodoList, parse_json_list, parse_list
 
@@ -47,7 +47,10 @@ def _line(item: Todo | NumberedTodo) -> str:
 
 
 FILE = click.option(
-    "--file", metavar="FILE|-", help="Lines `- [ ] text`, or a JSON list of content and status, instead."
+    "--file",
+    type=INPUT_FILE,
+    metavar="FILE|-",
+    help="Lines `- [ ] text`, or a JSON list of content and status, instead.",
 )
 ADDITIONS = {
     "todo set": Addition([FILE], fill=_fill_items, render=_render_changed),

@@ -8,7 +8,7 @@ import click
 
 from baton_git.core.codecs import json
 from baton_git.core.errors import Fault, InvalidDocument
-from baton_git.interfaces.cli.app import App, flat, read_text
+from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.interfaces.context.paif import fill_agent, fill_checkpoint
@@ -23,7 +23,13 @@ RESTORED = (
     "damaged", "left_out", "brief",
 )  # fmt: skip
 """The keys of answers in JSON, in their order: scripts of PAIF's users read them."""
-FILE = click.option("--file", "-f", metavar="FILE", help="All of it as JSON, as PAIF has it; - reads standard input.")
+FILE = click.option(
+    "--file",
+    "-f",
+    type=INPUT_FILE,
+    metavar="FILE",
+    help="All of it as JSON, as PAIF has it; - reads standard input.",
+)
 
 
 def _fill_checkpoint(app: App, values: Values) -> Values:

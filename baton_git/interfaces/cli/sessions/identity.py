@@ -10,7 +10,7 @@ import click
 
 from baton_git.core.errors import BatonError, Fault, InvalidDocument, StoreError
 from baton_git.core.records.base import parse
-from baton_git.interfaces.cli.app import App, flat, group, read_text
+from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, group, read_text
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN, report_error
 from baton_git.interfaces.cli.lazy import make_list
 from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
@@ -119,7 +119,11 @@ def exit_unknown_on_errors(check: click.Command) -> click.Command:
 
 
 FILE = click.option(
-    "--file", "-f", metavar="FILE", help="PAIF's identity as YAML, JSON or TOML; - reads standard input."
+    "--file",
+    "-f",
+    type=INPUT_FILE,
+    metavar="FILE",
+    help="PAIF's identity as YAML, JSON or TOML; - reads standard input.",
 )
 CHECK = Addition(
     fill=lambda app, values: fill_agent(app, fill_checked(app, values)), render=_render_checked,

@@ -8,7 +8,7 @@ import click
 
 from baton_git.core.natural_times import describe_age
 from baton_git.core.times import iso
-from baton_git.interfaces.cli.app import CHECKED_OUT, App, baton_command, flat, read_text
+from baton_git.interfaces.cli.app import CHECKED_OUT, INPUT_FILE, App, baton_command, flat, read_text
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.remote_selection import format_commits
 
@@ -111,7 +111,14 @@ _START = (
     click.option("--no-sync", is_flag=True, default=None, help="Do not ask the remote what is new."),
 )
 _END = (
-    click.option("--file", "-f", "file", metavar="FILE", help="The context from a file; - reads standard input."),
+    click.option(
+        "--file",
+        "-f",
+        "file",
+        type=INPUT_FILE,
+        metavar="FILE",
+        help="The context from a file; - reads standard input.",
+    ),
     click.option("--no-sync", is_flag=True, default=None, help="Do not send it to the remote."),
 )
 ADDITIONS = {

@@ -14,7 +14,7 @@ import click
 
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.records import cost_in_words
-from baton_git.interfaces.cli.app import App, command, flat, read_text
+from baton_git.interfaces.cli.app import INPUT_FILE, App, command, flat, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.context.workflows import workflow_folders
 from baton_git.systems.gobby.foreground_loops import (
@@ -46,7 +46,7 @@ DAY = 86400
 
 @command("loop-run", short_help="Run an agent again and again until its task is done.")
 @click.argument("prompt", required=False)
-@click.option("--file", metavar="FILE|-", help="The prompt from a file instead.")
+@click.option("--file", type=INPUT_FILE, metavar="FILE|-", help="The prompt from a file instead.")
 @click.option("--cli", type=click.Choice(list(AGENTS)), help="Which agent; else the first that is installed.")
 @click.option("--marker", default=DEFAULT.marker, show_default=True, help="What the agent says when all is done.")
 @click.option(

@@ -18,7 +18,7 @@ from baton_git.core.records.lineage import Session
 from baton_git.core.verb import NoInput
 from baton_git.git.files.atomic_files import read_bytes as read_file
 from baton_git.git.files.atomic_files import write_all
-from baton_git.interfaces.cli.app import App, flat, read_bytes
+from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, read_bytes
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
@@ -217,7 +217,7 @@ ADAPTER_COLUMNS = (
 ADAPTER = click.option("--adapter", metavar="ID", help="Who must know it; else each is asked in turn.")
 TARGET_TYPE = click.option("--target-type", metavar="TYPE", help="What TARGET is: plan, session, claude-alias, …")
 TARGET = click.argument("target", required=False)
-FILE = click.option("--file", metavar="FILE|-", help="A snapshot in JSON instead of a target.")
+FILE = click.option("--file", type=INPUT_FILE, metavar="FILE|-", help="A snapshot in JSON instead of a target.")
 LISTS = (
     click.option("--recorded", is_flag=True, help="What was recorded in this namespace instead."),
     click.option("--spawned", is_flag=True, help="What workflows and loops started in this repository."),

@@ -12,6 +12,7 @@ from baton_git.core.errors import NeedsHuman
 from baton_git.core.kinds import ALL_KINDS
 from baton_git.core.output import Styled
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat
+from baton_git.interfaces.cli.common_command import offer_for
 from baton_git.interfaces.cli.printing import ask, choose
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
@@ -20,11 +21,20 @@ from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue, ReviewRe
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sharing.review import decide, load_review, make_decided, make_waiting
 
+REMOTES, WAITING = offer_for("remote", "review"), offer_for("accept", "review")
+
 
 @command("review")
-@click.option("--remote", "-r", metavar="R", help="The remote; else the one that baton sync uses.")
-@click.option("--accept", metavar="ID", multiple=True, help="Take this record over; may be given again.")
-@click.option("--reject", metavar="ID", multiple=True, help="Turn this record's changes down; may be given again.")
+@click.option(
+    "--remote", "-r", metavar="R", shell_complete=REMOTES, help="The remote; else the one that baton sync uses."
+)
+@click.option(
+    "--accept", metavar="ID", multiple=True, shell_complete=WAITING, help="Take this record over; may be given again."
+)
+@click.option(
+    "--reject", metavar="ID", multiple=True, shell_complete=WAITING,
+    help="Turn this record's changes down; may be given again.",
+)  # fmt: skip
 @click.option("--accept-all", is_flag=True, help="Take over everything that is not rejected.")
 @click.option("--reject-all", is_flag=True, help="Turn down everything that is not accepted.")
 def review_command(

@@ -10,6 +10,7 @@ from baton_git.core.diff import RecordChange
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace
 from baton_git.interfaces.cli.app import SECONDS, App, at_terminal, command, flat
+from baton_git.interfaces.cli.common_command import offer_for
 from baton_git.interfaces.cli.previewing import YES, check_extent
 from baton_git.interfaces.cli.printing import progress_line
 from baton_git.interfaces.cli.revisions.change_lines import LINES, change_lines
@@ -23,8 +24,10 @@ from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
 
 
 @command("sync")
-@click.argument("remote", required=False)
-@click.option("--remote", "-r", "named", metavar="REMOTE", help="The same as REMOTE.")
+@click.argument("remote", required=False, shell_complete=offer_for("remote", "sync"))
+@click.option(
+    "--remote", "-r", "named", metavar="REMOTE", help="The same as REMOTE.", shell_complete=offer_for("remote", "sync")
+)
 @click.option("--all", "everything", is_flag=True, help="All namespaces, here and there.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done, and what would change here.")
 @click.option("--settle", type=click.Choice(["merge", "theirs"]),
