@@ -18,6 +18,7 @@ from baton_git.core.state import Key
 from baton_git.git.store import TreeEntry
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.revisions.operations import REDO, UNDO
 from baton_git.verbs.sharing.conflict_resolution import Side, find_standing_value, get_side_value
 
 LOOKED = 500
@@ -27,6 +28,9 @@ MOST = 100
 
 _FOLDERS = 500
 """How many folders are cached during a search."""
+
+_GOES_BACK = frozenset({UNDO, REDO, "rollback", ""})
+"""The verbs of commits that may bring a conflict back; the empty one is that of commits made by hand."""
 
 Writers = dict[Side, LogEntry]
 """By side, the commit that set the contested value; a side that was not found is absent."""
@@ -99,10 +103,12 @@ class _TreeReader:
 
 def _follow_trail(look: _TreeReader, entry: LogEntry, trail: _Trail) -> list[tuple[Oid, _Trail]]:
     """Return where a search continues: at the parent with the same value, at both sides of the merge that found the
-    conflict, or nowhere at its origin."""
+    conflict, or nowhere at its origin. A commit that brings a settled conflict back is not where it was found."""
     for parent in entry.parents:
         if _is_same(look, entry.tree, parent, trail):
             return [(parent, trail)]
+    if trail.side is None and entry.op in _GOES_BACK and len(entry.parents) == 1:
+        return [(entry.parents[0], trail)]
     return _find_sides(look.ws, entry.parents, trail.conflict) if trail.side is None else []
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from going_back import undo_revision
 from machines import Machine, settled
 
 from baton_git.core.errors import (
@@ -83,6 +84,10 @@ def test_it_is_told_who_wrote_the_sides(contested: Pair) -> None:
         assert {len(entry.parents) for entry in told.values()} == {1}
         one.loop(f"OL-later-{one.ws.actor.machine}")
         assert find_writers(one.ws, [conflict]) == {conflict.id: told}
+        for side in ("ours", "theirs"):
+            settle(one, conflict.id, side)
+            undo_revision(one.ws, one.clock())
+            assert find_writers(one.ws, [conflict]) == {conflict.id: told}
 
 
 def test_of_a_conflict_that_nobody_knows_the_origin_of_no_writer_is_told(contested: Pair) -> None:
