@@ -76,8 +76,8 @@ def test_a_server_and_a_skill_of_ones_own_are_never_overwritten(baton, top):
     before = tree(top)
     done = baton("agents", "install", "all", "--project", "--with", "mcp,skills")
     assert done.code == 0
-    assert done.err.count("of your own") == 4 - 1
-    assert done.err.count("is your own") == 1
+    assert done.err.count("has your own MCP server") == 4 - 1
+    assert done.err.count("is your own file") == 1
     assert {name: tree(top)[name] for name in own if "gemini" not in name} == {
         name: before[name] for name in own if "gemini" not in name
     }
@@ -98,7 +98,7 @@ def test_at_a_terminal_one_is_asked_and_enter_means_yes(monkeypatch, top):
     for typed, is_installed in ((b"n\n", False), (b"\n", True)):
         code, screen = typing_here(monkeypatch, top, "agents", "install", "claude", "--project", typed=typed)
         assert code == 0, screen
-        assert "Also install the skills and the MCP server of baton?" in screen
+        assert "Also install baton's skills and MCP server?" in screen
         assert (top / ".mcp.json").exists() is is_installed
 
 

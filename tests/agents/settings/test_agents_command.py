@@ -57,7 +57,7 @@ def codex(programs, home, monkeypatch) -> Path:
 def test_the_users_own_settings_start_this_very_baton(baton, home, agent):
     done = baton("agents", "install", agent)
     assert f"{agent}: installed in {home / FILES[agent]}" in done.err
-    assert "only in repositories where baton init" in done.err
+    assert "only in repositories in which baton init" in done.err
     assert done.out == ""
     text = (home / FILES[agent]).read_text()
     for groups in json.loads(text)["hooks"].values():
@@ -108,19 +108,19 @@ def test_outside_a_repository_nothing_is_made_but_the_settings(baton, home, tmp_
 def test_a_second_time_it_says_that_nothing_is_to_be_done(baton, home):
     baton("agents", "install", "gemini")
     done = baton("agents", "install", "gemini", "--json")
-    assert "nothing to be done" in done.err
+    assert "already installed in" in done.err
     assert done.json["agents"]["gemini"]["changed"] is False
 
 
 def test_installed_twice_over_it_says_so(baton, home, top):
     baton("agents", "install", "claude")
-    assert "called twice" in baton("agents", "install", "claude", "--project").err
+    assert "each hook runs twice" in baton("agents", "install", "claude", "--project").err
 
 
 def test_the_to_do_tools_of_claude_code_come_and_go(baton, home):
     baton("agents", "install", "claude", "--todo-tools")
     assert json.loads((home / FILES["claude"]).read_text())["env"] == {"CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"}
-    assert "nothing to be done" in baton("agents", "install", "claude").err
+    assert "already installed in" in baton("agents", "install", "claude").err
     baton("agents", "uninstall", "claude")
     assert not (home / ".claude").exists()
 
@@ -222,7 +222,7 @@ def test_codex_skips_hooks_until_they_are_trusted_and_status_says_so(baton, code
     (line,) = said(of(baton("agents", "status", "codex", "--json", code=1), "codex"))
     assert line.startswith("codex skips 5 of 5 hooks because they are not trusted: /hooks in codex")
     done = baton("agents", "install", "codex", "--trust")
-    assert "you vouch for 5 hooks" in done.err
+    assert "5 hooks are trusted" in done.err
     baton("agents", "status", "codex")
     assert (codex / "config.toml").read_text().count("trusted_hash") == 5
     baton("agents", "uninstall", "codex")

@@ -1,1 +1,1 @@
-"""Commands about this machine: settings, hooks, servers, files of other systems."""
+"""Commands for the installation on this machine (hooks, agents, workflows, servers), and imports and exports."""

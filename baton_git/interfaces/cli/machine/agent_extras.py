@@ -1,4 +1,4 @@
-"""`baton agents install --with`: the skills and the MCP server beside the hooks of an agent's CLI."""
+"""`baton agents install --with`: install skills and the MCP server in addition to the hooks of an agent CLI."""
 
 from __future__ import annotations
 
@@ -21,34 +21,35 @@ Extras = frozenset[str]
 
 
 def _parse_extras(context: click.Context, parameter: click.Parameter, value: str | None) -> Extras | None:
-    """Return what is wanted; None if nobody says.
+    """Return the extras in the value of `--with`; None if the option is not given.
 
-    Raises click.BadParameter: it is neither `none` nor a list of what there is.
+    Raises:
+        click.BadParameter: the value is neither `none` nor a list of names in `KNOWN`.
     """
     if value is None:
         return None
     names = frozenset() if value == "none" else frozenset(name.strip() for name in value.split(","))
     if not names <= set(KNOWN):
-        raise click.BadParameter(f"{value!r} is neither none nor a list of {', '.join(KNOWN)}")
+        raise click.BadParameter(f"{value!r} is not none, {', '.join(KNOWN)} or {','.join(KNOWN)}")
     return names
 
 
 WITH = click.option(
     "--with", "extras", metavar="LIST", callback=_parse_extras,
-    help="Also skills, mcp (the MCP server), both with a comma between, or none.  [default: asked at a terminal]",
+    help="Extras to install: skills, mcp (the MCP server), skills,mcp or none. Default: ask at a terminal, else none.",
 )  # fmt: skip
 
 
 def ask_for_extras() -> Extras:
-    """Ask at a terminal whether to install skills and the MCP server; elsewhere there are none."""
-    question = "Also install the skills and the MCP server of baton?"
+    """Ask at a terminal whether to install the extras; return none if there is no terminal."""
+    question = "Also install baton's skills and MCP server?"
     return frozenset(KNOWN) if at_terminal() and agrees(question, default=True) else frozenset()
 
 
 def servers_for_hooks(
     app: App, tools: AgentTools, file: SettingsFile, extras: Extras, program: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the servers that belong into the file of the hooks."""
+    """Return the MCP servers to install in the same file as the hooks, by name."""
     if "mcp" not in extras or not tools.is_server_with_hooks:
         return {}
     if file.find_server(SERVER) is not None:
@@ -60,9 +61,9 @@ def servers_for_hooks(
 def install_tools(
     app: App, tools: Mapping[str, AgentTools], extras: Extras, program: Sequence[str]
 ) -> list[Path] | None:
-    """Install what is wanted besides the hooks; return the files that changed, None after an error."""
+    """Install the extras; return the files that changed, or None after an error."""
     if "mcp" in extras and find_spec("mcp") is None:
-        app.say("the MCP server needs one more package: pip install 'baton-git[mcp]'")
+        app.say("the MCP server needs another package: pip install 'baton-git[mcp]'")
     try:
         return [path for tool in tools.values() for path in _install(app, tool, extras, program)]
     except BatonError as error:
@@ -74,7 +75,7 @@ def _install(app: App, tools: AgentTools, extras: Extras, program: Sequence[str]
     if "skills" in extras:
         changed, own = tools.install_skills()
         app.say(*(f"{tools.agent}: skill {flat(str(path.parent))}" for path in changed))
-        app.say(*(f"{tools.agent}: {flat(str(path))} is your own and stays as it is" for path in own))
+        app.say(*(f"{tools.agent}: {flat(str(path))} is your own file and was not changed" for path in own))
         yield from changed
     path = tools.server_path
     if "mcp" not in extras or (path is not None and tools.is_server_with_hooks):
@@ -93,15 +94,15 @@ def _install(app: App, tools: AgentTools, extras: Extras, program: Sequence[str]
 
 
 def uninstall_tools(app: App, tools: Mapping[str, AgentTools]) -> list[Path] | None:
-    """Take out what was installed besides the hooks; return the files that changed, None after an error."""
+    """Remove installed extras; return the files that changed, or None after an error."""
     try:
         taken = [path for tool in tools.values() for path in tool.uninstall()]
     except BatonError as error:
         app.say(f"baton: {flat(str(error))}")
         return None
-    app.say(*(f"taken out: {flat(str(path))}" for path in taken))
+    app.say(*(f"removed: {flat(str(path))}" for path in taken))
     return taken
 
 
 def _own_server(tools: AgentTools, path: Path) -> str:
-    return f"{tools.agent}: {flat(str(path))} has an MCP server {SERVER} of your own, which stays"
+    return f"{tools.agent}: {flat(str(path))} has your own MCP server named {SERVER}, which was not changed"

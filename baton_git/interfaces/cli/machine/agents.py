@@ -1,4 +1,4 @@
-"""`baton agents`: the coding agents' CLIs, told to call us at the turns of a session."""
+"""`baton agents`: install baton's hooks in the settings of agent CLIs, and check whether they will run."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ from baton_git.interfaces.context.settings import outside_git
 _NAMES = click.Choice([*AGENTS, "all"])
 _PROJECT = click.option(
     "--project/--user", "project", default=False,
-    help="The settings of this work tree, which are committed, or your own.  [default: user]",
+    help="Use the settings of this work tree, which can be committed, or your own.  [default: user]",
 )  # fmt: skip
 
 
-@command("install", short_help="Have an agent's CLI call baton at its turns.")
+@command("install", short_help="Install or update the hooks of an agent CLI.")
 @click.argument("name", type=_NAMES)
 @_PROJECT
-@click.option("--trust", is_flag=True, help="Codex: also vouch for the hooks, in place of /hooks there.")
-@click.option("--todo-tools", is_flag=True, help="Claude Code: also switch its to-do tools on.")
+@click.option("--trust", is_flag=True, help="Codex: also trust the hooks, as /hooks does in codex.")
+@click.option("--todo-tools", is_flag=True, help="Claude Code: also enable its to-do tools.")
 @WITH
 def install_command(
     app: App, name: str, project: bool, trust: bool, todo_tools: bool, extras: Extras | None
 ) -> int | None:
-    """Have an agent's CLI call baton at the turns of its sessions, or bring that up to date.
+    """Install or update the hooks with which an agent CLI calls baton at each turn of its sessions.
 
-    Only entries of our own are added to its settings, at the end; everything else stays as it is, to the byte. They act
-    only in repositories where baton init made a namespace.
+    This adds entries to the CLI's settings, and changes nothing else there. The hooks do something only in repositories
+    in which baton init created a namespace.
 
     \b
     baton agents install claude
@@ -64,9 +64,9 @@ def install_command(
     baton agents install all --project --with skills,mcp
     """
     if trust and name != "all" and not AGENTS[name].must_trust_hooks:
-        raise click.UsageError("--trust is for codex: the others ask nothing of the kind")
+        raise click.UsageError("--trust is only for codex: other CLIs do not ask to trust hooks")
     if todo_tools and name != "all" and not AGENTS[name].todo_variables:
-        raise click.UsageError("--todo-tools is for claude: the others have no such switch")
+        raise click.UsageError("--todo-tools is only for claude: other CLIs have no such setting")
     codex = _codex(app) if trust else None
     scope: Scope = "project" if project else "user"
     files = {agent: _open_settings(app, agent, scope) for agent in _agents(name)}
@@ -83,21 +83,21 @@ def install_command(
     failed = failed if added is not None else FAILED
     trusted = _trust_hooks(app, codex, files["codex"]) if codex and "codex" in done else []
     for agent, changed in done.items():
-        app.say(f"{agent}: {'installed in' if changed else 'nothing to be done in'} {files[agent].path}")
+        app.say(f"{agent}: {'installed in' if changed else 'already installed in'} {files[agent].path}")
         if changed:
             app.say(*_describe_install(app, agent, scope, trusted=bool(trusted)))
     if any(done.values()):
-        app.say("hooks act only in repositories where baton init made a namespace")
+        app.say("the hooks do something only in repositories in which baton init created a namespace")
     data = _describe_changes(files, done) | {"added": [str(path) for path in added or ()]}
     app.answer(data | ({"trusted": trusted} if trust else {}), "")
     return failed
 
 
-@command("uninstall", short_help="Take our entries out of an agent's settings.")
+@command("uninstall", short_help="Remove baton's hooks from an agent CLI.")
 @click.argument("name", type=_NAMES)
 @_PROJECT
 def uninstall_command(app: App, name: str, project: bool) -> int | None:
-    """Take our entries out of an agent's settings and leave all else to the byte as it was.
+    """Remove baton's entries from the settings of an agent CLI, and change nothing else there.
 
     \b
     baton agents uninstall claude
@@ -110,23 +110,23 @@ def uninstall_command(app: App, name: str, project: bool) -> int | None:
     done, failed = _change_each(app, files, lambda _, file: file.uninstall())
     failed = failed if taken is not None else FAILED
     for agent, changed in done.items():
-        app.say(f"{agent}: {'taken out of' if changed else 'nothing of ours in'} {files[agent].path}")
+        app.say(f"{agent}: {'removed from' if changed else 'not installed in'} {files[agent].path}")
     if done.get("codex") and for_trust:
         _forget_trust(app, for_trust)
     for agent in done:
         left = [name for name in AGENTS[agent].todo_variables if _has_variable(files[agent], name)]
-        app.say(*(f"{agent}: env.{name} was not set by baton here and stays" for name in left))
+        app.say(*(f"{agent}: env.{name} was not set by baton, so it was not removed" for name in left))
     app.answer(_describe_changes(files, done) | {"removed": [str(path) for path in taken or ()]}, "")
     return failed
 
 
-@command("status", short_help="Say which agents' CLIs will call baton here.")
+@command("status", short_help="Show which agent CLIs will call baton here.")
 @click.argument("name", type=_NAMES, default="all")
 def status_command(app: App, name: str) -> int | None:
-    """Say for each agent's CLI whether it will call baton here, and if not, why.
+    """Show for each agent CLI whether it will call baton here, and if not, why.
 
-    Exit status: 0 all is well, 1 something is off, 5 something could not be found out. An agent that nothing is
-    installed for is off only when it was named.
+    Exit status: 0 no problem, 1 a problem, 5 something could not be checked. A CLI without baton's hooks is a problem
+    only if NAME names it.
 
     \b
     baton agents status
@@ -145,12 +145,12 @@ def status_command(app: App, name: str) -> int | None:
     return UNKNOWN if "unknown" in verdicts else None
 
 
-@command("package", short_help="Print the folder of the plugin or extension.")
+@command("package", short_help="Print the folder of the plugin or extension for an agent CLI.")
 @click.argument("name", type=click.Choice(list(AGENTS)))
 def package_command(app: App, name: str) -> None:
-    """Print the folder of the plugin (Claude Code, Codex) or extension (Gemini CLI) that baton brings along.
+    """Print the folder of baton's plugin (Claude Code, Codex) or extension (Gemini CLI).
 
-    It has the hooks, the skills and the MCP server in one piece; use it or baton agents install, not both.
+    It contains the hooks, the skills and the MCP server. Use either this or baton agents install, not both.
 
     \b
     baton agents package claude
@@ -163,7 +163,7 @@ def package_command(app: App, name: str) -> None:
     app.say(f"add it with: {how}")
 
 
-# --- what is asked for
+# --- settings files and programs
 
 
 def _agents(name: str) -> list[str]:
@@ -187,12 +187,13 @@ def _work_tree(app: App) -> Path:
     repository = find_repository(app)
     top = repository.work_tree if repository else None
     if top is None:
-        raise InvalidArgument("there is no work tree here", hint="stand in one, or use --user")
+        raise InvalidArgument("there is no work tree here", hint="change to a work tree, or use --user")
     return top
 
 
 def find_repository(app: App) -> Repository | None:
-    """The one that was named or is around us; the user's own store has no settings, and is not made for asking."""
+    """Return the named repository, or the one around the current folder; None for the user's own store, which has no
+    settings of agent CLIs. No repository is created."""
     named = app.settings.options.repo or os.environ.get("BATON_REPO")
     if not named and Repository.discover(Path.cwd()) is None:
         return None
@@ -212,7 +213,8 @@ def build_wanted_hooks(agent: str, scope: Scope, *, todo_tools: bool) -> WantedH
 
 
 def find_program(scope: Scope) -> list[str]:
-    """How a hook starts baton: in committed settings by its name, in one's own as the one that runs here."""
+    """Return the command with which a hook starts baton: its name in committed settings, the running program in the
+    user's own."""
     if scope == "project":
         return ["baton"]
     script = Path(sysconfig.get_path("scripts")) / "baton"
@@ -220,7 +222,14 @@ def find_program(scope: Scope) -> list[str]:
 
 
 def _change_each(app: App, files: dict[str, SettingsFile], do: Any) -> tuple[dict[str, bool], int | None]:
-    """Change each agent's settings; return by agent whether they changed, and the exit status of a failure."""
+    """Change the settings of each agent CLI with `do`.
+
+    Returns:
+        For each agent without an error, whether its settings changed; and the exit status, None without errors.
+
+    Raises:
+        BatonError: the settings of the only agent could not be changed.
+    """
     done: dict[str, bool] = {}
     failed = None
     for agent, file in files.items():
@@ -240,33 +249,33 @@ def _change_each(app: App, files: dict[str, SettingsFile], do: Any) -> tuple[dic
 def _codex(app: App) -> Codex:
     program = shutil.which("codex")
     if program is None:
-        raise NotFound("program", "codex", hint="codex alone can say what is to be trusted; install it first")
+        raise NotFound("program", "codex", hint="baton asks codex which hooks to trust; install it first")
     return Codex(program, Path.cwd(), outside_git())
 
 
 def _trust_hooks(app: App, codex: Codex, file: SettingsFile) -> list[str]:
-    """Trust our hooks of this file in codex; return the keys of those that it runs now."""
+    """Trust baton's hooks of this file in codex; return the keys of the hooks that codex runs now."""
     loaded = of_file(codex.hooks(), file.path)
     if not loaded:
         raise InvalidArgument(
-            f"codex does not load {file.path}, so nothing was trusted", hint="trust this folder in codex first"
+            f"codex does not load {file.path}, so no hook was trusted", hint="trust this folder in codex first"
         )
     waiting = [hook for hook in loaded if hook.status not in ("trusted", "managed")]
     if waiting:
         codex.trust(waiting)
-    app.say(f"codex: you vouch for {len(loaded)} hooks; it runs them without asking, as long as they stay as they are")
+    app.say(f"codex: {len(loaded)} hooks are trusted; codex runs them without asking until they change")
     return [hook.key for hook in loaded]
 
 
 def _find_trusted(app: App, file: SettingsFile | None) -> list[str]:
-    """Return the keys of our hooks in this file that codex trusts, to be removed with them."""
+    """Return the keys of baton's hooks in this file that codex trusts."""
     program = shutil.which("codex")
     if file is None or program is None or not file.entries_or_none():
         return []
     try:
         seen = Codex(program, Path.cwd(), outside_git()).hooks()
     except BatonError as error:
-        app.say(f"codex: whether it trusts them: {flat(str(error))}")
+        app.say(f"codex: cannot read which hooks it trusts: {flat(str(error))}")
         return []
     return [hook.key for hook in of_file(seen, file.path) if hook.status in ("trusted", "modified")]
 
@@ -275,10 +284,10 @@ def _forget_trust(app: App, keys: list[str]) -> None:
     try:
         _codex(app).forget(keys)
     except BatonError as error:
-        app.say(f"codex: it still remembers having trusted them, which does nothing: {flat(str(error))}")
+        app.say(f"codex: its trust in the removed hooks could not be deleted, which is harmless: {flat(str(error))}")
 
 
-# --- telling
+# --- output
 
 
 def _describe_install(app: App, agent: str, scope: Scope, *, trusted: bool) -> Iterator[str]:
@@ -286,12 +295,12 @@ def _describe_install(app: App, agent: str, scope: Scope, *, trusted: bool) -> I
     if not (cli.must_trust_hooks and trusted):
         yield cli.installed
     if scope == "project" and not cli.trusts_projects:
-        yield f"{agent}: settings of a project count once its folder is trusted there"
+        yield f"{agent}: settings of a project take effect once its folder is trusted in the CLI"
     other_scope: Scope = "user" if scope == "project" else "project"
     try:
         also = _open_settings(app, agent, other_scope)
         if also.entries_or_none():
-            yield f"{agent}: baton is in {also.path} too, so each hook is called twice; one of them is enough"
+            yield f"{agent}: baton is also in {also.path}, so each hook runs twice; uninstall one of them"
     except BatonError:
         return
 
@@ -365,7 +374,7 @@ def _format_report(report: AgentReport) -> Iterator[str]:
 
 agents = group(
     "agents",
-    "Make the coding agents' CLIs call baton at the turns of a session.",
+    "Install hooks in the CLIs of coding agents, so that they call baton at each turn of a session.",
     [install_command, status_command, uninstall_command, package_command],
 )
 

@@ -1,4 +1,4 @@
-"""`baton cache`: a session-baton server elsewhere, with the local cache of its clients for when it is away."""
+"""`baton cache`: use a session-baton server through a local cache, which also works while the server is unreachable."""
 
 from __future__ import annotations
 
@@ -36,11 +36,16 @@ from baton_git.systems.session_baton.caching import (
 from baton_git.systems.session_baton.client import BatonServer, ServerAddress, ServerAnswer
 from baton_git.systems.session_baton.importers import parse_object
 
-_URL_HELP = "The server; else BATON_URL, or git config --global baton.url."
+_URL_HELP = "The server. Default: BATON_URL, or git config --global baton.url."
 
 
 def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable[[Callable[..., Any]], click.Command]:
-    """Declare a command on the cache folder; its function gets the `App`, and the `Cache` (`asks`) or its folder."""
+    """Return a decorator that declares a command on the cache.
+
+    Args:
+        asks: whether it uses the server. Its function then gets the `App` and the `BatonCache`, else the `App` and the
+            `CacheFolder`.
+    """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
@@ -54,13 +59,15 @@ def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable
 
         place = click.Path(path_type=Path, file_okay=False)
         options = [
-            click.option("--folder", type=place, help="The cache; else ~/.claude/loop/batons."),
+            click.option("--folder", type=place, help="The cache. Default: ~/.claude/loop/batons."),
             JSON,
         ]
         if asks:
             options += [
                 click.option("--url", metavar="URL", help=_URL_HELP),
-                click.option("--timeout", type=SECONDS, default=5.0, show_default=True, help="Seconds for a request."),
+                click.option(
+                    "--timeout", type=SECONDS, default=5.0, show_default=True, help="Seconds for each request."
+                ),
             ]
         return click.command(name, cls=CommonCommand, short_help=short_help)(
             functools.reduce(lambda done, option: option(done), options, run_with_cache)
@@ -70,23 +77,28 @@ def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable
 
 
 def _find_server(named: str | None) -> ServerAddress:
-    """Raises InvalidArgument when nobody says where the server is."""
+    """Return the address of the server.
+
+    Raises:
+        InvalidArgument: no server is named.
+    """
     url = named if named is not None else os.environ.get("BATON_URL") or (read_user_config("baton.url") or [None])[-1]
     if not url:
-        hint = "--url URL, BATON_URL, or git config --global baton.url URL"
-        raise InvalidArgument("nobody says which server", hint=hint)
+        hint = "give --url URL, or set BATON_URL or git config --global baton.url"
+        raise InvalidArgument("no server is named", hint=hint)
     return ServerAddress.parse(url)
 
 
-@_cache_command("read", "Print a server's baton, and keep it in the cache.")
+@_cache_command("read", "Print a server's baton, and store it in the cache.")
 @click.argument("namespace", metavar="NS")
 def read_command(app: App, cache: BatonCache, namespace: str) -> None:
-    """Print the baton that a session-baton server has, and keep it in the local cache.
+    """Print the baton of a session-baton server, and store it in the local cache.
 
-    What waits in the cache is sent first. Where the server cannot be reached the cached baton is printed, or null,
-    and the exit status is 0 all the same: the start of a session is never held up. --json says which it was (`source`).
-    So it is where the server refuses what waits (`refused`). A server that refuses us (a wrong token) is an error.
-    The token is taken from BATON_API_TOKEN.
+    A document that waits in the cache is sent first. If the server is unreachable, the cached baton is printed, or
+    null, and the exit status is 0, so that a session can start without the server. The same happens if the server
+    refuses the waiting document; --json then has the reason in `refused`. In --json, `source` is server, cache or none.
+
+    BATON_API_TOKEN is the server's token; a wrong token is an error.
 
     \b
     baton cache read project:x --url http://127.0.0.1:9101
@@ -109,14 +121,20 @@ def read_command(app: App, cache: BatonCache, namespace: str) -> None:
         if outcome.entry.note.local is not None and _describe_owner(cache, outcome):
             app.say(f"       {_suggest_send(cache, namespace)}")
     elif _describe_owner(cache, outcome):
-        words = "the server's, not kept in the cache" if source == "server" else "baton from the local cache"
-        app.say(f"{words}: one waits for {outcome.entry.note.url}", f"       {_suggest_send(cache, namespace)}")
+        words = "the server's baton, not stored in the cache" if source == "server" else "baton from the local cache"
+        app.say(
+            f"{words}: the cache has a document that waits for {outcome.entry.note.url}",
+            f"       {_suggest_send(cache, namespace)}",
+        )
     elif outcome.answer is not None and outcome.answer.baton is None and outcome.entry.copy is not None:
-        app.say("the server has no baton; the one in the cache stays there", f"       {go_on(namespace)}")
+        app.say("the server has no baton; the one in the cache was not removed", f"       {go_on(namespace)}")
     elif outcome.refused is not None:
-        app.say(f"baton: {outcome.refused}", f"refused: what waits in the cache; this is the baton of the {source}")
+        app.say(
+            f"baton: {outcome.refused}",
+            f"the server refused the document that waits in the cache; this is the baton of the {source}",
+        )
     elif outcome.sent:
-        app.say("what waited in the cache was sent")
+        app.say("the document that waited in the cache was sent")
     tell_rest(app, outcome)
 
 
@@ -135,11 +153,11 @@ def _choose_answer(outcome: CacheOutcome) -> tuple[str, ServerAnswer]:
 
 
 def _suggest_send(cache: BatonCache, namespace: str) -> str:
-    return f"compare and send it to this server: {flat(make_send_command(cache, namespace))}"
+    return f"to compare it with this server's and send it: {flat(make_send_command(cache, namespace))}"
 
 
 def _describe_owner(cache: BatonCache, outcome: CacheOutcome) -> str:
-    """Name the server of the cached baton, if it is another one."""
+    """Return ` of URL` if the cached baton is of another server; else an empty text."""
     url = outcome.entry.note.url
     return f" of {url}" if url not in ("", cache.url) else ""
 
@@ -150,7 +168,7 @@ def _describe_offline(source: str, answer: ServerAnswer) -> str:
     return f"baton from the local cache (updated_at {flat(answer.updated_at or 'unknown')})"
 
 
-@_cache_command("write", "Write a document to a server, and to the cache.")
+@_cache_command("write", "Write a document to a server and to the cache.")
 @click.argument("namespace", metavar="NS")
 @click.option(
     "--file",
@@ -162,11 +180,11 @@ def _describe_offline(source: str, answer: ServerAnswer) -> str:
     help="The document; - reads standard input.",
 )
 def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int | None:
-    """Write a whole document to a session-baton server, and to the local cache.
+    """Write a whole document to a session-baton server and to the local cache.
 
-    Where the server cannot be reached it waits in the cache (`pending_upload`, exit status 0) and is sent the next
-    time. Where somebody else wrote since it was read, both versions are compared, nothing is replaced, and the exit
-    status is 3. Secrets are taken out before anything is stored or sent.
+    If the server is unreachable, the document waits in the cache (`pending_upload`, exit status 0), and the next read,
+    write or send sends it. If somebody else has written since it was read, this is a conflict: both versions are
+    compared, none is replaced, and the exit status is 3. Secrets are removed before anything is stored or sent.
 
     \b
     baton cache write project:x --file baton.json --url http://127.0.0.1:9101
@@ -185,13 +203,15 @@ def write_command(app: App, cache: BatonCache, namespace: str, file: str) -> int
         data["redactions"] = [redaction._asdict() for redaction in redactions]
     app.answer_json(data)
     if outcome.offline:
-        app.say(f"baton: {outcome.offline}", "offline: it waits in the local cache and is sent the next time")
+        app.say(
+            f"baton: {outcome.offline}", "offline: the document waits in the local cache; the next command sends it"
+        )
     tell_rest(app, outcome)
     return CONFLICT if outcome.clash else None
 
 
 def _keep_refused(call: Callable[[], CacheOutcome]) -> CacheOutcome:
-    """Run a write; add to an error of the server that the document waits in the cache."""
+    """Run a write; if the server refuses it, add to the error's hint that the document waits in the cache."""
     try:
         return call()
     except Unreachable:
@@ -201,20 +221,22 @@ def _keep_refused(call: Callable[[], CacheOutcome]) -> CacheOutcome:
         raise type(error)(str(error), hint=f"{hint}the document waits in the local cache", **error.data) from error
 
 
-@_cache_command("send", "Send what waits in the cache, or end a conflict.")
+@_cache_command("send", "Send waiting documents, or resolve a conflict.")
 @click.argument("namespaces", nargs=-1, metavar="[NS]…")
-@click.option("--all", "everything", is_flag=True, help="Everything that waits; the same as naming none.")
-@click.option("--ours", is_flag=True, help="End a conflict: yours replaces the server's.")
-@click.option("--theirs", is_flag=True, help="End a conflict: the server's replaces yours.")
-@click.option("--merge", is_flag=True, help="End a conflict: both in one, by record and field.")
+@click.option("--all", "everything", is_flag=True, help="Send all waiting documents; the same as naming no NS.")
+@click.option("--ours", is_flag=True, help="Resolve a conflict: your document replaces the server's.")
+@click.option("--theirs", is_flag=True, help="Resolve a conflict: the server's document replaces yours.")
+@click.option("--merge", is_flag=True, help="Resolve a conflict: merge both, by record and field.")
 def send_command(
     app: App, cache: BatonCache, namespaces: tuple[str, ...], everything: bool, ours: bool, theirs: bool, merge: bool
 ) -> int | None:
-    """Send what waits in the local cache, or end a conflict.
+    """Send the documents that wait in the local cache, or resolve a conflict.
 
-    A conflict that was not shown yet, or to which the server added since, is shown first, and nothing is replaced. A
-    version that gives way is kept beside the cache, in `.baton/kept/`. Exit status 3 when a conflict is left, 1 when
-    the server cannot be reached or something waits for another url: it is sent here once its NS is named.
+    A conflict is shown before it is resolved: if you have not seen it, or the server's document has changed since,
+    this only shows it. A replaced version is kept in `.baton/kept/` in the cache. A document that waits for another
+    server is sent to this one only if you name its NS.
+
+    Exit status: 3 if a conflict is left, 1 if the server is unreachable or a document waits for another server.
 
     \b
     baton cache send --all
@@ -235,19 +257,19 @@ def send_command(
     elsewhere = [] if namespaces else list_waiting_elsewhere(cache)
     app.answer([outcome_data(outcome) for outcome in outcomes], "")
     if not outcomes:
-        app.say(f"nothing waits to be sent to {cache.url}" if elsewhere else "nothing waits to be sent")
+        app.say(f"no document waits for {cache.url}" if elsewhere else "no document waits to be sent")
     for outcome in outcomes:
         app.say(*_describe_sent(outcome, choice))
         tell_rest(app, outcome)
     for name, url in elsewhere:
-        app.say(f"{flat(name)}: waits for {flat(url)}", f"       {_suggest_send(cache, name)}")
+        app.say(f"{flat(name)}: the document waits for {flat(url)}", f"       {_suggest_send(cache, name)}")
     if any(outcome.clash for outcome in outcomes):
         return CONFLICT
     return FAILED if elsewhere or any(outcome.offline or outcome.refused for outcome in outcomes) else None
 
 
 def _send_all(cache: BatonCache, names: list[str]) -> Iterator[CacheOutcome]:
-    """Send one namespace after the other; stop when the server does not answer."""
+    """Send the waiting documents one after the other; stop if the server is unreachable."""
     for name in names:
         outcome = send_waiting(cache, name)
         yield outcome
@@ -258,22 +280,24 @@ def _send_all(cache: BatonCache, names: list[str]) -> Iterator[CacheOutcome]:
 def _describe_sent(outcome: CacheOutcome, choice: str | None) -> list[str]:
     name = flat(outcome.entry.note.namespace)
     if outcome.offline:
-        return [f"baton: {outcome.offline}", f"{name}: it still waits in the local cache"]
+        return [f"baton: {outcome.offline}", f"{name}: the document still waits in the local cache"]
     if outcome.refused is not None:
         hint = [f"       {outcome.refused.hint}"] if outcome.refused.hint else []
-        return [f"baton: {outcome.refused}", *hint, f"{name}: it still waits in the local cache"]
+        return [f"baton: {outcome.refused}", *hint, f"{name}: the document still waits in the local cache"]
     if outcome.clash:
         return []
     if outcome.taken:
-        return [f"{name}: the server's was taken"]
+        return [f"{name}: the server's document replaced yours in the cache"]
     if choice is not None and not outcome.sent:
-        return [f"{name}: nothing to settle, the server has the same"]
-    return [f"{name}: {'sent' if outcome.sent else 'nothing waits'}"]
+        return [f"{name}: no conflict to resolve; the server has the same document"]
+    return [f"{name}: {'sent' if outcome.sent else 'no document waits'}"]
 
 
-@_cache_command("status", "List what is in the local cache, and what waits.", asks=False)
+@_cache_command("status", "List the documents in the local cache.", asks=False)
 def status_command(app: App, folder: CacheFolder) -> None:
-    """List what is in the local cache: synced, waiting to be sent, or in conflict. Asks no server.
+    """List the documents in the local cache and their status: synced, waiting to be sent, or in conflict.
+
+    This does not contact a server.
 
     \b
     baton cache status
@@ -285,7 +309,7 @@ def status_command(app: App, folder: CacheFolder) -> None:
         app.say("the cache is empty")
     kept = folder.list_kept()
     if kept:
-        app.say(f"{len(kept)} that had to make room, in {kept[0].parent}")
+        app.say(f"{len(kept)} replaced {'version' if len(kept) == 1 else 'versions'} in {kept[0].parent}")
 
 
 def _describe_listing(listing: CacheListing) -> dict[str, Any]:
@@ -309,14 +333,14 @@ def _format_listing(listing: CacheListing) -> str:
         words.append(f"revision {data['revision']}")
     words += [str(data[name]) for name in ("updated_at", "url", "why") if data.get(name)]
     if "shared_with" in data:
-        words.append(f"(its file name is that of {data['shared_with']}; kept in .baton)")
+        words.append(f"(stored in .baton, because {data['shared_with']} has the same file name)")
     return flat("  ".join([*words, *data.get("damaged", [])]))
 
 
 COMMANDS = {
     "cache": group(
         "cache",
-        "Use a session-baton server through a local cache, also while it is unreachable.",
+        "Use a session-baton server through a local cache, which also works while the server is unreachable.",
         [read_command, write_command, send_command, status_command],
     )
 }

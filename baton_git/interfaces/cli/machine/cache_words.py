@@ -1,4 +1,4 @@
-"""What `baton cache` says of an outcome: as data, and in words."""
+"""Describe the outcome of a `baton cache` command, as data for --json and as messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton_git.systems.session_baton.caching import CacheConflict, CacheOutcome
 
 
 def outcome_data(outcome: CacheOutcome) -> dict[str, Any]:
-    """The server's answer to a write, with what became of it here."""
+    """Return the outcome of a write as data for --json: the server's answer, and the state of the cache."""
     note = outcome.entry.note
     seen = note.seen if outcome.clash is None else outcome.clash.theirs
     data: dict[str, Any] = {
@@ -42,14 +42,14 @@ def _describe_conflict(clash: CacheConflict) -> dict[str, Any]:
 
 
 def tell_rest(app: App, outcome: CacheOutcome) -> None:
-    """The conflict, what was archived or contested, what had to make room, and who else wants the file's name."""
+    """Print the conflict, if any, and notes on archived records, contested fields, and files of the cache."""
     if outcome.clash is not None:
         app.say(*_clash_words(outcome.clash))
     if outcome.answer is not None and outcome.answer.archived:
-        app.say(f"archived, as the document leaves them out: {flat(', '.join(outcome.answer.archived))}")
+        app.say(f"archived, because the document does not contain them: {flat(', '.join(outcome.answer.archived))}")
     for key, conflict in outcome.contested:
         field = f"{flat(key.id or key.kind)} {flat(conflict.field)}"
-        app.say(f"contested: {field}: {_value(conflict.ours)} stands, not {_value(conflict.theirs)}")
+        app.say(f"contested: {field}: {_value(conflict.ours)} was chosen over {_value(conflict.theirs)}")
     for kept in dict.fromkeys(outcome.kept):
         app.say(f"kept: {kept.name} ({kept.why})")
     if not outcome.kept:
@@ -57,13 +57,13 @@ def tell_rest(app: App, outcome: CacheOutcome) -> None:
     if outcome.entry.rival is not None:
         name, rival = flat(outcome.entry.note.namespace), flat(outcome.entry.rival)
         app.say(
-            f"the cache file of {name} would be that of {rival}; it is kept in .baton instead, which only baton reads"
+            f"{name} is stored in .baton, which only baton reads, because {rival} has the same file name in the cache"
         )
 
 
 def _clash_words(clash: CacheConflict) -> Iterator[str]:
     name = flat(clash.namespace)
-    yield f"baton: conflict: the server has a baton of {name} that was not seen here; yours was not sent and waits"
+    yield f"baton: conflict: the server has a newer baton of {name}; yours was not sent, and waits in the cache"
     for side, changes in (("here", clash.compared.here), ("server", clash.compared.there)):
         yield from (f"       {side}: {words}" for change in changes for words in _change_words(change))
     if not clash.compared.here and not clash.compared.there:
@@ -72,7 +72,7 @@ def _clash_words(clash: CacheConflict) -> Iterator[str]:
 
 
 def _change_words(change: RecordChange) -> Iterator[str]:
-    """A record's change on one line, its fields with their values."""
+    """Yield a record's change on one line, with the values of its fields."""
     fields = [f"{flat(field.field)} {_value(field.before)} → {_value(field.after)}" for field in change.fields]
     head = flat(describe_change(change)) or change.kind
     yield f"{head}: {'; '.join(fields)}" if change.action == "changed" and fields else head
@@ -89,4 +89,4 @@ def _value(side: tuple[Any, ...]) -> str:
 
 
 def go_on(namespace: str) -> str:
-    return f"go on with: baton cache send {flat(namespace)} --merge (or --ours, --theirs)"
+    return f"to resolve it: baton cache send {flat(namespace)} --merge (or --ours, --theirs)"

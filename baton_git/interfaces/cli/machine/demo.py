@@ -1,4 +1,4 @@
-"""`baton demo`: three sessions hand over to each other, with the real commands in a real repository."""
+"""`baton demo`: run three sessions that hand over to each other, with real commands in a temporary repository."""
 
 from __future__ import annotations
 
@@ -23,16 +23,22 @@ from baton_git.interfaces.cli.printing import write, write_json
 from baton_git.interfaces.context.process import child_environment
 
 FOLDED = 4
-"""Lines of JSON from which on only its fields are told."""
+"""Number of lines from which a JSON object is printed only as a list of its fields."""
 LONG = 150
-"""Characters of a line that is told once: what every brief says about itself."""
+"""Number of characters from which a line is printed only once; every brief begins with such lines."""
 KNOWN_BY = 60
-"""Characters by which it is known again."""
+"""Number of first characters by which a long line is recognised."""
 
 
 @dataclass(frozen=True)
 class Narrator:
-    """Tells what happens as it happens, or keeps it for one JSON answer."""
+    """Prints the story and the commands as they happen, and collects them for --json.
+
+    Attributes:
+        silent: whether nothing is printed.
+        told: the story so far, as data.
+        long: the beginnings of long lines that were printed.
+    """
 
     silent: bool
     told: list[dict[str, Any]] = field(default_factory=list)
@@ -57,7 +63,7 @@ class Narrator:
             write(f"  (exit status {done.returncode})")
 
     def _select_lines(self, done: subprocess.CompletedProcess[str]) -> Iterator[str]:
-        """Leave out empty lines, an id that the next line repeats, and what every brief says, after the first one."""
+        """Yield the lines of the output, without empty lines, repeated long lines, and an id that a message repeats."""
         news = done.stderr.rstrip().splitlines()
         told = [] if news and news[0].startswith(f"{done.stdout.strip()} ") else _fold(done.stdout)
         for line in (*told, *news):
@@ -68,7 +74,7 @@ class Narrator:
 
 
 def _fold(text: str) -> list[str]:
-    """The lines of an output, of a JSON object only its fields."""
+    """Return the lines of an output; for a long JSON object, one line with its fields."""
     lines = text.rstrip().splitlines()
     if len(lines) < FOLDED or not text.startswith("{"):
         return lines
@@ -77,7 +83,7 @@ def _fold(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Stage:
-    """The repository of the demonstration, and how a session of an agent acts in it."""
+    """The repository of the demonstration, and the environment in which an agent's session runs commands in it."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -90,10 +96,14 @@ class Stage:
         self.narrator.story(text)
 
     def baton(self, *words: str, given: str = "", expect: int = 0) -> str:
-        """Runs one command as it would be typed, tells what it says, and gives its standard output.
+        """Run one command as if it were typed, print its output, and return its standard output.
+
+        Args:
+            given: the standard input.
+            expect: the expected exit status.
 
         Raises:
-            ClickException: it did not exit as the story has it.
+            ClickException: the exit status is not `expect`.
         """
         done = self._run([sys.executable, "-m", "baton_git", *words], given)
         self.narrator.ran(["baton", *words], done)
@@ -124,14 +134,14 @@ class _Health(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name is the base class's
-        """Says nothing."""
+        """Log nothing."""
 
 
 @click.command("demo")
-@click.option("--keep", is_flag=True, help="Leave the repository, and say where it is.")
-@click.option("--json", "as_json", is_flag=True, help="Answer in JSON, at the end.")
+@click.option("--keep", is_flag=True, help="Do not delete the repository, and print its path.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON at the end.")
 def demo_command(keep: bool, as_json: bool) -> None:
-    """Watch three sessions hand over, with the real commands and their output, in a temporary repository.
+    """Show three sessions that hand over to each other, with real commands in a temporary repository.
 
     \b
     baton demo
@@ -177,8 +187,8 @@ def _stage(folder: Path, narrator: Narrator) -> Stage:
 
 
 def first_session(stage: Stage, port: int | str) -> None:
-    """Work is done and put off, decided, and gone wrong; nothing of it may be forgotten."""
-    stage.story("Monday, session 1 (claude): it works, and notes what must not be forgotten")
+    """Record open loops, a follow-up, a pattern and a decision."""
+    stage.story("Monday, session 1 (claude): it works, and records what the next sessions must know")
     stage.baton("boot")
     url = f"http://127.0.0.1:{port}/health"
     stage.baton("loop", "add", "Deployed the shop", "--expect", "its health is 200", "--verify-http", url)
@@ -192,43 +202,45 @@ def first_session(stage: Stage, port: int | str) -> None:
 
 
 def second_session(stage: Stage, other_stage: Stage) -> None:
-    """The next session knows it all; a third one works at the same time; a model cannot make rules."""
+    """Continue the work of the first session, while another agent writes; show that an agent cannot make a rule."""
     stage.story("Meanwhile the fix arrives on main")
     (stage.folder / "prices.py").write_text("def total(prices):\n    return round(sum(prices), 2)\n")
     stage.git("commit", "-q", "-a", "-m", "Round totals to cents")
     stage.git("log", "--oneline", "main", show=True)
-    stage.story("Tuesday, session 2 (codex): it begins by checking what Monday expected")
+    stage.story("Tuesday, session 2 (codex): baton boot runs the checks of Monday's open loops")
     stage.baton("boot")
-    stage.story("Another agent reads the state now, and will write it back later as a whole document")
+    stage.story("Another agent reads the state now; later it will write the whole document back")
     document = json.loads(other_stage.baton("read"))["baton"]
-    stage.story("Session 2 goes on: it puts things off again, and makes the same mistake twice more")
+    stage.story("Session 2 goes on: it defers the follow-up three times, and makes the same mistake twice more")
     item = document["follow_ups"][0]["id"]
     for _ in range(3):
         stage.baton("followup", "defer", item)
     for context in ("a list was a word", "a key was misspelt"):
         stage.baton("pattern", "record", "edited the config without reading its schema", "--context", context)
     pattern = document["patterns"][0]["id"]
-    stage.story("Three times: a rule is proposed. But an agent cannot make it a rule; a person must, at a terminal")
+    stage.story(
+        "After three times a rule is proposed. Only a person can make it a rule, at a terminal; an agent cannot"
+    )
     stage.baton("pattern", "graduate", pattern, expect=1)
     stage.baton("wrap", "--context", "Rounding is fixed. The config should be checked in CI.")
-    stage.story("The other agent writes its document, which knows nothing of all this: both survive")
+    stage.story("The other agent writes its older document, with a new follow-up: both are merged, and nothing is lost")
     document |= {"session_id": "tuesday-b", "parent_session": "monday"}
     document["follow_ups"].append({"id": "FU-100", "item": "Translate the receipt", "first_seen": "2026-11-21"})
     other_stage.baton("write", "--file", "-", given=json.dumps(document))
 
 
 def third_session(stage: Stage) -> None:
-    """What was verified is shown once more and archived; the history answers questions, and can be undone."""
-    stage.story("Wednesday, session 3 (claude): what was verified is told once more, and archived")
+    """Show the verified loops for the last time, then the history, an undo and a redo."""
+    stage.story("Wednesday, session 3 (claude): verified loops are shown once more, then archived")
     stage.baton("boot")
-    stage.story("Who worked after whom? And all of it is plain git")
+    stage.story("The sessions as a graph, and the same history in plain git")
     stage.baton("log", "--graph")
     stage.git("log", "--oneline", "--graph", "-n", "4", "baton/shop", show=True)
-    stage.story("A step back, and forward again")
+    stage.story("Undo a change, and redo it")
     stage.baton("followup", "done", "FU-100")
     stage.baton("undo")
     stage.baton("redo")
-    stage.story("That is the whole spiral. In a repository of your own: baton init, then baton boot")
+    stage.story("To begin in a repository of your own: baton init, then baton boot")
 
 
 COMMANDS = {"demo": demo_command}

@@ -1,4 +1,4 @@
-"""`baton doctor`: what the checks find, repairs one by one, their undo, and a report to paste."""
+"""`baton doctor`: check the installation, repair problems one by one, undo repairs, and print a report to share."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from baton_git.verbs.doctor.report import write_report
 
 STATUS: Mapping[Severity, int | None] = {"error": FAILED, "unknown": UNKNOWN, "warning": None, "ok": None}
 INDENT = 9
-"""Columns of the severity."""
+"""Width of the column of severities, in characters."""
 ROLES: Mapping[Severity, Role] = {
     "error": Role.BAD, "unknown": Role.WARNING, "warning": Role.WARNING, "ok": Role.GOOD
 }  # fmt: skip
@@ -58,7 +58,7 @@ def _complete_check(context: click.Context, parameter: click.Parameter, incomple
 
 @command("doctor", short_help="Check the installation, and repair it.")
 @click.argument("checks", nargs=-1, metavar="[CHECK]...", shell_complete=_complete_check)
-@click.option("--fix", is_flag=True, help="Repair what can be repaired, one by one; asks at a terminal.")
+@click.option("--fix", is_flag=True, help="Repair problems that have a repair, one by one, after asking.")
 @click.option("--yes", "-y", is_flag=True, help="With --fix or --undo: do not ask.")
 @click.option("--undo", "undoes", is_flag=True, help="Revert the last repair.")
 @click.option("--report", is_flag=True, help="Print a report to share, without names, paths and addresses.")
@@ -67,10 +67,11 @@ def _complete_check(context: click.Context, parameter: click.Parameter, incomple
 def doctor_command(
     app: App, checks: tuple[str, ...], fix: bool, yes: bool, undoes: bool, report: bool, shows_all: bool, lists: bool
 ) -> int | None:
-    """Check that the installation is sound: store, records, hooks, agents' CLIs, remotes, clock, permissions.
+    """Check the installation: store, records, hooks, agent CLIs, remotes, clock, permissions.
 
-    Nothing is changed without --fix. Each repair is written to a journal first, and --undo reverts the last one. Exit
-    status: 0 no problem, 1 a problem, 5 no known problem but a check could not be run.
+    Without --fix nothing is changed. Each repair is recorded in a journal, and --undo reverts the last one.
+
+    Exit status: 0 no problem, 1 a problem, 5 no known problem but a check could not be run.
 
     \b
     baton doctor
@@ -110,12 +111,15 @@ def _check_options(*, fix: bool, yes: bool, undoes: bool, report: bool) -> None:
         raise click.UsageError("there is no terminal to ask at: add --yes")
 
 
-# --- what is looked at
+# --- the repository and the machine
 
 
 @contextmanager
 def open_examination(app: App) -> Iterator[Examination]:
-    """Look at the repository and the machine as far as they can be opened: what is broken is for the checks to say."""
+    """Yield what the checks examine: the repository, the namespace and this machine, as far as they can be opened.
+
+    An error while opening the namespace becomes part of the examination, so that a check can report it.
+    """
     app = app.lenient
     with ExitStack() as stack:
         opened: Workspace | BatonError | None
@@ -133,7 +137,7 @@ def open_examination(app: App) -> Iterator[Examination]:
 
 
 def _find_repository(app: App) -> tuple[Repository | None, BatonError | None]:
-    """Return the repository, or why it cannot be used; neither outside of any."""
+    """Return the repository, or the error if it cannot be used; both are None outside of any repository."""
     try:
         return find_repository(app), None
     except BatonError as error:
@@ -166,11 +170,11 @@ def _journal(examination: Examination) -> RepairJournal:
 
 
 def _fix_each(app: App, examination: Examination, checks: list[Check], *, yes: bool) -> None:
-    """Carry out the repairs, each once, in the order of the checks."""
+    """Carry out each repair once, in the order of the checks; ask before each one unless `yes`."""
     found = examine(examination, checks)
     repairs = {item.finding.repair.about: (item, item.finding.repair) for item in found if item.finding.repair}
     if not repairs:
-        app.say("there is nothing that can be repaired by itself")
+        app.say("no problem has an automatic repair")
     for item, repair in repairs.values():
         if not yes:
             app.say(f"{item.check}: {item.finding.summary}")
@@ -189,9 +193,9 @@ def _carry_out(app: App, examination: Examination, check: str, repair: Repair) -
 
 def _describe_entry(entry: JournalEntry) -> Iterator[str]:
     if entry.backup:
-        yield f"  the revision before is kept at {entry.backup}"
+        yield f"  backup of the previous revision: {entry.backup}"
     if not entry.only_adds:
-        yield "  baton doctor --undo takes it back"
+        yield "  to revert it: baton doctor --undo"
 
 
 def _workspace(examination: Examination) -> Workspace | None:
@@ -209,7 +213,7 @@ def _undo(app: App, examination: Examination, *, yes: bool) -> int | None:
     return None
 
 
-# --- telling
+# --- output
 
 
 def format_diagnosis(result: Diagnosis, *, shows_all: bool) -> str:
@@ -217,12 +221,12 @@ def format_diagnosis(result: Diagnosis, *, shows_all: bool) -> str:
     lines = [line for part in _join_checks(shown) for line in _format_finding(part)]
     summary = _count_checks(result)
     if any(part.repair for part in result.findings):
-        summary += "; baton doctor --fix repairs what can be repaired"
+        summary += "; to repair problems: baton doctor --fix"
     return join([*lines, *([""] if lines else []), summary], "\n")
 
 
 def _count_checks(result: Diagnosis) -> str:
-    """Return `19 checks: 2 errors, 1 warning, 16 ok`: every finding, and the checks that found nothing wrong."""
+    """Return `19 checks: 2 errors, 1 warning, 16 ok`: the number of findings by severity, and of checks without any."""
     problems = [part for part in result.findings if part.severity != "ok"]
     checks = {part.check for part in result.findings}
     numbers: Counter[Severity] = Counter(part.severity for part in problems)
@@ -236,7 +240,7 @@ def _count_checks(result: Diagnosis) -> str:
 
 
 def _join_checks(parts: list[DoctorFinding]) -> list[DoctorFinding]:
-    """Make one of checks that could not be made for the same reason."""
+    """Join the findings of checks that could not be run for the same reason."""
     joined: dict[tuple[str, str], DoctorFinding] = {}
     for number, part in enumerate(parts):
         key = (part.severity, part.summary if part.severity == "unknown" else str(number))
@@ -246,7 +250,7 @@ def _join_checks(parts: list[DoctorFinding]) -> list[DoctorFinding]:
 
 
 def _format_finding(part: DoctorFinding) -> Iterator[str]:
-    """The severity and the check, then what was found; on a terminal, long texts are broken at its width."""
+    """Yield the lines of a finding, wrapped to the width of a terminal."""
     head, *rest = _wrap(f"{part.check}: {part.summary}")
     severity = paint(f"{part.severity:<{INDENT}}", ROLES[part.severity], styled=shows_styles())
     yield join([severity, head])
@@ -266,7 +270,7 @@ def _wrap(text: str) -> list[str]:
 
 
 def _name_surroundings(app: App, examination: Examination) -> Mapping[str, str]:
-    """Return what a report must not tell: texts, and what stands for them."""
+    """Return the private texts that a report must not contain, each with its replacement."""
     names = {str(Path.home()): "~", os.uname().nodename: "<host>", app.settings.machine: "<host>"}
     for variable in ("USER", "LOGNAME"):
         if os.environ.get(variable, "") not in ("", "root"):

@@ -88,7 +88,7 @@ def test_a_server_that_lost_its_baton_does_not_empty_the_cache(cache, wire, fold
     wire.batons.clear()
     done = cache("read", "work", url=wire.url)
     assert done.json["baton"] is None
-    assert "the one in the cache stays there" in done.err
+    assert "the one in the cache was not removed" in done.err
     assert cache("status", "--json").json[0]["status"] == "synced"
     assert cached(folder, "work")["context"] == "kept"
     cache("send", "work", "--ours", url=wire.url)
@@ -105,7 +105,7 @@ def test_what_cannot_be_sent_waits_and_is_sent_with_the_next_write(cache, wire, 
     wire.answer = lambda *_: (503, {})
     done = cache("write", "work", url=url, doc=a_baton("two"))
     assert done.json["status"] == "pending_upload"
-    assert "it waits in the local cache" in done.err
+    assert "the document waits in the local cache" in done.err
     assert cached(folder, "work")["_sync_status"] == "pending_upload"
     wire.answer = away
     cache("write", "work", url=url, doc=a_baton("three"))
@@ -119,7 +119,7 @@ def test_what_waits_is_sent_by_the_next_read(cache, wire, folder):
     wire.answer = refuse
     done = cache("read", "work", url=wire.url)
     assert done.json["baton"]["context"] == "two"
-    assert "what waited in the cache was sent" in done.err
+    assert "the document that waited in the cache was sent" in done.err
     assert wire.get("work")["context"] == "two"
     assert cached(folder, "work")["_sync_status"] == "synced"
 
@@ -165,11 +165,11 @@ def test_send_tries_everything_that_waits_for_this_server(cache, wire):
     for name in ("a", "b"):
         cache("write", name, url=wire.url, doc=a_baton(f"{name}2"))
     cache("write", "c", url=NOWHERE, doc=a_baton("elsewhere"))
-    assert "it still waits" in cache("send", "--all", url=wire.url, code=1).err
+    assert "the document still waits" in cache("send", "--all", url=wire.url, code=1).err
     wire.answer = refuse
-    assert cache("send", "--all", url=wire.url, code=1).err.startswith(f"a: sent\nb: sent\nc: waits for {NOWHERE}\n")
+    assert cache("send", "--all", url=wire.url, code=1).err.startswith(f"a: sent\nb: sent\nc: the document waits for {NOWHERE}\n")
     assert {name: wire.get(name)["context"] for name in wire.batons} == {"a": "a2", "b": "b2"}
-    assert f"nothing waits to be sent to {wire.url}" in cache("send", url=wire.url, code=1).err
+    assert f"no document waits for {wire.url}" in cache("send", url=wire.url, code=1).err
 
 
 def test_a_document_that_the_server_refuses_does_not_keep_the_others_back(cache, plain):
@@ -181,7 +181,7 @@ def test_a_document_that_the_server_refuses_does_not_keep_the_others_back(cache,
     )
     done = cache("send", url=plain.url, code=1)
     assert "answers 413: too large" in done.err
-    assert "a: it still waits" in done.err
+    assert "a: the document still waits" in done.err
     assert plain.get("b")["context"] == "b"
 
 
@@ -193,7 +193,7 @@ def test_what_waits_for_one_server_is_not_sent_to_another(cache, wire):
     wire.put("work", a_baton("theirs"))
     done = cache("read", "work", url=wire.url)
     assert done.json["baton"]["context"] == "theirs"
-    assert f"not kept in the cache: one waits for {NOWHERE}" in done.err
+    assert f"not stored in the cache: the cache has a document that waits for {NOWHERE}" in done.err
     cache("send", "work", "--ours", url=wire.url, code=3)
     assert wire.get("work")["context"] == "theirs"
     cache("send", "work", "--ours", url=wire.url)
@@ -255,7 +255,7 @@ def test_ours_does_not_replace_what_was_written_after_it_was_shown(cache, wire, 
 @pytest.mark.parametrize("choice", ["--ours", "--merge"])
 def test_what_was_decided_while_the_server_was_away_holds_once_it_is_back(cache, wire, conflict, choice):
     answer, wire.answer = wire.answer, lambda *_: (503, {})
-    assert "it still waits" in cache("send", "work", choice, url=wire.url, code=1).err
+    assert "the document still waits" in cache("send", "work", choice, url=wire.url, code=1).err
     wire.answer = answer
     assert cache("send", url=wire.url).err == "work: sent\n"
     assert wire.get("work")["context"] == "ours"
@@ -294,7 +294,7 @@ def test_merge_says_which_values_it_had_to_choose(cache, wire, folder):
     wire.put("work", theirs)
     cache("write", "work", url=wire.url, doc=a_baton("base", a_loop(1, action="Ours")), code=3)
     done = cache("send", "work", "--merge", url=wire.url)
-    assert "contested: OL-001 action: 'Ours' stands, not 'Theirs'" in done.err
+    assert "contested: OL-001 action: 'Ours' was chosen over 'Theirs'" in done.err
     assert wire.get("work")["open_loops"][0]["action"] == "Ours"
     assert theirs in kept(folder)
 
@@ -336,7 +336,7 @@ def test_what_the_server_archived_is_said(cache, counting, folder):
     counting.__class__ = Archiving
     done = cache("write", "work", url=counting.url, doc=a_baton("one"))
     assert done.json["archived"] == ["OL-7"]
-    assert "archived, as the document leaves them out: OL-7" in done.err
+    assert "archived, because the document does not contain them: OL-7" in done.err
 
 
 def test_a_server_that_counts_decides_by_the_revision_and_nobody_slips_between(cache, counting):
@@ -418,7 +418,7 @@ def test_a_file_of_another_namespace_perhaps_is_kept_before_it_is_replaced(cache
 def test_two_namespaces_that_want_one_file_both_keep_their_batons(cache, wire, folder):
     cache("write", "a/b", url=wire.url, doc=a_baton("first"))
     done = cache("write", "a:b", url=wire.url, doc=a_baton("second"))
-    assert "the cache file of a:b would be that of a/b" in done.err
+    assert "because a/b has the same file name" in done.err
     assert cached(folder, "a_b")["context"] == "first"
     for name, context in (("a/b", "first"), ("a:b", "second")):
         assert wire.get(name)["context"] == context
@@ -569,7 +569,7 @@ def test_a_refused_document_holds_up_no_start_of_a_session(cache, picky, folder)
     assert (done.json["baton"], done.json["source"]) == (a_baton("theirs"), "server")
     assert "it has a fault" in done.json["refused"]
     assert "it has a fault" in done.err
-    assert "refused: what waits in the cache" in done.err
+    assert "the server refused the document that waits in the cache" in done.err
     assert done.json["status"] == "pending_upload"
     assert cached(folder, "work")["context"] == "bad"
 
@@ -604,7 +604,7 @@ def test_the_corrected_document_is_sent_and_the_refused_one_kept(cache, picky, f
 
 
 def test_the_server_is_named_by_option_variable_or_the_users_setting(cache, wire):
-    assert "nobody says which server" in cache("read", "work", code=2).err
+    assert "no server is named" in cache("read", "work", code=2).err
     wire.put("work", a_baton("x"))
     setting = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "baton.url", "GIT_CONFIG_VALUE_0": wire.url}
     for env in ({"BATON_URL": wire.url}, setting, {"BATON_URL": wire.url, **setting}):
@@ -613,7 +613,7 @@ def test_the_server_is_named_by_option_variable_or_the_users_setting(cache, wire
 
 def test_a_repository_does_not_say_where_the_token_goes(cache, wire, git, top):
     git(top, "config", "baton.url", wire.url)
-    assert "nobody says which server" in cache("read", "work", code=2).err
+    assert "no server is named" in cache("read", "work", code=2).err
     assert wire.asked == []
 
 

@@ -68,7 +68,7 @@ def test_two_machines_that_write_through_our_server_meet_in_a_merge(cache, url, 
     assert set(loops) == {"OL-001", "OL-002"}
     assert (loops["OL-001"]["action"], loops["OL-001"]["expected_outcome"]) == ("Shipped", "201")
     assert made["revision"] > 2
-    assert "nothing waits" in on("one", "send").err
+    assert "no document waits" in on("one", "send").err
     done = on("two", "write", "work", doc={**made["baton"], "open_loops": [loops["OL-001"]]})
     assert done.json["archived"] == ["OL-002"]
-    assert "archived, as the document leaves them out: OL-002" in done.err
+    assert "archived, because the document does not contain them: OL-002" in done.err

@@ -76,7 +76,7 @@ def test_where_nothing_is_to_be_settled_that_is_said_and_nothing_is_sent_or_kept
     cache("write", "work", url=wire.url, doc=a_baton("one"))
     count = wire.writes
     for _ in range(2):
-        assert "nothing to settle" in cache("send", "work", choice, url=wire.url).err
+        assert "no conflict to resolve" in cache("send", "work", choice, url=wire.url).err
     assert wire.writes == count
     assert not kept(folder)
 
@@ -91,7 +91,7 @@ def test_what_waits_for_another_url_is_named_and_can_be_sent_to_this_one(cache, 
     wire.answer = answer
     other = wire.url.replace("127.0.0.1", "localhost")
     done = cache("send", url=other, code=1)
-    assert f"work: waits for {wire.url}" in done.err
+    assert f"work: the document waits for {wire.url}" in done.err
     assert f"baton cache send work --url {other}" in done.err
     done = cache("read", "work", "--json", url=other)
     assert done.json["baton"]["context"] == "waits"
