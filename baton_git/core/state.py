@@ -297,7 +297,7 @@ def same_fields(left: Entry | None, right: Entry | None) -> bool:
 
 def _not_found(kind: str, text: str, near: Sequence[str] = ()) -> NotFound:
     meant = f"did you mean {near[0]}? " if near else ""
-    return NotFound(kind.replace("_", " "), text, hint=f"{meant}baton list {kind} shows what there is")
+    return NotFound(kind.replace("_", " "), text, hint=f"{meant}to list the records of this kind: baton list {kind}")
 
 
 def _corrupt_error(entry: Unreadable) -> Corrupt:

@@ -95,7 +95,7 @@ class ImportQuarantine:
             rows = self.rows()
             missing = [id_ for id_ in ids or () if id_ not in {row.id for row in rows}]
             if missing:
-                raise NotFound("row in quarantine", missing[0], hint="baton import quarantine lists them")
+                raise NotFound("row in quarantine", missing[0], hint="to list the rows: baton import quarantine")
             gone = [row for row in rows if ids is None or row.id in ids]
             self._write([row for row in rows if row not in gone])
         return gone

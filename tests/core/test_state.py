@@ -184,5 +184,5 @@ def test_get_wants_the_exact_id() -> None:
     assert state.get(FollowUp, "FU-10").id == "FU-10"
     with pytest.raises(NotFound, match="there is no follow up 'FU-1'") as caught:
         state.get(FollowUp, "FU-1")
-    assert caught.value.hint == "baton list follow_up shows what there is"
+    assert caught.value.hint == "to list the records of this kind: baton list follow_up"
     assert state.records(Pattern) == []

@@ -100,7 +100,7 @@ def make_kinds_page() -> str:
     """Return the page with the table of the kinds of records."""
     lines = [
         "# Kinds of records\n",
-        "A command takes a kind by any of its names: `baton list loops`. `baton schema KIND` prints the JSON Schema.\n",
+        "A command accepts any of these names, as in `baton list loops`. `baton schema KIND` prints the JSON Schema.\n",
         "| kind | one, several | ids | on the branch | |",
         "|---|---|---|---|---|",
     ]

@@ -46,7 +46,7 @@ def refused_read(uri: str, error: ResourceError) -> ResourceError:
     cause = error.__cause__
     if isinstance(error, ResourceNotFoundError):
         return ResourceNotFoundError(
-            _line(f"there is no resource {uri}; the lists of resources and templates say what there is")
+            _line(f"there is no resource {uri}; see the lists of resources and resource templates")
         )
     told = in_a_line(cause if cause is not None else error)
     return (

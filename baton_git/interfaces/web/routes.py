@@ -80,7 +80,7 @@ def router(site: Site, places: Places | None = None, page_token: str | None = No
 
 
 def _refuse_unknown_page(request: PageRequest) -> Response:
-    raise NotFound("page", request.path, hint="the start page lists what there is")
+    raise NotFound("page", request.path, hint="all pages can be reached from the start page")
 
 
 async def _serve_static_file(request: Request) -> Response:

@@ -120,7 +120,7 @@ def find(state: State, text: str) -> Snapshot:
     if len(near) > 1:
         raise Ambiguous("recorded session", text, near)
     if not near:
-        raise NotFound("recorded session", text, hint="baton session list --recorded shows what there is")
+        raise NotFound("recorded session", text, hint="to list the recorded sessions: baton session list --recorded")
     return _at(state, near[0])
 
 

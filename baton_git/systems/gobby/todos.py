@@ -283,7 +283,7 @@ def _find_index(todos: tuple[Todo, ...], which: str) -> int:
     if len(near) > 1:
         raise Ambiguous("item", which, [texts[index] for index in near])
     if not near:
-        raise NotFound("item", which, hint="baton todo list shows what there is, with numbers")
+        raise NotFound("item", which, hint="to list the items with their numbers: baton todo list")
     return near[0]
 
 

@@ -384,7 +384,7 @@ def _may_replace(now: ServerAnswer, seen: ServerAnswer | None) -> bool:
     return (now.updated_at == seen.updated_at and now.updated_at is not None) or alike(now.baton, seen.baton)
 
 
-# --- what there is
+# --- list the entries
 
 
 class CacheListing(NamedTuple):

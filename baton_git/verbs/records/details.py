@@ -130,8 +130,9 @@ def find_record(state: State, text: str, kind: str | None = None) -> Key:
     if not candidates and kind is None and rest and (named := find_kind(head)) is not None:
         return find_record(state, rest, named)
     if not candidates:
-        what = KINDS[kind].title if kind is not None else "record"
-        raise NotFound(what, text, hint=f"baton list{f' {kind}' if kind is not None else ''} shows what there is")
+        if kind is None:
+            raise NotFound("record", text, hint="to list the records: baton list")
+        raise NotFound(KINDS[kind].title, text, hint=f"to list the {KINDS[kind].name(2)}: baton list {kind}")
     if len(candidates) > 1:
         raise _ambiguous(text, candidates, kind)
     return candidates[0]

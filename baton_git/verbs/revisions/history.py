@@ -87,7 +87,7 @@ def _select_changes(changes: Iterable[diff.RecordChange], record: str | None) ->
 def _standing_after(operations: Iterator[Operation], commit: str | None) -> Iterator[Operation]:
     """The operations that stand after a commit; all of them where none is named."""
     if commit is not None and all(operation.entry.commit != commit for operation in operations):
-        raise NotFound("commit", commit, hint="baton log shows what there is")
+        raise NotFound("commit", commit, hint="to list the commits: baton log")
     return operations
 
 

@@ -157,7 +157,7 @@ def check_record(ws: Workspace, id_: str | None, version: Revision) -> None:
         return
     if next(read_log(ws, Filter(record=id_), 1, at=version), None) is None:
         near = find_near_names(id_, (key for kind in KINDS for key in version.state.ids(kind)))
-        raise NotFound("record", id_, hint=f"did you mean {near[0]}?" if near else "baton list shows what there is")
+        raise NotFound("record", id_, hint=f"did you mean {near[0]}?" if near else "to list the records: baton list")
 
 
 class OneRevision(Input):

@@ -74,7 +74,7 @@ def find_undoable(ws: Workspace) -> Iterator[LogEntry]:
     yield from _list_standing(ws, lambda entry: _is_own(ws, entry))
     newest = next(_list_standing(ws, lambda entry: not _is_own(ws, entry)), None)
     whose = f" of session {ws.actor.session}" if ws.actor.session is not None else ""
-    hint = "baton log shows what there was" if newest is None else _name_newest(newest)
+    hint = "to list the operations: baton log --ops" if newest is None else _name_newest(newest)
     raise NotAllowed(f"nothing{whose} is left to undo", hint=hint)
 
 

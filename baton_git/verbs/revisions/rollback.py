@@ -135,7 +135,7 @@ def _key_of(ws: Workspace, id_: str) -> Key:
     if len(kinds) > 1:
         raise InvalidArgument(f"{id_} is the id of {' and '.join(kinds)}", hint="roll back the whole revision instead")
     if not kinds:
-        raise NotFound("record", id_, hint="baton log shows what there was")
+        raise NotFound("record", id_, hint="to list the changes of all records: baton log")
     return Key(kinds[0], id_)
 
 

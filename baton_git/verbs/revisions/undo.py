@@ -97,12 +97,12 @@ class RollbackResult(ReturnResult):
     examples=("baton rollback 12", "baton rollback --record OL-7k3f9q", "baton rollback --of-session 2026-06-17-003"),
 )  # fmt: skip
 def rollback(ws: Workspace, now: datetime, asked: RollbackTarget) -> RollbackResult:
-    """Go back to a revision or time, restore one record, or revert what one session did.
+    """Restore the state of a revision or time, restore one record, or revert what one session did.
 
-    This makes a new revision, so nothing is lost, and an undo reverts it.
+    This creates a new revision, so nothing is lost, and an undo reverts it.
 
     Raises:
-        NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
+        NeedsHuman: it would make a pattern a rule again, and nobody confirmed this.
         NotFound: there is no such revision, record or session.
     """
     return _take(ws, now, asked.way(ws), RollbackResult, dry_run=asked.dry_run, gone_back=str(asked))

@@ -101,7 +101,7 @@ class SyncResult(Result):
     examples=("baton sync", "baton sync backup --all", "baton sync --dry-run --json"),
 )
 def sync_namespace(ws: Workspace, now: datetime, asked: SyncInput) -> SyncResult:
-    """Fetch what other machines sent, merge it, and send what they lack; nothing is ever forced."""
+    """Fetch the changes of other machines, merge them, and push your own; no push is ever forced."""
     options = SyncOptions(everything=asked.all, dry_run=asked.dry_run)
     synced = sync(ws, now, asked.remote, options, named_only=True)
     return SyncResult.of(synced)

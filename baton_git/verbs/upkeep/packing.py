@@ -1,4 +1,4 @@
-"""The verb `gc`: pack what baton has stored."""
+"""The verb `gc`: combine the objects that baton stored into one pack."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from baton_git.namespace.workspace import Workspace
 
 
 class PackedStore(Result):
-    """What baton's packs were, and are now."""
+    """The number and size of baton's packs before and after."""
 
-    packs_before: int = Field(description="How many packs there were.", examples=[7])
-    packs_after: int = Field(description="How many there are.", examples=[1])
-    objects: int = Field(description="How many objects they hold.", examples=[1200])
-    bytes_before: int = Field(description="Their size before.", examples=[812_000])
-    bytes_after: int = Field(description="Their size now.", examples=[240_000])
+    packs_before: int = Field(description="Number of packs before.", examples=[7])
+    packs_after: int = Field(description="Number of packs after.", examples=[1])
+    objects: int = Field(description="Number of objects in the packs.", examples=[1200])
+    bytes_before: int = Field(description="Size of the packs before, in bytes.", examples=[812_000])
+    bytes_after: int = Field(description="Size of the packs after, in bytes.", examples=[240_000])
 
 
 @verb("gc", effect=SETTLES, anywhere=True, tag="state", examples=("baton gc",))
 def pack_store(ws: Workspace, now: datetime, asked: NoInput) -> PackedStore:
-    """Pack what baton has stored into one pack. It happens by itself now and then; this does it all at once.
+    """Combine the objects that baton stored into one pack.
 
-    Only objects that baton wrote are packed. Yours, the reflogs and stashes are left alone.
+    Writes do this step by step in the background, so it is rarely needed. Your own objects, reflogs and stashes are not
+    touched.
 
     Raises:
         Busy: another process is packing.

@@ -72,7 +72,7 @@ class KindSchema(Result):
     examples=("baton schema", "baton schema open_loop > open_loop.schema.json"),
 )
 def schema(ws: None, now: datetime, asked: WhichSchema) -> KindSchema:
-    """Make the JSON Schema of a kind of record, or list the kinds.
+    """Show the JSON Schema of a kind of record, or list the kinds.
 
     Raises:
         NotFound: there is no such kind.

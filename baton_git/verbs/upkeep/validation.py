@@ -105,7 +105,7 @@ class ValidatedBranch(AtNamespace):
     ),
 )
 def validate(ws: Workspace, now: datetime, asked: WhichBranch) -> ValidatedBranch:
-    """Check that every file of the branch is what it should be, the archive too.
+    """Validate every file of the namespace, archived records included.
 
     Raises:
         NotFound: the namespace or the revision does not exist.

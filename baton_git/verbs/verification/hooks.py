@@ -156,7 +156,7 @@ def push_along(ws: Workspace, now: datetime, remote: str, seconds: float) -> str
         return ""
     damaged = next(iter(ws.branch.read().state.unreadable((*SINGLETONS, *KINDS))), None)
     if damaged is not None:
-        return f"{ws.branch.namespace} is not pushed along: {damaged.path}: {damaged.why}"
+        return f"{ws.branch.namespace} was not pushed: {damaged.path}: {damaged.why}"
     text = "; ".join(describe_sync(sync(ws, now, remote, SyncOptions(seconds)), waiting=False))
     return f"{ws.branch.namespace}: {text}" if text else ""
 

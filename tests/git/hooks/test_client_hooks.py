@@ -326,7 +326,7 @@ main()
 @pytest.mark.slow
 def test_a_push_waits_at_most_five_seconds(hooked, pushed):
     along(hooked, IN_PLACE.format("lambda *_: time.sleep(600)"))
-    assert pushed() == "baton: not pushed along: no answer within 4 s\n"
+    assert pushed() == "baton: namespaces were not pushed: no answer within 4 s\n"
 
 
 @pytest.mark.slow
@@ -382,7 +382,7 @@ def test_a_namespace_with_a_damaged_record_is_not_spread(baton, git, hooked, pus
     tree = git(hooked, "ls-tree", "baton/work") + f"\n040000 tree {folder}\topen_loops\n"
     new = git(hooked, "commit-tree", "-p", "baton/work", "-m", "x", git(hooked, "mktree", text=tree))
     git(hooked, "update-ref", "refs/heads/baton/work", new)
-    assert pushed("origin", "main:other").startswith("baton: work is not pushed along: open_loops/OL-9.toml: ")
+    assert pushed("origin", "main:other").startswith("baton: work was not pushed: open_loops/OL-9.toml: ")
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def test_init_says_that_it_changed_the_namespace_of_the_repository(baton):
 
 @pytest.mark.parametrize("option", ["--yes", "--revoke"])
 def test_trust_without_saying_what_is_refused(baton, option):
-    assert "say what: an ID" in baton("trust", option, code=2).err
+    assert "give an ID, -- and a command" in baton("trust", option, code=2).err
 
 
 def test_a_loop_whose_command_waits_for_approval_says_how_to_give_it(baton):

@@ -57,7 +57,7 @@ def test_rules_that_were_approved_elsewhere_are_confirmed_once_at_import(baton, 
     patterns.append({**pattern, "id": "PAT-3", "source_tier": "llm_derived"})
     (top / "b.json").write_text(json.dumps({"session_id": "s", "patterns": patterns, "open_loops": [5]}))
     words = ("import", "session-baton", "b.json")
-    assert "in a terminal: baton pattern graduate ID" in baton(*words, cwd=top).err
+    assert "at a terminal: baton pattern graduate ID" in baton(*words, cwd=top).err
     assert "in the quarantine" not in baton("import", "quarantine").err
     (finding,) = [row for row in baton("doctor", "imports", "--json").json["findings"] if row["check"] == "imports"]
     assert "1 imported row did not fit: open_loops[0]: must be a table" in finding["summary"]
@@ -66,7 +66,7 @@ def test_rules_that_were_approved_elsewhere_are_confirmed_once_at_import(baton, 
     assert "the rule: Do 2" in screen
     status = {row["id"]: row["status"] for row in baton("read").json["baton"]["patterns"]}
     assert status == {"PAT-1": "graduated", "PAT-2": "graduated", "PAT-3": "rule_candidate"}
-    assert "approved these rules there" not in baton(*words, cwd=top).err
+    assert "a person approved these rules" not in baton(*words, cwd=top).err
 
 
 @pytest.mark.parametrize("other", [{"pattern": "PAT-2"}, {"rule": "Look"}, {"what": "else"}])

@@ -757,7 +757,10 @@ def test_every_command_is_given_bad_input_in_three_ways():
 def test_an_error_is_told_as_json_too_when_json_was_asked_for(baton, filled):
     done = baton("loop", "close", "OL-nope", "--json", code=1)
     assert done.json["error"] == "not_found"
-    assert done.err == "baton: there is no open loop 'OL-nope'\n       baton list open_loop shows what there is\n"
+    assert (
+        done.err
+        == "baton: there is no open loop 'OL-nope'\n       to list the records of this kind: baton list open_loop\n"
+    )
 
 
 def test_the_kinds_of_schemas_are_told_as_json(baton):

@@ -225,7 +225,7 @@ def test_a_check_exits_with_1_on_drift_and_counts(baton):
 
 def test_a_folder_of_paif_comes_in_and_goes_out(baton, filled, tmp_path):
     done = baton("import", "paif", str(filled / "checkpoints"))
-    assert "1 new, 0 known already, 0 refused" in done.err
+    assert "1 new, 0 already imported, 0 refused" in done.err
     again = baton("import", "paif", str(filled / "checkpoints"), "--json").json
     assert (again["new"], again["known"], again["ok"]) == (0, 1, True)
     data = baton("export", "paif", str(tmp_path / "out"), "--json").json
@@ -238,7 +238,7 @@ def test_a_file_that_does_not_fit_is_named_and_the_exit_status_says_so(baton, fi
     bad = filled / "checkpoints" / "zero" / "bad.json"
     bad.write_text('{"metadata": {"agent_id": "claude"}}')
     done = baton("import", "paif", str(filled / "checkpoints"), code=1)
-    assert "1 new, 0 known already, 1 refused" in done.err
+    assert "1 new, 0 already imported, 1 refused" in done.err
     [line] = [line for line in done.err.splitlines() if line.startswith("baton: ")]
     assert line.startswith(f"baton: {bad}: metadata.session_id: is missing")
 

@@ -309,7 +309,7 @@ def test_a_file_of_eccs_that_has_more_is_left_alone_and_named(baton, tmp_path):
     baton("export", "ecc", str(tmp_path))
     baton("undo")
     done = baton("import", "ecc", str(tmp_path))
-    assert "dmux-tmux/proof: its latest stands again (revision" in done.err
+    assert "dmux-tmux/proof: its latest snapshot is the latest again (revision" in done.err
     baton("export", "ecc", str(tmp_path), "--force")
 
 

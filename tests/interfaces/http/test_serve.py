@@ -144,11 +144,11 @@ def test_a_port_that_is_taken_is_told_in_one_line(top):
 
 def test_what_cannot_be_is_refused_before_anything_is_served(baton):
     for words, variables, says in (
-        ((), {"BATON_HOST": "0.0.0.0"}, "without a token this serves only this machine"),
-        (("--host", "0"), {}, "without a token this serves only this machine"),
+        ((), {"BATON_HOST": "0.0.0.0"}, "without a token baton serves only this machine"),
+        (("--host", "0"), {}, "without a token baton serves only this machine"),
         (("--host", ""), {}, "--host is empty"),
-        ((), {"BATON_PORT": "x"}, "is no port"),
-        ((), {"BATON_PORT": "65536"}, "is no port"),
+        ((), {"BATON_PORT": "x"}, "is not a port"),
+        ((), {"BATON_PORT": "65536"}, "is not a port"),
         ((), {"BATON_API_TOKEN": " t"}, "no header can bring"),
         ((), {"BATON_PAGE_TOKEN": "t\n"}, "BATON_PAGE_TOKEN holds characters that no header can bring"),
         (

@@ -1,4 +1,4 @@
-"""What the command line adds to `import` and `export`: what became of each part, in words."""
+"""What the command line adds to `import` and `export`: options, and messages about each imported or exported item."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _describe_refusal(name: str, why: str) -> str:
 
 
 def _fill_agent(app: App, values: Values) -> Values:
-    """Take the agent from --agent; one that only the environment names is not meant."""
+    """Add the agent of --agent; BATON_AGENT is ignored."""
     return {**values, "agent": app.settings.agent} if app.settings.options.agent else values
 
 
@@ -45,7 +45,7 @@ def _render_paif_import(app: App, result: ImportedPaif) -> int | None:
     app.answer(result.as_data(), "")
     if result.new:
         app.tell_change(result)
-    app.say(f"{result.new} new, {result.known} known already, {len(result.refused)} refused")
+    app.say(f"{result.new} new, {result.known} already imported, {len(result.refused)} refused")
     app.say(*(f"baton: {flat(refusal.where)}: {flat(refusal.why)}" for refusal in result.refused))
     return FAILED if result.refused else None
 
@@ -66,12 +66,12 @@ def _render_handover_import(app: App, result: ImportedHandover) -> None:
 
 
 def _fill_run(app: App, values: Values) -> Values:
-    """Take the run from --session."""
+    """Add the run that --session names."""
     return {**values, "session": app.settings.run}
 
 
 def _export_handover(app: App, ws: Workspace, asked: ExportHandover, values: Values) -> ExportedHandover | None:
-    """Write the file, or print it for `-`."""
+    """Write the handover file; for `-`, print it and return None."""
     if str(asked.file) != "-":
         return export_handover(ws, app.now, asked)
     run = show(ws, asked.session, asked.at).handover
@@ -103,7 +103,7 @@ def _describe_recording(recording: ImportedRecording) -> str:
         return _describe_refusal(recording.id, recording.why)
     if recording.revision is None:
         return f"{recording.id}: nothing new"
-    news = f"{recording.added} new" if recording.added else "its latest stands again"
+    news = f"{recording.added} new" if recording.added else "its latest snapshot is the latest again"
     return f"{recording.id}: {news} (revision {recording.revision})"
 
 
@@ -119,7 +119,7 @@ def _render_recordings_export(app: App, result: ExportedRecordings) -> int | Non
 
 
 def _import_batons(app: App, ws: Workspace, asked: ImportBatons, values: Values) -> None:
-    """Import batons, tell what became of them, and have a person confirm the rules that one approved there."""
+    """Import batons, print the result for each, and ask a person to confirm the rules that a person approved there."""
     result = import_session_baton(ws, app.now, asked)
     status = _render_batons_import(app, result)
     for baton in result.batons:
@@ -141,9 +141,9 @@ def _render_batons_import(app: App, result: ImportedBatons) -> int | None:
             app.say(f"filled in: {', '.join(f'{name} of {number}' for name, number in filled.items())}")
         app.say(*(flat(f"does not fit: {row.path}: {row.why}") for row in baton.quarantined))
         if baton.quarantined:
-            app.say(f"kept aside: {len(baton.quarantined)}; see: baton import quarantine -n {flat(baton.namespace)}")
+            app.say(f"quarantined: {len(baton.quarantined)}; see: baton import quarantine -n {flat(baton.namespace)}")
         app.tell_write(baton.done.written)
-        app.say(*(f"held: {held.id} {held.field} {held.claimed!r} ({held.why})" for held in baton.done.held))
+        app.say(*(f"not accepted: {held.id} {held.field} {held.claimed!r} ({held.why})" for held in baton.done.held))
     return None if all(baton.done is not None for baton in result.batons) else FAILED
 
 
@@ -159,7 +159,7 @@ def _render_quarantine(app: App, result: QuarantineList) -> None:
     ]
     app.answer(result.as_data(), "\n".join(lines))
     if not result.rows:
-        app.say("the quarantine is empty: everything that was imported fits")
+        app.say("the quarantine is empty")
 
 
 def _render_discarded(app: App, result: DiscardedRows) -> None:
@@ -169,22 +169,23 @@ def _render_discarded(app: App, result: DiscardedRows) -> None:
 ADDITIONS = {
     "import session-baton": Addition(
         [SIGN], run=_import_batons, progress="importing",
-        about="Rules that a person approved there can be confirmed once for all, at a terminal.",
+        about="Rules that a person approved in session-baton can be confirmed at a terminal, all at once.",
     ),
     "import quarantine": Addition(render=_render_quarantine),
     "import discard": Addition(render=_render_discarded),
     "export session-baton": Addition(render=_render_batons_export),
     "import paif": Addition(
-        about="With --agent only that agent's are taken over.", fill=_fill_agent, progress="importing",
+        about="With --agent, only the checkpoints of that agent are imported.", fill=_fill_agent, progress="importing",
         render=_render_paif_import,
     ),
     "export paif": Addition(
-        about="With --agent only that agent's; into FOLDER itself when that is called like the agent.",
+        about="With --agent, only the checkpoints of that agent are exported; into FOLDER itself, if it has the "
+        "agent's name.",
         fill=_fill_agent, render=_render_paif_export,
     ),
     "import kairos": Addition(render=_render_handover_import),
     "export kairos": Addition(
-        about="--session names the run. FILE - is standard output.", fill=_fill_run, run=_export_handover,
+        about="--session names the run. If FILE is -, the run is printed.", fill=_fill_run, run=_export_handover,
         acting=lambda app: app.beside_run, session_help=RUN_HELP, render=_render_handover_export,
     ),
     "import ecc": Addition(progress="importing", render=_render_recordings_import),

@@ -1,4 +1,4 @@
-"""`baton help`: the help of a command, or a topic that concerns many of them."""
+"""`baton help`: the help of a command, or a topic that concerns many commands."""
 
 from __future__ import annotations
 
@@ -12,107 +12,109 @@ from baton_git.interfaces.cli.rendering.table import Column, render_table
 
 DATES = f"""Times
 
-A time can be given wherever there is --since, --until or --at, and in place of
-a revision; over HTTP, MCP and in the library too.
+--since, --until and --at take a time. A time can also be given instead of a
+revision. The HTTP API, the MCP tools and the library accept the same forms.
 
-  2026-06-17            a day: its beginning, with --until and --at its end
-  2026-06-17T12:30      a time, in the local zone unless it names one
+  2026-06-17            the start of a day; for --until and --at, its end
+  2026-06-17T12:30      a time in the local zone, unless it has a zone
   yesterday, monday     a day; a weekday is the last one before today
-  3h, 2 days ago        so long before now (s, min, h, days, weeks, months)
+  3h, 2 days ago        a time before now (s, min, h, days, weeks, months)
   last week             7 days ago
 
 Examples: {EXAMPLES}
 """
 REVISIONS = """Revisions
 
-Each change of a namespace is one commit, and has a number: 1, 2, 3.
-Machines that worked apart may have made the same number; then name the commit.
+Each change of a namespace is a commit with a number: 1, 2, 3. If two machines
+used the same number before they synced, name the commit by its id.
 
   12                    revision 12
-  ~2                    two before the newest
-  4f2a91c               a commit, by 7 or more of its digits
-  yesterday             the newest that is not later (baton help dates)
+  ~2                    two revisions before the newest
+  4f2a91c               a commit id, or 7 or more of its first digits
+  yesterday             the newest revision up to a time (baton help dates)
 
-  baton log             what there is
-  baton show 12         one revision and what it changed
-  baton diff ~3         what changed since
-  baton read --at 12    the state as it was
+  baton log             list the revisions
+  baton show 12         show a revision and what it changed
+  baton diff ~3         show what changed since a revision
+  baton read --at 12    print the state at a revision
 """
 JSON = """JSON
 
-Every command that answers has --json. Data goes to standard output, messages
-go to standard error.
+Every command that prints a result has --json. The result goes to standard
+output, messages go to standard error.
 
-  baton status --json                      the whole answer
+  baton status --json                      the whole result
   baton list --json id,status,title        only these fields of each record
-  baton status --json=revision             one field: with =
-  baton show 12 --json=revision,author     fields of an answer
+  baton status --json=revision             a single field: with =
+  baton show 12 --json=revision,author     only these fields of the result
 
-Fields of the answer give an object. Fields of the items of the list that an
-answer holds give that list. a.b is the field b within a. A field that an item
-does not have is null; one that no answer has is an error that names the
-fields there are.
+If the result has the fields, they are printed as an object. If the items of
+its list have them, they are printed as a list of objects. a.b is the field b
+of the object a. A field that an item does not have is null. An unknown field
+is an error, and the error names the known ones.
 
-The word after --json counts as fields only if it holds a comma; other words
-are arguments of the command.
+The word after --json is a list of fields only if it contains a comma; any
+other word is an argument of the command.
 
-An error has error, message, hint (the next step) and the data of the error.
-The shape of each answer: docs/reference/verbs.md, or GET /openapi.json of
-baton serve.
+With --json an error is an object with error, message, hint (what to do) and
+the data of the error. docs/reference/verbs.md describes the result of each
+command; so does GET /openapi.json of baton serve.
 """
 EXIT_CODES = """Exit codes
 
   0    ok
   1    failed: a check failed, a file is invalid, a person must confirm first
-  2    usage: an unknown option, a missing argument, a value that does not fit
-  3    conflict or stale: somebody was faster, or a conflict is left
+  2    usage: an unknown option, a missing argument, an invalid value
+  3    conflict or stale: somebody else was faster, or a conflict is open
   4    busy: other writers held the namespace for 10 seconds
   5    unknown: a check could not be run
-  70   a bug in baton; the message says what to report
+  70   a bug in baton; the message names a file with a bug report
   130  interrupted
 
-sync and wrap end with 3 while conflicts are open; what they did is done.
-boot and hooks, whose sessions must start, conflicts, which lists, and
-resolve, which settled one of several, end with 0.
+sync and wrap exit with 3 while conflicts are open, although they have done
+their work. boot, hooks, conflicts and resolve exit with 0 nevertheless.
 """
 ENVIRONMENT = """Environment variables
 
-An option counts more than the variable, and the variable more than the
+An option overrides the variable, and the variable overrides the
 configuration.
 
   BATON_REPO        the repository (--repo)
   BATON_NAMESPACE   the namespace (--namespace)
-  BATON_SESSION     the session that acts (--session)
-  BATON_AGENT       the agent that acts (--agent)
+  BATON_SESSION     the acting session (--session)
+  BATON_AGENT       the acting agent (--agent)
   BATON_HOST, BATON_PORT   where baton serve listens (--host, --port)
   BATON_API_TOKEN   the token of serve, mcp --http and cache
-  BATON_PAGE_TOKEN  the token of the page of baton serve
+  BATON_PAGE_TOKEN  the token of the web page of baton serve
   BATON_URL         the server of baton cache (--url)
-  BATON_DB_PATH     session-baton's own: where its database is
-  BATON_PAGER       the pager; else GIT_PAGER, core.pager, PAGER, less
-  NO_COLOR          no styles
-  XDG_DATA_HOME, XDG_CONFIG_HOME   your own store, approvals, settings files
+  BATON_DB_PATH     the database of session-baton, which baton does not use
+  BATON_PAGER       the pager; default: GIT_PAGER, core.pager, PAGER, less
+  NO_COLOR          if set, output has no colours or other styles
+  XDG_DATA_HOME     where your own store and your approvals are
+  XDG_CONFIG_HOME   where your settings files and workflows are
 
 More: docs/settings.md
 """
 CONFIGURATION = """Configuration
 
-Settings are in git's configuration: git config baton.NAME VALUE in the
-repository, or with --global.
+Settings are in git's configuration. To set one: git config baton.NAME VALUE
+in the repository, or with --global for all. Defaults are in parentheses.
 
-  baton.namespace        the namespace; else the name of the folder
-  baton.remote           the remote that sync, boot and wrap use
+  baton.namespace        the namespace (the name of the folder)
+  baton.remote           the remote that sync, boot and wrap use (origin)
   baton.autosync         whether boot and wrap sync (true)
-  remote.R.batonPolicy   how commits of a remote are accepted: auto, review,
-                         signed
+  remote.R.batonPolicy   how commits of remote R are accepted: auto, review
+                         or signed (auto)
   baton.ttlDays          days until an open loop is escalated (7)
-  baton.elevateAt, baton.escalateAt   deferrals of a follow-up (3, 5)
-  baton.threshold        occurrences until a pattern may be a rule (3)
-  baton.sessionsKept     sessions that are not archived (50)
+  baton.elevateAt        deferrals until a follow-up is elevated (3)
+  baton.escalateAt       deferrals until a follow-up is escalated (5)
+  baton.threshold        occurrences until a rule is proposed (3)
+  baton.sessionsKept     newest sessions that are not archived (50)
   baton.shareTurns       whether prompts and answers are committed (false)
-  baton.recallAtPrompt   whether prompts are looked up (false)
-  baton.allowPrivateHosts   whether checks reach private networks (false)
-  baton.signingKey, baton.allowedSigners   signed commits
+  baton.recallAtPrompt   whether each prompt searches earlier sessions (false)
+  baton.allowPrivateHosts   whether checks may use private networks (false)
+  baton.signingKey       the key that signs baton's commits (none)
+  baton.allowedSigners   the file of keys whose signatures count (none)
   baton.refPrefix        where the branches are (refs/heads/baton/)
 
 All of them: docs/settings.md
@@ -129,7 +131,7 @@ def _describe_kinds() -> str:
         Column("ids", lambda info: f"{info.prefix}-…" if info.prefix else ""),
         Column("folder", lambda info: info.folder),
     ]
-    about = "A command takes a kind by any of its names: baton list loops.\n"
+    about = "A command accepts any of these names, as in baton list loops.\n"
     return f"Kinds of records\n\n{about}\n{render_table(list(KINDS.values()), columns)}\n"
 
 
@@ -137,11 +139,11 @@ TOPICS = {
     "dates": DATES, "revisions": REVISIONS, "json": JSON, "kinds": "", "configuration": CONFIGURATION,
     "environment": ENVIRONMENT, "exit-codes": EXIT_CODES,
 }  # fmt: skip
-"""The pages that are not about one command; that of the kinds is made of their registry."""
+"""The text of each topic; that of `kinds` is generated from the registry of kinds."""
 
 
 def _offer_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the topics and commands that begin so; after a group, its commands."""
+    """Return the completions of the next word: topics and commands, or the commands of the group before it."""
     group: click.Command | None = ctx.find_root().command
     given = ctx.params.get("words") or ()
     for word in given:
@@ -171,7 +173,7 @@ def help_command(ctx: click.Context, words: tuple[str, ...]) -> None:
 
 
 def _help_of(root: click.Context, words: tuple[str, ...]) -> str:
-    """Return the help of the command that the words call.
+    """Return the help of the command that the words name.
 
     Raises:
         click.UsageError: there is no such command or topic.
@@ -182,7 +184,7 @@ def _help_of(root: click.Context, words: tuple[str, ...]) -> str:
         names = group.list_commands(ctx) if group is not None else []
         if group is None or word not in names:
             near = find_near_names(word, [*names, *(TOPICS if not place else ())], 3)
-            hint = f" Did you mean {' or '.join(near)}?" if near else " baton help lists what there is."
+            hint = f" Did you mean {' or '.join(near)}?" if near else " To list the commands: baton help"
             raise click.UsageError(f"there is no command or topic {' '.join(words[: place + 1])!r}.{hint}")
         command = group.get_command(ctx, word) or command
         ctx = click.Context(command, info_name=word, parent=ctx, **command.context_settings)

@@ -1,4 +1,4 @@
-"""`baton hooks run`: what an installed git hook calls. Nobody types it, so it is not shown in the help."""
+"""`baton hooks run`, which installed git hooks call. It is hidden from the help, because it is not for people."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ from baton_git.verbs.verification.hooks import (
 )
 
 PUSH_SECONDS = 4.0
-"""For all that pre-push does; the user waits for it."""
+"""Time limit of the hook pre-push, for which the user waits."""
 SHOWN = 20
-"""Refusals that are told one by one."""
+"""Maximum number of refusals that are printed one by one."""
 
 
 @command("run", hidden=True)
 @click.argument("event", type=click.Choice(EVENTS))
 @click.argument("arguments", nargs=-1)
 def run_command(app: App, event: str, arguments: tuple[str, ...]) -> int | None:
-    """What an installed hook calls, with the arguments and the standard input that git gives.
+    """Run an installed git hook, with the arguments and the standard input that git passes to it.
 
     \b
     baton hooks run post-commit
@@ -58,7 +58,7 @@ def run_command(app: App, event: str, arguments: tuple[str, ...]) -> int | None:
 
 
 def _verify_due(app: App, event: str, _: tuple[str, ...]) -> None:
-    """Verify the open loops that the event may have settled, in the background."""
+    """Run the checks of open loops whose result the event may have changed; git does not wait for this."""
     repository = app.settings.repository
     methods, agent = (BY_COMMITS, "server") if event == "post-receive" else (CODE_METHODS, "git-hook")
     with _limit_time(2 * SECONDS + 20, "took too long"), wait_for_turn(repository) as wanted:
@@ -72,9 +72,10 @@ def _verify_due(app: App, event: str, _: tuple[str, ...]) -> None:
 
 
 def _push_along(app: App, _: str, arguments: tuple[str, ...]) -> None:
-    """Push namespaces that no remote has; a failure does not stop the user's push."""
+    """Push the namespaces that the remote lacks commits of, except those that the user pushes; a failure does not stop
+    the user's push."""
     lines = sys.stdin.read()
-    with _limit_time(PUSH_SECONDS + 0.5, f"baton: not pushed along: no answer within {PUSH_SECONDS:g} s"):
+    with _limit_time(PUSH_SECONDS + 0.5, f"baton: namespaces were not pushed: no answer within {PUSH_SECONDS:g} s"):
         end = time.monotonic() + PUSH_SECONDS
         themselves = parse_pushed_components(lines, app.lenient.settings.prefix)
         for namespace in list_unsent_namespaces(app.settings.repository):
@@ -85,7 +86,7 @@ def _push_along(app: App, _: str, arguments: tuple[str, ...]) -> None:
 
 
 def _check_push(app: App, *_: Any) -> int | None:
-    """Refuse a push that breaks a rule; return the exit status."""
+    """Check a push, and print the reasons for refusing it; return the exit status."""
     settings = app.settings
     if settings.fault is not None:
         raise settings.fault
@@ -111,20 +112,20 @@ _RUN: dict[str, Callable[[App, str, tuple[str, ...]], int | None]] = {
 
 
 def _find_object_folders() -> list[Path]:
-    """Return the object folders of a push that is not accepted yet: its quarantine first, then the alternates."""
+    """Return git's object folders during a push that is not accepted yet: its quarantine first, then the alternates."""
     named = [os.environ.get("GIT_OBJECT_DIRECTORY", "")]
     named += os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES", "").split(os.pathsep)
     return [Path(folder) for folder in named if folder]
 
 
 def _switch_namespace(app: App, namespace: Namespace) -> App:
-    """Return the same call for another namespace; bad settings do not stop a hook."""
+    """Return the `App` for another namespace, in which invalid settings raise no error."""
     return replace(app, settings=Settings(CommonOptions(app.settings.options.repo, namespace.text), True))
 
 
 @contextmanager
 def _report_errors(app: App, namespace: Namespace) -> Iterator[None]:
-    """Report the error of one namespace and go on with the others."""
+    """Print an error of one namespace instead of raising it, so that the others are handled too."""
     try:
         yield
     except (BatonError, OSError) as error:
@@ -133,7 +134,7 @@ def _report_errors(app: App, namespace: Namespace) -> Iterator[None]:
 
 @contextmanager
 def _limit_time(seconds: float, message: str) -> Iterator[None]:
-    """End this process with status 0 when the block takes longer, so that the git command goes on."""
+    """Exit with status 0 if the block takes longer than `seconds`, so that the git command continues."""
 
     def end(*_: Any) -> None:
         os.write(2, f"{message}\n".encode())

@@ -1,4 +1,4 @@
-"""`baton hooks`: next to the git hooks of others."""
+"""`baton hooks`: install git hooks next to those of other tools, check them, and remove them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from baton_git.interfaces.context.process import own_command
 from baton_git.interfaces.context.settings import outside_git
 
 
-@command("install", short_help="Install the git hooks, or bring them up to date.")
-@click.option("--server", is_flag=True, help="Also look at what is pushed here; a bare repository always does.")
+@command("install", short_help="Install or update the git hooks.")
+@click.option("--server", is_flag=True, help="Also check pushes to this repository, as in a bare repository.")
 def install_command(app: App, server: bool) -> None:
-    """Install the git hooks, or bring them up to date; hooks that are there run first and are kept.
+    """Install or update the git hooks; existing hooks are kept, and run first.
 
-    After a commit, merge, checkout or rewrite they verify the open loops that the code has settled, in the background;
-    on a push they send the state along. In a bare repository they refuse pushes that break a rule, and verify.
+    After a commit, merge, checkout or rewrite, they run checks of open loops in the background whose result may have
+    changed. On a push, they push the namespace too. In a bare repository, they refuse invalid pushes, and run checks
+    after valid ones.
 
     \b
     baton hooks install
@@ -35,9 +36,9 @@ def install_command(app: App, server: bool) -> None:
     _tell_report(app, place, report, f"installed: {', '.join(events)}")
 
 
-@command("status", short_help="Say which hooks will run here, and if not, why.")
+@command("status", short_help="Show which hooks will run here.")
 def status_command(app: App) -> None:
-    """Say for each event whether its hook will run here, and if not, why.
+    """Show for each event whether its hook will run here, and if not, why.
 
     \b
     baton hooks status
@@ -55,12 +56,12 @@ def status_command(app: App) -> None:
         data, "\n".join(f"{state.event:<14} {'runs' if state.runs else '-   '}  {state.said}" for state in states)
     )
     if not all(state.runs for state in states):
-        app.say("what a hook would have done happens at the next baton boot, verify or sync")
+        app.say("the next baton boot, verify or sync does what a hook that does not run would have done")
 
 
-@command("uninstall", short_help="Take the git hooks away; what was there comes back.")
+@command("uninstall", short_help="Remove the git hooks, and restore earlier ones.")
 def uninstall_command(app: App) -> None:
-    """Take the git hooks away and put back what was there before, to the byte.
+    """Remove the git hooks, and restore the hooks that were there before, unchanged.
 
     \b
     baton hooks uninstall
@@ -71,19 +72,19 @@ def uninstall_command(app: App) -> None:
 
 def _find_location(app: App) -> HookLocation:
     if app.settings.is_own_store:
-        raise InvalidArgument("your own store has no hooks", hint="stand in a repository, or name one with --repo")
+        raise InvalidArgument("your own store has no hooks", hint="change to a repository, or name one with --repo")
     repository = app.settings.repository
     return HookLocation.of(repository, LocalGit(repository.work_tree or repository.git_dir, outside_git()))
 
 
 def _tell_report(app: App, place: HookLocation, report: HookReport, done: str) -> None:
     app.answer({"mode": report.mode, "changed": report.has_changes, "notes": list(report.notes)}, "")
-    app.say(*report.notes, done if report.has_changes else "nothing to be done")
+    app.say(*report.notes, done if report.has_changes else "nothing to do")
 
 
 hooks = group(
     "hooks",
-    "Git hooks: verify what a commit settles, push the state along, check what is pushed.",
+    "Install git hooks that run checks after commits, push the namespace along, and check pushes.",
     [install_command, status_command, uninstall_command, run_command],
 )
 

@@ -1,4 +1,4 @@
-"""Have a person confirm the rules of an imported baton that a person approved there, once for all of them."""
+"""Ask a person to confirm the rules of an imported baton that say that a person approved them, all at once."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from baton_git.verbs.work_items.patterns import graduate_pattern
 
 
 def confirm_rules(app: App, ws: Workspace, ids: Sequence[str], *, sign: bool) -> None:
-    """Show the rules and make them if a person agrees: at a terminal where no agent acts, or by a signature."""
+    """Show the rules, and create them if a person confirms: at a terminal where no agent acts, or by a signature."""
     rules = [(pattern, _rule_of(pattern)) for pattern in (ws.branch.read().state.find(Pattern, id_) for id_ in ids)]
-    app.say("", "A person approved these rules there, says the document:")
+    app.say("", "According to the document, a person approved these rules:")
     for pattern, rule in rules:
         app.say(flat(f"{pattern.id}: {pattern.what}"), flat(f"    the rule: {rule}"))
     if not sign and not _can_ask(app):
-        app.say("they are candidates until a person confirms them, in a terminal: baton pattern graduate ID")
+        app.say("they are candidates until a person confirms them at a terminal: baton pattern graduate ID")
         return
     if not sign and ask("Type yes to confirm all of them").strip() != "yes":
-        app.say("they stay candidates: baton pattern graduate ID")
+        app.say("they stay candidates; to confirm one later: baton pattern graduate ID")
         return
     work = app.signing_by_person(ws) if sign else ws
     for pattern, rule in rules:
@@ -35,11 +35,11 @@ def confirm_rules(app: App, ws: Workspace, ids: Sequence[str], *, sign: bool) ->
 def _can_ask(app: App) -> bool:
     try:
         return app.can_ask_person()
-    except NeedsHuman:  # an agent acts; what a person can do is told
+    except NeedsHuman:  # an agent acts; the message says what a person can do
         return False
 
 
 def _rule_of(pattern: Pattern) -> str:
-    """Return the rule that a pattern proposes, else the one that it would propose at its threshold."""
+    """Return the rule that a pattern proposes, or would propose at its threshold."""
     due = propose_when_due(pattern.replace(status="observing", count=max(pattern.count, pattern.threshold)))
     return due.proposed_rule or ""

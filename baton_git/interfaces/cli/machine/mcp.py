@@ -1,4 +1,4 @@
-"""`baton mcp`: the verbs as tools for agents."""
+"""`baton mcp`: serve the verbs as MCP tools."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ HOST, PORT = "127.0.0.1", 9102
 
 
 @command("mcp")
-@click.option("--http", "over_http", is_flag=True, help="Over streamable HTTP, until it is stopped.")
+@click.option("--http", "over_http", is_flag=True, help="Serve streamable HTTP instead, until it is stopped.")
 @click.option("--host", metavar="ADDRESS", help=f"With --http: where to listen.  [{HOST}]")
-@click.option("--port", type=click.IntRange(0, 65535), help=f"With --http: the port; 0 takes a free one.  [{PORT}]")
+@click.option("--port", type=click.IntRange(0, 65535), help=f"With --http: the port; 0 for any free one.  [{PORT}]")
 def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -> None:
-    """Serve the verbs to an agent as tools, over MCP on standard input and output, until the agent closes them.
+    """Serve baton's commands to an agent as MCP tools, over standard input and output.
 
-    An agent's CLI starts this; the plugin that baton brings along has it. With --http it listens on this machine
-    instead; with BATON_API_TOKEN every request needs that token, and it may listen elsewhere.
-    It needs the extra mcp, and for --http the extra http: pip install 'baton-git[mcp,http]'
+    Agent CLIs start this themselves once it is registered; baton's plugin registers it.
+
+    With --http, it listens on this machine instead. If BATON_API_TOKEN is set, every request needs that token, and
+    --host may be an address that other machines reach.
+
+    This needs packages: pip install 'baton-git[mcp]', with --http pip install 'baton-git[mcp,http]'.
 
     \b
     baton mcp
@@ -35,24 +38,25 @@ def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -
     if not over_http and (host is not None or port is not None):
         raise click.UsageError("--host and --port go with --http")
     if host == "":
-        raise InvalidArgument("--host is empty", hint="leave it out, or say which")
+        raise InvalidArgument("--host is empty", hint="give an address, or leave it out")
     if importlib.util.find_spec("mcp") is None:
         raise BatonError("baton mcp needs the MCP SDK", hint="pip install 'baton-git[mcp]'")
     if over_http and importlib.util.find_spec("fastapi") is None:
         raise BatonError("baton mcp --http needs fastapi", hint="pip install 'baton-git[mcp,http]'")
     token = _alone() if over_http else None
     with app.workspace_anywhere():
-        pass  # what is wrong with the options or the repository is told now, not at the first call
+        pass  # report invalid options or an unusable repository now, not at the first call
     if over_http:
         _serve(app, host or HOST, PORT if port is None else port, token)
         return
-    from baton_git.interfaces.mcp.server import server  # half a second, and an extra that is not everywhere
+    from baton_git.interfaces.mcp.server import server  # takes half a second, and needs an extra
 
     server(app).run("stdio")
 
 
 def _alone() -> str | None:
-    """The token. Whoever calls over HTTP is not the agent in whose shell we were started: what names that one goes."""
+    """Return the token, and remove the variables that name a session or an agent: clients over HTTP are not the agent
+    in whose shell this server may have been started."""
     for name in ("BATON_SESSION", "BATON_AGENT", *session_variables()):
         take_variable(name)
     return taken_token()

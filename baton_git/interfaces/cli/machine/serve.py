@@ -1,4 +1,4 @@
-"""`baton serve`: the state over HTTP."""
+"""`baton serve`: serve the HTTP APIs and the web page."""
 
 from __future__ import annotations
 
@@ -24,26 +24,30 @@ if TYPE_CHECKING:
 
 DATABASE = "BATON_DB_PATH"
 HOST, PORT = "127.0.0.1", 9101
-"""session-baton's."""
+"""The address and port of session-baton."""
 LONG = 16
-"""Characters of a token below which somebody could guess it."""
+"""Number of characters below which a token could be guessed."""
 LEAVE_SECONDS = 2
-"""How long requests that are being answered may take once the server is told to end."""
+"""Seconds that running requests have to finish when the server stops."""
 
 
 @command("serve", may_create=True)
-@click.option("--host", metavar="ADDRESS", help=f"Where to listen; else BATON_HOST, or {HOST}.")
+@click.option("--host", metavar="ADDRESS", help=f"The address to listen on. Default: BATON_HOST, or {HOST}.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), help=f"The port; else BATON_PORT, or {PORT}; 0 takes a free one."
+    "--port", type=click.IntRange(0, 65535), help=f"The port; 0 for any free one. Default: BATON_PORT, or {PORT}."
 )
 @click.option("--allow-host", metavar="NAME", multiple=True,
-              help="Another name that requests may call this server by; may be given again.")  # fmt: skip
+              help="Another host name that requests may use for this server; repeatable.")  # fmt: skip
 def serve_command(app: App, host: str | None, port: int | None, allow_host: tuple[str, ...]) -> None:
-    """Serve the state over HTTP until it is stopped: session-baton's and PAIF's APIs, baton's own, and a page.
+    """Serve an HTTP API, the APIs of session-baton and PAIF, and a web page, until it is stopped.
 
-    It listens on this machine only. With BATON_API_TOKEN every request needs that token, and it may listen elsewhere.
-    With BATON_PAGE_TOKEN the page's login takes that one alone, which keeps it for people: agents have the other.
-    It needs the extra http: pip install 'baton-git[http]'
+    It listens on this machine only, unless BATON_API_TOKEN is set. Then every request needs that token, and --host may
+    be an address that other machines reach.
+
+    If BATON_PAGE_TOKEN is set, the login of the web page accepts only that token. So people can use the page, and
+    agents, which have BATON_API_TOKEN, cannot.
+
+    This needs packages: pip install 'baton-git[http]'
 
     \b
     baton serve
@@ -53,35 +57,35 @@ def serve_command(app: App, host: str | None, port: int | None, allow_host: tupl
     if missing:
         raise BatonError(f"baton serve needs {' and '.join(missing)}", hint="pip install 'baton-git[http]'")
     if host == "":
-        raise InvalidArgument("--host is empty", hint="leave it out, or say which")
+        raise InvalidArgument("--host is empty", hint="give an address, or leave it out")
     where = host or os.environ.get("BATON_HOST") or HOST
     number = port if port is not None else _parse_port(os.environ.get("BATON_PORT"))
     addresses = resolve_addresses(where, number)
     token, page_token = taken_token(), taken_token(PAGE_TOKEN)
     if page_token is not None and page_token == token:
         raise InvalidArgument(
-            f"{PAGE_TOKEN} is the same as {TOKEN}, which agents may have", hint="set it to another long secret"
+            f"{PAGE_TOKEN} is the same as {TOKEN}, which agents may have", hint=f"set {PAGE_TOKEN} to another secret"
         )
     for name, secret in ((TOKEN, token), (PAGE_TOKEN, page_token)):
         if secret is not None and len(secret) < LONG:
-            app.say(f"{name} is short enough to be guessed; make a long one: openssl rand -hex 24")
+            app.say(f"{name} is short enough to be guessed; to make a long one: openssl rand -hex 24")
     if token is None and not all(is_this_machine(address) for address in addresses):
         raise InvalidArgument(
-            f"without a token this serves only this machine, not {where}",
-            hint="set BATON_API_TOKEN to a long secret, or leave --host and BATON_HOST out",
+            f"without a token baton serves only this machine, not {where}",
+            hint="set BATON_API_TOKEN to a long secret, or do not set --host and BATON_HOST",
         )
     site = _open_site(app, token)
     if os.environ.get(DATABASE):
-        app.say(f"{DATABASE} names session-baton's database; baton keeps its state in git. To take over what is there:")
+        app.say(f"{DATABASE} names session-baton's database; baton stores its state in git. To import the database:")
         app.say(shell_line(["baton", "import", "session-baton", os.environ[DATABASE], "--all"]))
     with _listen(where, addresses[0], number) as listener:
         _serve(app, site, listener, _allowed_names(where, addresses[0], allow_host, token), page_token)
 
 
 def _open_site(app: App, token: str | None) -> Site:
-    """Open what is to be served, so that a wrong option or repository fails now, not at the first request."""
-    from baton_git.interfaces.context.person import find_agent  # as above
-    from baton_git.interfaces.http.site import Site  # a quarter of a second, and an extra that is not everywhere
+    """Open the repository to serve, so that an invalid option or repository fails now, not at the first request."""
+    from baton_git.interfaces.context.person import find_agent  # slow to import
+    from baton_git.interfaces.http.site import Site  # takes a quarter of a second, and needs an extra
 
     is_new = app.settings.options.create and app.settings.found_repository is None
     repository = app.settings.repository
@@ -89,7 +93,7 @@ def _open_site(app: App, token: str | None) -> Site:
     with site.work() as ws:
         ws.branch.read()
     if is_new:
-        app.say(f"made {repository.common_dir}")
+        app.say(f"created {repository.common_dir}")
     if token is None and site.agents:
         raise NotAllowed(
             "agents are registered here, and without a token anybody could act for them",
@@ -115,10 +119,10 @@ def _serve(app: App, site: Site, listener: socket.socket, names: frozenset[str] 
     )  # fmt: skip
     server = Server(config, site)
     ready = {"url": url, "repository": str(site.repository.common_dir)}
-    with suppress(KeyboardInterrupt):  # uvicorn ends in order, and then tells us why it ended
+    with suppress(KeyboardInterrupt):  # uvicorn shuts down, and then raises the interrupt again
         end_in_order()
         log_to_stderr()
-        write(json_text(ready, None) if app.json else url)  # a line, whoever reads it need not wait for an end
+        write(json_text(ready, None) if app.json else url)  # on one line, so that a program can read it with readline
         sys.stdout.flush()
         app.say(f"serving {site.repository.common_dir}; stop with Ctrl-C")
         server.run(sockets=[listener])
@@ -133,14 +137,14 @@ def _exit_without_workers() -> None:
 
 
 def is_this_machine(address: str) -> bool:
-    """Whether only this machine reaches an address: `127.0.0.0/8`, `::1`, also in IPv6's form of the former."""
+    """Return whether an address is one of the loopback: in `127.0.0.0/8`, also mapped to IPv6, or `::1`."""
     parsed = ipaddress.ip_address(address.partition("%")[0])
     mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
     return (mapped or parsed).is_loopback
 
 
 def resolve_addresses(host: str, port: int) -> list[str]:
-    """Resolve a host name to addresses; the server listens at the first.
+    """Resolve a host name to addresses; the server listens on the first.
 
     Raises:
         StoreError: the name cannot be resolved.
@@ -149,7 +153,7 @@ def resolve_addresses(host: str, port: int) -> list[str]:
         entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or error
-        raise StoreError(f"{host}: {why}", hint="say an address of this machine") from error
+        raise StoreError(f"{host}: {why}", hint="give an address of this machine") from error
     return [str(address[0]) for _, _, _, _, address in entries]
 
 
@@ -172,7 +176,8 @@ def _listen(host: str, address: str, port: int) -> socket.socket:
 
 
 def _allowed_names(host: str, address: str, allowed: tuple[str, ...], token: str | None) -> frozenset[str] | None:
-    """Return the allowed Host names; None (any) if the server listens beyond this machine behind a token."""
+    """Return the names that requests may have in `Host`; None for any, if the server has a token and listens to other
+    machines."""
     from baton_git.interfaces.http.guard import LOOPBACK
 
     if token is not None and not allowed and not is_this_machine(address):
@@ -184,7 +189,7 @@ def _parse_port(text: str | None) -> int:
     if not text:
         return PORT
     if not text.isascii() or not text.isdecimal() or int(text[:9]) > 65535:
-        raise InvalidArgument(f"BATON_PORT {text!r} is no port", hint="a number from 0 to 65535")
+        raise InvalidArgument(f"BATON_PORT {text!r} is not a port", hint="set it to a number from 0 to 65535")
     return int(text)
 
 

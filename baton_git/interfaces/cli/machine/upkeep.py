@@ -22,7 +22,7 @@ def _render_packed(app: App, result: PackedStore) -> None:
 @click.command("completion")
 @click.argument("shell", type=click.Choice(list(COMPLETIONS)))
 def completion_command(shell: str) -> None:
-    """Print the shell code that completes baton's commands and options.
+    """Print a script for a shell that completes baton's commands, options, ids and names.
 
     \b
     baton completion bash >> ~/.bashrc

@@ -1,4 +1,4 @@
-"""`baton workflow`: list, check, show, allow, disallow, enable, disable, run."""
+"""`baton workflow`: list, check, show, allow, enable and run workflows."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from baton_git.systems.gobby.workflows import (
 )
 
 
-@command("list", short_help="Which workflows there are, and which of them run.")
+@command("list", short_help="List the workflows, and which of them run here.")
 def list_command(app: App) -> None:
-    """Which workflows there are: the project's, yours and those that baton brings; and which of them run here.
+    """List the workflows of the project, your own and baton's, and which of them run here.
 
-    One that is `not allowed` came with the project and runs when you have looked at it and allowed it; until then the
-    one of its name that you have, or that baton brings, runs.
+    A workflow of the project is `not allowed` until you have looked at it and allowed it. Until then, your own or
+    baton's workflow of the same name runs.
 
     \b
     baton workflow list
@@ -54,13 +54,13 @@ def list_command(app: App) -> None:
             )
         )
         if workflow.state == "not allowed":
-            app.say(f"look at it, then: baton workflow allow {flat(workflow.name)}")
+            app.say(f"to look at {flat(workflow.name)} and allow it: baton workflow allow {flat(workflow.name)}")
 
 
 @command("check", short_help="Check the file of a workflow.")
 @click.argument("file", metavar="FILE|-")
 def check_command(app: App, file: str) -> None:
-    """Check the file of a workflow: its form, its events and actions, and every condition and template.
+    """Check the file of a workflow: its structure, its events and actions, and every condition and template.
 
     \b
     baton workflow check .baton/workflows/release.yaml
@@ -75,10 +75,10 @@ def check_command(app: App, file: str) -> None:
     app.say(*(flat(warning) for warning in made.warnings))
 
 
-@command("show", short_help="Print a workflow as it stands in its file.")
+@command("show", short_help="Print the file of a workflow.")
 @click.argument("name")
 def show_command(app: App, name: str) -> None:
-    """Print a workflow as it stands in its file: the one of this name that runs, else the project's.
+    """Print the file of the workflow of this name that runs here; if none runs, that of the project's.
 
     \b
     baton workflow show session-handoff
@@ -89,12 +89,12 @@ def show_command(app: App, name: str) -> None:
     app.say(flat(f"{workflow.tier}, {workflow.state}: {workflow.path}"))
 
 
-@command("allow", short_help="Let a workflow of the project run on this machine.")
+@command("allow", short_help="Allow a workflow of the project on this machine.")
 @click.argument("name")
 def allow_command(app: App, name: str) -> int | None:
-    """Let a workflow of the project run on this machine, exactly as it is shown; when the file changes, anew.
+    """Show a workflow of the project, and allow it to run on this machine until its file changes.
 
-    At a terminal you are asked. While an agent is known to be acting nothing is allowed: it is for you to look at.
+    At a terminal, you are asked for confirmation. An agent cannot allow a workflow.
 
     \b
     baton workflow allow release
@@ -102,25 +102,22 @@ def allow_command(app: App, name: str) -> int | None:
     with app.workspace() as ws:
         folders = workflow_folders(app)
         workflow = find_project_workflow(ws, folders, name)
-        app.say(
-            f"what would run, from {flat(str(workflow.path))}:", *(f"  {line}" for line in _escape_lines(workflow.text))
-        )
-        app.say(*(flat(f"it may: {action}") for action in _list_actions(workflow)))
-        app.refuse_agents(f"a person looks at it and allows it at a terminal: baton workflow allow {flat(name)}")
+        app.say(f"the workflow in {flat(str(workflow.path))}:", *(f"  {line}" for line in _escape_lines(workflow.text)))
+        app.say(*(flat(action) for action in _list_actions(workflow)))
+        app.refuse_agents(f"a person must allow it at a terminal: baton workflow allow {flat(name)}")
         if at_terminal() and not agrees("Allow?"):
             app.answer({"name": name, "allowed": False}, "")
             return FAILED
         fresh = allow_workflow(ws, app.now, workflow)
     app.answer({"name": workflow.name, "digest": workflow.digest, "allowed": fresh}, "")
-    app.say(f"{'allowed' if fresh else 'was allowed already'}: {flat(str(workflow.path))}")
+    app.say(f"{'allowed' if fresh else 'already allowed'}: {flat(str(workflow.path))}")
     return None
 
 
-@command("disallow", short_help="Withdraw what allow has allowed.")
+@command("disallow", short_help="Withdraw the approval of a workflow.")
 @click.argument("name")
 def disallow_command(app: App, name: str) -> None:
-    """Withdraw what baton workflow allow has allowed: the project's workflow of this name runs here no more, until it
-    is allowed anew.
+    """Withdraw the approval of the project's workflow of this name, so that it no longer runs on this machine.
 
     \b
     baton workflow disallow release
@@ -129,7 +126,7 @@ def disallow_command(app: App, name: str) -> None:
         workflow = pick_workflow(list_workflows(ws, workflow_folders(app))[0], name, "project")
         withdrawn = disallow_workflow(ws, workflow)
     app.answer({"name": workflow.name, "digest": workflow.digest, "withdrawn": withdrawn}, "")
-    app.say(f"{'allowed no more' if withdrawn else 'was not allowed'}: {flat(str(workflow.path))}")
+    app.say(f"{'no longer allowed' if withdrawn else 'was not allowed'}: {flat(str(workflow.path))}")
 
 
 def _escape_lines(text: str) -> list[str]:
@@ -139,7 +136,7 @@ def _escape_lines(text: str) -> list[str]:
 
 def _list_actions(workflow: WorkflowFile) -> list[str]:
     triggers = workflow.workflow.triggers if workflow.workflow else ()
-    return [f"{trigger.event}: {step.action}" for trigger in triggers for step in trigger.steps]
+    return [f"at {trigger.event} it runs {step.action}" for trigger in triggers for step in trigger.steps]
 
 
 def _switch(app: App, name: str, into: str, out_of: str) -> None:
@@ -153,11 +150,12 @@ def _switch(app: App, name: str, into: str, out_of: str) -> None:
         app.settings.set_config(out_of, ",".join(listed for listed in others if listed != name))
 
 
-@command("enable", short_help="Switch a workflow on in this repository.")
+@command("enable", short_help="Enable a workflow in this repository.")
 @click.argument("name")
 def enable_command(app: App, name: str) -> None:
-    """Switch a workflow on in this repository (git config baton.enabledWorkflows). One of the project must be allowed
-    as well.
+    """Enable a workflow in this repository (git config baton.enabledWorkflows).
+
+    A workflow of the project must be allowed too: baton workflow allow.
 
     \b
     baton workflow enable autonomous-loop
@@ -167,10 +165,10 @@ def enable_command(app: App, name: str) -> None:
     app.say(f"enabled: {flat(name)}")
 
 
-@command("disable", short_help="Switch a workflow off in this repository.")
+@command("disable", short_help="Disable a workflow in this repository.")
 @click.argument("name")
 def disable_command(app: App, name: str) -> None:
-    """Switch a workflow off in this repository (git config baton.disabledWorkflows).
+    """Disable a workflow in this repository (git config baton.disabledWorkflows).
 
     \b
     baton workflow disable session-handoff
@@ -180,23 +178,24 @@ def disable_command(app: App, name: str) -> None:
     app.say(f"disabled: {flat(name)}")
 
 
-@command("run", short_help="Run what the workflows have for an event.")
+@command("run", short_help="Run the workflows for an event.")
 @click.argument("event", type=click.Choice([*EVENTS, *ALIASES]), metavar="EVENT")
-@click.option("--data", default="{}", metavar="JSON|@FILE", help="What the agent's CLI says of the event.")
-@click.option("--cli", type=click.Choice(list(AGENTS)), default="claude", show_default=True, help="Whose session.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--data", default="{}", metavar="JSON|@FILE", help="The data of the event, as the agent CLI sends it.")
+@click.option(
+    "--cli", type=click.Choice(list(AGENTS)), default="claude", show_default=True, help="The agent CLI of the session."
+)
+@click.option("--dry-run", is_flag=True, help="Only show the actions that would run.")
 def run_command(app: App, event: str, data: str, cli: str, dry_run: bool) -> int | None:
-    """Run what the workflows have for an event of the acting session: on_session_start, on_session_end,
-    on_pre_compact, on_after_agent, on_prompt_submit or on_stop.
+    """Run the actions of the workflows for an event of the acting session.
 
-    Exit status 1 when something failed.
+    EVENT is on_session_start, on_session_end, on_pre_compact, on_after_agent, on_prompt_submit or on_stop.
+
+    Exit status: 1 if an action failed.
 
     \b
     baton workflow run on_session_start --data '{"source": "compact"}' --dry-run
     """
-    from baton_git.interfaces.hook.workflow_actions import (
-        actions_for_session,  # it is much to load, and few commands need it
-    )
+    from baton_git.interfaces.hook.workflow_actions import actions_for_session  # slow to import; few commands need it
 
     fields = _parse_fields(data)
     happened = Event(ALIASES.get(event, event), fields)
@@ -276,7 +275,7 @@ def _format_injected(text: str | None, sections: Sequence[Any]) -> list[str]:
 COMMANDS = {
     "workflow": group(
         "workflow",
-        "Workflows: what happens at the events of agents' sessions.",
+        "Workflows: actions that run at events of agent sessions.",
         [
             list_command,
             check_command,

@@ -70,7 +70,9 @@ def trust_command(
     if (remote is not None and words) or (not is_command and len(words) > 1):
         raise click.UsageError("give one ID, or -- and the command, or --from REMOTE")
     if (yes or revoke) and not (show or words or remote is not None):
-        raise click.UsageError("say what: an ID, -- and the command, or --from REMOTE; --list shows what there is")
+        raise click.UsageError(
+            "give an ID, -- and a command, or --from REMOTE; to list all of them: baton trust --list"
+        )
     with app.workspace() as ws:
         if show or (remote is None and not words):
             _list_approvals(app, ws)

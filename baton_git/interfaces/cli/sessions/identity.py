@@ -144,7 +144,7 @@ exit_unknown_on_errors(DERIVED["identity check"])
 COMMANDS = {
     "identity": group(
         "identity",
-        "The identity of an agent, and whether a text drifts from it.",
+        "Set an agent's identity, and check whether texts drift from it.",
         [make_list("identity"), *DERIVED.values()],
     )
 }

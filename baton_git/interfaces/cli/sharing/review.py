@@ -40,11 +40,13 @@ REMOTES, WAITING = offer_for("remote", "review"), offer_for("accept", "review")
 def review_command(
     app: App, remote: str | None, accept: tuple[str, ...], reject: tuple[str, ...], accept_all: bool, reject_all: bool
 ) -> None:
-    """Review what came from a remote and waits: accept or reject it, record by record or all of it.
+    """Review fetched changes that are not merged yet: accept or reject them, record by record or all together.
 
-    On a terminal it asks for each record. What is turned down stays so on later syncs; a later change of the same
-    record comes up again. What would become a rule takes a person, who types its id. Where commits wait is set by
-    git config remote.NAME.batonPolicy review (or signed).
+    Without --accept or --reject, it asks for each record at a terminal. A rejected change stays rejected on later
+    syncs; a later change of the same record waits again. To accept a change that makes a rule, a person must type the
+    record's id.
+
+    Changes wait for a review if git config remote.NAME.batonPolicy is review, or is signed and their commits are not.
 
     \b
     baton review

@@ -171,7 +171,7 @@ class Transcripts:
         raise self._make_not_found(wanted)
 
     def _make_not_found(self, wanted: str) -> NotFound:
-        hint = f"baton session list --adapter {self.ID} shows what there is"
+        hint = f"to list the sessions: baton session list --adapter {self.ID}"
         return NotFound(f"{self.agent} session", wanted, hint=hint)
 
     def _find_latest(self, around: Surroundings) -> Transcript:

@@ -68,7 +68,7 @@ def test_a_projects_workflow_runs_only_when_exactly_it_was_allowed(baton, projec
     assert states(baton)["mine", "project"] == "not allowed"
     assert notices(baton) == []
     done = baton("workflow", "allow", "mine")
-    assert "it may: on_stop: notify" in done.err
+    assert "at on_stop it runs notify" in done.err
     assert notices(baton) == ["from project"]
     file.write_text(file.read_text() + "# more\n")
     assert states(baton)["mine", "project"] == "not allowed"
@@ -81,7 +81,7 @@ def test_what_was_allowed_can_be_withdrawn(baton, project):
     project("mine", MINE.format("x", "project"))
     baton("workflow", "allow", "mine")
     done = baton("workflow", "disallow", "mine")
-    assert done.err.startswith("allowed no more: /")
+    assert done.err.startswith("no longer allowed: /")
     assert states(baton)["mine", "project"] == "not allowed"
     assert baton("workflow", "disallow", "mine", "--json").json["withdrawn"] is False
 

@@ -167,7 +167,9 @@ def test_send_tries_everything_that_waits_for_this_server(cache, wire):
     cache("write", "c", url=NOWHERE, doc=a_baton("elsewhere"))
     assert "the document still waits" in cache("send", "--all", url=wire.url, code=1).err
     wire.answer = refuse
-    assert cache("send", "--all", url=wire.url, code=1).err.startswith(f"a: sent\nb: sent\nc: the document waits for {NOWHERE}\n")
+    assert cache("send", "--all", url=wire.url, code=1).err.startswith(
+        f"a: sent\nb: sent\nc: the document waits for {NOWHERE}\n"
+    )
     assert {name: wire.get(name)["context"] for name in wire.batons} == {"a": "a2", "b": "b2"}
     assert f"no document waits for {wire.url}" in cache("send", url=wire.url, code=1).err
 
