@@ -87,7 +87,7 @@ def test_a_clone_of_one_branch_under_another_name_finds_the_namespace_of_its_rem
     baton("followup", "add", "Ask Bo")
     baton("sync")
     git(tmp_path, "clone", "-q", option, "-b", "main", f"file://{tmp_path}/shared.git", "another")
-    assert "begin with: baton boot" in baton("status", cwd=tmp_path / "another", code=1).err
+    assert "to begin: baton boot" in baton("status", cwd=tmp_path / "another", code=1).err
     done = baton("boot", cwd=tmp_path / "another")
     assert "Ask Bo" in done.out
     assert name_of(baton("status", "--json", cwd=tmp_path / "another")) == "work"
