@@ -11,6 +11,7 @@ from baton_git.core.names import Oid
 from baton_git.core.records.base import Record
 from baton_git.core.records.work_items import ActiveDecision
 from baton_git.core.state import Key
+from baton_git.namespace.commit_log import parse_entry
 from baton_git.namespace.provenance.origins import origin_of
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
@@ -22,13 +23,17 @@ ON_THIS_MACHINE = "agent"
 """The label of turns, which come from sessions on this machine."""
 
 
+FORGET = "forget"
+"""The verb of the commits that archive a record because it should not be remembered."""
+
+
 class Standing(NamedTuple):
     """The current status of a passage.
 
     Attributes:
         label: its provenance in one or two words.
-        mark: a caveat: `earlier value`, `removed`, `archived`, `superseded by ID`, or how the code that it is about has
-            changed; empty if there is none.
+        mark: a caveat: `earlier value`, `removed`, `forgotten`, `archived`, `superseded by ID`, or how the code that it
+            is about has changed; empty if there is none.
         holds: whether it is the current value.
         newer: the passages of the value that replaced it.
     """
@@ -65,12 +70,14 @@ class StandingJudge:
 
     def _judge_present(self, key: Key, passage: Passage) -> Standing:
         label = self._label(key, passage)
+        if key.archived:
+            is_forgotten = self._op_of_commit(passage) == FORGET
+            return Standing(label, "forgotten" if is_forgotten else "archived", holds=not is_forgotten)
         record = self._revision.state.entry(key)
         if isinstance(record, ActiveDecision) and self._judgement.is_superseded(record):
             newer = Key(key.kind, record.superseded_by or "")
             return Standing(label, f"superseded by {newer.id}", False, self._passages_at(newer))
-        aging = self._judgement.aging(record) if isinstance(record, Record) else ""
-        return Standing(label, "archived" if key.archived else aging)
+        return Standing(label, self._judgement.aging(record) if isinstance(record, Record) else "")
 
     def _judge_past(self, key: Key, passage: Passage) -> Standing:
         label = self._label_of_commit(passage)
@@ -89,6 +96,13 @@ class StandingJudge:
 
     def _blob_at(self, path: str) -> str | None:
         return find_blob(self._ws.branch.store.folder(self._revision.tree), path)
+
+    def _op_of_commit(self, passage: Passage) -> str:
+        """Return the verb of the commit that wrote a passage; empty if the commit no longer exists."""
+        try:
+            return parse_entry(self._ws.branch.store.commit(Oid(passage.commit))).op
+        except BatonError:
+            return ""
 
     def _label(self, key: Key, passage: Passage) -> str:
         return self._judgement.word(key) if key.kind in LABELLED else self._label_of_commit(passage)

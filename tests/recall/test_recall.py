@@ -31,9 +31,10 @@ from baton_git.recall.index import FILE, RecallIndex
 from baton_git.recall.passages import split_record
 from baton_git.recall.sources import update_index
 from baton_git.recall.terms import extract_terms, parse_question
+from baton_git.verbs.records.closing import forget_record
 from baton_git.verbs.revisions.recall import RecallResult, recall
 from baton_git.verbs.work_items.decisions import add_decision, supersede_decision
-from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up
+from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
 
 KAFKA = "1b9f4c2e-0000-4000-8000-000000000001"
 LATER = "2c9f4c2e-0000-4000-8000-000000000002"
@@ -193,6 +194,11 @@ def test_archived_and_removed_records_are_found(ws: Workspace) -> None:
     by_hand(ws, {"open_loops/OL-1.toml": _loop("Rotated the gateway certificate")})
     by_hand(ws, {"open_loops/OL-1.toml": None}, minutes=5)
     assert ask(ws, "gateway certificate").excerpts[0].mark == "removed"
+    forgotten, done = (add_follow_up(ws, NOW, item=f"Renew the turbine licence {word}").id for word in ("now", "soon"))
+    forget_record(ws, later(minutes=9), forgotten, reason="never true")
+    finish_follow_up(ws, later(minutes=6), done)
+    marks = [(excerpt.record, excerpt.mark) for excerpt in ask(ws, "turbine licence").excerpts]
+    assert marks == [(done, "archived"), (forgotten, "forgotten")]
 
 
 def _loop(action: str) -> bytes:
