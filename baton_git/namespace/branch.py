@@ -271,7 +271,7 @@ class Branch:
         return self._missing(text)
 
     def _missing(self, text: str) -> NoReturn:
-        raise NotFound("revision", text, hint="baton log lists the revisions")
+        raise NotFound("revision", text, hint="to list the revisions: baton log")
 
     def _test_of(self, text: str) -> Callable[[int, LogEntry], bool]:
         if match := _BACK.fullmatch(text):

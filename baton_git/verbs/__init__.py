@@ -1,1 +1,1 @@
-"""What baton can do with a namespace: one module for each family of verbs."""
+"""The verbs: everything that baton can do with a namespace, with one module for each family of verbs."""

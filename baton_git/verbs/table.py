@@ -1,4 +1,4 @@
-"""The table of verbs: maps each command to the modules that declare its verbs."""
+"""The table of verbs: the module in which each verb is declared."""
 
 from __future__ import annotations
 
@@ -70,12 +70,15 @@ MODULES = {
     "import ecc": "systems.ecc.recordings",
     "export ecc": "systems.ecc.recordings",
 }
-"""Modules that declare verbs, by the verbs' first word, or by the full name for a verb declared in a module other
-than those of its word. A new verb in a listed module needs no entry."""
+"""The modules that declare verbs, by the first word of the verbs' names.
+
+A verb that is declared in another module than the others of its word is listed by its full name. A new verb in a listed
+module needs no entry.
+"""
 
 
 def verbs_of(word: str) -> dict[str, Verb[Any, Any]]:
-    """Return the verbs whose name begins with a word, by name. Only their modules are imported."""
+    """Return by name the verbs whose first word is `word`. Only their modules are imported."""
     modules = dict.fromkeys(module for name, module in MODULES.items() if name.partition(" ")[0] == word)
     declared = {name: verb for module in modules for name, verb in _declared_in(module).items()}
     return {name: verb for name, verb in declared.items() if name.partition(" ")[0] == word}
@@ -88,7 +91,7 @@ def all_verbs() -> dict[str, Verb[Any, Any]]:
 
 
 def functions() -> dict[str, VerbFunction[Any, Any]]:
-    """Return the functions of all verbs, by function name; they become the methods of the library."""
+    """Return the functions of all verbs by function name. They are the methods of the library."""
     modules = dict.fromkeys(MODULES.values())
     return {function.__name__: function for module in modules for function in _functions_in(module)}
 
@@ -98,7 +101,7 @@ def _declared_in(module: str) -> dict[str, Verb[Any, Any]]:
 
 
 def _functions_in(module: str) -> Iterator[VerbFunction[Any, Any]]:
-    """Yield the verbs that a module declares itself, not those that it imports."""
+    """Yield the verbs that a module declares, without those that it imports."""
     loaded = importlib.import_module(f"baton_git.{module}")
     for value in vars(loaded).values():
         if isinstance(value, VerbFunction) and value.verb.run.__module__ == loaded.__name__:

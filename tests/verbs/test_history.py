@@ -333,7 +333,7 @@ def test_a_redo_after_a_new_change_is_refused_and_says_how_else(ws):
     add_follow_up(ws, NOW, item="y", id="FU-2")
     with pytest.raises(NotAllowed, match=r"revision 3 \(FU-2 added: y\) was made after the undo in revision 2") as why:
         redo(ws, NOW)
-    assert "baton undo 2 brings back" in why.value.hint
+    assert "baton undo 2 undoes that undo" in why.value.hint
     undo(ws, NOW, "2")
     assert ids(ws, "follow_ups") == ["FU-1", "FU-2"]
 
@@ -346,7 +346,7 @@ def test_undo_and_redo_step_over_what_other_sessions_did(ws):
     assert ids(ws, "follow_ups") == ["FU-2"]
     with pytest.raises(NotAllowed, match="nothing of session s1") as why:
         undo(ws, NOW)
-    assert "baton undo 2 takes back the newest change, of session s2: FU-2 added: y" in why.value.hint
+    assert "baton undo 2 undoes the newest change, of session s2: FU-2 added: y" in why.value.hint
     defer_follow_up(other, NOW, "FU-2")
     redo(ws, NOW)
     assert ids(ws, "follow_ups") == ["FU-1", "FU-2"]
@@ -443,4 +443,4 @@ def test_a_preview_names_the_rules_that_take_a_person(ws):
     undo(ws, NOW)
     dry = rollback(ws, NOW, revision="~1", dry_run=True)
     assert dry.rules == [made.id]
-    assert "takes a person" in dry.notes[0]
+    assert "only a person may do" in dry.notes[0]

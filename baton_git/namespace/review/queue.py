@@ -150,7 +150,7 @@ def _complete_id(items: tuple[WaitingRecord, ...], text: str) -> str:
     ids = {item.id for item in items}
     id_ = text if text in ids else complete_id(ids, text, "waiting record")
     if id_ is None:
-        raise NotFound("waiting record", text, hint="baton review lists the waiting records")
+        raise NotFound("waiting record", text, hint="to list the waiting records: baton review")
     return id_
 
 

@@ -1,1 +1,1 @@
-"""The log, going back, and recall."""
+"""The log, rollbacks, and recall."""

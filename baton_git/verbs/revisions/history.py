@@ -1,4 +1,4 @@
-"""Looking back: what changed, when, and by whom."""
+"""Read the history: which records changed, when, and by whom."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from baton_git.verbs.revisions.operations import Operation, list_operations
 
 
 class Shown(NamedTuple):
-    """One commit and what it changed. `is_undone`: of an operation, whether a later one took it back."""
+    """One commit and its changes. `is_undone`: whether a later commit undid it; only set when operations are listed."""
 
     entry: LogEntry
     changes: tuple[diff.RecordChange, ...]
@@ -29,11 +29,11 @@ class Shown(NamedTuple):
 
 
 SKEW = timedelta(days=7)
-"""How far a commit's clock may be behind those of older commits for `log --since` to find these."""
+"""`log --since` stops at a commit that is older by more than this, because clocks of machines differ."""
 
 
 class Filter(NamedTuple):
-    """Which commits a log shows; what is None does not matter."""
+    """The commits that a log shows. A field that is None does not restrict them."""
 
     record: str | None = None
     session: str | None = None
@@ -41,20 +41,25 @@ class Filter(NamedTuple):
     since: datetime | None = None
     until: datetime | None = None
     after: str | None = None
-    """A commit: only what stands after it in the log."""
+    """A commit id: show only the commits that follow it in the log."""
     ops: bool = False
-    """Only operations: not what was saved or merged without anybody asking."""
+    """Show only operations, without automatic commits."""
 
 
 def read_log(
     ws: Workspace, wanted: Filter | None = None, limit: int | None = None, *, skip: int = 0, at: Revision | None = None
 ) -> Iterator[Shown]:
-    """The commits that pass the filter, newest first and without the first `skip`, with what each changed.
+    """Yield the commits that pass the filter, newest first, with their changes.
 
-    Of a record that the filter names, only its own changes.
+    If the filter names a record, only the changes of that record are included.
 
     Args:
-        at: the version whose history it is; None: the newest.
+        limit: maximum number of commits.
+        skip: number of matching commits to leave out first.
+        at: the revision to begin with; None for the newest.
+
+    Raises:
+        NotFound: the history does not have the commit `wanted.after`.
     """
     wanted = wanted or Filter()
     paths = _paths_of(wanted.record) if wanted.record is not None else []
@@ -64,7 +69,7 @@ def read_log(
     count = 0
     log = ws.branch.log(tip)
     operations = list_operations(ws, log) if wanted.ops else (Operation(entry, is_undone=False) for entry in log)
-    for entry, is_undone in _standing_after(operations, wanted.after):
+    for entry, is_undone in _skip_to(operations, wanted.after):
         if wanted.since is not None and entry.time < wanted.since:
             if entry.time < wanted.since - SKEW:
                 return
@@ -84,18 +89,18 @@ def _select_changes(changes: Iterable[diff.RecordChange], record: str | None) ->
     return (change for change in changes if record is None or change.id == record)
 
 
-def _standing_after(operations: Iterator[Operation], commit: str | None) -> Iterator[Operation]:
-    """The operations that stand after a commit; all of them where none is named."""
+def _skip_to(operations: Iterator[Operation], commit: str | None) -> Iterator[Operation]:
+    """Skip the operations up to and including `commit`; skip none if it is None."""
     if commit is not None and all(operation.entry.commit != commit for operation in operations):
         raise NotFound("commit", commit, hint="to list the commits: baton log")
     return operations
 
 
 def moment(text: str | None, *, end: bool = False) -> datetime | None:
-    """An ISO date or time that somebody wrote; of a date its beginning or its end.
+    """Parse a date or time that a user entered. A date means its beginning, or with `end` its end.
 
     Raises:
-        InvalidArgument: it is none.
+        InvalidArgument: `text` is not a date or time.
     """
     return None if text is None else parse_moment(text, end_of_day=end)
 
@@ -109,18 +114,18 @@ def _matches(entry: LogEntry, wanted: Filter) -> bool:
 
 
 def _paths_of(record: str) -> list[str]:
-    """Where a record of this id may stand, of whatever kind, live or closed."""
+    """Return the possible paths of a record with this id: of each kind, live and archived."""
     return [path_of(Key(kind, record, archived)) for kind in KINDS for archived in (False, True)]
 
 
 def _touches(ws: Workspace, entry: LogEntry, paths: Sequence[str]) -> bool:
-    """Whether one of the files is not the same in the commit and in its first parent."""
+    """Whether one of the files differs between the commit and its first parent."""
     before = files_at(ws, ws.branch.store.commit(entry.parents[0]).tree, paths) if entry.parents else {}
     return files_at(ws, entry.tree, paths) != before
 
 
 def files_at(ws: Workspace, tree: Oid, paths: Sequence[str]) -> dict[str, TreeEntry]:
-    """By path, the files of a tree among `paths`."""
+    """Return by path those of `paths` that are files in a tree."""
     root = ws.branch.store.folder(tree)
     files = {}
     for path in paths:
@@ -135,10 +140,12 @@ def files_at(ws: Workspace, tree: Oid, paths: Sequence[str]) -> dict[str, TreeEn
 
 
 def full_id(ws: Workspace, text: str) -> str:
-    """The id that `text` is, or that alone begins so among the live records; else `text`, for what history may have.
+    """Complete a unique prefix of a live record's id.
+
+    Other texts are returned unchanged, because the history may have a record with that id.
 
     Raises:
-        Ambiguous: several begin so.
+        Ambiguous: several live records have ids that begin with `text`.
     """
     state = ws.branch.read().state
     ids = {id_ for kind in KINDS for id_ in state.ids(kind)}
@@ -148,13 +155,13 @@ def full_id(ws: Workspace, text: str) -> str:
 
 
 def changes_of(ws: Workspace, entry: LogEntry) -> list[diff.RecordChange]:
-    """What a commit changed, compared with its first parent."""
+    """Return the changes of a commit against its first parent."""
     before = ws.branch.revision_at(entry.parents[0]).state if entry.parents else State()
     return diff.diff(before, ws.branch.revision_at(entry.commit).state)
 
 
 def read_commit(ws: Workspace, revision: str) -> Shown:
-    """The commit that `revision` names (as in `Branch.resolve`), with what it changed."""
+    """Return the commit that `revision` names (see `Branch.resolve`) with its changes."""
     entry = ws.branch.shown_entry(ws.branch.resolve(revision))
     return Shown(entry, tuple(changes_of(ws, entry)))
 
@@ -166,6 +173,6 @@ class Compared(NamedTuple):
 
 
 def compare(ws: Workspace, a: str, b: str | None = None) -> Compared:
-    """What leads from one version to another, the newest one when `b` is None."""
+    """Compare two revisions; `b` is the newest one if it is None."""
     before, after = ws.branch.read(a), ws.branch.read(b)
     return Compared(before, after, tuple(diff.diff(before.state, after.state)))

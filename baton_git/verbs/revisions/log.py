@@ -1,4 +1,4 @@
-"""The verbs that look back: `log`, `show`, `diff`."""
+"""The verbs that read the history: `log`, `show`, `diff`."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.history import Compared, Filter, Shown, compare, full_id, moment, read_commit, read_log
 
-REVISION = "A number, `~N` back from the newest, a commit id, or a date or time."
+REVISION = "A revision number, `~N` for N revisions before the newest, a commit id, or a date or time."
 RevisionName = Annotated[str, Field(description=REVISION, examples=["12", "~1"]), TIME_TEXT]
 
 
 class LogFilter(Input):
-    """Which commits the log shows."""
+    """The commits to show."""
 
-    limit: int = Field(50, ge=1, le=1000, description="At most so many.")
-    record: str | None = Field(None, description="Only the changes of this record.", examples=["OL-7k3f9q"])
-    by_session: str | None = Field(None, description="Only what this session did.")
-    by_agent: str | None = Field(None, description="Only what this agent did.")
-    since: TimeField = Field(None, description="Not older than this date or time.", examples=["yesterday"])
-    until: TimeField = Field(None, description="Not newer.")
-    after: str | None = Field(None, description="What an answer before this one gave as `next`.")
-    ops: bool = Field(False, description="Only operations: what somebody did, and whether it was undone.")
+    limit: int = Field(50, ge=1, le=1000, description="Maximum number of commits.")
+    record: str | None = Field(None, description="Show only changes of this record.", examples=["OL-7k3f9q"])
+    by_session: str | None = Field(None, description="Show only commits of this session.")
+    by_agent: str | None = Field(None, description="Show only commits of this agent.")
+    since: TimeField = Field(None, description="Show only commits from this date or time on.", examples=["yesterday"])
+    until: TimeField = Field(None, description="Show only commits up to this date or time.")
+    after: str | None = Field(None, description="Show the commits after this one: `next` of the previous page.")
+    ops: bool = Field(False, description="Show only operations (no automatic commits), and whether they were undone.")
 
     def filter_for(self, ws: Workspace) -> Filter:
-        """Return the filter, with the whole id of its record.
+        """Return the filter, with the full id of the record.
 
         Raises:
-            Ambiguous: several records begin so.
-            InvalidArgument: a time is none.
+            Ambiguous: several records have ids that begin with the given text.
+            InvalidArgument: a time is invalid.
         """
         record = full_id(ws, self.record) if self.record is not None else None
         since, until = moment(self.since), moment(self.until, end=True)
@@ -48,18 +48,18 @@ class LogFilter(Input):
 
 
 class CommitResult(AtRevision):
-    """One commit, who made it, and what it changed."""
+    """One commit, who made it, and its changes."""
 
-    parents: list[str] = Field(description="The commits that it stands on.")
-    time: str = Field(description="When, ISO 8601 in UTC.", examples=["2026-06-17T12:30:00Z"])
-    author: str = Field(description="Name and mail.", examples=["Ada <ada@example.org>"])
+    parents: list[str] = Field(description="The ids of the parent commits.")
+    time: str = Field(description="The time of the commit, ISO 8601 in UTC.", examples=["2026-06-17T12:30:00Z"])
+    author: str = Field(description="Name and mail address of the author.", examples=["Ada <ada@example.org>"])
     op: str = Field(description="The verb; empty for a commit made by hand.", examples=["loop-verify"])
-    session: str | None = Field(description="The session that acted.", examples=["2026-06-17-003"])
-    agent: str | None = Field(description="The agent that acted.", examples=["claude"])
-    machine: str | None = Field(description="The machine.", examples=["mac2"])
-    subject: str = Field(description="What it did, in words.", examples=["OL-7k3f9q verified"])
-    changes: list[ChangedRecord] = Field(description="What changed, record by record.")
-    undone: bool = Field(False, description="Of an operation, whether a later one took it back.")
+    session: str | None = Field(description="The session that made the commit.", examples=["2026-06-17-003"])
+    agent: str | None = Field(description="The agent that made the commit.", examples=["claude"])
+    machine: str | None = Field(description="The machine on which it was made.", examples=["mac2"])
+    subject: str = Field(description="The subject of the commit.", examples=["OL-7k3f9q verified"])
+    changes: list[ChangedRecord] = Field(description="The changed records.")
+    undone: bool = Field(False, description="Whether a later commit undid it; only set with `ops`.")
 
     _shown: Shown = PrivateAttr()
 
@@ -91,10 +91,10 @@ class CommitResult(AtRevision):
 
 
 class LogResult(Result):
-    """Commits, and how to go on."""
+    """A page of commits."""
 
-    commits: list[CommitResult] = Field(description="The newest first.")
-    next: str | None = Field(description="`after` of the request for what follows; null where this is the end.")
+    commits: list[CommitResult] = Field(description="The commits, newest first.")
+    next: str | None = Field(description="`after` for the next page; null on the last page.")
 
     _tip: str | None = PrivateAttr(None)
 
@@ -103,7 +103,7 @@ class LogResult(Result):
         return self._tip
 
     def at(self, tip: str | None) -> Self:
-        """Keep the commit whose history it is."""
+        """Set the commit at which the history begins; return self."""
         self._tip = tip
         return self
 
@@ -130,11 +130,12 @@ class LogResult(Result):
     ),
 )  # fmt: skip
 def log(ws: Workspace, now: datetime, asked: LogFilter) -> LogResult:
-    """Show what was changed, by whom, newest first, record by record.
+    """Show the changes of records and who made them, newest first.
 
     Raises:
-        NotFound: there is no commit to go on from, or no commit ever had the record.
-        InvalidArgument: a time is none.
+        NotFound: the history has no commit `after`, or no record with this id.
+        Ambiguous: several records have ids that begin with the given text.
+        InvalidArgument: a time is invalid.
     """
     version = ws.branch.read()
     wanted = asked.filter_for(ws)
@@ -145,10 +146,10 @@ def log(ws: Workspace, now: datetime, asked: LogFilter) -> LogResult:
 
 
 def check_record(ws: Workspace, id_: str | None, version: Revision) -> None:
-    """Refuse an id that no record has or had; None and an empty namespace pass.
+    """Check that a record with this id exists or existed. None and an empty namespace pass.
 
     Raises:
-        NotFound: no commit in the history of this version changed a record with this id.
+        NotFound: no commit in the history of this revision has a record with this id.
     """
     if id_ is None or version.commit is None:
         return
@@ -161,7 +162,7 @@ def check_record(ws: Workspace, id_: str | None, version: Revision) -> None:
 
 
 class OneRevision(Input):
-    """Which revision to show."""
+    """The revision to show."""
 
     revision: RevisionName = "~0"
 
@@ -176,29 +177,30 @@ class OneRevision(Input):
     examples=("baton show", "baton show 12", "baton show OL-7k3f9q", "baton show ~3 --json"),
 )
 def show(ws: Workspace, now: datetime, asked: OneRevision) -> CommitResult:
-    """Show one revision and what it changed; the newest unless one is named.
+    """Show a revision and its changes. The default is the newest revision.
 
     Raises:
-        NotFound, Ambiguous: it does not name one commit.
+        NotFound: there is no such revision.
+        Ambiguous: several commits have this number.
     """
     return CommitResult.of(read_commit(ws, asked.revision))
 
 
 class TwoRevisions(PageInput):
-    """Which revisions to compare."""
+    """The revisions to compare."""
 
     a: RevisionName
-    b: TimeField = Field(None, description="The newest unless given.", examples=["15"])
-    limit: int = Field(1000, ge=1, le=1000, description="At most so many.")
+    b: TimeField = Field(None, description="A revision like `a`. The default is the newest.", examples=["15"])
+    limit: int = Field(1000, ge=1, le=1000, description="Maximum number of changes.")
 
 
 class DiffResult(Result):
-    """What leads from one revision to another."""
+    """The differences between two revisions."""
 
     before: AtRevision
     after: AtRevision
-    changes: list[ChangedRecord] = Field(description="By kind and id.")
-    next: str | None = Field(None, description="`after` of the request for what follows; null where this is the end.")
+    changes: list[ChangedRecord] = Field(description="The changed records, by kind and id.")
+    next: str | None = Field(None, description="`after` for the next page; null on the last page.")
 
     _compared: Compared = PrivateAttr()
 
@@ -213,7 +215,7 @@ class DiffResult(Result):
 
     @classmethod
     def of(cls, compared: Compared, page: PageInput | None = None) -> Self:
-        """Return the result for a comparison: all of it, or one page."""
+        """Return the result of a comparison: all changes, or one page of them."""
         numbered = [(str(number), change.as_data()) for number, change in enumerate(compared.changes, 1)]
         shown, more = take_page(numbered, page, lambda item: item[0]) if page is not None else (numbered, None)
         result = cls(
@@ -233,15 +235,16 @@ class DiffResult(Result):
     tag="history",
     positional=("a", "b"),
     options={"limit": Option(hidden=True), "after": Option(hidden=True), "b": Option(metavar="[B]")},
-    tool=Tool("What changed from a to b, or since.", hidden=("limit", "after")),
+    tool=Tool("Changes from a to b, or since a.", hidden=("limit", "after")),
     examples=("baton diff 12 15", "baton diff 2026-06-17"),
 )
 def diff(ws: Workspace, now: datetime, asked: TwoRevisions) -> DiffResult:
-    """Show what changed from revision A to revision B, the newest unless B is named.
+    """Show the changes from revision A to revision B. The default of B is the newest revision.
 
-    Revisions are numbers, ~N back from the newest, commit ids, or ISO dates and times.
+    A revision is a number, ~N for N revisions before the newest, a commit id, or an ISO date or time.
 
     Raises:
-        NotFound, Ambiguous: one of them does not name one commit.
+        NotFound: a revision does not exist.
+        Ambiguous: several commits have a given number.
     """
     return DiffResult.of(compare(ws, asked.a, asked.b), asked)

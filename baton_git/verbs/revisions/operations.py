@@ -1,7 +1,7 @@
-"""Operations: what somebody did to a namespace, one command each, as `undo`, `redo` and `log --ops` see its history.
+"""Operations: the changes that somebody requested, one per command. They are what `undo`, `redo` and `log --ops` see.
 
-Left out are commits that nobody asked for (merges, and what starts and ends of sessions save), and commits that only
-note who worked when.
+Not included are automatic commits (merges, and those at the start and end of sessions) and commits that only change
+session records.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.workspace import Workspace
 
 UNDO, REDO = "undo", "redo"
-"""The verbs of the commits that take an operation back, and that bring it back again."""
+"""The verbs of commits that undo an operation, and that reapply an undone one."""
 AUTOMATIC = frozenset({"boot", "handoff-extract", "merge", "root"})
-"""The verbs of commits that are made without anybody asking for them."""
+"""The verbs of automatic commits."""
 
 
 SEARCHED = 1000
-"""How many operations back an undo is looked for that a newer change keeps from being redone."""
+"""How many of the newest operations are searched for an undo, to explain that a newer change prevents its redo."""
 
 
 class Operation(NamedTuple):
-    """One operation. `is_undone`: a later commit took it back, and that stands."""
+    """One operation. `is_undone`: a later commit undid it and is not undone itself."""
 
     entry: LogEntry
     is_undone: bool
@@ -40,7 +40,7 @@ def list_operations(
     """Yield the operations among the commits of a history that begins with its tip.
 
     Args:
-        wanted: which commits matter; of the others it is not looked up what they changed.
+        wanted: selects entries by their metadata, before the changes of a commit are read, which is slower.
     """
     undone: set[str] = set()
     sides: set[Oid] = set()
@@ -49,7 +49,7 @@ def list_operations(
         if not is_undone:
             undone.update(entry.undone_commits())
         if entry.op not in ("", "merge"):
-            sides.update(entry.parents[1:])  # its own work, which it merged with what others did meanwhile
+            sides.update(entry.parents[1:])  # the verb's own work, which it merged with concurrent changes
         if entry.commit not in sides and wanted(entry) and _is_operation(ws, entry):
             yield Operation(entry, is_undone)
 
@@ -64,11 +64,11 @@ def _is_operation(ws: Workspace, entry: LogEntry) -> bool:
 
 
 def find_undoable(ws: Workspace) -> Iterator[LogEntry]:
-    """Yield the operations that stand, newest first: those of the session that acts, or without one of this machine.
+    """Yield the operations that are not undone, newest first: those of the current session, or else of this machine.
 
     Raises:
-        NotFound: there is no namespace.
-        NotAllowed: there are no more.
+        NotFound: the namespace does not exist.
+        NotAllowed: no operation is left, after the last one was yielded.
     """
     _check_exists(ws)
     yield from _list_standing(ws, lambda entry: _is_own(ws, entry))
@@ -79,17 +79,17 @@ def find_undoable(ws: Workspace) -> Iterator[LogEntry]:
 
 
 def _list_standing(ws: Workspace, wanted: Callable[[LogEntry], bool]) -> Iterator[LogEntry]:
-    """Yield the operations that were not undone, without the undos and redos themselves."""
+    """Yield the operations that are not undone, without undos and redos."""
     operations = list_operations(ws, ws.branch.log(), wanted)
     return (entry for entry, is_undone in operations if not (is_undone or is_undo(entry) or is_redo(entry)))
 
 
 def find_redoable(ws: Workspace) -> LogEntry:
-    """Return the newest undo that stands, of the session that acts, or without one of this machine.
+    """Return the newest undo that is not undone itself, of the current session, or else of this machine.
 
     Raises:
-        NotFound: there is no namespace.
-        NotAllowed: nothing was undone, or something was changed since.
+        NotFound: the namespace does not exist.
+        NotAllowed: nothing was undone, or a newer operation follows the undo.
     """
     _check_exists(ws)
     operations = list_operations(ws, ws.branch.log(), lambda entry: not is_redo(entry) and _is_own(ws, entry))
@@ -99,7 +99,7 @@ def find_redoable(ws: Workspace) -> LogEntry:
         if is_undo(entry) and newer is not None:
             raise NotAllowed(
                 f"{name_of(newer)} ({newer.subject}) was made after the undo in {name_of(entry)}",
-                hint=f"baton undo {number_of(entry)} brings back what that took, beside what was made since",
+                hint=f"baton undo {number_of(entry)} undoes that undo and keeps newer changes",
             )
         if is_undo(entry):
             return entry
@@ -108,33 +108,35 @@ def find_redoable(ws: Workspace) -> LogEntry:
 
 
 def is_undo(entry: LogEntry) -> bool:
-    """Return whether a commit takes an operation back."""
+    """Return whether a commit undoes an operation."""
     return entry.op == UNDO and bool(entry.undone_commits())
 
 
 def is_redo(entry: LogEntry) -> bool:
-    """Return whether a commit takes an undo back."""
+    """Return whether a commit undoes an undo."""
     return entry.op == REDO and bool(entry.undone_commits())
 
 
 def name_of(entry: LogEntry) -> str:
-    """Return what a commit of the log is called: `revision 7`, or by its id where others have that number."""
+    """Return a readable name of a commit: `revision 7`, or its id if several commits share the number."""
     return f"{'commit' if entry.revision is None else 'revision'} {number_of(entry)}"
 
 
 def number_of(entry: LogEntry) -> str:
-    """Return what names a commit of the log on the command line: its number, or its id where others have that too."""
+    """Return the argument that names a commit on the command line: its number, or its id if the number is shared."""
     return entry.commit[:10] if entry.revision is None else str(entry.revision)
 
 
 def _check_exists(ws: Workspace) -> None:
     if ws.branch.store.tip(ws.branch.ref) is None:
-        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
+        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init creates it")
 
 
 def _is_own(ws: Workspace, entry: LogEntry) -> bool:
-    """Whether an operation is of the session that acts; without a session, and of commits without one: of this
-    machine. What was made by hand is everybody's."""
+    """Whether an operation belongs to the current session.
+
+    If either has no session, the machines are compared. A commit made by hand has no machine and belongs to everybody.
+    """
     actor = ws.actor
     if actor.session is not None and entry.session is not None:
         return entry.session == actor.session
@@ -143,4 +145,4 @@ def _is_own(ws: Workspace, entry: LogEntry) -> bool:
 
 def _name_newest(entry: LogEntry) -> str:
     whose = f"session {entry.session}" if entry.session is not None else f"machine {entry.machine}"
-    return f"baton undo {number_of(entry)} takes back the newest change, of {whose}: {entry.subject}"
+    return f"baton undo {number_of(entry)} undoes the newest change, of {whose}: {entry.subject}"

@@ -1,4 +1,4 @@
-"""Answer a question from what the sessions of a project left."""
+"""The verb `recall`: answer a question from the records and the sessions of a project."""
 
 from __future__ import annotations
 
@@ -22,46 +22,49 @@ from baton_git.verbs.revisions.history import moment
 
 
 class RecallQuestion(Input):
-    """What to look for, and where."""
+    """A question, and where to search for the answer."""
 
     question: str = Field(
-        min_length=1, max_length=MAX_QUESTION, description="A question, or words and names.",
+        min_length=1, max_length=MAX_QUESTION, description="A question, or words and names to search for.",
         examples=["why did we drop Kafka"],
     )  # fmt: skip
-    budget: int = Field(DEFAULT_BUDGET, ge=MIN_BUDGET, le=200_000, description="Bytes that the answer may have.")
-    since: TimeField = Field(None, description="Not older than this date or time.", examples=["2 days ago"])
+    budget: int = Field(DEFAULT_BUDGET, ge=MIN_BUDGET, le=200_000, description="Maximum size of the answer in bytes.")
+    since: TimeField = Field(None, description="Search only from this date or time on.", examples=["2 days ago"])
     kind: str | None = Field(
-        None, description="Only records of this kind, or `turn`: what was said.", examples=["active_decision"]
+        None, description="Search only records of this kind, or `turn` for the turns of sessions.",
+        examples=["active_decision"],
+    )  # fmt: skip
+    in_session: str | None = Field(
+        None, min_length=4, description="Search only the session whose id begins with this text."
     )
-    in_session: str | None = Field(None, min_length=4, description="Only this session, by the beginning of its id.")
-    all_projects: bool = Field(False, description="In all namespaces of this repository.")
+    all_projects: bool = Field(False, description="Search all namespaces of this repository.")
 
 
 class RecalledSession(ResultPart):
-    """A session or a record that has to do with the question."""
+    """A turn of a session, or a record, that is relevant to the question."""
 
-    kind: str = Field(description="The kind of record; `turn`: what was said in a session.", examples=["turn"])
-    session: str = Field(description="The session; empty where none is known.", examples=["2026-06-17-003"])
-    record: str = Field(description="The id of the record; the number of the turn.", examples=["3"])
-    agent: str = Field(description="The agent; empty where none is known.", examples=["claude"])
-    time: str = Field(description="When, ISO 8601.", examples=["2026-06-17T12:30:00Z"])
-    namespace: str = Field(description="The namespace; empty where none is known.", examples=["project:memory-hall"])
+    kind: str = Field(description="The kind of record, or `turn` for a turn of a session.", examples=["turn"])
+    session: str = Field(description="The session; empty if unknown.", examples=["2026-06-17-003"])
+    record: str = Field(description="The id of the record, or the number of the turn.", examples=["3"])
+    agent: str = Field(description="The agent; empty if unknown.", examples=["claude"])
+    time: str = Field(description="Its time, ISO 8601.", examples=["2026-06-17T12:30:00Z"])
+    namespace: str = Field(description="The namespace; empty if unknown.", examples=["project:memory-hall"])
 
 
 class RecalledExcerpt(RecalledSession):
-    """What it says about the question."""
+    """An excerpt of a turn or record."""
 
     label: str = Field(description="Who vouches for it.", examples=["agent"])
-    mark: str = Field(description="Why it does not hold any more; empty where it does.", examples=["earlier value"])
-    lines: list[str] = Field(description="The sentences that fit.", examples=[["> user: why Kafka?"]])
+    mark: str = Field(description="Why it is no longer valid; empty if it is.", examples=["earlier value"])
+    lines: list[str] = Field(description="The relevant sentences.", examples=[["> user: why Kafka?"]])
 
 
 class RecallResult(AtNamespace):
     """The answer to a question."""
 
-    text: str = Field(description="The answer within the budget; empty where nothing fits.")
-    excerpts: list[RecalledExcerpt] = Field(description="What it quotes, in its order.")
-    more: list[RecalledSession] = Field(description="Further sessions that may have to do with it.")
+    text: str = Field(description="The answer within the budget; empty if nothing was found.")
+    excerpts: list[RecalledExcerpt] = Field(description="The excerpts in the answer, in order.")
+    more: list[RecalledSession] = Field(description="Further turns and records that may be relevant.")
 
     verbose = frozenset({"excerpts", "more"})
 
@@ -78,7 +81,7 @@ class RecallResult(AtNamespace):
         "kind": Option(metavar="KIND"), "in_session": Option(names=("--in-session",), metavar="ID"),
     },
     tool=Tool(
-        "What earlier sessions said about it.",
+        "Search earlier sessions.",
         hidden=("budget", "since", "kind", "in_session", "all_projects"),
     ),
     examples=(
@@ -89,12 +92,13 @@ class RecallResult(AtNamespace):
 def recall(ws: Workspace, now: datetime, asked: RecallQuestion) -> RecallResult:
     """Answer a question from records, their history, and the turns of all sessions.
 
-    The answer quotes what fits, with session, time and who vouches for it. It is empty where nothing fits.
+    The answer quotes the relevant sentences, with their session, their time and who vouches for them. It is empty if
+    nothing was found.
 
     Raises:
-        InvalidArgument: the time or the kind is none.
+        InvalidArgument: the time or the kind is invalid.
         NotFound: the namespace does not exist.
-        StoreError: this Python's sqlite cannot search texts.
+        StoreError: the sqlite library of this Python has no full-text search.
     """
     if asked.kind is not None and asked.kind not in (TURN, *ALL_KINDS):
         raise InvalidArgument(f"there is no kind {asked.kind!r}", hint=f"one of {', '.join((TURN, *ALL_KINDS))}")

@@ -1,4 +1,4 @@
-"""Going back: to a version, without a session, without a change; always by a new commit."""
+"""Plan and apply rollbacks: to an older revision, without a session, or without one change; always by a new commit."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from baton_git.verbs.revisions.history import files_at, full_id
 from baton_git.verbs.revisions.operations import REDO, UNDO, find_redoable, find_undoable, is_undo, name_of, number_of
 
 How = Literal["terminal", "page"]
-"""Where a person said so."""
+"""Where a person confirmed a rollback."""
 
 
-class WayBack(NamedTuple):
-    """What going back would make of the newest version. Nothing is written yet."""
+class RollbackPlan(NamedTuple):
+    """A planned rollback: the verb of its commit, and the function that computes the next state."""
 
     op: str
     change: Callable[[Revision], ProposedState]
 
 
-class PlannedReturn(NamedTuple):
-    """What a way back would do. Nothing is written.
+class RollbackPreview(NamedTuple):
+    """The effect that a plan would have now. Nothing is written.
 
     Attributes:
-        written: the result of going it, with the present revision.
-        rules: the patterns that it would make a rule of again, which only a person may do.
+        written: the result of applying it; its `revision` is the current one.
+        rules: the patterns that would become rules again, which only a person may do.
     """
 
     written: WriteResult
@@ -48,12 +48,12 @@ class PlannedReturn(NamedTuple):
 
     @property
     def tip(self) -> Revision:
-        """The revision that would change."""
+        """The current revision."""
         return self.written.before
 
     @property
     def changes(self) -> tuple[diff.RecordChange, ...]:
-        """What would change, record by record."""
+        """The records that would change."""
         return self.written.changes
 
     @property
@@ -62,54 +62,55 @@ class PlannedReturn(NamedTuple):
         return self.written.files
 
 
-def preview(ws: Workspace, way: WayBack) -> PlannedReturn:
-    """Return what a way back would change now, without going it."""
+def preview(ws: Workspace, plan: RollbackPlan) -> RollbackPreview:
+    """Return the effect that a plan would have now, without applying it."""
     rules: list[str] = []
 
     def change(tip: Revision) -> ProposedState:
-        proposal = _lawful(tip, way.change(tip))
+        proposal = _keep_immutable(tip, plan.change(tip))
         rules.extend(_find_graduated(tip, proposal))
         return proposal
 
-    return PlannedReturn(ws.preview(change), tuple(rules))
+    return RollbackPreview(ws.preview(change), tuple(rules))
 
 
-def go_back(
-    ws: Workspace, now: datetime, way: WayBack, person: str | None = None, *, how: How = "terminal",
+def apply_plan(
+    ws: Workspace, now: datetime, plan: RollbackPlan, person: str | None = None, *, how: How = "terminal",
     tip: Oid | None = None,
 ) -> WriteResult:  # fmt: skip
-    """Goes a way back, as a new version.
+    """Apply a plan as a new revision.
 
     Args:
-        person: who said so, at a face that asked (`how`); None: nobody did.
-        tip: the commit that was shown; None: whatever stands now.
+        person: the person who confirmed it; None if nobody did.
+        how: where the person confirmed it.
+        tip: the tip for which the preview was shown; None to accept any tip.
 
     Raises:
-        NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
-        Stale: another commit is the newest by now.
+        NeedsHuman: a pattern would become a rule again, and no person confirmed that.
+        Stale: the tip is not `tip` any more.
     """
     shown = ws.branch.revision_at(tip).number if tip is not None else 0
 
     def change(now_tip: Revision) -> ProposedState:
         if tip is not None and now_tip.commit != tip:
-            raise Stale(str(ws.branch.namespace), shown, now_tip.number, hint="look at what it would change now")
-        return _apply_gate(now_tip, way.change(now_tip), person, how)
+            raise Stale(str(ws.branch.namespace), shown, now_tip.number, hint="look at the new preview")
+        return _confirm_rules(now_tip, plan.change(now_tip), person, how)
 
-    return ws.update(way.op, now, change)
+    return ws.update(plan.op, now, change)
 
 
-def way_to(ws: Workspace, revision: str) -> WayBack:
-    """The way back to how everything was at `revision`."""
+def plan_rollback(ws: Workspace, revision: str) -> RollbackPlan:
+    """Plan to restore all records as at `revision`."""
     old = ws.branch.read(revision)
     name = _name(ws, old)
-    return WayBack("rollback", lambda tip: _as_it_was(ws, tip, old, f"roll back to {name}"))
+    return RollbackPlan("rollback", lambda tip: _restore_all(ws, tip, old, f"roll back to {name}"))
 
 
-def _as_it_was(ws: Workspace, tip: Revision, old: Revision, note: str) -> ProposedState:
-    """An older version as the next one. Who worked when is no matter of going back: sessions stay."""
+def _restore_all(ws: Workspace, tip: Revision, old: Revision, note: str) -> ProposedState:
+    """Return the state of an older revision as the next one. Session records are not rolled back."""
     store = ws.branch.store
     if tip.tree is None or old.tree is None:
-        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
+        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init creates it")
     paths = _list_restorable(layout.differing_paths(store.folder(tip.tree), store.folder(old.tree)))
     there = files_at(ws, old.tree, paths)
     keys = {key for key in tip.state.differing(old.state) if key.kind != Session.kind}
@@ -118,15 +119,15 @@ def _as_it_was(ws: Workspace, tip: Revision, old: Revision, note: str) -> Propos
     return ProposedState(state, files={path: there.get(path) for path in paths}, note=note)
 
 
-def way_to_record(ws: Workspace, id_: str, revision: str | None = None) -> WayBack:
-    """The way back to how one record was at `revision`, or before its last change."""
+def plan_record_rollback(ws: Workspace, id_: str, revision: str | None = None) -> RollbackPlan:
+    """Plan to restore one record as at `revision`, or as before its last change."""
     key = _key_of(ws, full_id(ws, id_))
     old = ws.branch.read(revision) if revision is not None else _before_last_change(ws, key)
-    return WayBack("rollback-record", lambda tip: _record_as_it_was(ws, tip, old, key))
+    return RollbackPlan("rollback-record", lambda tip: _restore_record(ws, tip, old, key))
 
 
 def _key_of(ws: Workspace, id_: str) -> Key:
-    """The key of the one record that ever had this id, live now or not."""
+    """Return the key of the record with this id: live, archived, or only in the history."""
     state = ws.branch.read().state
     kinds = [kind for kind in KINDS if id_ in state.ids(kind)]
     if not kinds:
@@ -159,10 +160,10 @@ def _before_last_change(ws: Workspace, key: Key) -> Revision:
     raise NotFound("earlier version of", key.id)
 
 
-def _record_as_it_was(ws: Workspace, tip: Revision, old: Revision, key: Key) -> ProposedState:
+def _restore_record(ws: Workspace, tip: Revision, old: Revision, key: Key) -> ProposedState:
     both = [key, key._replace(archived=True)]
     if key.kind == Pattern.kind:
-        both.append(Key(Rule.kind, key.id))  # a pattern and the rule that it became go together
+        both.append(Key(Rule.kind, key.id))  # a pattern is restored together with its rule
     entries = {key: old.state.entry(key) for key in both}
     if any(isinstance(entry, Unreadable) for entry in entries.values()):
         raise NotAllowed(f"{key} cannot be read at {_name(ws, old)} either", hint="choose an older revision")
@@ -176,8 +177,8 @@ def _record_as_it_was(ws: Workspace, tip: Revision, old: Revision, key: Key) -> 
     return ProposedState(state, files=files, note=f"{key.id} as at {_name(ws, old)}")
 
 
-def way_without_session(ws: Workspace, session: str) -> WayBack:
-    """The way to what would stand had one session done nothing."""
+def plan_session_rollback(ws: Workspace, session: str) -> RollbackPlan:
+    """Plan to revert all changes of one session."""
     entries = list(ws.branch.history())
     undone = find_undone(entries)
     own = [entry for entry in entries if entry.session == session and entry.parents]
@@ -187,12 +188,10 @@ def way_without_session(ws: Workspace, session: str) -> WayBack:
         for side in commit.parents[1:]
         for info in ws.branch.store.only_in(side, commit.parents[0])
     }
-    whole = [
-        commit for commit in own if commit.commit not in beside
-    ]  # what a commit of its own merged goes with that one
-    commits = [commit for commit in whole if commit.commit not in undone and not _takes_back(commit, own)]
+    whole = [commit for commit in own if commit.commit not in beside]  # a merge is reverted with the side it merged
+    commits = [commit for commit in whole if commit.commit not in undone and not _only_undoes(commit, own)]
     if not commits:
-        raise NotFound("commit of session", session, hint="baton log shows who did what")
+        raise NotFound("commit of session", session, hint="to list the commits with their sessions: baton log")
     trailers = tuple((UNDOES, commit.commit) for commit in commits)
 
     def change(tip: Revision) -> ProposedState:
@@ -200,49 +199,48 @@ def way_without_session(ws: Workspace, session: str) -> WayBack:
             revert(ws.branch, tip.state, commits), note=f"without session {session}", trailers=trailers
         )
 
-    return WayBack("rollback-session", change)
+    return RollbackPlan("rollback-session", change)
 
 
 def _name(ws: Workspace, version: Revision) -> str:
-    """What an older version is called: `revision 7`, or by the id of its commit."""
+    """Return a readable name of an older revision: `revision 7`, or the id of its commit."""
     return f"revision {version.number}" if version.commit is None else ws.branch.name(version.commit)
 
 
-def _takes_back(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
-    """Whether a commit only takes back some of these: then it is gone with them."""
+def _only_undoes(entry: LogEntry, others: Sequence[LogEntry]) -> bool:
+    """Whether a commit only undoes some of `others`. Reverting these makes reverting the commit unnecessary."""
     undoes = entry.undone_commits()
     return bool(undoes) and {undone_entry.commit for undone_entry in others}.issuperset(undoes)
 
 
-def way_without(ws: Workspace, revision: str | None = None) -> tuple[WayBack, LogEntry]:
-    """Return the way to what would stand without one commit, and that commit.
+def plan_undo(ws: Workspace, revision: str | None = None) -> tuple[RollbackPlan, LogEntry]:
+    """Plan to undo one commit; return the plan and the commit.
 
     Args:
-        revision: None: the newest operation of whoever acts that can be taken back (see `find_undoable`). One of which
-            nothing stands any more is passed over.
+        revision: the revision to undo; None for the newest operation of `find_undoable` that still has an effect.
 
     Raises:
-        NotAllowed: it is the first commit, was taken back already, or nothing is left.
+        NotAllowed: the commit is the first one or is undone already, or no operation is left.
     """
     if revision is None:
-        steps = ((_way_without_commit(ws, entry), entry) for entry in find_undoable(ws))
+        steps = ((_plan_revert(ws, entry), entry) for entry in find_undoable(ws))
         return next(step for step in steps if _changes_anything(ws, step[0]))
     entry = ws.branch.shown_entry(ws.branch.resolve(revision))
     if not entry.parents:
         raise NotAllowed("the first commit of a namespace cannot be undone")
     if entry.commit in find_undone(_list_later(ws, entry)):
         raise NotAllowed(f"{name_of(entry)} is undone already", hint="undo the revision that undid it: baton log --ops")
-    return _way_without_commit(ws, entry), entry
+    return _plan_revert(ws, entry), entry
 
 
-def way_forward(ws: Workspace) -> tuple[WayBack, LogEntry]:
-    """Return the way to what would stand without the newest undo, and the commit that this undid.
+def plan_redo(ws: Workspace) -> tuple[RollbackPlan, LogEntry]:
+    """Plan to undo the newest undo; return the plan and the commit that will be reapplied.
 
     Raises:
-        NotAllowed: nothing was undone, or something was changed since.
+        NotAllowed: nothing was undone, or a newer operation follows the undo.
     """
     entry = find_redoable(ws)
-    return _way_without_commit(ws, entry), _find_undone_by(ws, entry)
+    return _plan_revert(ws, entry), _find_undone_by(ws, entry)
 
 
 def _find_undone_by(ws: Workspace, undo: LogEntry) -> LogEntry:
@@ -250,34 +248,34 @@ def _find_undone_by(ws: Workspace, undo: LogEntry) -> LogEntry:
 
 
 def _list_later(ws: Workspace, entry: LogEntry) -> Iterator[LogEntry]:
-    """Yield what the history shows before a commit: all that came after it."""
+    """Yield the commits that come before `entry` in the log, that is, the later ones."""
     return takewhile(lambda later: later.commit != entry.commit, ws.branch.history())
 
 
-def _way_without_commit(ws: Workspace, entry: LogEntry) -> WayBack:
+def _plan_revert(ws: Workspace, entry: LogEntry) -> RollbackPlan:
     verb, target = (REDO, _find_undone_by(ws, entry)) if is_undo(entry) else (UNDO, entry)
     note = f"{verb} {number_of(target)}"
 
     def change(tip: Revision) -> ProposedState:
         before = ws.branch.revision_at(entry.parents[0])
         if tip.commit == entry.commit:
-            proposal = _as_it_was(ws, tip, before, note)
+            proposal = _restore_all(ws, tip, before, note)
         else:
             proposal = ProposedState(revert(ws.branch, tip.state, [entry]), note=note)
             if all(len(later.parents) == 1 for later in _list_later(ws, entry)):
                 proposal = _restore_bytes(ws, tip, proposal, before, ws.branch.revision_at(entry.commit))
         return proposal._replace(trailers=((UNDOES, entry.commit),))
 
-    return WayBack(verb, change)
+    return RollbackPlan(verb, change)
 
 
 def _restore_bytes(
     ws: Workspace, tip: Revision, proposal: ProposedState, before: Revision, after: Revision
 ) -> ProposedState:
-    """Return the proposal with the stored files of `before`, where those of `after` are still there as they were.
+    """Return the proposal with the stored bytes of `before` for all files that are unchanged since `after`.
 
     Args:
-        before, after: the states around a commit that is taken back, with no merge since.
+        before, after: the revisions before and after the commit to revert, with no merge since.
     """
     trees = [tree for tree in (tip.tree, before.tree, after.tree) if tree is not None]
     root_before, root_after = (ws.branch.store.folder(tree) for tree in trees[1:])
@@ -292,53 +290,50 @@ def _restore_bytes(
 
 
 def _list_restorable(paths: Iterable[str]) -> list[str]:
-    """Return the paths without those of sessions, which do not go back."""
+    """Return the paths without those of session records, which are not rolled back."""
     return [path for path in paths if (key := layout.key_at(path)) is None or key.kind != Session.kind]
 
 
 def _record_of(path: str) -> Key | str:
-    """Return which record a file is of, live or archived, a rule with its pattern; of another file its path."""
+    """Return the live key of the record that a file belongs to (of a rule, its pattern); the path for other files."""
     key = layout.key_at(path)
     return path if key is None else Key(Pattern.kind if key.kind == Rule.kind else key.kind, key.id)
 
 
-def _changes_anything(ws: Workspace, way: WayBack) -> bool:
+def _changes_anything(ws: Workspace, plan: RollbackPlan) -> bool:
     tip = ws.branch.read()
-    proposal = _lawful(tip, way.change(tip))
+    proposal = _keep_immutable(tip, plan.change(tip))
     return bool(proposal.files) or bool(diff.diff(tip.state, proposal.state))
 
 
-def _apply_gate(tip: Revision, proposal: ProposedState, person: str | None, how: How) -> ProposedState:
-    """The proposal, with what is set once as it is, and unless it makes a rule of a pattern that is none now.
-
-    Args:
-        person: who said so, at a face that asked: that takes a person, going back too.
+def _confirm_rules(tip: Revision, proposal: ProposedState, person: str | None, how: How) -> ProposedState:
+    """Return the proposal with immutable fields kept, and with the confirmation of patterns that become rules again.
 
     Raises:
-        NeedsHuman: nobody confirmed it.
+        NeedsHuman: a pattern would become a rule again, and `person` is None.
     """
-    proposal = _lawful(tip, proposal)
-    raised = _find_graduated(tip, proposal)
-    if not raised:
+    proposal = _keep_immutable(tip, proposal)
+    graduated = _find_graduated(tip, proposal)
+    if not graduated:
         return proposal
     if person is None:
         raise NeedsHuman(
-            f"going back makes a rule of pattern {' and '.join(raised)} again, which only a person may do",
+            f"this makes pattern {' and '.join(graduated)} a rule again, which only a person may do",
             hint="run it in a terminal, or graduate the pattern again: baton pattern graduate",
         )
-    names = (str(Key(Pattern.kind, id_)) for id_ in raised)
+    names = (str(Key(Pattern.kind, id_)) for id_ in graduated)
     return proposal._replace(trailers=(*proposal.trailers, *confirmation_trailers(how, person, *names)))
 
 
-def _lawful(tip: Revision, proposal: ProposedState) -> ProposedState:
-    """The proposal, with what is set once as it is."""
+def _keep_immutable(tip: Revision, proposal: ProposedState) -> ProposedState:
+    """Return the proposal with the immutable fields of the tip."""
     state, kept = immutable_fields.restore_fixed(tip.state, proposal.state)
     files = {path: edit for path, edit in proposal.files.items() if layout.key_at(path) not in kept}
     return proposal._replace(state=state, files=files)
 
 
 def _find_graduated(tip: Revision, proposal: ProposedState) -> list[str]:
-    """The patterns that the proposal makes a rule of, and that are none now."""
+    """Return the ids of the patterns that the proposal graduates."""
     return [key.id for key in proposal.state.edits if _graduates(tip.state, proposal.state, key)]
 
 

@@ -1,4 +1,4 @@
-"""The verbs that go back and forward, by a new commit: `rollback`, `undo`, `redo`."""
+"""The verbs that revert changes by a new commit: `rollback`, `undo`, `redo`."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from baton_git.namespace.workspace import Vouched, Workspace
 from baton_git.verbs.revisions.log import REVISION
 from baton_git.verbs.revisions.rollback import (
     How,
-    WayBack,
-    go_back,
+    RollbackPlan,
+    apply_plan,
+    plan_record_rollback,
+    plan_redo,
+    plan_rollback,
+    plan_session_rollback,
+    plan_undo,
     preview,
-    way_forward,
-    way_to,
-    way_to_record,
-    way_without,
-    way_without_session,
 )
 
 R = TypeVar("R", bound="ReturnResult")
 
 
 class RollbackTarget(Input):
-    """What to go back to: a revision of everything or of one record, or the state without a session's changes."""
+    """The target of a rollback: a revision of all records or of one, or the state without a session's changes."""
 
     revision: TimeField = Field(None, description=REVISION, examples=["12"])
     record: str | None = Field(
         None,
-        description="Restore only this record, to the revision or to before its last change.",
+        description="Restore only this record, to the given revision or to its state before the last change.",
         examples=["OL-7k3f9q"],
     )
     of_session: str | None = Field(
-        None, description="Revert only what this session did, and keep what other sessions did since.",
+        None, description="Revert only the changes of this session, and keep those of other sessions.",
         examples=["2026-06-17-003"],
     )  # fmt: skip
     dry_run: bool = Field(False, description=DRY_RUN)
@@ -45,44 +45,44 @@ class RollbackTarget(Input):
     @model_validator(mode="after")
     def _check_target(self) -> Self:
         if self.of_session is not None and (self.revision is not None or self.record is not None):
-            raise ValueError("{of_session} goes alone, without {revision} and {record}")
+            raise ValueError("{of_session} cannot be combined with {revision} or {record}")
         if not (self.of_session or self.record or self.revision):
-            raise ValueError("nothing says where to: give {revision}, {record} or {of_session}")
+            raise ValueError("the target is missing: give {revision}, {record} or {of_session}")
         return self
 
-    def way(self, ws: Workspace) -> WayBack:
-        """Return the way back to it."""
+    def plan(self, ws: Workspace) -> RollbackPlan:
+        """Return the plan of the rollback."""
         if self.of_session is not None:
-            return way_without_session(ws, self.of_session)
+            return plan_session_rollback(ws, self.of_session)
         if self.record is not None:
-            return way_to_record(ws, self.record, self.revision)
-        return way_to(ws, self.revision or "~0")
+            return plan_record_rollback(ws, self.record, self.revision)
+        return plan_rollback(ws, self.revision or "~0")
 
     def __str__(self) -> str:
         if self.of_session is not None:
             return f"without session {self.of_session}"
-        what = self.record or "everything"
-        return f"{what} as at {self.revision}" if self.revision else f"{what} as before its last change"
+        scope = self.record or "everything"
+        return f"{scope} as at {self.revision}" if self.revision else f"{scope} as before its last change"
 
 
 class ReturnResult(Preview):
-    """What going back changed."""
+    """The result of a rollback, an undo or a redo."""
 
     rules: list[str] = Field(
         [],
-        description="In a preview, the patterns that become rules again, which takes a person.",
+        description="In a preview, the patterns that would become rules again, which only a person may do.",
         examples=[["PAT-1"]],
     )
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(f"it makes a rule of pattern {id_} again, which takes a person" for id_ in self.rules)
+        return tuple(f"pattern {id_} would become a rule again, which only a person may do" for id_ in self.rules)
 
 
 class RollbackResult(ReturnResult):
-    """What going back changed."""
+    """The result of a rollback."""
 
-    gone_back: str = Field(description="Where to, in words.", examples=["everything as at 12"])
+    gone_back: str = Field(description="A description of the target.", examples=["everything as at 12"])
 
 
 @verb(
@@ -102,23 +102,23 @@ def rollback(ws: Workspace, now: datetime, asked: RollbackTarget) -> RollbackRes
     This creates a new revision, so nothing is lost, and an undo reverts it.
 
     Raises:
-        NeedsHuman: it would make a pattern a rule again, and nobody confirmed this.
+        NeedsHuman: a pattern would become a rule again, and no person confirmed that.
         NotFound: there is no such revision, record or session.
     """
-    return _take(ws, now, asked.way(ws), RollbackResult, dry_run=asked.dry_run, gone_back=str(asked))
+    return _take(ws, now, asked.plan(ws), RollbackResult, dry_run=asked.dry_run, gone_back=str(asked))
 
 
 class UndoneRevision(Input):
-    """Which revision to take back."""
+    """The revision to undo."""
 
-    revision: str | None = Field(None, description=f"{REVISION} Else the newest of yours.", examples=["12"])
+    revision: str | None = Field(None, description=f"{REVISION} The default is your newest change.", examples=["12"])
     dry_run: bool = Field(False, description=DRY_RUN)
 
 
 class UndoResult(ReturnResult):
-    """What taking a revision back changed."""
+    """The result of an undo."""
 
-    taken_back: str = Field(description="What that revision had done, in words.", examples=["OL-7k3f9q verified"])
+    taken_back: str = Field(description="The subject of the undone revision.", examples=["OL-7k3f9q verified"])
 
 
 @verb(
@@ -134,27 +134,27 @@ class UndoResult(ReturnResult):
 def undo(ws: Workspace, now: datetime, asked: UndoneRevision) -> UndoResult:
     """Undo one change, and keep later ones: the newest change that is not undone yet, or the given revision.
 
-    Each further undo goes one change further back; redo goes forward. Without REV, changes of other sessions are
-    skipped. A value that was changed again since stays as it is.
+    Each further undo goes one change further back, and redo goes forward. Without REV, changes of other sessions are
+    skipped. A value that was changed again since is kept.
 
     Raises:
-        NotAllowed: it is the first commit, was taken back already, or nothing is left.
-        NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
+        NotAllowed: the revision is the first one or is undone already, or no change is left to undo.
+        NeedsHuman: a pattern would become a rule again, and no person confirmed that.
     """
-    way, entry = way_without(ws, asked.revision)
-    return _take(ws, now, way, UndoResult, dry_run=asked.dry_run, taken_back=entry.subject)
+    plan, entry = plan_undo(ws, asked.revision)
+    return _take(ws, now, plan, UndoResult, dry_run=asked.dry_run, taken_back=entry.subject)
 
 
 class RedoInput(Input):
-    """How to redo."""
+    """The options of a redo."""
 
     dry_run: bool = Field(False, description=DRY_RUN)
 
 
 class RedoResult(ReturnResult):
-    """What bringing a change back changed."""
+    """The result of a redo."""
 
-    brought_back: str = Field(description="What that revision had done, in words.", examples=["OL-7k3f9q verified"])
+    brought_back: str = Field(description="The subject of the reapplied revision.", examples=["OL-7k3f9q verified"])
 
 
 @verb(
@@ -162,30 +162,30 @@ class RedoResult(ReturnResult):
     examples=("baton redo", "baton redo --dry-run"),
 )  # fmt: skip
 def redo(ws: Workspace, now: datetime, asked: RedoInput) -> RedoResult:
-    """Reapply what the newest undo reverted; each further redo reapplies the undo before.
+    """Reapply the change that the newest undo reverted; each further redo reapplies the one undone before.
 
-    It is refused once you changed something else since the undo. What others changed meanwhile stays.
+    A redo is refused if you changed something else since the undo. Changes that others made meanwhile are kept.
 
     Raises:
-        NotAllowed: nothing was undone, or something was changed since.
-        NeedsHuman: it would make a rule of a pattern again, and nobody confirmed it.
+        NotAllowed: nothing was undone, or you changed something since.
+        NeedsHuman: a pattern would become a rule again, and no person confirmed that.
     """
-    way, entry = way_forward(ws)
-    return _take(ws, now, way, RedoResult, dry_run=asked.dry_run, brought_back=entry.subject)
+    plan, entry = plan_redo(ws)
+    return _take(ws, now, plan, RedoResult, dry_run=asked.dry_run, brought_back=entry.subject)
 
 
-def _take(ws: Workspace, now: datetime, way: WayBack, model: type[R], *, dry_run: bool, **fields: Any) -> R:
-    """Go a way back, or say what that would change."""
+def _take(ws: Workspace, now: datetime, plan: RollbackPlan, model: type[R], *, dry_run: bool, **fields: Any) -> R:
+    """Apply a plan, or preview it."""
     if dry_run:
-        planned = preview(ws, way)
+        planned = preview(ws, plan)
         rules = {"rules": list(planned.rules)} if planned.rules else {}
         return model.of_preview(planned.written, **rules, **fields)
     person, how = _confirmed_by(ws)
-    return model.of(go_back(ws, now, way, person, how=how), **fields)
+    return model.of(apply_plan(ws, now, plan, person, how=how), **fields)
 
 
 def _confirmed_by(ws: Workspace) -> tuple[str | None, How]:
-    """Who confirmed it just now, and where; nobody, unless at a terminal or on the page."""
+    """Return who confirmed the call, and where. Only a terminal and the page count; otherwise the person is None."""
     confirmed = ws.confirmed
     if isinstance(confirmed, Vouched) and confirmed.how in ("terminal", "page"):
         return confirmed.by, confirmed.how

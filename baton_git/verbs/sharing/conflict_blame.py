@@ -19,7 +19,7 @@ from baton_git.git.store import TreeEntry
 from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.operations import REDO, UNDO
-from baton_git.verbs.sharing.conflict_resolution import Side, find_standing_value, get_side_value
+from baton_git.verbs.sharing.conflict_resolution import Side, find_current_value, get_side_value
 
 LOOKED = 500
 """How many commits back the search goes."""
@@ -59,11 +59,11 @@ def find_writers(ws: Workspace, conflicts: Sequence[Conflict]) -> dict[str, Writ
     trails = [_Trail(conflict, None, (path_of(key),)) for conflict, key in keys if state.entry(key) is not None]
     if tip is None or not trails:
         return by_conflict
-    look = _TreeReader(ws)
+    reader = _TreeReader(ws)
     waiting: dict[Oid, list[_Trail]] = defaultdict(list, {tip: trails})
     with suppress(BatonError):  # a list of conflicts is needed most where the history is damaged
         for entry in islice(ws.branch.history(tip), LOOKED):
-            here = [(trail, _follow_trail(look, entry, trail)) for trail in waiting.pop(entry.commit, ())]
+            here = [(trail, _follow_trail(reader, entry, trail)) for trail in waiting.pop(entry.commit, ())]
             for parent, following in chain.from_iterable(onward for _, onward in here):
                 waiting[parent].append(following)
             for trail, onward in here:
@@ -101,25 +101,25 @@ class _TreeReader:
         return entries
 
 
-def _follow_trail(look: _TreeReader, entry: LogEntry, trail: _Trail) -> list[tuple[Oid, _Trail]]:
+def _follow_trail(reader: _TreeReader, entry: LogEntry, trail: _Trail) -> list[tuple[Oid, _Trail]]:
     """Return where a search continues: at the parent with the same value, at both sides of the merge that found the
     conflict, or nowhere at its origin. A commit that brings a settled conflict back is not where it was found."""
     for parent in entry.parents:
-        if _is_same(look, entry.tree, parent, trail):
+        if _is_same(reader, entry.tree, parent, trail):
             return [(parent, trail)]
     if trail.side is None and entry.op in _GOES_BACK and len(entry.parents) == 1:
         return [(entry.parents[0], trail)]
-    return _find_sides(look.ws, entry.parents, trail.conflict) if trail.side is None else []
+    return _find_sides(reader.ws, entry.parents, trail.conflict) if trail.side is None else []
 
 
-def _is_same(look: _TreeReader, tree: Oid, parent: Oid, trail: _Trail) -> bool:
-    before = look.tree(parent)
-    files = [look.file(before, path) for path in trail.paths]
-    if files == [look.file(tree, path) for path in trail.paths]:
+def _is_same(reader: _TreeReader, tree: Oid, parent: Oid, trail: _Trail) -> bool:
+    before = reader.tree(parent)
+    files = [reader.file(before, path) for path in trail.paths]
+    if files == [reader.file(tree, path) for path in trail.paths]:
         return True
     if trail.side is None:
         return files != [None]
-    return _has_value(look.ws, parent, trail.conflict, trail.side)
+    return _has_value(reader.ws, parent, trail.conflict, trail.side)
 
 
 def _find_sides(ws: Workspace, parents: Sequence[Oid], conflict: Conflict) -> list[tuple[Oid, _Trail]]:
@@ -142,6 +142,6 @@ def _find_sides(ws: Workspace, parents: Sequence[Oid], conflict: Conflict) -> li
 def _has_value(ws: Workspace, commit: Oid, conflict: Conflict, side: Side) -> bool:
     """Return whether the contested field has the side's value at a commit."""
     with suppress(BatonError):  # a name from elsewhere that is none
-        there = find_standing_value(ws.branch.revision_at(commit).state, conflict)
+        there = find_current_value(ws.branch.revision_at(commit).state, conflict)
         return there is not None and alike(there, get_side_value(conflict, side))
     return False

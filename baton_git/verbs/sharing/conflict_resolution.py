@@ -37,7 +37,7 @@ def list_open_conflicts(ws: Workspace) -> list[Conflict]:
 
 def resolve(
     ws: Workspace, now: datetime, id_: str, side: Side | None, value: Any = None, *,
-    shown: Conflict | None = None, stood: tuple[Any, ...] | None = None,
+    shown: Conflict | None = None, shown_value: tuple[Any, ...] | None = None,
 ) -> tuple[Conflict, WriteResult]:  # fmt: skip
     """Settle a conflict with the value of one side, or another value.
 
@@ -45,7 +45,7 @@ def resolve(
         id_: the id of the conflict, or of a record with one conflict.
         side: whose value to take; None takes `value`, as plain data.
         shown: the conflict as the person saw it; None accepts any state of it.
-        stood: the result of `find_standing_value` as the person saw it; then the side's value is set even if the field
+        current: the result of `find_current_value` as the person saw it; then the side's value is set even if the field
             has changed since the conflict arose.
 
     Raises:
@@ -61,20 +61,20 @@ def resolve(
         current = tip.state.get(Conflict, conflict.id)
         if shown is not None and not alike(current.as_data(), shown.as_data()):
             raise Unsettled("this conflict has changed since it was shown", hint="look again")
-        if stood is not None and not alike(find_standing_value(tip.state, current) or (), stood):
+        if shown_value is not None and not alike(find_current_value(tip.state, current) or (), shown_value):
             raise Unsettled("what stands there has changed since it was shown", hint="look again")
         settled = tip.state.remove(Key(Conflict.kind, current.id))
         if current.record_kind == FILE:
             return _settle_file(ws, tip, settled, current, side)
-        if side == current.winner and (stood is None or alike(stood, get_side_value(current, side))):
+        if side == current.winner and (shown_value is None or alike(shown_value, get_side_value(current, side))):
             return settled
         chosen = get_side_value(current, side) if side is not None else (value,)
-        return _apply_value(ws, now, settled, current, chosen, is_side=side is not None and stood is None)
+        return _apply_value(ws, now, settled, current, chosen, is_side=side is not None and shown_value is None)
 
     return conflict, ws.update("resolve", now, change)
 
 
-def find_standing_value(state: State, conflict: Conflict) -> tuple[Any, ...] | None:
+def find_current_value(state: State, conflict: Conflict) -> tuple[Any, ...] | None:
     """Find the current value of a contested field: a tuple of it, empty if it is absent; None if it is unknown."""
     if conflict.record_kind == FILE or conflict.record_kind not in ALL_KINDS:
         return None

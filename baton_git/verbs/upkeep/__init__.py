@@ -1,1 +1,1 @@
-"""Namespaces as a whole: status, lists, schemas, validation, packing."""
+"""Verbs for whole namespaces: status, lists, renames, schemas, validation, packing."""

@@ -20,7 +20,7 @@ from baton_git.namespace.file_merge import KIND as FILE
 from baton_git.namespace.revision import WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sharing.conflict_blame import find_writers
-from baton_git.verbs.sharing.conflict_resolution import Side, find_standing_value, list_open_conflicts, resolve
+from baton_git.verbs.sharing.conflict_resolution import Side, find_current_value, list_open_conflicts, resolve
 
 SHOWN = 50
 SIDES = ("ours", "theirs")
@@ -82,7 +82,7 @@ def _render_conflicts(
 def view_conflict(state: State, conflict: Conflict) -> ConflictView:
     sides = {side: getattr(conflict, side) for side in SIDES if side in conflict.model_fields_set}
     is_text = bool(sides) and all(isinstance(value, str) for value in sides.values())
-    stands = find_standing_value(state, conflict)
+    stands = find_current_value(state, conflict)
     side = _find_side(conflict, sides, stands)
     return ConflictView(
         conflict, sides, stands, side, is_text, conflict.record_kind == FILE, digest(conflict.as_data(), stands)
@@ -132,14 +132,14 @@ def _settle_conflict(
         if value or is_empty:
             raise InvalidArgument("you entered a value and chose another one; choose one of them")
         side = cast("Side", view.conflict.winner if choice == "now" else choice)
-        stood = None if choice == "now" else view.stands
-        return resolve(ws, now, id_, side, shown=view.conflict, stood=stood)[1]
+        shown_value = None if choice == "now" else view.stands
+        return resolve(ws, now, id_, side, shown=view.conflict, shown_value=shown_value)[1]
     if not value and not is_empty:
         raise InvalidArgument("enter the other value, or check the box below to leave the field empty")
     if value and is_empty:
         raise InvalidArgument("you entered a value and checked the box for an empty one; choose one of them")
     parsed = _parse_value(value, view.is_text)
-    return resolve(ws, now, id_, None, parsed, shown=view.conflict, stood=view.stands)[1]
+    return resolve(ws, now, id_, None, parsed, shown=view.conflict, shown_value=view.stands)[1]
 
 
 def _parse_value(text: str, is_text: bool) -> Any:

@@ -16,14 +16,14 @@ from baton_git.interfaces.web.pages.revisions import resolve_revision
 from baton_git.interfaces.web.texts import command, quote_value, sentence
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.rollback import (
-    WayBack,
-    go_back,
+    RollbackPlan,
+    apply_plan,
+    plan_record_rollback,
+    plan_redo,
+    plan_rollback,
+    plan_session_rollback,
+    plan_undo,
     preview,
-    way_forward,
-    way_to,
-    way_to_record,
-    way_without,
-    way_without_session,
 )
 
 MOST_CHANGES = 300
@@ -51,11 +51,11 @@ def _read_target(request: PageRequest, ws: Workspace) -> dict[str, str]:
     if target["revision"] and target["way"] != "session":
         target["revision"] = resolve_revision(ws, target["revision"])
     elif target["way"] == "undo":
-        target["revision"] = way_without(ws)[1].commit
+        target["revision"] = plan_undo(ws)[1].commit
     return {name: value for name, value in target.items() if value}
 
 
-def _find_way(request: PageRequest, ws: Workspace) -> tuple[WayBack, str]:
+def _find_way(request: PageRequest, ws: Workspace) -> tuple[RollbackPlan, str]:
     """Return the rollback that is asked for and its description.
 
     Raises:
@@ -66,17 +66,17 @@ def _find_way(request: PageRequest, ws: Workspace) -> tuple[WayBack, str]:
     shown = f"revision {ws.branch.revision_at(parse_oid(revision)).number} ({revision[:10]})" if revision else ""
     if target["way"] == "record" and target["record"]:
         words = f"how it was at {shown}" if revision else "how it was before its last change"
-        return way_to_record(ws, target["record"], revision), f"{target['record']}: {words}"
+        return plan_record_rollback(ws, target["record"], revision), f"{target['record']}: {words}"
     if target["way"] == "session" and target["session"]:
-        return way_without_session(ws, target["session"]), f"without what session {target['session']} did"
+        return plan_session_rollback(ws, target["session"]), f"without what session {target['session']} did"
     if target["way"] == "undo":
-        way, entry = way_without(ws, revision)
+        way, entry = plan_undo(ws, revision)
         return way, f"without {shown}: {entry.subject}"
     if target["way"] == "redo":
-        way, entry = way_forward(ws)
+        way, entry = plan_redo(ws)
         return way, f"once more: {entry.subject}"
     if target["way"] == "revision" and revision:
-        return way_to(ws, revision), f"everything as it was at {shown}"
+        return plan_rollback(ws, revision), f"everything as it was at {shown}"
     raise InvalidArgument("choose what to go back to", hint="choose a revision, a record or a session")
 
 
@@ -129,7 +129,7 @@ def settle(request: PageRequest) -> Response:
                 request, ws, 409, "The plan has changed since it was shown. This is what would change now."
             )
         try:
-            made = go_back(ws, request.site.now(), way, request.site.person if rules else None, how="page", tip=tip)
+            made = apply_plan(ws, request.site.now(), way, request.site.person if rules else None, how="page", tip=tip)
         except Stale:
             return _render_preview(
                 request, ws, 409, "The state has changed in the meantime. This is what would change now."
