@@ -54,7 +54,7 @@ def test_what_is_refused_is_told_in_one_line_with_the_file(text, why):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["[" * 5000, "a: " + "[" * 70 + "]" * 70, "x" * (yaml.MAX_BYTES + 1)])
+@pytest.mark.parametrize("text", ["[" * 500, "a: " + "[" * 70 + "]" * 70, "x" * (yaml.MAX_BYTES + 1)])
 def test_what_is_too_much_is_refused(text):
     with pytest.raises(LimitExceeded):
         yaml.loads(text)
