@@ -166,7 +166,9 @@ def _list_waiting_news(ws: Workspace, problems: list[str]) -> list[str]:
         counts = waiting_counts(ws)
         if not counts:
             return []
-        from baton_git.verbs.sharing.waiting import describe_waiting  # imports the review, and rarely something waits
+        from baton_git.verbs.sharing.review_notice import (
+            describe_waiting,
+        )  # imports the review, and rarely something waits
 
         return [describe_waiting(ws.branch, name, commits) for name, commits in counts]
     except (BatonError, OSError) as error:

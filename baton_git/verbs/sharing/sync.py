@@ -144,7 +144,7 @@ def _describe_waiting(ws: Workspace, remote: str, outcomes: Sequence[SyncOutcome
     counts = {outcome.namespace: outcome.waiting for outcome in outcomes if outcome.waiting}
     if not counts:
         return {}
-    from baton_git.verbs.sharing.waiting import describe_waiting  # imports the review, and rarely something waits
+    from baton_git.verbs.sharing.review_notice import describe_waiting  # imports the review, and rarely something waits
 
     branches = {name: replace(ws.branch, namespace=Namespace(name)) for name in counts}
     return {name: describe_waiting(branches[name], remote, commits) for name, commits in counts.items()}
