@@ -166,9 +166,7 @@ def _list_waiting_news(ws: Workspace, problems: list[str]) -> list[str]:
         counts = waiting_counts(ws)
         if not counts:
             return []
-        from baton_git.verbs.sharing.review_notice import (
-            describe_waiting,
-        )  # imports the review, and rarely something waits
+        from baton_git.verbs.sharing.review_notice import describe_waiting  # loads the review; rarely needed
 
         return [describe_waiting(ws.branch, name, commits) for name, commits in counts]
     except (BatonError, OSError) as error:
