@@ -142,7 +142,7 @@ class App(Call):
         return CONFLICT
 
     def tell_problems(self, ws: Workspace) -> None:
-        """Say what is wrong with the settings, and what is used instead."""
+        """Print which settings are invalid, and what is used instead."""
         self.say(*(flat(problem) for problem in ws.problems))
 
     def tell_write(self, written: WriteResult) -> None:

@@ -1,4 +1,4 @@
-"""The completion scripts of the shells: click's, mended for values with a colon and for `--option=value`."""
+"""The completion scripts for shells: click's, fixed for values with a colon and for `--option=value`."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 
 class BashCompletion(BashComplete):
-    """With a script that joins the words that bash broke at `:` and `=`."""
+    """Completion for bash, with a script that joins the words that bash splits at `:` and `=`."""
 
     source_template = BASH
 
 
 class ZshCompletion(ZshComplete):
-    """With a script that keeps `--option=` before a value."""
+    """Completion for zsh, with a script that keeps `--option=` before a value."""
 
     source_template = ZshComplete.source_template.replace(
         "    for type", "    [[ ${words[CURRENT]} == -*=* ]] && compset -P 1 '*='\n\n    for type", 1
-    ).replace(" -U", "")  # with it, compadd forgets what compset set apart
+    ).replace(" -U", "")  # with -U, compadd ignores the prefix that compset split off
 
 
 class FishCompletion(FishComplete):
-    """With a script that keeps `--option=` before a value."""
+    """Completion for fish, with a script that keeps `--option=` before a value."""
 
     source_template = FishComplete.source_template.replace(
         "echo $metadata[2]", "echo (string match -r -- '^-[^=]*=' (commandline -t); or echo)$metadata[2]", 1
@@ -65,4 +65,4 @@ class FishCompletion(FishComplete):
 
 
 COMPLETIONS: dict[str, type[ShellComplete]] = {"bash": BashCompletion, "zsh": ZshCompletion, "fish": FishCompletion}
-"""By shell, what prints its script."""
+"""The class that generates the script of each shell."""

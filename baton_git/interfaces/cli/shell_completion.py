@@ -107,7 +107,7 @@ def _title(state: State, key: Key) -> str:
 
 
 def _offer_statuses(ws: Workspace, word: str, ctx: click.Context) -> Words:
-    """Give the statuses of the kind that the command is about, that it names, or of the record that it names."""
+    """Yield the statuses of the kind or record on the command line, else of the kinds that the command takes."""
     kind = find_kind(ctx.params.get("kind") or "")
     id_ = ctx.params.get("id")
     if id_:

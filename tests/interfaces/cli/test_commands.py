@@ -227,7 +227,7 @@ def test_diff_and_show_speak_of_records_and_fields(baton, filled):
     assert "status: open → verified" in baton("show").out
     data = baton("diff", "~1", "--json").json
     assert {"field": "status", "before": "open", "after": "verified"} in data["changes"][0]["fields"]
-    assert "nothing differs" in baton("diff", "~0").err
+    assert "have the same records" in baton("diff", "~0").err
 
 
 def test_log_filters_and_counts(baton, filled):
@@ -260,7 +260,7 @@ def test_rollback_and_undo_say_what_they_did(baton, filled):
     assert {one["id"] for one in done["changes"]} >= {"FU-1", "PAT-1"}
     assert records(baton, "follow_ups") == []
     done = baton("undo")
-    assert "taken back: roll back to revision 2" in done.err
+    assert "undone: roll back to revision 2" in done.err
     assert [one["id"] for one in records(baton, "follow_ups")] == ["FU-1"]
 
 
@@ -393,7 +393,7 @@ def test_help_of_edit_names_the_values_of_a_field(baton):
 
 
 def test_a_graph_without_sessions_says_why_it_is_empty(baton):
-    assert "no session has worked here yet" in baton("log", "--graph").err
+    assert "there is no session yet" in baton("log", "--graph").err
 
 
 def test_reopening_can_be_previewed(baton):

@@ -132,7 +132,7 @@ SHOWN = r"""sh -c $'touch \'x\'; true\x1b[8m \u202e'"""
 
 def test_without_a_terminal_the_exact_command_is_shown_and_approved(baton, risky):
     done = baton("trust", "OL-9", "--yes")
-    assert f"it would run: {SHOWN}\n" in done.err
+    assert f"the check of OL-9 would run: {SHOWN}\n" in done.err
     assert f"approved: {SHOWN}\n" in done.err
     assert baton("trust", "--list", "--json").json["waiting"] == {}
     listed = baton("trust").out
@@ -155,7 +155,7 @@ def test_without_a_terminal_nothing_is_approved_unless_the_command_says_so(baton
     git(top, "remote", "add", "origin", "https://example.org/x.git")
     before = baton("trust", "--list").out
     done = baton("trust", *words, code=1)
-    assert "nobody can be asked here, so nothing is approved" in done.err
+    assert "there is no terminal to ask at, so nothing was approved" in done.err
     assert "--yes" in done.err
     assert baton("trust", "--list").out == before
     baton("trust", "--yes", *words)

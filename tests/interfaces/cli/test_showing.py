@@ -34,7 +34,7 @@ def test_a_list_has_a_table_for_each_kind_with_whole_lines_in_a_pipe(baton, fill
     assert "Open loops (1)\nOL-1  open" in listed
     assert title.strip() in listed
     assert [record["id"] for record in baton("list", "--session", "s2", "--json").json["records"]] == ["FU-2"]
-    assert "no record fits" in baton("list", "rules").err
+    assert "no record matches" in baton("list", "rules").err
 
 
 def test_baton_alone_shows_where_the_work_stands_and_makes_nothing(baton, filled, top, tmp_path, git):

@@ -36,7 +36,7 @@ def test_an_agents_terminal_takes_a_passphrase_and_the_commit_is_signed(baton, f
     monkeypatch.setenv("SSH_AUTH_SOCK", "/nowhere")
     code, screen = typing(top, *GRADUATE, asked="passphrase", typed=PASSPHRASE.encode() + b"\n")
     assert code == 0, screen
-    assert "It would become the rule: Look first" in screen
+    assert "The rule would be: Look first" in screen
     commit = git(top, "cat-file", "commit", "baton/work")
     assert "Baton-Confirmed: signature, by Ada" in commit
     allowed = top.parent / "allowed"

@@ -14,7 +14,7 @@ from baton_git.interfaces.cli import printing
 def test_a_person_who_types_the_id_graduates_a_pattern(baton, filled, git, top):
     code, screen = typing(top, "pattern", "graduate", "PAT-1", typed=b"PAT-1\n")
     assert code == 0
-    assert "It would become the rule: Look first" in screen
+    assert "The rule would be: Look first" in screen
     (pattern,) = baton("read").json["baton"]["patterns"]
     assert (pattern["status"], pattern["source_tier"]) == ("graduated", "human_confirmed")
     rule = git(top, "show", "baton/work:rules/PAT-1.md")

@@ -60,7 +60,7 @@ def test_from_one_clone_to_the_other_and_back(baton: Baton, synced: tuple[Path, 
     assert [action["kind"] for action in one["actions"]] == ["merge", "send"]
     baton("sync", cwd=there)
     assert ids(baton, there) == ids(baton, here) == {"OL-1", "OL-2", "OL-3"}
-    assert "have the same" in baton("sync").err
+    assert "up to date with" in baton("sync").err
 
 
 def test_a_clone_under_another_name_keeps_its_namespace_when_that_is_deleted_elsewhere(
@@ -87,7 +87,7 @@ def test_a_dry_run_prints_what_would_be_done(baton: Baton, synced: tuple[Path, P
     done = baton("sync", "--dry-run", "--json")
     assert [action["kind"] for action in done.json["namespaces"][0]["actions"]] == ["merge", "send"]
     done = baton("sync", "--dry-run")
-    assert "merge what both have, 1 commit\n" in done.err
+    assert "merge both sides, 1 commit\n" in done.err
     assert "OL-2  added" in done.out
     assert (git(here, "rev-parse", REF), git(here, "ls-remote", "origin")) == before
 
@@ -209,10 +209,10 @@ def test_review_by_flags(baton: Baton, waiting: Path) -> None:
     assert done.json["refused"] == ["OL-2"]
     assert done.json["left"] == 1
     assert "OL-2" not in baton("review").out
-    assert "1 taken over, 0 turned down, 0 left" in baton("review", "--accept-all").err
+    assert "1 accepted, 0 rejected, 0 left" in baton("review", "--accept-all").err
     assert ids(baton, waiting) == {"OL-1", "OL-3"}
     assert "1 commit sent" in baton("sync").err or "sent to origin" in baton("sync").err
-    assert "nothing of origin waits" in baton("review").err
+    assert "nothing from origin waits" in baton("review").err
 
 
 def test_flags_that_contradict_each_other_are_refused(baton: Baton, waiting: Path) -> None:
@@ -226,7 +226,7 @@ def test_flags_that_contradict_each_other_are_refused(baton: Baton, waiting: Pat
 def test_review_at_a_terminal_asks_for_each_record(baton: Baton, waiting: Path) -> None:
     code, screen = typing(waiting, "review", asked="skip or quit", typed=b"a\n")
     assert code == 0, screen
-    assert "2 taken over" in screen
+    assert "2 accepted" in screen
     assert "\x1b[31m" not in screen
     assert ids(baton, waiting) == {"OL-1", "OL-2", "OL-3"}
 

@@ -1,4 +1,4 @@
-"""`baton verify` and `baton trust`."""
+"""`baton trust`, and the output of `baton verify`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from baton_git.verbs.verification.trust import distrust, distrust_remote, requir
 
 
 def render_checks(app: App, results: CheckResults) -> int | None:
-    """Print what checks found; the exit status is 1 when one failed, 5 when one could not be made."""
+    """Print the results of checks; return the exit status: 1 if one failed, 5 if one could not be run."""
     lines = [f"{id_}  {check.result}{f': {check.why}' if check.why else ''}" for id_, check in results.evidence.items()]
     app.answer(results.as_data(), "\n".join(lines))
     if not results.evidence:
-        app.say("no open loop has a check that can run")
+        app.say("no open loop has a check that can be run")
     verdicts = {check.result for check in results.evidence.values()}
     return FAILED if "failed" in verdicts else UNKNOWN if "unknown" in verdicts else None
 
@@ -36,7 +36,7 @@ ADDITIONS = {"verify": Addition(render=render_checks, progress="checking")}
 
 
 class _WithDashes(CommonCommand):
-    """Remembers whether `--` was given: what follows it is a command, not an id."""
+    """A command that records whether `--` was given: the words after it are a command, not an id."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta["is_command"] = "--" in args
@@ -47,18 +47,20 @@ class _WithDashes(CommonCommand):
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[ID | -- COMMAND…]")
 @click.option(
     "--from", "remote", metavar="REMOTE", shell_complete=offer_for("remote", "trust"),
-    help="Believe what this remote sends, until its address changes.",
+    help="Approve this remote, until its address changes.",
 )  # fmt: skip
-@click.option("--yes", is_flag=True, help="Approve without being asked; needed where nobody can be asked.")
-@click.option("--revoke", is_flag=True, help="Take the approval back.")
-@click.option("--list", "show", is_flag=True, help="What is approved here, and what waits for it.")
+@click.option("--yes", is_flag=True, help="Approve without asking; required without a terminal.")
+@click.option("--revoke", is_flag=True, help="Withdraw the approval.")
+@click.option("--list", "show", is_flag=True, help="List what is approved, and what waits for approval.")
 def trust_command(
     app: App, words: tuple[str, ...], remote: str | None, yes: bool, revoke: bool, show: bool
 ) -> int | None:
-    """Approve what others may have written, for this repository, on this machine: the check of an open loop, a command
-    (exactly these arguments), or everything that comes from a remote.
+    """Approve, for this repository on this machine, something that somebody else may have written: the check of an
+    open loop, a command with exactly these arguments, or a remote.
 
-    What is approved is shown, and at a terminal you are asked. Without a terminal it needs --yes.
+    Confirmations and checks from an approved remote are accepted here; commands from it still need an approval.
+
+    It shows what would be approved, and asks at a terminal. Without a terminal, it needs --yes.
 
     \b
     baton trust OL-7k3f9q
@@ -85,7 +87,7 @@ def trust_command(
 
 
 def _trust_command(app: App, ws: Workspace, argv: tuple[str, ...], *, yes: bool, revoke: bool) -> int | None:
-    if not (revoke or _confirm_approval(app, f"it would run: {shell_line(argv)}", yes=yes, typed=True)):
+    if not (revoke or _confirm_approval(app, f"the command: {shell_line(argv)}", yes=yes, typed=True)):
         return _answer_not_approved(app, {"argv": list(argv), "approved": False})
     changed = distrust(ws, argv) if revoke else trust(ws, app.now, argv)
     _tell_trust(app, {"argv": list(argv)}, shell_line(argv), revoke, changed)
@@ -93,10 +95,10 @@ def _trust_command(app: App, ws: Workspace, argv: tuple[str, ...], *, yes: bool,
 
 
 def _trust_check(app: App, ws: Workspace, id_: str, *, yes: bool, revoke: bool) -> int | None:
-    """Approve or revoke the check of an open loop, with the command that it runs."""
+    """Approve the check of an open loop, or withdraw its approval; if it runs a command, that of the command."""
     loop, verify = find_loop_with_check(ws, id_)
     data = {"argv": list(verify.argv)} if verify.argv else {"id": loop.id, "check": verify.as_data()}
-    if not (revoke or _confirm_approval(app, f"it would {_describe_check(verify)}", yes=yes)):
+    if not (revoke or _confirm_approval(app, f"the check of {flat(loop.id)} would {_describe_check(verify)}", yes=yes)):
         return _answer_not_approved(app, {**data, "approved": False})
     changed = revoke_check(ws, loop.id) if revoke else approve_check(ws, app.now, loop.id, verify)
     _tell_trust(app, data, _describe_waiting(verify), revoke, changed)
@@ -104,7 +106,7 @@ def _trust_check(app: App, ws: Workspace, id_: str, *, yes: bool, revoke: bool) 
 
 
 def _describe_check(verify: VerifySpec) -> str:
-    """`run: COMMAND`, or `check: http url=…`, on one line."""
+    """Return a check on one line: `run: COMMAND`, or `check: http url=…`."""
     if verify.argv:
         return f"run: {shell_line(verify.argv)}"
     details = {name: value for name, value in verify.as_data().items() if name != "method"}
@@ -123,7 +125,9 @@ def _trust_remote(app: App, ws: Workspace, remote: str, *, yes: bool, revoke: bo
     if not (
         revoke
         or _confirm_approval(
-            app, f"confirmations and checks from {shown} would count here; commands still wait", yes=yes
+            app,
+            f"confirmations and checks from {shown} would be accepted here; commands from it still need an approval",
+            yes=yes,
         )
     ):
         return _answer_not_approved(app, {**data, "approved": False})
@@ -133,21 +137,24 @@ def _trust_remote(app: App, ws: Workspace, remote: str, *, yes: bool, revoke: bo
 
 
 def _confirm_approval(app: App, subject: str, *, yes: bool, typed: bool = False) -> bool:
-    """Show what would be approved, which somebody else may have written, and ask a person.
+    """Show what would be approved, and ask a person to confirm it.
 
     Args:
-        yes: the answer was given with the command.
-        typed: whoever calls has typed all of it, and need not be asked for it again.
+        yes: whether `--yes` is given.
+        typed: whether the whole of it was typed as arguments, so that a person at a terminal need not be asked.
+
+    Returns:
+        Whether it is confirmed.
 
     Raises:
-        NeedsHuman: nobody can be asked, and the command does not say --yes; or an agent is known to be acting.
+        NeedsHuman: there is no terminal and no `--yes`, or an agent is known to be acting.
     """
     app.say(subject)
-    app.refuse_agents("a person approves it: the same command at a terminal of their own")
+    app.refuse_agents("a person must approve it, with the same command at a terminal of their own")
     if yes:
         return True
     if not at_terminal():
-        raise NeedsHuman("nobody can be asked here, so nothing is approved", hint="look at it, then give --yes")
+        raise NeedsHuman("there is no terminal to ask at, so nothing was approved", hint="check it, then add --yes")
     return typed or agrees("Approve?")
 
 
@@ -160,7 +167,7 @@ def _answer_not_approved(app: App, data: dict[str, Any]) -> int:
 def _tell_trust(app: App, data: dict[str, Any], subject: str, revoke: bool, changed: bool) -> None:
     state = "revoked" if revoke else "approved"
     app.answer({**data, state: changed}, "")
-    already = {"revoked": "was not approved", "approved": "was approved already"}
+    already = {"revoked": "was not approved", "approved": "already approved"}
     app.say(f"{state if changed else already[state]}: {subject}")
 
 
@@ -179,7 +186,9 @@ def _list_approvals(app: App, ws: Workspace) -> None:
     }
     lines = [f"approved  {shell_line(approval.argv)}  ({approval.at})" for approval in approved]
     lines += [f"approved  check of {terminal_line(check.id)}  ({check.at})" for check in checks]
-    lines += [f"believed  {flat(remote.name)}  {flat(mask_logins(remote.url))}  ({remote.at})" for remote in remotes]
+    lines += [
+        f"approved  remote {flat(remote.name)}  {flat(mask_logins(remote.url))}  ({remote.at})" for remote in remotes
+    ]
     lines += [
         f"waiting   {_describe_waiting(verify)}  (baton trust {terminal_line(id_)})"
         for id_, (verify, _) in waiting.items()
@@ -187,9 +196,9 @@ def _list_approvals(app: App, ws: Workspace) -> None:
     lines += [f"earlier   {shell_line(argv)}  (baton trust -- {shell_line(argv)})" for argv in earlier]
     app.answer(data, "\n".join(lines))
     if not lines:
-        app.say("nothing is approved here, and nothing waits for it")
+        app.say("nothing is approved here, and nothing waits for approval")
     if earlier:
-        app.say("earlier: approved for this path by an older baton, which counts no more; approve what you still want")
+        app.say("earlier: approved by an older version of baton, no longer valid; approve again what you still need")
 
 
 def _describe_waiting(verify: VerifySpec) -> str:

@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of decisions: a person who vouches for one."""
+"""What the command line adds to the verbs of decisions: ask a person to vouch for a decision."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton_git.verbs.work_items.decisions import NewDecision, add_decision
 
 
 def _ask_person(app: App, ws: Workspace, asked: NewDecision, values: Values) -> Workspace:
-    """Have a person vouch for a decision that is to be human_confirmed: at a terminal, or by a signature."""
+    """Ask a person to vouch for a decision with the tier human_confirmed: at a terminal, or by a signature."""
     if values.get("sign"):
         if asked.tier != "human_confirmed":
             raise click.UsageError("--sign goes with --tier human_confirmed")

@@ -1,4 +1,4 @@
-"""What the command line adds to `baton read` and `baton write`: the document from a file, and its faults in words."""
+"""What the command line adds to `baton read` and `baton write`: read the document from a file, and print messages."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from baton_git.systems.session_baton.written_documents import NewDocument
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Size that a document may have."""
+"""Maximum size of a document in bytes."""
 
 
 def _render_state(app: App, result: StateDocument) -> None:
     app.answer_json(result.as_data())
     for file in result.unreadable:
-        app.say(f"baton: {file.path} cannot be read and is left out: {file.why}")
+        app.say(f"baton: {file.path} cannot be read and is not in the output: {file.why}")
 
 
 def _fill_document(app: App, values: Values) -> Values:
-    """Take the document from the file."""
+    """Add the document in the file."""
     file = values.pop("file")
     text = read_bytes(file)
     if len(text) > MAX_BYTES:
@@ -37,8 +37,8 @@ def _fill_document(app: App, values: Values) -> Values:
 
 
 def _print_written(app: App, ws: Workspace, asked: NewDocument, values: Values) -> None:
-    """Write a document; where it comes too late, print the current state, and exit with 3."""
-    from baton_git.systems.session_baton.written_documents import write  # loads merging, which a read does not need
+    """Write a document; if its expected revision is no longer the newest, print the current state and exit with 3."""
+    from baton_git.systems.session_baton.written_documents import write  # imports merging, which a read does not need
 
     try:
         result = write(ws, app.now, asked)
@@ -63,6 +63,7 @@ ADDITIONS = {
     "read": Addition(render=_render_state),
     "write": Addition(
         [FILE], fill=_fill_document, run=_print_written,
-        about="With --expected-revision a write that comes too late exits with 3 and prints the current state.",
+        about="If --expected-revision is no longer the newest, nothing is written; the current state is printed, and "
+        "the exit status is 3.",
     ),
 }  # fmt: skip

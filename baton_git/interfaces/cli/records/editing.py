@@ -1,4 +1,4 @@
-"""What the command line adds to `edit`, `forget` and `reopen`: an option for each field, an editor, a person."""
+"""What the command line adds to `edit` and `forget`: an option for each field, an editor, and asking a person."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from baton_git.verbs.records.closing import forget_record
 from baton_git.verbs.records.editing import EDITABLE, EditRecord, edit_record
 
 NOT_OPTIONS = ("id", "source_tier", "graduated_to")
-"""Fields that other verbs change; those that hold tables are edited in the editor."""
+"""Fields without an option, because other verbs change them. Fields that hold tables have none either."""
 
 
 class EditedField(NamedTuple):
-    """A field that an option changes, and the kinds that have it."""
+    """A field that an option changes, and the names of the kinds that have it."""
 
     info: FieldInfo
     kinds: Sequence[str]
@@ -58,7 +58,7 @@ def _make_option(name: str, field: EditedField) -> Any:
 
 
 def _describe_values(name: str, field: EditedField) -> str:
-    """Return the values that a field can have, by kind if they differ; else its description, if it is of one kind."""
+    """Return the rest of an option's help: the values of the field, by kind if they differ, or its description."""
     choices = {
         KINDS[kind].name(2): " ".join(values)
         for kind, model in EDITABLE.items()
@@ -72,7 +72,7 @@ def _describe_values(name: str, field: EditedField) -> str:
 
 
 def _list_choices(annotation: Any) -> tuple[str, ...]:
-    """Return the texts of a `Literal`, also of an optional one."""
+    """Return the values of a `Literal`, which may be optional; empty for another type."""
     literals = [annotation, *get_args(annotation)]
     return next((get_args(item) for item in literals if get_origin(item) is Literal), ())
 
@@ -80,7 +80,7 @@ def _list_choices(annotation: Any) -> tuple[str, ...]:
 FIELDS = _list_fields()
 _EDIT = (
     *(_make_option(name, field) for name, field in FIELDS.items()),
-    click.option("--unset", multiple=True, metavar="FIELD", help="Take this field away. Repeatable."),
+    click.option("--unset", multiple=True, metavar="FIELD", help="Remove this field. Repeatable."),
 )
 
 
@@ -103,8 +103,8 @@ def _edit(app: App, ws: Workspace, asked: EditRecord, values: Values) -> Result 
 ADDITIONS = {
     "edit": Addition(
         _EDIT,
-        about="Without a field it opens the editor of git at a terminal. A text with faults is shown again with what "
-        "is wrong, and is kept.",
+        about="Without a field, it opens the record in git's editor at a terminal. If the text has errors, you can "
+        "edit it again.",
         fill=_fill_fields,
         run=_edit,
     ),

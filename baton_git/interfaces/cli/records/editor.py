@@ -1,4 +1,4 @@
-"""Edit a record as TOML in the user's editor, until the text has no fault."""
+"""Edit a record as TOML in the user's editor, until the text is valid."""
 
 from __future__ import annotations
 
@@ -24,15 +24,18 @@ from baton_git.verbs.records.editing import EDITABLE, EditRecord, find_live
 
 Result = TypeVar("Result")
 NOTE = "#!"
-"""What our own lines in the text begin with; they are dropped when it is read."""
+"""The beginning of lines that baton adds to the text; they are removed before it is parsed."""
 
 
 def edit_in_editor(app: App, ws: Workspace, asked: EditRecord, edit: Callable[[EditRecord], Result]) -> Result | None:
-    """Have a person edit a record, and call `edit` with the fields that differ; None where none does.
+    """Open a record in the editor, and call `edit` with the changed fields.
+
+    Returns:
+        The result of `edit`; None if no field was changed.
 
     Raises:
         StoreError: there is no editor, or it fails.
-        BatonError: the text has faults, and the person gave up; the text is kept, and the hint says where.
+        BatonError: the text is invalid, and the person does not edit it again; the hint names the file with the text.
     """
     key = find_live(ws, asked)
     record = ws.branch.read().state.get(EDITABLE[key.kind], key.id)
@@ -54,7 +57,7 @@ def edit_in_editor(app: App, ws: Workspace, asked: EditRecord, edit: Callable[[E
 
 def _make_notes(key: Key, names: list[str]) -> str:
     unset = ", ".join(name for name in EDITABLE[key.kind].model_fields if name not in (*names, "id"))
-    lines = [f"{key}, as TOML. Save and close to store it; leave it as it is to change nothing."]
+    lines = [f"{key}, as TOML. Save and close to store your changes; close without a change to cancel."]
     lines += [f"Fields that are not set: {unset}"] if unset else []
     return "".join(f"{NOTE} {line}\n" for line in lines) + "\n"
 
@@ -74,24 +77,24 @@ def _run_editor(app: App, path: Path) -> None:
     folder = app.settings.folder or app.settings.repository.common_dir
     editor = os.environ.get("GIT_EDITOR") or LocalGit(Path(folder), outside_git()).ask("var", "GIT_EDITOR")
     if not editor:
-        raise StoreError("there is no editor", hint="set EDITOR, or name the fields: baton edit ID --reason TEXT")
+        raise StoreError("no editor is configured", hint="set EDITOR, or name the fields: baton edit ID --reason TEXT")
     done = subprocess.run(["sh", "-c", f'{editor} "$@"', editor, str(path)], check=False)  # noqa: S603, S607  as git does
     if done.returncode != 0:
         raise StoreError(f"the editor failed ({one_line(editor, 60)}: {done.returncode}), so nothing was changed")
 
 
 def _find_changes(seen: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Return the fields that the text has otherwise; None for one that it lacks."""
+    """Return the fields whose value in the text differs, with the new value; None for a field that was removed."""
     data = dict(toml.loads(read_text(str(path)).encode()))
     changed = {name: value for name, value in data.items() if name not in seen or not alike(seen[name], value)}
     return changed | {name: None for name in seen if name not in data}
 
 
 def _ask_again(app: App, path: Path, error: BatonError) -> None:
-    """Write what is wrong above the text, if the person wants to edit it again; raise the error otherwise."""
+    """Ask whether to edit the text again; if so, write the error above the text, else raise it."""
     app.say(str(error), *([error.hint] if error.hint else []))
     if not agrees("Edit it again?", default=True):
-        error.hint = f"your text is in {show_path(path)}"
+        error.hint = f"nothing was changed; your text is in {show_path(path)}"
         raise error
     lines = [line for line in read_text(str(path)).splitlines() if not line.startswith(NOTE)]
     notes = [f"{NOTE} {line}" for line in str(error).splitlines()]

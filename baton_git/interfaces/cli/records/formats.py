@@ -1,4 +1,4 @@
-"""What the command line adds to `baton validate` and `baton schema`: files to check, and the kinds by name."""
+"""What the command line adds to `baton validate` and `baton schema`: validate given files, and list the kinds."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from baton_git.verbs.upkeep.validation import ValidatedBranch, ValidatedFile, va
 
 
 def _validate_files(app: App, values: Values) -> Values:
-    """Check the files that are named, and exit; where none is, the branch is meant."""
+    """If files are given, validate them and exit; else return the values, to validate the branch."""
     files, kind = values.pop("files", ()), values.pop("kind", None)
     if files:
         checked = [validate_text(str(file), read_bytes(str(file)), kind) for file in files]
         click.get_current_context().exit(_print_files(app, checked))
     if kind is not None:
-        raise click.UsageError("--kind says what a FILE is; name one")
+        raise click.UsageError("--kind goes with FILE; name a file")
     return values
 
 
@@ -54,14 +54,13 @@ FILES = (
     click.option(
         "--kind",
         type=click.Choice(["baton", "ecc_session", *KINDS, *SINGLETONS]),
-        help="What the files are; else by their names.",
+        help="The kind of the files. Default: found from their names.",
     ),
 )
 ADDITIONS = {
     "validate": Addition(
         FILES, fill=_validate_files, render=_render_branch,
-        about="With FILE, check files instead: documents, or the stored files of records. Exit status 1 when something "
-        "is wrong.",
+        about="With FILE, validate files instead: documents, or files of records. Exit status: 1 if a file is invalid.",
     ),
     "schema": Addition([click.argument("kind", required=False, type=click.Choice(SCHEMAS))], render=_render_schema),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of handoffs: whose transcript is meant, and the facts in words."""
+"""What the command line adds to the verbs of handoffs: choose the transcript, and print the facts as text."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ AUTO = "auto"
 
 
 def _fill_extraction(app: App, values: Values) -> Values:
-    """Take from --agent whose transcript it is; paths begin where we stand."""
+    """Add the agent CLI that --agent names, and make paths absolute."""
     folder = {"folder": Path(values["folder"]).absolute()} if "folder" in values else {}
     return {**_fill_latest(app, values), **folder, "cli": _find_cli(app)}
 
 
 def _find_cli(app: App) -> str | None:
-    """Return whose transcript it is; None when that must be found out."""
+    """Return the agent CLI that wrote the transcript, as --agent names it; None to detect it."""
     named = app.settings.options.agent
     if named not in (None, AUTO, *AGENTS):
         raise click.UsageError(f"--agent {named!r}: give {', '.join(sorted(AGENTS))} or {AUTO}")
@@ -37,7 +37,7 @@ def _find_cli(app: App) -> str | None:
 
 
 def _acting(app: App) -> App:
-    """Return the call without `auto`, which is no agent that acts."""
+    """Return the `App` without the agent `auto`, which does not name the acting agent."""
     options = app.settings.options
     if options.agent != AUTO:
         return app
@@ -53,16 +53,16 @@ def _render_extracted(app: App, result: ExtractedHandoff) -> None:
     if result.written is not None:
         app.tell_write(result.written)
     elif result.kept is not None:
-        app.say(f"the handoff {flat(result.kept.id)} is as it was")
+        app.say(f"the handoff {flat(result.kept.id)} is unchanged")
 
 
 def _fill_latest(app: App, values: Values) -> Values:
-    """Leave the id or transcript out where the latest is meant."""
+    """Remove the id or transcript if it is `latest`, which is the default."""
     return {name: value for name, value in values.items() if value != LATEST or name not in ("id", "transcript")}
 
 
 def _print_shown(app: App, ws: Workspace, asked: ShowHandoff, values: Values) -> None:
-    """Print a handoff, as text in the form that `--format` chooses."""
+    """Print a handoff, as text in the format that `--format` names."""
     handoff = show_handoff(ws, app.now, asked).handoff
     app.answer(handoff, _page(parse(Handoff, handoff), values["format_"]))
 
@@ -81,19 +81,20 @@ def _page(found: Handoff, format_: str) -> str:
 
 
 FORMAT = click.option(
-    "--format", "format_", type=click.Choice(list(FORMATS)), default="structured", help="Sections, or sentences."
+    "--format", "format_", type=click.Choice(list(FORMATS)), default="structured", help="Print sections, or sentences."
 )
 CONFIG = click.option(
     "--config",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The file with autonomous_handoff, instead of the work tree's and the user's.",
+    help="Read the settings of autonomous_handoff only from this file.",
 )
 SETTINGS = """\
---agent says whose transcript it is (claude, codex, gemini; auto finds out).
+--agent names the agent CLI that wrote the transcript: claude, codex, gemini, or auto to detect it.
 
-Settings come from .baton/config.yaml of the work tree and ~/.config/baton/config.yaml. What the latter switches off
-stays off, and of two numbers the smaller counts: a project can only restrict, or choose the format.
+Settings are the block autonomous_handoff in .baton/config.yaml of the work tree and in ~/.config/baton/config.yaml. A
+project can only restrict your own settings, or choose the format: what your file disables stays disabled, and of two
+numbers the smaller one is used.
 
 Nothing is written without --keep or --memory."""
 ADDITIONS = {

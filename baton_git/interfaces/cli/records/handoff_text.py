@@ -1,4 +1,4 @@
-"""The facts of a session for people: the document's sections, or sentences."""
+"""Format the facts of a session as text: as sections, or as sentences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MARKS = {"completed": "x", "in_progress": ">"}
 
 
 def render_sections(facts: Facts) -> str:
-    """The document's sections, each only where there is something to say."""
+    """Return the facts as sections with headings, without empty ones."""
     sections = (
         ("Active Task", _task(facts)),
         (
@@ -63,7 +63,7 @@ def _commit(commit: Facts) -> Iterator[str]:
 
 
 def narrative(facts: Facts) -> str:
-    """The same in sentences, one paragraph for what was asked and one for each thing done."""
+    """Return the facts as sentences, a paragraph for each kind of fact."""
     return "\n\n".join(_sentences(facts))
 
 

@@ -1,4 +1,4 @@
-"""What the command line adds to `list`: tables, one for each kind."""
+"""What the command line adds to `list`: print a table for each kind."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ STATUS_ROLES = {
     **dict.fromkeys(("elevated", "rule_candidate"), Role.WARNING),
     **dict.fromkeys(("verified", "graduated"), Role.GOOD),
 }
-"""How a status looks."""
+"""The style of each status; others are plain."""
 
 
 def describe_status(record: StoredRecord) -> str:
-    """Return the status of a record in words; of one that cannot be read, that."""
+    """Return the status of a record in words; `unreadable` if the record cannot be read."""
     return "unreadable" if record.unreadable is not None else (record.status or "").replace("_", " ")
 
 
 def status_role(record: StoredRecord) -> Role:
-    """Return how the status of a record looks."""
+    """Return the style of a record's status."""
     return STATUS_ROLES.get(describe_status(record).replace(" ", "_"), Role.PLAIN)
 
 
 def describe_source(record: StoredRecord) -> str:
-    """Return in a word who vouches for a record; empty for an agent on this machine, which is the usual."""
+    """Return who vouches for a record, in a word; empty for an agent on this machine, the usual case."""
     source = record.provenance
     if source is None or source.kind == "agent":
         return ""
@@ -74,13 +74,13 @@ def _render_records(app: App, result: ListedRecords) -> None:
     if result.records:
         write_paged(_make_tables(app, result.records))
     else:
-        app.say("no record fits")
+        app.say("no record matches")
     if result.next is not None:
-        app.say(f"there are more: baton list --after {result.next}, or --limit with a higher number")
+        app.say(f"there are more records: baton list --after {result.next}, or --limit with a higher number")
 
 
 def _make_tables(app: App, records: list[StoredRecord]) -> Styled:
-    """Return the records in a table for each kind; in one table where they are sorted otherwise."""
+    """Return a table for each kind; a single table if the records are not sorted by kind."""
     groups = [(kind, list(items)) for kind, items in groupby(records, key=lambda record: record.kind)]
     if len({kind for kind, _ in groups}) < len(groups):
         return render_table(records, _columns(app, with_kind=True))
@@ -95,7 +95,8 @@ def _make_tables(app: App, records: list[StoredRecord]) -> Styled:
 
 
 def fill_filter(app: App, values: Values) -> Values:
-    """Return the values with the session and agent of the options of every command, and with a path from the top."""
+    """Return the values with --session and --agent as filters, and with the path of --about relative to the top of the
+    work tree."""
     options = app.settings.options
     named = {"by_session": options.session, "by_agent": options.agent}
     about = values.get("about")
@@ -105,14 +106,14 @@ def fill_filter(app: App, values: Values) -> Values:
 
 
 LISTING = Addition(
-    about="--session and --agent show what a session or an agent made or changed.", fill=fill_filter,
-    session_help="Only what this session made or changed.", render=_render_records,
+    about="With --session or --agent, only records that the session or agent created or changed are listed.",
+    fill=fill_filter, session_help="Only records that this session created or changed.", render=_render_records,
 )  # fmt: skip
 ADDITIONS = {"list": LISTING}
 
 
 def make_family_list(word: str) -> click.Command:
-    """Return the command that lists the records of one kind, `baton loop list`."""
+    """Return the command that lists the records of one kind, such as `baton loop list`."""
     kind = find_kind(word)
     assert kind is not None
     declared = list_records.verb
@@ -122,6 +123,6 @@ def make_family_list(word: str) -> click.Command:
     def run(ws: Workspace, now: datetime, asked: RecordFilter) -> ListedRecords:
         return declared.run(ws, now, asked)
 
-    run.__doc__ = f"List the {KINDS[kind].name(2)}; those that cannot be read as well."
+    run.__doc__ = f"List the {KINDS[kind].name(2)}, including unreadable ones."
     family = declared._replace(name=f"{word} list", run=run, positional=(), options=options, examples=examples)
     return verb_command(family, LISTING._replace(fill=lambda app, values: {**fill_filter(app, values), "kind": kind}))

@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of open loops: how to check them."""
+"""What the command line adds to the verbs of open loops: options that describe the check."""
 
 from __future__ import annotations
 
@@ -19,30 +19,32 @@ from baton_git.verbs.work_items.loops import LoopFinding, verify_loop
 
 WORDED_METHODS = ("http", "file_exists", "process_running", "port_open", "git_commit", "manual", "command")
 PLAIN_METHODS = tuple(method for method in CHECK_METHODS if method not in WORDED_METHODS)
-"""The check methods whose option, `--verify-METHOD`, is made of the registry alone."""
+"""The check methods without an option written here; `--verify-METHOD` is generated from the registry."""
 
 
 CHECKS = (
     click.argument("argv", nargs=-1, type=click.UNPROCESSED),
-    click.option("--verify-http", metavar="URL", help="Check: GET the address."),
+    click.option("--verify-http", metavar="URL", help="Check: a GET request to the URL succeeds."),
     click.option(
-        "--status", type=click.IntRange(100, 599), help="With --verify-http: the status that means success.  [200]"
+        "--status", type=click.IntRange(100, 599), help="With --verify-http: the HTTP status of success.  [200]"
     ),
     click.option("--verify-file", type=click.Path(readable=False), metavar="PATH", help="Check: the file exists."),
-    click.option("--verify-process", metavar="NAME", help="Check: a process of this name runs."),
-    click.option("--verify-port", metavar="HOST:PORT", help="Check: something listens there."),
-    click.option("--verify-commit", metavar="REV", help="Check: a commit, by id or subject, is on HEAD (or --branch)."),
-    click.option("--branch", metavar="NAME", help="With --verify-commit: the branch it must be on."),
-    click.option("--verify-manual", metavar="NOTE", help="Check: a person looks at this."),
+    click.option("--verify-process", metavar="NAME", help="Check: a process with this name is running."),
+    click.option("--verify-port", metavar="HOST:PORT", help="Check: the port accepts TCP connections."),
+    click.option(
+        "--verify-commit", metavar="REV", help="Check: HEAD (or --branch) contains this commit, by id or subject."
+    ),
+    click.option("--branch", metavar="NAME", help="With --verify-commit: the branch to look in."),
+    click.option("--verify-manual", metavar="NOTE", help="Check: a person does what this note says."),
     click.option(
         "--verify-command", is_flag=True, default=None,
-        help="Check: the command after -- exits with 0; needs baton trust.",
+        help="Check: the command after -- exits with 0. It runs only after baton trust.",
     ),
     *(
         click.option(f"--verify-{method.replace('_', '-')}", metavar=CHECK_METHODS[method].upper(), help="Check.")
         for method in PLAIN_METHODS
     ),
-    click.option("--timeout", type=click.IntRange(1, 3600), help="Seconds that the check may take.  [5]"),
+    click.option("--timeout", type=click.IntRange(1, 3600), help="Time limit of the check in seconds.  [5]"),
 )  # fmt: skip
 OPTIONS = (
     "status", "verify_http", "verify_file", "verify_process", "verify_port", "verify_commit", "branch", "verify_manual",
@@ -51,7 +53,7 @@ OPTIONS = (
 
 
 def _fill_check(app: App, values: Values) -> Values:
-    """Put the check that the options describe into the field `verify`."""
+    """Add the field `verify` with the check that the options describe, if any."""
     options: dict[str, Any] = dict.fromkeys(OPTIONS) | {name: values[name] for name in OPTIONS if name in values}
     _refuse_empty(options)
     options["verify_file"] = path_from_top(app, options["verify_file"])
@@ -60,17 +62,21 @@ def _fill_check(app: App, values: Values) -> Values:
 
 
 def _refuse_empty(options: dict[str, Any]) -> None:
-    """An empty value is a variable that was not set: it asks for no check, and must not pass one."""
+    """Refuse an empty value of an option: it comes from an unset variable of a shell, and the check would pass."""
     for name, value in options.items():
         if name.startswith("verify_") and isinstance(value, str) and not value.strip():
             raise click.UsageError(f"--{name.replace('_', '-')} is empty")
 
 
 def _verify_spec(argv: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """The check that the options ask for; at most one."""
+    """Return the check that the options describe; empty if they describe none.
+
+    Raises:
+        UsageError: the options describe several checks, or do not go together.
+    """
     if bool(argv) != bool(options["verify_command"]):
         raise click.UsageError(
-            "--verify-command needs the command after --, word by word: --verify-command -- pytest -q"
+            "--verify-command needs a command after --, for example --verify-command -- pytest -q"
             if not argv
             else f"unexpected argument {argv[0]!r}"
         )
@@ -113,20 +119,20 @@ def _host_and_port(text: str | None) -> dict[str, Any]:
 
 
 def _render_added(app: App, changed: Changed) -> None:
-    """Print a new loop; a command in its check has to be approved first."""
+    """Print a new loop; if its check is a command, print how to approve it."""
     render(app, changed)
     if _has_command(changed):
-        app.say(f"the command runs only after: baton trust {changed.id}")
+        app.say(f"the command does not run until you approve it: baton trust {changed.id}")
 
 
 def _has_command(changed: Changed) -> bool:
-    """Whether the check of the loop is a command."""
+    """Return whether the check of the loop is a command."""
     loop = changed.written.revision.state.get(OpenLoop, changed.id)
     return loop.verify is not None and loop.verify.method == "command"
 
 
 def _render_finding(app: App, results: CheckResults) -> int | None:
-    """Print what was found out about one loop; where a person or agent said it, like any change."""
+    """Print the result of one loop's check; a result that a person or agent observed is printed like any change."""
     if results.id is None:
         return render_checks(app, results)
     app.answer(results.as_data(), results.id)
@@ -140,7 +146,7 @@ def _verify(app: App, ws: Workspace, asked: LoopFinding, values: Values) -> Chec
     except InvalidArgument as error:
         if asked.result is not None:
             raise
-        hint = f"say what you found: baton loop verify {asked.id} --passed, or --failed"
+        hint = f"to record what you observed: baton loop verify {asked.id} --passed, or --failed"
         raise InvalidArgument(str(error), hint=hint) from None
 
 

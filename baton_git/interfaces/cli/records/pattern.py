@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of patterns: a person who makes a rule of one."""
+"""What the command line adds to the verbs of patterns: ask a person to confirm a rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton_git.verbs.work_items.patterns import GraduatePattern, graduate_patter
 
 
 def _graduate_with_person(app: App, ws: Workspace, asked: GraduatePattern, values: Values) -> Changed:
-    """Have a person confirm the rule, by the id typed at a terminal or by a signature, and make it."""
+    """Ask a person to confirm the rule, by typing the pattern's id at a terminal or by a signature, and create it."""
     sign = bool(values.get("sign"))
     work = app.signing_by_person(ws) if sign else ws
     confirmed = _ask_for_id(app, ws, asked.id, asked.rule, sign=sign)
@@ -23,15 +23,17 @@ def _graduate_with_person(app: App, ws: Workspace, asked: GraduatePattern, value
 
 
 def _ask_for_id(app: App, ws: Workspace, id_: str, rule: str | None, *, sign: bool) -> Confirmed | None:
-    """A person's word, typed at a terminal or about to be signed; None where there is no terminal, or the word is
-    another one."""
+    """Show the rule, and return a person's confirmation: by signature if `sign`, else by typing the pattern's id.
+
+    Returns None if there is no terminal, if another text is typed, or if the pattern cannot become a rule.
+    """
     pattern = ws.branch.read().state.find(Pattern, id_)
     text = rule or pattern.proposed_rule
     if pattern.status != "rule_candidate" or not text or not (sign or app.can_ask_person()):
         return None
     app.say(flat(f"{pattern.id}: {pattern.what}"))
     app.say(flat(f"seen {pattern.count} times, {pattern.first_seen} to {pattern.last_seen}"))
-    app.say("", f"It would become the rule: {flat(text)}", "")
+    app.say("", f"The rule would be: {flat(text)}", "")
     if sign:
         return Confirmed(app.person, "signature", pattern=pattern.id, rule=text, what=pattern.what)
     typed = ask(f"Type {flat(pattern.id)} to confirm")

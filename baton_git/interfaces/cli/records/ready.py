@@ -1,4 +1,4 @@
-"""What the command line adds to `ready`: for each item what it is about, what is the matter, and what settles it."""
+"""What the command line adds to `ready`: print for each item its title, the reason, and a command that settles it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _render_ready(app: App, result: ReadyResult) -> None:
     elif result.items:
         write_paged(join([line for item in result.items for line in _item_lines(app, item)], "\n"))
     if not result.items:
-        app.say("nothing needs anybody now")
+        app.say("nothing needs attention now")
     elif result.total > len(result.items):
         app.say(f"and {result.total - len(result.items)} more: baton ready --limit {result.total}")
 
@@ -39,7 +39,7 @@ def _item_lines(app: App, item: ReadyItem) -> Iterator[Styled]:
 
 
 def describe_item(item: ReadyItem) -> Styled:
-    """Return what an item is about, on one line."""
+    """Return the need, the id and the title of an item on one line."""
     need = paint(item.need.replace("_", "-"), NEED_ROLES.get(item.need, Role.HEADING), styled=shows_styles())
     padding = INDENT[len(item.need) :]
     return join([need, padding, fit_terminal(f"{item.id}  {item.title}", len(INDENT))])

@@ -1,4 +1,4 @@
-"""`baton recall`."""
+"""What the command line adds to `recall`: read new transcripts first, and print the answer."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, recal
 
 
 def render_answer(app: App, result: RecallResult) -> None:
-    """Print the answer; where nothing fits, one line on standard error."""
+    """Print the answer; if nothing matches, print a message to stderr."""
     app.answer(result.as_data(), result.text.rstrip("\n"))
     if not result.text:
-        app.say("nothing that is known here fits the question")
+        app.say("nothing matches the question")
 
 
 def _recall(app: App, ws: Workspace, asked: RecallQuestion, values: dict[str, Any]) -> RecallResult:

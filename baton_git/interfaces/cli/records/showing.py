@@ -1,4 +1,4 @@
-"""What the command line adds to `show`: besides a revision, a record of any kind; and how both look."""
+"""What the command line adds to `show`: show a record of any kind as well as a revision, and print both as text."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from baton_git.verbs.records.details import RecordEvent, ShownRecord, find_exact
 from baton_git.verbs.revisions.log import CommitResult, OneRevision, show
 
 LABEL = 20
-"""Columns of the names of fields."""
+"""Width of the column of field names, in characters."""
 REVISION = "revision or record"
 
 
 def _show(app: App, ws: Workspace, asked: OneRevision, values: Values) -> Result:
-    """Show the revision or record that a word names: a revision comes before the beginning of an id.
+    """Show the revision or record that the text names. A revision takes precedence over the beginning of an id.
 
     Raises:
-        Ambiguous: it is a revision and the whole id of a record.
-        NotFound: it is neither.
+        Ambiguous: the text names a revision and is the id of a record.
+        NotFound: the text names neither.
     """
     text, at = asked.revision, values.get("at")
     if at is not None:
@@ -59,7 +59,7 @@ def _show(app: App, ws: Workspace, asked: OneRevision, values: Values) -> Result
 
 
 def _find_revision(ws: Workspace, text: str) -> str:
-    """Return what a revision is called; empty where the text names none."""
+    """Return the name of the revision that the text names; empty if it names none."""
     try:
         return ws.branch.name(ws.branch.resolve(text))
     except Ambiguous:
@@ -76,7 +76,7 @@ def _render_shown(app: App, result: Result) -> None:
 
 
 def render_record(app: App, result: ShownRecord) -> None:
-    """Print a record: its fields, where it came from, and its newest changes."""
+    """Print a record: its fields, its origin, and its newest changes."""
     if app.json:
         app.answer_json(result.as_data())
     else:
@@ -120,7 +120,7 @@ def _field_lines(app: App, result: ShownRecord) -> Iterator[str]:
 
 
 def _show_value(app: App, value: Any) -> str:
-    """Return a value as text: of a table its fields, of a list a line for each item, of a time how long ago it was."""
+    """Return a value as text: the fields of a table, a line for each item of a list, a time with its age."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_show_value(app, item)}".replace("_", " ", 1) for name, item in value.items())
     if isinstance(value, list | tuple):
@@ -150,7 +150,7 @@ def _describe_maker(event: RecordEvent) -> str:
 
 
 def event_columns(app: App, text: Callable[[Any], str] = lambda event: event.text) -> list[Column]:
-    """Return the columns of a table of commits: when, who, and what was done, as `text` says it."""
+    """Return the columns of a table of commits: revision, time, author, and the text that `text` returns."""
 
     def who(event: Any) -> str:
         return " ".join(filter(None, (event.session, f"({event.agent})" if event.agent else "")))
@@ -173,7 +173,7 @@ def _field(name: str, text: str) -> Styled:
 
 
 def _wrap(text: str, indent: str) -> str:
-    """Return a text in the columns of the terminal, its further lines indented; only indented where there is none."""
+    """Return a text wrapped to the width of the terminal, if there is one, with all lines but the first indented."""
     width = terminal_width()
     lines = [line for part in text.splitlines() for line in _wrap_line(part, width, len(indent))]
     return f"\n{indent}".join(lines)
@@ -188,13 +188,13 @@ def _paint(text: str, role: Role) -> str:
 
 
 AT = click.option(
-    "--at", metavar="REV|TIME", shell_complete=offer_for("at", "show"), help="Of a record: as it was then."
+    "--at", metavar="REV|TIME", shell_complete=offer_for("at", "show"), help="Show the record as it was then."
 )
 ADDITIONS = {
     "show": Addition(
         (AT,),
-        about="The id of a record of any kind (or a unique beginning of it, or KIND/ID) shows the record, live or "
-        "archived: its fields, who vouches for it, where it came from, and its newest changes.",
+        about="Given the id of a record (or a unique beginning of it, or KIND/ID), show the record, live or archived: "
+        "its fields, who vouches for it, its origin, and its newest changes.",
         run=_show,
         render=_render_shown,
     ),

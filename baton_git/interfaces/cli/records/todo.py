@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of a session's list: reading it from a file, and its form as text."""
+"""What the command line adds to the verbs of a session's to-do list: read it from a file, and print it as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ MARKS = {"pending": " ", "in_progress": ">", "completed": "x", "cancelled": "-"}
 
 
 def _fill_items(app: App, values: Values) -> Values:
-    """Take the items from the file, where one is named."""
+    """Add the items in the file, if one is given.
+
+    Raises:
+        UsageError: neither or both of items and a file are given.
+    """
     if ("items" in values) == ("file" in values):
         raise click.UsageError("give items, or --file")
     if "file" not in values:
@@ -39,7 +43,7 @@ def _render_changed(app: App, result: ChangedTodos) -> None:
 def _render_list(app: App, result: TodoList) -> None:
     app.answer(result.as_data(), "\n".join(f"{item.number:>3}. {flat(_line(item))}" for item in result.todos))
     if not result.todos:
-        app.say("the list is empty: baton todo add TEXT")
+        app.say("the list is empty; to add an item: baton todo add TEXT")
 
 
 def _line(item: Todo | NumberedTodo) -> str:
@@ -50,7 +54,7 @@ FILE = click.option(
     "--file",
     type=INPUT_FILE,
     metavar="FILE|-",
-    help="Lines `- [ ] text`, or a JSON list of content and status, instead.",
+    help="Read the items from a file: lines `- [ ] text`, or JSON objects with content and status.",
 )
 ADDITIONS = {
     "todo set": Addition([FILE], fill=_fill_items, render=_render_changed),

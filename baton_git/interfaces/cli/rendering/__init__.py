@@ -1,1 +1,1 @@
-"""How commands look in a terminal: tables, styles, widths, and the pager."""
+"""Output for a terminal: tables, styles, widths, and the pager."""

@@ -1,4 +1,4 @@
-"""Long output goes through a pager, as git's does."""
+"""Show long output in a pager, as git does."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from baton_git.interfaces.cli.rendering.styles import shows_styles
 from baton_git.interfaces.context.settings import read_user_config
 
 COMMAND_NOT_FOUND = 127
-"""The exit status of a shell that finds no such program."""
+"""The exit status of a shell that cannot find a program."""
 DEFAULTS = {"LESS": "FRX", "LV": "-c"}
-"""What pagers are told unless the user does: quit if all fits, keep styles, leave the screen as it is."""
+"""Options for pagers, as git sets them, unless the user sets others. For less: quit if all fits on the screen, show
+styles, do not clear the screen."""
 
 
 def write_paged(text: str) -> None:
-    """Print a text; on a terminal that it does not fit, through the pager.
+    """Print a text, in the pager if stdout is a terminal with fewer lines.
 
-    The pager is BATON_PAGER, GIT_PAGER, the user's own `core.pager` of git, PAGER, or `less`; an empty one and `cat`
-    mean none.
+    The pager is BATON_PAGER, GIT_PAGER, `core.pager` of the user's own git configuration, PAGER, or `less`. `cat` or an
+    empty value means no pager.
     """
     pager = find_pager() if sys.stdout.isatty() and _is_long(text) else ""
     if not pager or not _run_pager(pager, text):
@@ -46,7 +47,7 @@ def _is_long(text: str) -> bool:
 
 
 def _run_pager(pager: str, text: str) -> bool:
-    """Show a text with the user's own command; False if it cannot be started. Who leaves early has seen enough."""
+    """Show a text in the pager; return False if it cannot be started. Quitting the pager early is no error."""
     sys.stdout.flush()
     environment = {**DEFAULTS, **os.environ}
     try:
@@ -56,5 +57,5 @@ def _run_pager(pager: str, text: str) -> bool:
     except OSError:
         return False
     shown = terminal(text) if shows_styles() else click.unstyle(terminal(text))
-    process.communicate(f"{shown}\n".encode())  # ends quietly where the reader leaves early
+    process.communicate(f"{shown}\n".encode())  # ignores a broken pipe
     return process.returncode != COMMAND_NOT_FOUND

@@ -1,4 +1,4 @@
-"""The roles that text has in a terminal, and whether this one shows styles."""
+"""The roles of text in a terminal, and their styles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton_git.core.output import Styled, style
 
 
 class Role(Enum):
-    """What a piece of text is, with the SGR code that shows it."""
+    """The role of a piece of text; the value is its SGR code."""
 
     PLAIN = ""
     HEADING = "1"
@@ -23,15 +23,15 @@ class Role(Enum):
 
 
 def shows_styles() -> bool:
-    """Whether standard output is a terminal that shows styles; NO_COLOR (https://no-color.org) switches them off."""
+    """Return whether stdout is a terminal that shows styles; NO_COLOR (https://no-color.org) disables them."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def paint(text: str, role: Role, *, styled: bool) -> str:
-    """Return the text in the style of its role; unchanged where styles are not shown."""
+    """Return the text in the style of its role; unchanged if not `styled`."""
     return style(text, role.value) if styled and role.value and text else text
 
 
 def join(parts: Iterable[str], separator: str = "") -> Styled:
-    """Return the parts as one text whose styles are kept."""
+    """Return the parts joined to one `Styled` text."""
     return Styled(separator).join(parts)

@@ -1,4 +1,4 @@
-"""Records in aligned columns."""
+"""Format rows as a table with aligned columns."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from baton_git.interfaces.cli.rendering.widths import count_columns, fit, termin
 
 GAP = "  "
 NARROWEST = 14
-"""Columns that a column keeps when it is cut to make room for the last one."""
+"""Minimum width of a column that is cut to make room for the last one. Widths are in columns of the terminal."""
 WANTED = 24
-"""Columns that the last one gets, if it needs them, before others are cut for it."""
+"""Width up to which other columns are cut for the last one."""
 LEAST = 16
-"""With less room than this, the last column of each row goes to a line of its own."""
+"""If less room than this is left for the last column, it is printed on a line of its own."""
 INDENT = " " * 4
-"""What stands before the last column where it has a line of its own."""
+"""Indentation of the last column on a line of its own."""
 
 
 class Column(NamedTuple):
     """A column of a table.
 
     Attributes:
-        title: its heading; a column that is empty in every row is left out.
-        value: gives the text of a row.
-        role: its style, or what gives the style of a row. The column of an id or a command is never cut for another.
-        right: whether its texts end at the same column, as numbers do.
-        wraps: of the last column: whether a text that is too long for its line goes on in the next one.
+        title: the heading. A column that is empty in every row is left out.
+        value: returns the content of a row's cell.
+        role: the style, or a function that returns the style of a row's cell. A column of role ID is cut only as a last
+            resort.
+        right: whether the column is aligned to the right, as numbers are.
+        wraps: for the last column: whether long text is wrapped instead of cut.
     """
 
     title: str
@@ -39,11 +40,11 @@ class Column(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """How a table fits its terminal.
+    """The layout of a table.
 
     Attributes:
         sizes: the width of each column.
-        below: whether the last column has lines of its own, below the others.
+        below: whether the last column is printed on lines of its own, below the others.
     """
 
     sizes: list[int]
@@ -53,14 +54,14 @@ class _Layout(NamedTuple):
 def render_table(
     rows: Sequence[Any], columns: Sequence[Column], *, headings: bool = True, width: int | None = None
 ) -> Styled:
-    """Return the rows as lines with aligned columns; without rows, nothing.
+    """Return the rows as lines with aligned columns; empty if there are no rows.
 
-    On a terminal no line is wider than it: wide columns are cut, the last one is cut or wrapped, and it goes to lines
-    of its own where the others leave no room for it. Elsewhere all texts are whole, each row on one line.
+    On a terminal, lines fit its width: wide columns are cut, and the last one is cut, wrapped, or printed on lines of
+    its own. Elsewhere nothing is cut, and each row is one line.
 
     Args:
-        headings: whether the first line names the columns.
-        width: columns to fit into; None: those of the terminal, if standard output is one.
+        headings: whether the first line has the titles of the columns.
+        width: the maximum width; None for the width of the terminal, if stdout is one.
     """
     texts = [[_text_of(column.value(row)) for column in columns] for row in rows]
     shown = [index for index in range(len(columns)) if any(line[index] for line in texts)]
@@ -85,7 +86,7 @@ def _text_of(value: object) -> str:
 
 
 def _plan_layout(sizes: list[int], columns: Sequence[Column], room: int | None) -> _Layout:
-    """Return the widths of the columns; without a terminal those of their texts."""
+    """Return the layout for columns with texts of these widths; `room` is the maximum width, None for no limit."""
     gaps = len(GAP) * (len(sizes) - 1)
     if room is None or sum(sizes) + gaps <= room:
         return _Layout(sizes)
@@ -99,7 +100,7 @@ def _plan_layout(sizes: list[int], columns: Sequence[Column], room: int | None) 
 
 
 def _cut_sizes(sizes: list[int], columns: Sequence[Column], room: int, *, is_last_resort: bool) -> list[int]:
-    """Return the sizes, the widest cut in turn until all fit; those of ids and commands only as a last resort."""
+    """Return the sizes, with the widest column cut repeatedly until all fit; columns of ids only as a last resort."""
     sizes = list(sizes)
     while sum(sizes) > room:
         cuttable = [
@@ -116,7 +117,7 @@ def _cut_sizes(sizes: list[int], columns: Sequence[Column], room: int, *, is_las
 def _format_row(
     cells: Sequence[str], roles: Sequence[Role], columns: Sequence[Column], layout: _Layout
 ) -> Iterator[Styled]:
-    """Give the lines of a row."""
+    """Yield the lines of a row."""
     *others, last = (_fit_cell(*cell) for cell in zip(cells, columns, layout.sizes, strict=True))
     line = [lines[0] for lines in others]
     if not layout.below:
@@ -133,7 +134,7 @@ def _fit_cell(cell: str, column: Column, size: int) -> list[str]:
 
 
 def _join_cells(cells: Sequence[str], roles: Sequence[Role], columns: Sequence[Column], sizes: Sequence[int]) -> Styled:
-    """Return one line; nothing follows the text of its last column."""
+    """Return one line, without trailing spaces."""
     styled = shows_styles()
     parts: list[str] = []
     last = max((index for index, cell in enumerate(cells) if cell), default=0)

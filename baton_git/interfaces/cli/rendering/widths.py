@@ -1,4 +1,4 @@
-"""How many columns of a terminal a text takes."""
+"""Measure, cut and wrap text by the columns that it takes in a terminal."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ DEFAULT_WIDTH = 80
 
 
 def terminal_width() -> int | None:
-    """Return the columns of the terminal that standard output is; None where it is none."""
+    """Return the width of the terminal in columns; None if stdout is not a terminal."""
     return shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns if sys.stdout.isatty() else None
 
 
 def count_columns(text: str) -> int:
-    """Return the columns of a text without styles; wide characters take two, combining ones none."""
+    """Return the width of a text without styles: two columns for wide characters, none for combining ones."""
     return len(text) if text.isascii() else sum(map(_columns_of, text))
 
 
@@ -29,7 +29,7 @@ def _columns_of(char: str) -> int:
 
 
 def fit(text: str, width: int) -> str:
-    """Return a text that takes at most `width` columns, ending with `…` where it was cut."""
+    """Return a text cut to at most `width` columns; a cut text ends with `…`."""
     if count_columns(text) <= width:
         return text
     kept = _begin(text, width - 1) if width > 1 else ""
@@ -37,10 +37,10 @@ def fit(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int | None) -> list[str]:
-    """Return a text as lines of at most `width` columns, broken at spaces; a longer word is broken where the line ends.
+    """Return a text as lines of at most `width` columns, broken at spaces; a word that is longer than a line is split.
 
     Args:
-        width: None leaves the text on one line.
+        width: the maximum width; None for a single line.
     """
     if width is None or count_columns(text) <= width:
         return [text]
@@ -55,7 +55,7 @@ def wrap(text: str, width: int | None) -> list[str]:
 
 
 def _begin(text: str, width: int) -> str:
-    """Return as much of the beginning of a text as takes at most `width` columns; at least one character."""
+    """Return the beginning of a text that fits into `width` columns; at least one character."""
     room = width
     for number, char in enumerate(text):
         room -= _columns_of(char)
@@ -65,6 +65,7 @@ def _begin(text: str, width: int) -> str:
 
 
 def fit_terminal(text: str, taken: int) -> str:
-    """Return a text on one line, cut to the columns that a terminal has left; whole where there is none."""
+    """Return a text on one line, cut to the width of the terminal without `taken` columns; not cut if stdout is no
+    terminal."""
     line, width = terminal_line(text), terminal_width()
     return line if width is None else fit(line, width - taken)

@@ -1,4 +1,4 @@
-"""Changes of records as lines for a terminal: `OL-7k3f9q  status: open → verified`."""
+"""Format changes of records as lines for a terminal: `OL-7k3f9q  status: open → verified`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ LINES = Styled("\n")
 
 
 def change_lines(changes: Sequence[RecordChange]) -> Iterator[Styled]:
-    """A line for each field that changed, `OL-7k3f9q  status: open → verified`, or one for a record as a whole."""
+    """Yield a line for each changed field, `OL-7k3f9q  status: open → verified`, or for a whole record, such as an
+    added one."""
     for change in changes:
         if change.kind == SHAPE.kind:
             continue
@@ -31,7 +32,7 @@ def change_lines(changes: Sequence[RecordChange]) -> Iterator[Styled]:
 
 
 def field_line(change: FieldChange) -> Styled:
-    """`status: open → verified`; of lists, what came and what went."""
+    """Return the change of a field: `status: open → verified`; for lists, the added and removed items."""
     before, after = change.before, change.after
     name = Styled(f"{terminal_line(change.field)}: ")
     if before and after and isinstance(before[0], list | tuple) and isinstance(after[0], list | tuple):
@@ -42,7 +43,7 @@ def field_line(change: FieldChange) -> Styled:
 
 
 def _less(items: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    """`items` without `others`, each of which takes one away."""
+    """Return `items` without `others`; each of `others` removes one equal item."""
     left = list(items)
     for item in others:
         if item in left:

@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs that look back: colours, the graph of sessions, and a log that streams."""
+"""What the command line adds to `log` and `diff`: print commits while reading them, the graph of sessions, changes."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from baton_git.verbs.sessions.lineage import find_sessions
 
 
 def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> None:
-    """Print the log as it is read: all of it, 30 commits on a terminal, or the graph of sessions."""
+    """Print the log while it is read, on a terminal only its 30 newest commits; or print the graph of sessions."""
     if values.get("graph"):
         sessions = find_sessions(ws.branch.read().state)
         if sessions or app.json:
             app.answer([session.as_data() for session in sessions], "" if app.json else _graph(sessions))
         else:
-            app.say("no session has worked here yet: the graph shows sessions, baton log shows commits")
+            app.say("there is no session yet; the graph shows sessions, baton log shows commits")
         return
     wanted = asked.filter_for(ws)
     check_record(ws, wanted.record, ws.branch.read())
@@ -48,7 +48,7 @@ def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> Non
 
 
 def _print_commits(asked: LogFilter, commits: Iterable[Shown], *, oneline: bool) -> int:
-    """Print commits: on a terminal through the pager, elsewhere as they are read; return how many."""
+    """Print commits, on a terminal through the pager, elsewhere while they are read; return their number."""
     number = 0
     waiting: list[str] = []
     print_now = waiting.append if sys.stdout.isatty() else write
@@ -61,7 +61,7 @@ def _print_commits(asked: LogFilter, commits: Iterable[Shown], *, oneline: bool)
 
 
 def _narrow(shown: Shown) -> Shown:
-    """Return a commit with a subject that is only about the changes that are shown of it."""
+    """Return a commit with a subject that describes only the changes that are shown."""
     words = commit_subject(list(shown.changes))
     return shown._replace(entry=shown.entry._replace(subject=words)) if shown.changes else shown
 
@@ -77,7 +77,7 @@ def heading(shown: Shown) -> Styled:
 
 
 def _graph(sessions: Sequence[Session]) -> str:
-    """The sessions as a tree, each below the one it followed; an only successor goes on in the same column."""
+    """Return the sessions as a tree, each below the session that it continues; a single successor is not indented."""
     parents = {session.id: session.parent for session in sessions}
     children: dict[str, list[Session]] = {session.id: [] for session in sessions}
     roots: list[Session] = []
@@ -98,7 +98,7 @@ def _graph(sessions: Sequence[Session]) -> str:
 
 
 def _circular(id_: str, parents: Mapping[str, str | None]) -> bool:
-    """Whether a session follows itself in the end, as a document may claim."""
+    """Return whether a session is among its own ancestors, which an imported document may claim."""
     seen = {id_}
     parent = parents[id_]
     while parent is not None and parent in parents:
@@ -110,7 +110,7 @@ def _circular(id_: str, parents: Mapping[str, str | None]) -> bool:
 
 
 def session_line(session: Session) -> str:
-    """Return a session on one line: its name, who worked, where, when, and what came of it."""
+    """Return a session on one line: its name, agent, machine, start, end or status, and summary."""
     who = f"  {session.agent}" if session.agent else ""
     where = f"@{session.machine}" if session.machine else ""
     until = f" to {session.ended}" if session.ended else f", {session.status}"
@@ -135,7 +135,7 @@ def render_commit(app: App, result: CommitResult) -> None:
 
 
 def _compare_all(app: App, ws: Workspace, asked: TwoRevisions, values: Values) -> DiffResult:
-    """All changes: a terminal needs no pages."""
+    """Return all changes at once, not in pages as other interfaces do."""
     return DiffResult.of(compare(ws, asked.a, asked.b))
 
 
@@ -146,13 +146,15 @@ def _render_diff(app: App, result: DiffResult) -> None:
     elif compared.changes:
         write_paged(LINES.join(change_lines(compared.changes)))
     if not compared.changes:
-        app.say(f"nothing differs between revisions {compared.before.number} and {compared.after.number}")
+        app.say(f"revisions {compared.before.number} and {compared.after.number} have the same records")
 
 
 _LOG = (
-    click.option("--limit", "-l", type=click.IntRange(1), help="At most this many.  [30 on a terminal]"),
-    click.option("--oneline", is_flag=True, default=None, help="Only one line each, without the fields."),
-    click.option("--graph", is_flag=True, default=None, help="Draw who worked after whom instead."),
+    click.option(
+        "--limit", "-l", type=click.IntRange(1), help="Maximum number of commits.  [30 on a terminal, else all]"
+    ),
+    click.option("--oneline", is_flag=True, default=None, help="One line for each commit, without changed fields."),
+    click.option("--graph", is_flag=True, default=None, help="Show the sessions as a graph instead."),
 )
 ADDITIONS = {
     "log": Addition(_LOG, run=_print_log),

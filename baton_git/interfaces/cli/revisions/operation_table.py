@@ -1,4 +1,4 @@
-"""Operations as a table: revision, time, verb, how many records, who, whether it was undone, and what was done."""
+"""Format operations as a table: revision, time, verb, number of records, author, whether undone, and subject."""
 
 from __future__ import annotations
 

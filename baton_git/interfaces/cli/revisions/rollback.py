@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs that go back: a person who confirms it, and what was done in words."""
+"""What the command line adds to `rollback`, `undo` and `redo`: ask a person, and print what was done."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from baton_git.verbs.revisions.undo import RedoResult, RollbackResult, UndoResul
 
 
 def run_with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, Any, Values], Result]:
-    """Return how a verb runs at a terminal: a person is asked before a wide change, and where it takes a person."""
+    """Return a function that runs a verb, and asks at a terminal before a change of many records, and for a person's
+    confirmation if the verb needs one."""
 
     def run(app: App, ws: Workspace, asked: Any, values: Values) -> Result:
         if "dry_run" in verb.verb.input_model.model_fields and not values.get("yes"):
@@ -28,7 +29,7 @@ def run_with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, A
             if not app.can_ask_person():
                 raise
             app.say(f"{error}.")
-            if ask("Type yes to confirm it").strip().lower() != "yes":
+            if ask("Type yes to confirm").strip().lower() != "yes":
                 raise
         confirmed = replace(ws, confirmed=Vouched(app.person, "terminal"))
         return verb(confirmed, app.now, asked)  # type: ignore[no-any-return]
@@ -38,7 +39,7 @@ def run_with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, A
 
 def _render_rollback(app: App, result: RollbackResult) -> None:
     if result.changes:
-        app.say(f"gone back: {flat(result.gone_back)}")
+        app.say(f"restored: {flat(result.gone_back)}")
     app.answer(result.as_data(), "")
     app.tell_change(result)
 
@@ -47,15 +48,15 @@ def _render_undo(app: App, result: UndoResult) -> None:
     app.answer(result.as_data(), "")
     app.tell_change(result)
     if result.changes:
-        app.say(f"taken back: {result.taken_back} (baton redo brings it back)")
+        app.say(f"undone: {result.taken_back} (to reapply it: baton redo)")
     else:
-        app.say(f"there is nothing to take back of: {result.taken_back} (baton log shows the others; baton undo REV)")
+        app.say(f"nothing to undo in: {result.taken_back} (to undo another revision: baton log, then baton undo REV)")
 
 
 def _render_redo(app: App, result: RedoResult) -> None:
     app.answer(result.as_data(), "")
     app.tell_change(result)
-    app.say(f"brought back: {result.brought_back}")
+    app.say(f"redone: {result.brought_back}")
 
 
 ADDITIONS = {

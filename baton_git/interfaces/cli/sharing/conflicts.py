@@ -1,4 +1,4 @@
-"""`baton merge-driver`, and what the command line adds to the verbs of conflicts."""
+"""`baton merge-driver`, and what the command line adds to `conflicts` and `resolve`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from baton_git.verbs.sharing.conflict_resolution import Side
 from baton_git.verbs.sharing.conflicts import ConflictList, SettledConflict
 
 LONGEST = 1000
-"""Columns of a value that are shown; --json has all of it."""
+"""Maximum width of a value in columns; --json has all of it."""
 SIDE_COLUMNS = (
     Column("side", lambda row: row[0], Role.ID),
     Column("", lambda row: row[1], Role.GOOD),
@@ -35,15 +35,15 @@ SIDE_COLUMNS = (
 def _render_conflicts(app: App, result: ConflictList) -> None:
     app.answer(result.as_data(), join([_describe(app, conflict) for conflict in result.conflicts], "\n"))
     if not result.conflicts:
-        app.say("nothing is contested")
+        app.say("there is no open conflict")
     else:
-        app.say("settle one with: baton resolve ID --ours | --theirs | --value VALUE")
+        app.say("to resolve one: baton resolve ID --ours | --theirs | --value VALUE")
     if result.next is not None:
-        app.say(f"there are more: baton conflicts --after {flat(result.next)}")
+        app.say(f"there are more conflicts: baton conflicts --after {flat(result.next)}")
 
 
 def _describe(app: App, conflict: dict[str, Any]) -> Styled:
-    """Return a conflict as lines: what is contested, and each side's value, with who gave it and when."""
+    """Return a conflict as lines: the record and the field, and each side's value with its author and age."""
     info = ALL_KINDS.get(conflict["record_kind"])
     about = f"{info.title if info else conflict['record_kind']} {conflict['record_id']}".strip()
     styled = shows_styles()
@@ -56,8 +56,8 @@ def _describe(app: App, conflict: dict[str, Any]) -> Styled:
 
 
 def _side_rows(app: App, conflict: dict[str, Any], side: str) -> Iterator[tuple[str, str, str, Role]]:
-    """Give the rows of a side: the option that takes it, whether its value is in use, the text, and its style."""
-    yield f"  --{side}", "(stands)" if conflict["winner"] == side else "", _value_of(conflict, side), Role.PLAIN
+    """Yield the rows of a side: the option that chooses it, whether its value is in use, its text, and the style."""
+    yield f"  --{side}", "(in use)" if conflict["winner"] == side else "", _value_of(conflict, side), Role.PLAIN
     writer = conflict["writers"].get(side)
     if writer is not None:
         who = f"session {writer['session']}" if writer["session"] else writer["author"].partition(" <")[0]
@@ -74,7 +74,7 @@ def _value_of(conflict: dict[str, Any], side: str) -> str:
 
 
 def _fill_value(app: App, values: Values) -> Values:
-    """Read the value as JSON where it is some; any other text stands for itself."""
+    """Parse the value as JSON; if it is not JSON, leave it a text."""
     if "value" not in values:
         return values
     try:
@@ -94,10 +94,10 @@ def _render_settled(app: App, result: SettledConflict) -> None:
 @click.argument("theirs", metavar="%B")
 @click.argument("path", metavar="%P")
 def merge_driver_command(app: App, base: str, ours: str, theirs: str, path: str) -> int:
-    """Merge one file of a namespace for git merge; baton init registers it.
+    """Merge one file of a namespace; git merge calls this, because baton init registers it as a merge driver.
 
-    Exit status 1 when git should stop: a value is contested, or two records had one id. What belongs to the result is
-    then in the work tree, and git add -A, git commit finish the merge.
+    Exit status: 1 if both sides changed a value differently, or if two records had the same id. Then the merge writes
+    further files to the work tree, and git stops. To finish the merge: git add -A, git commit.
 
     \b
     git config merge.baton.driver "baton merge-driver %O %A %B %P"
@@ -108,7 +108,7 @@ def merge_driver_command(app: App, base: str, ours: str, theirs: str, path: str)
     _write(Path(ours), done.text)
     for name, text in done.beside.items():
         _write(Path(name), text)
-        app.say(f"baton: {path}: {name} belongs to the merge too; finish it with git add -A and git commit")
+        app.say(f"baton: {path}: the merge also wrote {name}; to finish the merge: git add -A, git commit")
     app.answer({"path": path, "beside": sorted(done.beside)}, "")
     return 1 if done.beside else 0
 

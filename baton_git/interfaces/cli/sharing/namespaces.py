@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of namespaces: it asks a person, and says what was done."""
+"""What the command line adds to the verbs of namespaces: ask for confirmation, and print what was done."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ YES = click.option(
     "-y",
     is_flag=True,
     default=None,
-    help="Do not ask; needed for a change on a remote, and to delete, where nobody can be asked.",
+    help="Do not ask; required without a terminal, to delete a namespace or to rename one on a remote.",
 )
 
 
 def _asking(
     verb: VerbFunction[Any, Any], make_question: Callable[[Any, NamespaceChange], str], done: str
 ) -> Callable[[App, Workspace, Any, Values], Result]:
-    """Return how a verb runs once a person agrees to what it would do; to some changes nobody has to.
+    """Return a function that runs a verb after asking for confirmation.
 
     Args:
-        make_question: the question to ask; empty where none is due.
-        done: the participle for the refusal, such as `deleted`.
+        make_question: returns the question, given the input and a preview; empty if no confirmation is needed.
+        done: the participle for the message if the person refuses, such as `deleted`.
     """
 
     def run(app: App, ws: Workspace, asked: Any, values: Values) -> Result:
@@ -54,7 +54,7 @@ def _asking(
             if question and not at_terminal():
                 raise click.UsageError("there is no terminal to ask at: add --yes")
             if question and not agrees(flat(question)):
-                raise NotAllowed(f"you did not agree, so nothing was {done}")
+                raise NotAllowed(f"not confirmed, so nothing was {done}")
         return verb(ws, app.now, asked)  # type: ignore[no-any-return]  # a result of whatever verb it is
 
     return run
@@ -90,7 +90,7 @@ def _render_deleted(app: App, result: DeletedNamespace) -> None:
     app.say(flat(f"{result.namespace} {verb} ({_size(result)}){where}"))
     if result.backup is not None:
         ref = app.settings.prefix + Namespace(result.namespace).component
-        app.say(f"to get it back: git update-ref {ref} {result.backup}")
+        app.say(f"to restore it: git update-ref {ref} {result.backup}")
 
 
 def _render_list(app: App, result: NamespaceList) -> None:
@@ -105,7 +105,7 @@ def _render_list(app: App, result: NamespaceList) -> None:
     if not result.namespaces:
         app.say("there is no namespace yet; to create one: baton init")
     elif result.next is not None:
-        app.say(f"more: baton namespace list --after {shlex.quote(flat(result.next))}")
+        app.say(f"there are more namespaces: baton namespace list --after {shlex.quote(flat(result.next))}")
 
 
 def _describe_change(row: NamespaceSummary, now: datetime) -> str:

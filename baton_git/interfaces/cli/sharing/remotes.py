@@ -1,4 +1,4 @@
-"""What the commands `baton remote …` print."""
+"""What the command line adds to the verbs of remotes: their output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _render_list(app: App, result: RemoteList) -> None:
 def _render_policy(app: App, result: RemotePolicyResult) -> None:
     app.answer(result.as_data(), "")
     if result.policy == result.previous:
-        app.say(flat(f"the policy of {result.remote} is {result.policy} already"))
+        app.say(flat(f"the policy of {result.remote} is already {result.policy}"))
     else:
         app.say(flat(f"the policy of {result.remote} is now {result.policy} (it was {result.previous})"))
 
@@ -40,7 +40,7 @@ def _render_review(app: App, result: SyncResult) -> None:
     if waiting:
         app.say(flat(f"to review {format_commits(waiting)}: baton review --remote {result.remote}"))
     else:
-        app.say(flat(f"nothing of {result.remote} waits; what it sends from now on will"))
+        app.say(flat(f"nothing from {result.remote} waits for a review; later changes will"))
 
 
 ADDITIONS = {

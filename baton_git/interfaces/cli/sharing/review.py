@@ -1,4 +1,4 @@
-"""`baton review`: what came from a remote and waits for a person."""
+"""`baton review`: accept or reject fetched changes that wait for a person."""
 
 from __future__ import annotations
 
@@ -26,17 +26,21 @@ REMOTES, WAITING = offer_for("remote", "review"), offer_for("accept", "review")
 
 @command("review")
 @click.option(
-    "--remote", "-r", metavar="R", shell_complete=REMOTES, help="The remote; else the one that baton sync uses."
+    "--remote", "-r", metavar="R", shell_complete=REMOTES, help="The remote. Default: the one that baton sync uses."
 )
 @click.option(
-    "--accept", metavar="ID", multiple=True, shell_complete=WAITING, help="Take this record over; may be given again."
+    "--accept",
+    metavar="ID",
+    multiple=True,
+    shell_complete=WAITING,
+    help="Accept the changes of this record; repeatable.",
 )
 @click.option(
     "--reject", metavar="ID", multiple=True, shell_complete=WAITING,
-    help="Turn this record's changes down; may be given again.",
+    help="Reject the changes of this record; repeatable.",
 )  # fmt: skip
-@click.option("--accept-all", is_flag=True, help="Take over everything that is not rejected.")
-@click.option("--reject-all", is_flag=True, help="Turn down everything that is not accepted.")
+@click.option("--accept-all", is_flag=True, help="Accept all changes that are not rejected.")
+@click.option("--reject-all", is_flag=True, help="Reject all changes that are not accepted.")
 def review_command(
     app: App, remote: str | None, accept: tuple[str, ...], reject: tuple[str, ...], accept_all: bool, reject_all: bool
 ) -> None:
@@ -61,7 +65,7 @@ def review_command(
         name, found = load_review(ws, remote)
         if found is None:
             app.answer(make_waiting(name, found).as_data(), "")
-            app.say(f"nothing of {name} waits")
+            app.say(f"nothing from {name} waits for a review")
         elif accept or reject or accept_all or reject_all:
             choice = ReviewChoice(None if accept_all else accept, None if reject_all else reject, found.theirs)
             _render_decided(app, name, _decide(app, ws, name, found, choice))
@@ -73,7 +77,7 @@ def review_command(
                 make_waiting(name, found).as_data(),
                 join([line for item in found.items for line in waiting_record_lines(item)], "\n"),
             )
-            app.say("decide with --accept ID, --reject ID, --accept-all or --reject-all")
+            app.say("to decide, add --accept ID, --reject ID, --accept-all or --reject-all")
 
 
 def waiting_record_lines(item: WaitingRecord) -> list[Styled]:
@@ -94,7 +98,7 @@ def waiting_record_lines(item: WaitingRecord) -> list[Styled]:
 
 
 def _describe_change(item: WaitingRecord, change: diff.RecordChange) -> str:
-    """Return the change in words; of a new record only that it is new, as its fields follow."""
+    """Return the change in words; for a new record only `added`, because its fields follow."""
     if change.action == "added" and (change.kind, change.id) == (item.kind, item.id):
         return "added"
     return diff.describe_change(change) or f"{change.kind} {change.action}"
@@ -111,7 +115,7 @@ def _show_value(value: Any) -> str:
 
 
 LONGEST = 1000
-"""Columns of a value that are shown; --json has all of it."""
+"""Maximum width of a value in columns; --json has all of it."""
 FIELD_COLUMNS = (
     Column("field", lambda change: f"    {change.field}", Role.DIM),
     Column("value", _describe_values, wraps=True),
@@ -119,10 +123,10 @@ FIELD_COLUMNS = (
 
 
 def _decide(app: App, ws: Workspace, name: str, found: ReviewQueue, choice: ReviewChoice) -> ReviewResult:
-    """What becomes of it. For each record that would become a rule a person is asked at the terminal.
+    """Carry out a decision; ask a person at the terminal to confirm each record that would become a rule.
 
     Raises:
-        NeedsHuman: there is no terminal, or what was typed is not the id.
+        NeedsHuman: there is no terminal, or the text typed is not the record's id.
     """
     confirmed: set[str] = set()
     while True:
@@ -140,7 +144,7 @@ def _decide(app: App, ws: Workspace, name: str, found: ReviewQueue, choice: Revi
 
 
 def _ask(app: App, ws: Workspace, name: str, found: ReviewQueue) -> None:
-    """Each record on its own: a takes it, r turns it down, s leaves it waiting, q leaves the rest."""
+    """Ask about each record (accept, reject, skip it, or quit the questions), and carry out the decisions."""
     take: list[str] = []
     refuse: list[str] = []
     for item in found.items:
@@ -157,11 +161,11 @@ def _ask(app: App, ws: Workspace, name: str, found: ReviewQueue) -> None:
 
 def _render_decided(app: App, name: str, done: ReviewResult) -> None:
     app.answer(make_decided(name, done).as_data(), "")
-    app.say(f"{len(done.taken)} taken over, {len(done.refused)} turned down, {done.left} left")
+    app.say(f"{len(done.taken)} accepted, {len(done.refused)} rejected, {done.left} left")
     if done.refused:
-        app.say("what was turned down is taken back for everybody with the next sync")
+        app.say("the next sync reverts the rejected changes for everybody")
     if not done.left:
-        app.say("baton sync sends what was decided")
+        app.say("to push the decisions: baton sync")
 
 
 COMMANDS = {"review": review_command}

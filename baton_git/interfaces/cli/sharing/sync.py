@@ -1,4 +1,4 @@
-"""`baton sync`: this machine's state and a remote's together."""
+"""`baton sync`: fetch, merge and push namespaces."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
 @click.option(
     "--remote", "-r", "named", metavar="REMOTE", help="The same as REMOTE.", shell_complete=offer_for("remote", "sync")
 )
-@click.option("--all", "everything", is_flag=True, help="All namespaces, here and there.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done, and what would change here.")
+@click.option("--all", "everything", is_flag=True, help="Sync all namespaces of this repository and of the remote.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done, and which records would change here.")
 @click.option("--settle", type=click.Choice(["merge", "theirs"]),
-              help="For a branch that was rewritten or deleted there: merge brings everything together again; "
-                   "theirs gives up here what a rewrite gave up there (a backup ref keeps it).")  # fmt: skip
+              help="If the branch was rewritten or deleted on the remote: merge keeps the changes of both sides; "
+                   "theirs drops here what the remote dropped, and keeps it under a backup ref.")  # fmt: skip
 @YES
-@click.option("--timeout", type=SECONDS, default=DEFAULT, show_default=True, help="Seconds for everything together.")
+@click.option("--timeout", type=SECONDS, default=DEFAULT, show_default=True, help="Time limit in seconds.")
 def sync_command(
     app: App,
     remote: str | None,
@@ -45,13 +45,12 @@ def sync_command(
     yes: bool | None,
     timeout: float,
 ) -> int | None:
-    """Fetch what other machines sent, merge it, and send what they lack.
+    """Fetch the changes of other machines, merge them, and push your own.
 
-    REMOTE is the name or the address of a remote; without one it is git config baton.remote, or origin.
+    REMOTE is the name or the address of a remote. Default: git config baton.remote, or origin.
 
-    Nothing is ever forced. A remote that cannot be reached is no error: what is pending goes with the next sync. Once a
-    namespace was synced, baton boot fetches and baton wrap sends by themselves (git config baton.autosync false stops
-    that).
+    No push is ever forced. An unreachable remote is no error: the next sync pushes what is pending. Once a namespace
+    was synced, baton boot fetches and baton wrap pushes automatically, unless git config baton.autosync is false.
 
     \b
     baton sync
@@ -82,8 +81,8 @@ def sync_command(
     return _status(done.errors) or app.tell_conflicts(open_conflicts, told)
 
 
-_SAME = "{} and this machine have the same"
-_NONE = "there is no namespace {} here or on {} yet: baton init makes it"
+_SAME = "up to date with {}"
+_NONE = "there is no namespace {} here or on {}; to create it: baton init"
 
 
 def _list_conflicts(ws: Workspace, done: Synced) -> list[str]:
@@ -94,7 +93,7 @@ def _list_conflicts(ws: Workspace, done: Synced) -> list[str]:
 
 
 def _list_changes(done: Synced) -> list[RecordChange]:
-    """Return what a dry run says would change, of all namespaces."""
+    """Return the changes of all namespaces that a dry run shows."""
     return [change for outcome in done.outcomes for change in outcome.changes]
 
 
@@ -108,9 +107,9 @@ def _describe_plan(done: Synced) -> list[str]:
 
 
 _WORDS = {
-    "nothing": "nothing to do", "take": "begin it here as it is there", "forward": "take over what is new there",
-    "merge": "merge what both have", "wait": "wait for a review", "send": "send what is new here",
-    "create": "begin it there as it is here", "reset": "give up here what was given up there", "stop": "stop",
+    "nothing": "nothing to do", "take": "create it here", "forward": "fast-forward to the remote",
+    "merge": "merge both sides", "wait": "wait for a review", "send": "push new commits",
+    "create": "create it on the remote", "reset": "drop here what the remote dropped", "stop": "stop",
 }  # fmt: skip
 
 
