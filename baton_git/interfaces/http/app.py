@@ -38,6 +38,7 @@ def application(
         title="baton-git", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
         lifespan=_closing(site),
     )  # fmt: skip
+    app.state.site = site
     problems.install(app)
     wire = SessionBaton(site)
     app.include_router(session_baton.router(wire))

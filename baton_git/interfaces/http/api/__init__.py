@@ -8,9 +8,8 @@ from baton_git.interfaces.http.api import events
 from baton_git.interfaces.http.api.verb_routes import verb_router
 from baton_git.interfaces.http.site import Site
 from baton_git.interfaces.http.streams import Places
-from baton_git.verbs.table import all_verbs
 
 
 def routers(site: Site, places: Places) -> list[APIRouter]:
     """All of it; streams take one of the places."""
-    return [verb_router(site, all_verbs().values()), events.router(site, places)]
+    return [verb_router(), events.router(site, places)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Annotated, Any
@@ -13,6 +13,7 @@ from fastapi import APIRouter, Body, Path, Query
 from pydantic import ConfigDict, create_model
 from pydantic.fields import FieldInfo
 from starlette.convertors import PathConvertor, register_url_convertor
+from starlette.requests import Request
 from starlette.responses import Response
 
 from baton_git.core.names import Oid
@@ -24,6 +25,7 @@ from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.problems import of_error
 from baton_git.interfaces.http.reading import is_named, tag
 from baton_git.interfaces.http.site import Site
+from baton_git.verbs.table import all_verbs
 
 BODY = "asked"
 """The parameter of a handler that takes the body."""
@@ -46,15 +48,19 @@ class _Body(Input):
     model_config = ConfigDict(defer_build=False)
 
 
-def verb_router(site: Site, verbs: Iterable[Verb[Any, Any]]) -> APIRouter:
-    """Return the routes of all verbs that have one."""
+@cache
+def verb_router() -> APIRouter:
+    """Return the routes of all verbs that have one, for any application whose state has a `site`.
+
+    Built once in a process: FastAPI takes about 0.1 s for the validators of all parameters.
+    """
     routes = Routes()
-    for verb in verbs:
+    for verb in all_verbs().values():
         for number, path in enumerate((verb.path, *verb.more_paths) if verb.path else ()):
             form = verb._replace(path=path)
             verb.result_model.model_rebuild()  # FastAPI needs its schema at once
             routes.add_api_route(
-                _match_any_id(form), _handler(site, form), methods=[verb.method], response_model=verb.result_model,
+                _match_any_id(form), _handler(form), methods=[verb.method], response_model=verb.result_model,
                 status_code=verb.status, tags=[verb.tag], summary=verb.summary, description=verb.about,
                 responses=_responses(verb),
                 operation_id=f"{verb.run.__name__}_{number}" if number else verb.run.__name__,
@@ -77,10 +83,11 @@ def _match_any_id(verb: Verb[Any, Any]) -> str:
     return re.sub(r"\{(\w+)\}([^{]*)$", r"{\1:id}\2", verb.path)
 
 
-def _handler(site: Site, verb: Verb[Any, Any]) -> Callable[..., Response]:
-    """The function that FastAPI calls; its signature says what a request brings."""
+def _handler(verb: Verb[Any, Any]) -> Callable[..., Response]:
+    """Return the function that FastAPI calls for a verb; FastAPI reads its parameters from the signature."""
 
-    def handle(who: Acting | None = None, **values: Any) -> Response:
+    def handle(http_request: Request, who: Acting | None = None, **values: Any) -> Response:
+        site: Site = http_request.app.state.site
         body, known = values.pop(BODY, None), values.pop(KNOWN, None)
         fields = {verb.body: body} if verb.body else body.model_dump(exclude_unset=True) if body is not None else {}
         given = {name: value for name, value in values.items() if value is not None} | fields
@@ -93,7 +100,8 @@ def _handler(site: Site, verb: Verb[Any, Any]) -> Callable[..., Response]:
                 return Response(status_code=304, headers={"ETag": tag(commit)})
             return respond(verb, verb.run(ws, site.now(), asked))
 
-    handle.__signature__ = inspect.Signature(_parameters(verb))  # type: ignore[attr-defined]  # what FastAPI reads
+    signature = inspect.Signature([_parameter("http_request", Request), *_parameters(verb)])
+    handle.__signature__ = signature  # type: ignore[attr-defined]
     handle.__name__ = verb.run.__name__
     return handle
 
