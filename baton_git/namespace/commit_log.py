@@ -21,6 +21,8 @@ VERSION = "Baton-Version"
 """The trailer of a commit that begins a session: the version of baton that made the commit."""
 UNDOES = "Baton-Undoes"
 """The trailer that names an undone commit."""
+REJECTED = "Baton-Rejected"
+"""The trailer of a commit that ends a review: the id of a record of which a person rejected the remote's change."""
 MERGE_RULES = "Baton-Merge-Rules"
 """The trailer of a merge commit: the version of the merge rules that it was made with."""
 MERGE_SUBJECT = "Merge concurrent changes"
@@ -52,6 +54,10 @@ class LogEntry(NamedTuple):
     def trailer_values(self, name: str) -> list[str]:
         """Return the values of a trailer."""
         return [value for trailer, value in self.trailers if trailer == name]
+
+    def rejected_ids(self) -> list[str]:
+        """Return the ids of the records of which a person rejected a remote's change in this review."""
+        return self.trailer_values(REJECTED)
 
     def undone_commits(self) -> list[str]:
         """Return the commits that this commit undoes, made by `baton undo` or `git revert`."""

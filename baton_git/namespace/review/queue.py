@@ -20,7 +20,7 @@ from baton_git.core.records.rule import Rule
 from baton_git.core.state import HEAD, SHAPE, State, complete_id
 from baton_git.git.store import Edit, ObjectDraft
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.commit_log import revision_of
+from baton_git.namespace.commit_log import REJECTED, revision_of
 from baton_git.namespace.file_merge import KIND, entry_at
 from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.merge_commit import base_tree, create_merge_commit, merge_trees
@@ -274,7 +274,7 @@ class _Review:
         infos = [self.store.commit(parent) for parent in parents]
         ids = ", ".join(item.id for item in chosen.taken) or "nothing"
         subject = f"review: {one_line(ids, 120)} taken over"
-        trailers = () if chosen.left else tuple(("Baton-Rejected", id_) for id_ in dict.fromkeys(refused))
+        trailers = () if chosen.left else tuple((REJECTED, id_) for id_ in dict.fromkeys(refused))
         revision = 1 + max(revision_of(self.store, info) for info in infos)
         draft.objects.update({oid: raw for oid, raw in self.draft.objects.items() if oid not in draft.objects})
         commit = self.branch.seal(draft, tree, parents, revision, subject, stamp, (*confirmed, *trailers))

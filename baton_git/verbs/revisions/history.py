@@ -51,7 +51,8 @@ def read_log(
 ) -> Iterator[Shown]:
     """Yield the commits that pass the filter, newest first, with their changes.
 
-    If the filter names a record, only the changes of that record are included.
+    If the filter names a record, only the changes of that record are included, and the reviews in which a person
+    rejected a remote's change of it.
 
     Args:
         limit: maximum number of commits.
@@ -74,7 +75,7 @@ def read_log(
             if entry.time < wanted.since - SKEW:
                 return
             continue
-        if not _matches(entry, wanted) or (paths and not _touches(ws, entry, paths)):
+        if not _matches(entry, wanted) or (paths and not _is_about(ws, entry, wanted.record, paths)):
             continue
         count += 1
         if count <= skip:
@@ -116,6 +117,11 @@ def _matches(entry: LogEntry, wanted: Filter) -> bool:
 def _paths_of(record: str) -> list[str]:
     """Return the possible paths of a record with this id: of each kind, live and archived."""
     return [path_of(Key(kind, record, archived)) for kind in KINDS for archived in (False, True)]
+
+
+def _is_about(ws: Workspace, entry: LogEntry, record: str | None, paths: Sequence[str]) -> bool:
+    """Whether a commit changed a record, or is the review in which a person rejected a remote's change of it."""
+    return record in entry.rejected_ids() or _touches(ws, entry, paths)
 
 
 def _touches(ws: Workspace, entry: LogEntry, paths: Sequence[str]) -> bool:

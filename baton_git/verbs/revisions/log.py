@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Self
 
@@ -60,6 +61,9 @@ class CommitResult(AtRevision):
     subject: str = Field(description="The subject of the commit.", examples=["OL-7k3f9q verified"])
     changes: list[ChangedRecord] = Field(description="The changed records.")
     undone: bool = Field(False, description="Whether a later commit undid it; only set with `ops`.")
+    rejected: list[str] = Field(
+        [], description="Ids of records of which a person rejected the remote's change in this review."
+    )
 
     _shown: Shown = PrivateAttr()
 
@@ -85,6 +89,7 @@ class CommitResult(AtRevision):
             subject=entry.subject,
             changes=[change.as_data() for change in shown.changes],
             **({"undone": True} if shown.is_undone else {}),
+            **({"rejected": rejected} if (rejected := entry.rejected_ids()) else {}),
         )
         result._shown = shown
         return result
@@ -139,24 +144,31 @@ def log(ws: Workspace, now: datetime, asked: LogFilter) -> LogResult:
     """
     version = ws.branch.read()
     wanted = asked.filter_for(ws)
-    check_record(ws, wanted.record, version)
-    results = [CommitResult.of(shown) for shown in read_log(ws, wanted, asked.limit + 1, at=version)]
+    results = [CommitResult.of(shown) for shown in read_known_log(ws, wanted, asked.limit + 1, version)]
     more = results[asked.limit - 1].commit if len(results) > asked.limit else None
     return LogResult(commits=results[: asked.limit], next=more).at(version.commit)
 
 
-def check_record(ws: Workspace, id_: str | None, version: Revision) -> None:
-    """Check that a record with this id exists or existed. None and an empty namespace pass.
+def read_known_log(ws: Workspace, wanted: Filter, limit: int | None, version: Revision) -> Iterator[Shown]:
+    """Yield the commits that pass the filter, as `read_log` does.
 
     Raises:
-        NotFound: no commit in the history of this revision has a record with this id.
+        NotFound: the filter names a record, and no commit in the history of this revision has a record with this id.
     """
-    if id_ is None or version.commit is None:
-        return
+    is_empty = True
+    for shown in read_log(ws, wanted, limit, at=version):
+        is_empty = False
+        yield shown
+    if is_empty and wanted.record is not None and version.commit is not None:
+        _check_record(ws, wanted.record, version, is_searched=wanted == Filter(record=wanted.record))
+
+
+def _check_record(ws: Workspace, id_: str, version: Revision, *, is_searched: bool) -> None:
+    """Check that a record with this id exists or existed; `is_searched`: the history was already searched for it."""
     keys = (Key(kind, id_, archived) for kind in KINDS for archived in (False, True))
     if any(version.state.entry(key) is not None for key in keys):
         return
-    if next(read_log(ws, Filter(record=id_), 1, at=version), None) is None:
+    if is_searched or next(read_log(ws, Filter(record=id_), 1, at=version), None) is None:
         near = find_near_names(id_, (key for kind in KINDS for key in version.state.ids(kind)))
         raise NotFound("record", id_, hint=f"did you mean {near[0]}?" if near else "to list the records: baton list")
 

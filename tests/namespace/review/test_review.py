@@ -16,6 +16,7 @@ from baton_git.core.errors import Corrupt, NeedsHuman, NotFound, Unsettled
 from baton_git.git.signing import AllowedSigners, Signer
 from baton_git.git.store import ReflogEntry
 from baton_git.namespace.review.queue import ReviewChoice
+from baton_git.verbs.revisions.log import log
 from baton_git.verbs.sessions.session_start import begin_session
 from baton_git.verbs.sharing.review import decide
 from baton_git.verbs.sharing.sync import describe_sync
@@ -113,6 +114,9 @@ def test_what_was_turned_down_stays_so_and_goes_out_with_the_rest(waiting: Pair)
     done = ada.sync()
     assert kinds(done) == ["send"]
     assert "Baton-Rejected: OL-1" in ada.git("log", "-1", "--format=%b", str(ada.tip))
+    newest, *older = log(ada.ws, ada.clock(), record="OL-1").commits
+    assert (newest.op, newest.changes, newest.rejected) == ("review-merge", [], ["OL-1"])
+    assert "OL-1 action changed" in [commit.subject for commit in older]
     assert kinds(ada.sync()) == ["nothing"]
     bob.sync()
     assert bob.tip == ada.tip

@@ -17,8 +17,8 @@ from baton_git.interfaces.cli.revisions.change_lines import LINES, change_lines
 from baton_git.interfaces.cli.revisions.operation_table import render_operations
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.revisions.history import Shown, compare, read_log
-from baton_git.verbs.revisions.log import CommitResult, DiffResult, LogFilter, TwoRevisions, check_record
+from baton_git.verbs.revisions.history import Shown, compare
+from baton_git.verbs.revisions.log import CommitResult, DiffResult, LogFilter, TwoRevisions, read_known_log
 from baton_git.verbs.sessions.lineage import find_sessions
 
 
@@ -32,8 +32,8 @@ def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> Non
             app.say("there is no session yet; the graph shows sessions, baton log shows commits")
         return
     wanted = asked.filter_for(ws)
-    check_record(ws, wanted.record, ws.branch.read())
-    commits = read_log(ws, wanted, values.get("limit") or (30 if sys.stdout.isatty() else None))
+    limit = values.get("limit") or (30 if sys.stdout.isatty() else None)
+    commits = read_known_log(ws, wanted, limit, ws.branch.read())
     if app.json:
         app.answer_json([CommitResult.of(shown).as_data() for shown in commits])
         return
@@ -53,24 +53,33 @@ def _print_commits(asked: LogFilter, commits: Iterable[Shown], *, oneline: bool)
     waiting: list[str] = []
     print_now = waiting.append if sys.stdout.isatty() else write
     for number, shown in enumerate(commits, 1):  # noqa: B007  the number of the last one is returned
-        line = heading(shown if asked.record is None else _narrow(shown))
-        print_now(line if oneline else LINES.join([line, *change_lines(shown.changes), ""]))
+        rejected = [id_ for id_ in shown.entry.rejected_ids() if asked.record in (None, id_)]
+        line = heading(shown if asked.record is None else _narrow(shown, rejected))
+        print_now(line if oneline else LINES.join([line, *change_lines(shown.changes), *_rejected_lines(rejected), ""]))
     if waiting:
         write_paged(LINES.join(waiting))
     return number
 
 
-def _narrow(shown: Shown) -> Shown:
-    """Return a commit with a subject that describes only the changes that are shown."""
-    words = commit_subject(list(shown.changes))
-    return shown._replace(entry=shown.entry._replace(subject=words)) if shown.changes else shown
+def _narrow(shown: Shown, rejected: Sequence[str]) -> Shown:
+    """Return a commit with a subject that describes only the changes and rejections that are shown."""
+    phrases = [*([commit_subject(list(shown.changes))] if shown.changes else []), *map(_describe_rejection, rejected)]
+    return shown._replace(entry=shown.entry._replace(subject="; ".join(phrases))) if phrases else shown
+
+
+def _describe_rejection(id_: str) -> str:
+    return f"{id_}: a remote's change was rejected in a review"
+
+
+def _rejected_lines(rejected: Sequence[str]) -> list[str]:
+    return [terminal_line(f"      {_describe_rejection(id_)}") for id_ in rejected]
 
 
 def heading(shown: Shown) -> Styled:
     entry = shown.entry
     revision = style(f"{'' if entry.revision is None else entry.revision:>4}", YELLOW)
     who = " ".join(part for part in (entry.session, f"({entry.agent})" if entry.agent else "") if part)
-    who = who or (entry.author.partition(" <")[0] if entry.parents and len(entry.parents) == 1 else "")
+    who = who or (entry.author.partition(" <")[0] if entry.parents and entry.op != "merge" else "")
     when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M") if entry.parents else " " * len("2026-06-17 12:30")
     about = [revision, entry.commit[:10], when, *([style(who, CYAN)] if who else [""]), terminal_line(entry.subject)]
     return Styled("  " if who else " ").join(about)
@@ -131,7 +140,10 @@ def render_commit(app: App, result: CommitResult) -> None:
         f"time     {entry.time.astimezone().isoformat()}",
         *(f"{name:<9}{value}" for name in ("op", "session", "agent", "machine") if (value := getattr(entry, name))),
     ]
-    app.answer(result.as_data(), LINES.join([heading(shown), *facts, "", *change_lines(shown.changes)]))
+    app.answer(
+        result.as_data(),
+        LINES.join([heading(shown), *facts, "", *change_lines(shown.changes), *_rejected_lines(entry.rejected_ids())]),
+    )
 
 
 def _compare_all(app: App, ws: Workspace, asked: TwoRevisions, values: Values) -> DiffResult:
