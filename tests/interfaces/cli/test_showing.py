@@ -33,6 +33,7 @@ def test_a_list_has_a_table_for_each_kind_with_whole_lines_in_a_pipe(baton, fill
     listed = baton("list").out
     assert "Open loops (1)\nOL-1  open" in listed
     assert title.strip() in listed
+    assert f"FU-2 added: {title.strip()}\n" in baton("log", "--oneline").out
     assert [record["id"] for record in baton("list", "--session", "s2", "--json").json["records"]] == ["FU-2"]
     assert "no record matches" in baton("list", "rules").err
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from baton_git.core.output import RED, style
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.rendering.widths import count_columns, fit, wrap
+from baton_git.interfaces.cli.rendering.widths import count_columns, fit, fit_styled, wrap, wrap_styled
 
 COLUMNS = [
     Column("id", lambda row: row[0]),
@@ -76,3 +77,14 @@ def test_wrapped_lines_fit_and_hold_the_whole_text(text: str, width: int) -> Non
 def test_a_cut_text_fits_and_begins_as_the_whole_one(text: str, width: int) -> None:
     cut = fit(text, width)
     assert cut == text or (count_columns(cut) <= width and text.startswith(cut[:-1]))
+
+
+def test_styles_take_no_room_and_end_where_a_line_is_cut() -> None:
+    line = "  81  " + style("Ada", RED) + "  デプロイ now escalated"
+    assert fit_styled(line, 16) == "  81  \x1b[31mAda\x1b[0m  デプ…\x1b[0m"
+    assert wrap_styled(line, 16, "    ").split("\n") == [
+        "  81  \x1b[31mAda\x1b[0m",
+        "    デプロイ now",
+        "    escalated",
+    ]
+    assert fit_styled(line, 40) == wrap_styled(line, None, "") == line

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from unicodedata import category, east_asian_width
 
-from baton_git.core.output import terminal_line
+from baton_git.core.output import Styled, terminal_line
 
 ELLIPSIS = "…"
 DEFAULT_WIDTH = 80
+_STYLE = re.compile(r"\x1b\[(\d*)m")
+_MARK = re.compile("[\U000e0020-\U000e007f]")
+"""Characters of no width that stand for the styles of `Styled` text, which cannot contain them."""
+
+RESET = "\x1b[0m"
 
 
 def terminal_width() -> int | None:
@@ -69,3 +75,28 @@ def fit_terminal(text: str, taken: int) -> str:
     terminal."""
     line, width = terminal_line(text), terminal_width()
     return line if width is None else fit(line, width - taken)
+
+
+def fit_styled(text: Styled, width: int | None) -> Styled:
+    """Return a styled line cut to `width` columns; whole for None."""
+    if width is None:
+        return text
+    marked = _mark_styles(text)
+    cut = fit(marked, width)
+    return _restore_styles(cut if cut == marked else f"{cut}{_mark_styles(RESET)}")
+
+
+def wrap_styled(text: Styled, width: int | None, indent: str) -> Styled:
+    """Return a styled line as lines of at most `width` columns, the further ones indented; whole for None."""
+    marked = _mark_styles(text)
+    first = wrap(marked, width)[0]
+    rest = marked[len(first) :].lstrip()
+    return _restore_styles(f"\n{indent}".join([first, *(wrap(rest, width and width - len(indent)) if rest else ())]))
+
+
+def _mark_styles(text: str) -> str:
+    return _STYLE.sub(lambda match: chr(0xE0020 + int(match[1] or 0)), text)
+
+
+def _restore_styles(text: str) -> Styled:
+    return Styled(_MARK.sub(lambda match: f"\x1b[{ord(match[0]) - 0xE0020}m", text))

@@ -7,17 +7,30 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from baton_git.core.diff import FieldChange, RecordChange
-from baton_git.core.kinds import NUMBERED
+from baton_git.core.kinds import ALL_KINDS, NUMBERED
 from baton_git.core.output import BLUE, BOLD, GREEN, RED, YELLOW, Styled, one_line, style, terminal_line
 from baton_git.core.state import SHAPE
+from baton_git.interfaces.cli.rendering.widths import terminal_width, wrap_styled
+from baton_git.verbs.revisions.history import Shown
 
 COLOURS = {"added": GREEN, "restored": GREEN, "changed": YELLOW, "archived": BLUE, "removed": RED}
 LINES = Styled("\n")
+INDENT = " " * 8
+LONGEST = 1000
+"""Characters of a title or a reason in a subject."""
 
 
 def change_lines(changes: Sequence[RecordChange]) -> Iterator[Styled]:
     """Yield a line for each changed field, `OL-7k3f9q  status: open → verified`, or for a whole record, such as an
-    added one."""
+    added one.
+
+    On a terminal, longer ones go on in further lines.
+    """
+    width = terminal_width()
+    yield from (wrap_styled(line, width, INDENT) for line in _whole_lines(changes))
+
+
+def _whole_lines(changes: Sequence[RecordChange]) -> Iterator[Styled]:
     for change in changes:
         if change.kind == SHAPE.kind:
             continue
@@ -55,3 +68,15 @@ def _value(side: tuple[Any, ...]) -> str:
     if not side:
         return "(not set)"
     return one_line(side[0] if isinstance(side[0], str) else json.dumps(side[0], ensure_ascii=False), 120) or "''"
+
+
+def whole_subject(shown: Shown) -> str:
+    """Return the subject of a commit with whole titles and reasons, of which it has only the beginning."""
+    subject = shown.entry.subject
+    for change in shown.changes:
+        info = ALL_KINDS.get(change.kind)
+        title = one_line(str(change.after(info.about) or ""), LONGEST) if info is not None and info.about else ""
+        for text, limit in ((title, 50), (one_line(change.reason, LONGEST), 60)):
+            if len(text) > limit:
+                subject = subject.replace(one_line(text, limit), text, 1)
+    return terminal_line(subject)

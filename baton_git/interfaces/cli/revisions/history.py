@@ -13,7 +13,8 @@ from baton_git.core.records.lineage import Session
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.rendering.pager import write_paged
-from baton_git.interfaces.cli.revisions.change_lines import LINES, change_lines
+from baton_git.interfaces.cli.rendering.widths import fit_styled, terminal_width, wrap_styled
+from baton_git.interfaces.cli.revisions.change_lines import INDENT, LINES, change_lines, whole_subject
 from baton_git.interfaces.cli.revisions.operation_table import render_operations
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
@@ -54,7 +55,7 @@ def _print_commits(asked: LogFilter, commits: Iterable[Shown], *, oneline: bool)
     print_now = waiting.append if sys.stdout.isatty() else write
     for number, shown in enumerate(commits, 1):  # noqa: B007  the number of the last one is returned
         rejected = [id_ for id_ in shown.entry.rejected_ids() if asked.record in (None, id_)]
-        line = heading(shown if asked.record is None else _narrow(shown, rejected))
+        line = fit_styled(heading(shown if asked.record is None else _narrow(shown, rejected)), terminal_width())
         print_now(line if oneline else LINES.join([line, *change_lines(shown.changes), *_rejected_lines(rejected), ""]))
     if waiting:
         write_paged(LINES.join(waiting))
@@ -81,8 +82,8 @@ def heading(shown: Shown) -> Styled:
     who = " ".join(part for part in (entry.session, f"({entry.agent})" if entry.agent else "") if part)
     who = who or (entry.author.partition(" <")[0] if entry.parents and entry.op != "merge" else "")
     when = entry.time.astimezone().strftime("%Y-%m-%d %H:%M") if entry.parents else " " * len("2026-06-17 12:30")
-    about = [revision, entry.commit[:10], when, *([style(who, CYAN)] if who else [""]), terminal_line(entry.subject)]
-    return Styled("  " if who else " ").join(about)
+    about = [revision, entry.commit[:10], when, *([style(one_line(who, 40), CYAN)] if who else ())]
+    return Styled("  ").join([*about, whole_subject(shown)])
 
 
 def _graph(sessions: Sequence[Session]) -> str:
@@ -140,10 +141,9 @@ def render_commit(app: App, result: CommitResult) -> None:
         f"time     {entry.time.astimezone().isoformat()}",
         *(f"{name:<9}{value}" for name in ("op", "session", "agent", "machine") if (value := getattr(entry, name))),
     ]
-    app.answer(
-        result.as_data(),
-        LINES.join([heading(shown), *facts, "", *change_lines(shown.changes), *_rejected_lines(entry.rejected_ids())]),
-    )
+    first = wrap_styled(heading(shown), terminal_width(), INDENT)
+    changes = [*change_lines(shown.changes), *_rejected_lines(entry.rejected_ids())]
+    app.answer(result.as_data(), LINES.join([first, *facts, "", *changes]))
 
 
 def _compare_all(app: App, ws: Workspace, asked: TwoRevisions, values: Values) -> DiffResult:
