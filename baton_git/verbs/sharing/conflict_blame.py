@@ -22,24 +22,26 @@ from baton_git.verbs.revisions.operations import REDO, UNDO
 from baton_git.verbs.sharing.conflict_resolution import Side, find_current_value, get_side_value
 
 LOOKED = 500
-"""How many commits back the search goes."""
+"""How many of the newest commits are searched."""
 MOST = 100
-"""The most conflicts of one search."""
+"""Maximum number of conflicts in one search."""
 
 _FOLDERS = 500
 """How many folders are cached during a search."""
 
 _GOES_BACK = frozenset({UNDO, REDO, "rollback", ""})
-"""The verbs of commits that may bring a conflict back; the empty one is that of commits made by hand."""
+"""The verbs whose commits may restore a settled conflict; the empty name stands for commits made by hand."""
 
 Writers = dict[Side, LogEntry]
-"""By side, the commit that set the contested value; a side that was not found is absent."""
+"""The commit that set the contested value of each side; sides that were not found are absent."""
 
 
 class _Trail(NamedTuple):
-    """A search back through the commits: for the merge that found a conflict, then for each side's value.
+    """A search back through the history, first for the merge that found a conflict, then for the value of each side.
 
-    `paths` are the paths of the conflict's file (`side` is None), or of the record, live and archived.
+    Attributes:
+        side: None while the merge is searched.
+        paths: the path of the conflict's file while the merge is searched; then those of the record, live and archived.
     """
 
     conflict: Conflict
@@ -48,9 +50,9 @@ class _Trail(NamedTuple):
 
 
 def find_writers(ws: Workspace, conflicts: Sequence[Conflict]) -> dict[str, Writers]:
-    """Find who wrote the sides of conflicts, by conflict id; sides too far back or unreadable are absent.
+    """Find who wrote the sides of conflicts, by conflict id, in one walk through the history.
 
-    All searches share one walk through the history.
+    Sides that were written too long ago, or whose history cannot be read, are absent.
     """
     by_conflict: dict[str, Writers] = {conflict.id: {} for conflict in conflicts}
     version = ws.branch.read()
@@ -61,13 +63,13 @@ def find_writers(ws: Workspace, conflicts: Sequence[Conflict]) -> dict[str, Writ
         return by_conflict
     reader = _TreeReader(ws)
     waiting: dict[Oid, list[_Trail]] = defaultdict(list, {tip: trails})
-    with suppress(BatonError):  # a list of conflicts is needed most where the history is damaged
+    with suppress(BatonError):  # conflicts must be listed even if the history is damaged
         for entry in islice(ws.branch.history(tip), LOOKED):
             here = [(trail, _follow_trail(reader, entry, trail)) for trail in waiting.pop(entry.commit, ())]
             for parent, following in chain.from_iterable(onward for _, onward in here):
                 waiting[parent].append(following)
             for trail, onward in here:
-                if not onward and trail.side is not None and entry.parents:  # where a shallow clone ends nobody can say
+                if not onward and trail.side is not None and entry.parents:  # without parents: a shallow clone may end
                     by_conflict[trail.conflict.id][trail.side] = entry
             if not waiting:
                 break
@@ -132,7 +134,7 @@ def _find_sides(ws: Workspace, parents: Sequence[Oid], conflict: Conflict) -> li
         for side in get_args(Side):
             if side not in commits and parent not in commits.values() and _has_value(ws, parent, conflict, side):
                 commits[side] = parent
-    if not commits:  # also where the name of the record is none
+    if not commits:  # path_of would fail for an invalid record id
         return []
     places = (False,) if kind in SINGLETONS else (False, True)
     paths = tuple(path_of(Key(kind, id_, archived)) for archived in places)
@@ -141,7 +143,7 @@ def _find_sides(ws: Workspace, parents: Sequence[Oid], conflict: Conflict) -> li
 
 def _has_value(ws: Workspace, commit: Oid, conflict: Conflict, side: Side) -> bool:
     """Return whether the contested field has the side's value at a commit."""
-    with suppress(BatonError):  # a name from elsewhere that is none
+    with suppress(BatonError):  # the record id or a revision from another machine may be invalid
         there = find_current_value(ws.branch.revision_at(commit).state, conflict)
         return there is not None and alike(there, get_side_value(conflict, side))
     return False

@@ -1,4 +1,4 @@
-"""Settle values that two sides changed differently."""
+"""Resolve conflicts: settle values that two sides changed differently."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Side = Literal["ours", "theirs"]
 
 
 def list_open_conflicts(ws: Workspace) -> list[Conflict]:
-    """List the conflicts that are not settled, by record and field."""
+    """Return the open conflicts, sorted by record and field."""
     conflicts = ws.branch.read().state.records(Conflict)
     return sorted(
         conflicts, key=lambda conflict: (conflict.record_kind, conflict.record_id, conflict.field, conflict.id)
@@ -42,27 +42,27 @@ def resolve(
     """Settle a conflict with the value of one side, or another value.
 
     Args:
-        id_: the id of the conflict, or of a record with one conflict.
-        side: whose value to take; None takes `value`, as plain data.
-        shown: the conflict as the person saw it; None accepts any state of it.
-        current: the result of `find_current_value` as the person saw it; then the side's value is set even if the field
-            has changed since the conflict arose.
+        id_: the id of the conflict, or of a record with exactly one conflict.
+        side: the side whose value to use; None to use `value`, which is plain data.
+        shown: the conflict that the person saw; None to skip this check.
+        shown_value: the result of `find_current_value` that the person saw; None to skip this check. If given, the
+            value of the side is set even if the field has changed since the conflict arose.
 
     Raises:
         NotFound, Ambiguous: `id_` names no conflict, or several.
-        Unsettled: the conflict or the value is not as it was shown.
-        NeedsHuman: it would graduate a pattern.
-        NotAllowed: a rule forbids that value, or the field has changed since: a side would take that back.
-        InvalidDocument: the value does not fit its field.
+        Unsettled: the conflict or the current value differs from the one that was shown.
+        NeedsHuman: the value would graduate a pattern.
+        NotAllowed: a rule forbids the value, or the field has changed since the conflict arose.
+        InvalidDocument: the value is invalid for its field.
     """
     conflict = _find_conflict(ws.branch.read().state, id_)
 
     def change(tip: Revision) -> State | ProposedState:
         current = tip.state.get(Conflict, conflict.id)
         if shown is not None and not alike(current.as_data(), shown.as_data()):
-            raise Unsettled("this conflict has changed since it was shown", hint="look again")
+            raise Unsettled("this conflict has changed since it was shown", hint="look at it again")
         if shown_value is not None and not alike(find_current_value(tip.state, current) or (), shown_value):
-            raise Unsettled("what stands there has changed since it was shown", hint="look again")
+            raise Unsettled("the current value has changed since it was shown", hint="look at it again")
         settled = tip.state.remove(Key(Conflict.kind, current.id))
         if current.record_kind == FILE:
             return _settle_file(ws, tip, settled, current, side)
@@ -75,7 +75,11 @@ def resolve(
 
 
 def find_current_value(state: State, conflict: Conflict) -> tuple[Any, ...] | None:
-    """Find the current value of a contested field: a tuple of it, empty if it is absent; None if it is unknown."""
+    """Return the current value of a contested field in a tuple, which is empty if the field is absent.
+
+    Returns:
+        None if the conflict is about a file or an unknown kind, or the record cannot be read.
+    """
     if conflict.record_kind == FILE or conflict.record_kind not in ALL_KINDS:
         return None
     _, entry = _find_entry(state, conflict)
@@ -99,7 +103,7 @@ def _find_conflict(state: State, text: str) -> Conflict:
 
 
 def get_side_value(conflict: Conflict, side: Side) -> tuple[Any, ...]:
-    """Return a side's value in a tuple, which is empty if the side had none."""
+    """Return a side's value in a tuple, which is empty if the side has no value."""
     return (getattr(conflict, side),) if side in conflict.model_fields_set else ()
 
 
@@ -123,7 +127,7 @@ def _apply_value(
     if is_side and not alike(_read_value(data, names), get_side_value(conflict, conflict.winner)):
         raise NotAllowed(
             f"{conflict.field} of {conflict.record_id or conflict.record_kind} has changed since",
-            hint=f"{_make_keep_hint(conflict)}, or give another value",
+            hint=f"{_make_keep_hint(conflict)}; or give another value",
         )
     return _put_record(state, key, entry, _replace_value(data, names, chosen))
 
@@ -154,15 +158,13 @@ def _replace_value(data: Mapping[str, Any], names: Sequence[str], chosen: tuple[
 
 
 def _make_keep_hint(conflict: Conflict) -> str:
-    return f"keep what stands: resolve {conflict.id} with {conflict.winner}"
+    return f"to keep the current value: resolve {conflict.id} with {conflict.winner}"
 
 
 def _find_entry(state: State, conflict: Conflict) -> tuple[Key, Any]:
     kind, id_ = conflict.record_kind, conflict.record_id
     if kind not in ALL_KINDS:
-        raise InvalidArgument(
-            f"{conflict.id} is about a {kind!r}, which nobody here knows", hint=_make_keep_hint(conflict)
-        )
+        raise InvalidArgument(f"{conflict.id} is about the unknown kind {kind!r}", hint=_make_keep_hint(conflict))
     for key in (Key(kind, id_), Key(kind, id_, archived=True)):
         if kind in SINGLETONS and key.archived:
             continue
@@ -181,9 +183,9 @@ def _put_record(state: State, key: Key, entry: Part | None, data: dict[str, Any]
 
 
 def _check_claim(state: State, key: Key, entry: Part | None, claim: Record) -> None:
-    """Check that settling a conflict claims nothing that needs a person, and keeps the record's id."""
+    """Check that the settled record keeps its id and claims nothing that needs a person's confirmation."""
     if claim.id != key.id and not key.archived:
-        raise NotAllowed(f"{key} cannot become {claim.id}: an id stays", hint="keep what stands")
+        raise NotAllowed(f"{key} cannot become {claim.id}: the id of a record never changes", hint=_KEEP)
 
     def tier_of(id_: str) -> str | None:
         decision = state.entry(Key(ActiveDecision.kind, id_))
@@ -197,32 +199,35 @@ def _check_claim(state: State, key: Key, entry: Part | None, claim: Record) -> N
                 f"{claim.id}: {hold.why}",
                 hint=f"baton pattern graduate {claim.id}, then resolve the conflict with ours",
             )
-        raise NotAllowed(f"{claim.id} {hold.field}: {hold.why}", hint="keep what stands: ours")
+        raise NotAllowed(f"{claim.id} {hold.field}: {hold.why}", hint=_KEEP)
+
+
+_KEEP = "to keep the current value: resolve with ours"
 
 
 def _settle_record(ws: Workspace, now: datetime, state: State, key: Key, entry: Any, chosen: tuple[Any, ...]) -> State:
-    """Settle a conflict about a whole record, which one side removed or could not read."""
+
     if not chosen:
         if isinstance(entry, Record) and not key.archived:
             return state.archive(entry, at=iso(now), reason="removed on one side", session=ws.actor.session)
         return state
     data = chosen[0]
     if not isinstance(data, dict) or "unreadable" in data:
-        raise InvalidArgument(f"{key}: that side is no record", hint="keep what stands: ours")
-    is_closed = "record" in data and "at" in data and "id" not in data
-    if is_closed:
-        closed = parse(Archived, data)
-        record = parse(KINDS[key.kind].model, closed.record)
+        raise InvalidArgument(f"{key}: the value of that side is not a record", hint=_KEEP)
+    is_archived = "record" in data and "at" in data and "id" not in data
+    if is_archived:
+        archived = parse(Archived, data)
+        record = parse(KINDS[key.kind].model, archived.record)
         if isinstance(record, Record):
             _check_claim(state, key._replace(archived=True), entry if isinstance(entry, Part) else None, record)
-        return state.put(closed, Key(key.kind, key.id, archived=True))
+        return state.put(archived, Key(key.kind, key.id, archived=True))
     return _put_record(state, key, entry if isinstance(entry, Part) else None, data)
 
 
 def _settle_file(ws: Workspace, tip: Revision, state: State, conflict: Conflict, side: Side | None) -> ProposedState:
-    """Settle a conflict about a file: keep the chosen side's file, and remove the copy beside it."""
+    """Settle a conflict about a file: keep the file of the chosen side, and remove the other side's copy."""
     if side is None:
-        raise InvalidArgument(f"{conflict.record_id} is a file", hint="choose ours or theirs")
+        raise InvalidArgument(f"{conflict.record_id} is a file, so no value can be given", hint="choose ours or theirs")
     assert tip.tree is not None
     root, path = ws.branch.store.folder(tip.tree), conflict.record_id
     losing: Side = "theirs" if conflict.winner == "ours" else "ours"
@@ -237,5 +242,5 @@ def _settle_file(ws: Workspace, tip: Revision, state: State, conflict: Conflict,
     if not get_side_value(conflict, side):
         return ProposedState(state, files={path: None})
     if entry is None:
-        raise NotFound("file", beside, hint=f"keep what stands: {conflict.winner}")
+        raise NotFound("file", beside, hint=_make_keep_hint(conflict))
     return ProposedState(state, files={path: entry, **gone})

@@ -1,4 +1,4 @@
-"""Values that two sides changed differently: look at them, and settle them."""
+"""The verbs `conflicts` and `resolve`: list and settle the values that two sides changed differently."""
 
 from __future__ import annotations
 
@@ -18,28 +18,30 @@ from baton_git.verbs.sharing.conflict_resolution import Side, list_open_conflict
 
 
 class ConflictPage(PageInput):
-    """Which conflicts to list."""
+    """The conflicts to list."""
 
-    limit: int = Field(100, ge=1, le=1000, description="At most this many.")
+    limit: int = Field(100, ge=1, le=1000, description="Maximum number of conflicts.")
 
 
 class ConflictList(PageResult):
-    """The values that two sides changed differently."""
+    """A page of open conflicts."""
 
     conflicts: list[dict[str, Any]] = Field(
-        description="The fields are those of `/v1/schema/conflict`, and `writers`: by side, who gave it its value, as "
-        "far as the history says. `ours` is what stands, where nobody was preferred.",
+        description="Each has the fields of `/v1/schema/conflict`, and `writers`: who wrote the value of each side, as "
+        "far as the history shows. `ours` is the current value, unless `winner` names the other side.",
         examples=[[{"id": "C-1f2e3d4c", "record_kind": "open_loop", "record_id": "OL-1", "field": "expected_outcome",
                     "ours": "200", "theirs": "204", "winner": "ours", "writers": {}}]],
     )  # fmt: skip
 
 
 class ResolveConflict(Input):
-    """Which value stands from now on: that of a side, or another one."""
+    """The conflict, and the value to keep: that of a side, or another one."""
 
-    id: str = Field(description="The id of a conflict, or of a record that has only one.", examples=["C-1f2e3d4c"])
-    side: Side | None = Field(None, description="Whose value; `ours` is what stands, where nobody was preferred.")
-    value: Any = Field(None, description="Another value.", examples=["the health check answers 200"])
+    id: str = Field(
+        description="The id of a conflict, or of a record that has only one conflict.", examples=["C-1f2e3d4c"]
+    )
+    side: Side | None = Field(None, description="The side whose value to keep.")
+    value: Any = Field(None, description="Another value to set instead.", examples=["the health check answers 200"])
 
     @model_validator(mode="after")
     def _check_choice(self) -> Self:
@@ -49,10 +51,10 @@ class ResolveConflict(Input):
 
 
 class SettledConflict(WrittenResult):
-    """The conflict that was settled."""
+    """A settled conflict."""
 
-    id: str = Field(examples=["C-1f2e3d4c"], description="Its id.")
-    record: str = Field(examples=["OL-1"], description="The record that it was about.")
+    id: str = Field(examples=["C-1f2e3d4c"], description="The id of the conflict.")
+    record: str = Field(examples=["OL-1"], description="The id of the record.")
     field: str = Field(examples=["expected_outcome"], description="The field; empty for the whole record.")
 
 
@@ -100,6 +102,13 @@ def _describe_writers(sides: Mapping[Side, LogEntry]) -> dict[str, Any]:
     ),
 )
 def resolve_conflict(ws: Workspace, now: datetime, asked: ResolveConflict) -> SettledConflict:
-    """Resolve a conflict: choose whose value to keep, or give another value."""
+    """Resolve a conflict: choose whose value to keep, or give another value.
+
+    Raises:
+        NotFound, Ambiguous: `id` names no conflict, or several.
+        NeedsHuman: the value would graduate a pattern.
+        NotAllowed: a rule forbids the value, or the field has changed since the conflict arose.
+        InvalidDocument: the value is invalid for its field.
+    """
     conflict, written = resolve(ws, now, asked.id, asked.side, asked.value)
     return SettledConflict.of(written, id=conflict.id, record=conflict.record_id, field=conflict.field)

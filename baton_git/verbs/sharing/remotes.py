@@ -1,4 +1,4 @@
-"""The verbs `remote …`: list the remotes, choose how the commits of one are accepted, and begin a review."""
+"""The verbs `remote …`: list the remotes, set the policy of a remote, and begin a review."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from baton_git.verbs.sharing.sync import SyncResult, sync
 from baton_git.verbs.verification.trust import trusts_remote
 
 STRICTNESS: dict[str, int] = {"auto": 0, "signed": 1, "review": 2}
-"""By policy, its rank; each lets less through than those of a lower rank."""
+"""The rank of each policy, from the least to the most strict."""
 
 
 class RemoteSummary(ResultPart):
     """A configured remote."""
 
     remote: str = Field(description="The name of the remote.", examples=["origin"])
-    address: str = Field(description="Its URL or path, without a login.", examples=["git@example.org:x.git"])
+    address: str = Field(description="Its URL or path, without credentials.", examples=["git@example.org:x.git"])
     policy: str = Field(description="How its commits are accepted: `auto`, `review` or `signed`.", examples=["auto"])
     is_default: bool = Field(description="Whether `sync` uses it when no remote is named.")
-    trusted: bool = Field(description="Whether this machine trusts it, see `baton trust --from`.")
+    trusted: bool = Field(description="Whether it is trusted on this machine (`baton trust --from`).")
     waiting: int = Field(description="Number of its commits that wait for a review.")
-    pending: int = Field(description="Number of commits that it lacks.")
+    pending: int = Field(description="Number of local commits that it lacks.")
 
 
 class RemoteList(Result):
     """The configured remotes."""
 
-    remotes: list[RemoteSummary] = Field(description="In the order of git's configuration.")
+    remotes: list[RemoteSummary] = Field(description="The remotes in the order of git's configuration.")
 
 
 class WhichRemote(Input):
@@ -58,8 +58,8 @@ class RemotePolicyInput(WhichRemote):
     """A policy for a remote."""
 
     policy: Policy = Field(
-        description="How its commits are accepted: `auto` merges them, `review` lets them wait for a review, `signed` "
-        "merges those that an allowed key signed and lets the others wait."
+        description="How its commits are accepted: `auto` merges them, `review` leaves them for a review, `signed` "
+        "merges up to the first commit that no allowed key signed and leaves the others for a review."
     )
 
 
@@ -68,12 +68,12 @@ class RemotePolicyResult(Result):
 
     remote: str = Field(description="The name of the remote.")
     policy: str = Field(description="How its commits are accepted.")
-    previous: str = Field(description="How they were accepted before.")
+    previous: str = Field(description="How its commits were accepted before.")
 
 
 @verb("remote list", "GET /v1/remotes", effect=READS, anywhere=True, tag="sharing", examples=("baton remote list",))
 def list_remotes(ws: Workspace, now: datetime, asked: NoInput) -> RemoteList:
-    """List the remotes, how their commits are accepted, and what waits."""
+    """List the remotes, with their policies and the numbers of commits that wait."""
     default, pending = remote_of(ws), pending_counts(ws)
     waiting = {count.remote: count.commits for count in waiting_counts(ws)}
     remotes = [
@@ -98,24 +98,24 @@ def list_remotes(ws: Workspace, now: datetime, asked: NoInput) -> RemoteList:
     examples=("baton remote policy origin review",),
 )
 def set_remote_policy(ws: Workspace, now: datetime, asked: RemotePolicyInput) -> RemotePolicyResult:
-    """Choose how the commits of a remote are accepted, from the next sync on. It is a setting of this repository.
+    """Choose how the commits of a remote are accepted, from the next sync on. This is a setting of the repository.
 
     Raises:
         NotFound: no remote of that name is configured.
-        NeedsHuman: the new policy lets more through, and no person says so.
+        NeedsHuman: the new policy is less strict, and no person confirmed it.
         InvalidArgument: the policy is `signed`, and no allowed keys are configured.
     """
     name = configured_remote(ws, asked.remote) or asked.remote
     previous = _read_policy(ws, name)
     if asked.policy == "signed" and ws.reach.signers is None:
         raise InvalidArgument(
-            "no allowed keys are configured, so nothing counts as signed",
+            "no allowed keys are configured, so no commit would be accepted",
             hint="git config baton.allowedSigners FILE",
         )
     if _is_looser(asked.policy, previous) and ws.confirmed is None:
-        note = "" if previous in STRICTNESS else " (no policy, so it counts as review)"
+        note = "" if previous in STRICTNESS else " (not a policy, so it counts as review)"
         raise NeedsHuman(
-            f"{asked.policy} lets more of {name} through than {previous}{note}, which takes a person",
+            f"{asked.policy} is less strict for {name} than {previous}{note}; only a person may choose it",
             hint=f"in a terminal: baton remote policy {name} {asked.policy}",
         )
     if asked.policy != previous:
@@ -134,19 +134,21 @@ def set_remote_policy(ws: Workspace, now: datetime, asked: RemotePolicyInput) ->
     examples=("baton remote review origin",),
 )
 def begin_review(ws: Workspace, now: datetime, asked: WhichRemote) -> SyncResult:
-    """Let the commits of a remote wait for review from now on, and sync with it.
+    """Set the policy of a remote to `review`, and sync with it.
 
-    `baton review` shows what waits, and decides on it.
+    `baton review` then shows the waiting commits, and accepts or rejects them.
 
     Raises:
         NotFound: no remote of that name is configured.
-        Unreachable: the remote does not answer. Its commits wait once it does.
+        Unreachable: the remote does not answer; the policy is set nevertheless.
     """
     policy = set_remote_policy(ws, now, remote=asked.remote, policy="review")
     reach = ws.reach._replace(policies={**ws.reach.policies, policy.remote: policy.policy})
     synced = sync(replace(ws, reach=reach), now, policy.remote, named_only=True)
     if synced.offline is not None:
-        raise Unreachable(f"{policy.remote} cannot be reached: {synced.offline}", hint="sync when it answers again")
+        raise Unreachable(
+            f"{policy.remote} cannot be reached: {synced.offline}", hint="its policy is review now; sync later"
+        )
     return SyncResult.of(synced)
 
 
@@ -156,7 +158,7 @@ def _read_policy(ws: Workspace, remote: str) -> str:
 
 
 def _is_looser(policy: Policy, previous: str) -> bool:
-    """Return whether a policy lets more through than the one before; an invalid one counts as the strictest."""
+    """Whether a policy is less strict than the previous one. An invalid policy counts as the strictest."""
     return STRICTNESS[policy] < STRICTNESS.get(previous, max(STRICTNESS.values()))
 
 

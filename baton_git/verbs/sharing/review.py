@@ -1,4 +1,4 @@
-"""What came from a remote and waits for a person."""
+"""The verbs `review` and `review decide`: fetched changes that wait for a person."""
 
 from __future__ import annotations
 
@@ -32,38 +32,40 @@ from baton_git.verbs.revisions.rollback import How
 
 
 class ReviewInput(Input):
-    """Of which remote."""
+    """The remote to review."""
 
     remote: str | None = Field(
-        None, description="A remote of the repository, by name; else the one to sync with.", examples=["origin"]
+        None, description="The name of a remote. The default is the remote to sync with.", examples=["origin"]
     )
 
 
 class ReviewItem(BaseModel):
-    """A record that waits, and what taking it would change here."""
+    """A waiting record, and the changes that accepting it would make here."""
 
-    kind: str = Field(description="Its kind.")
-    id: str = Field(description="Its id.")
-    changes: list[ChangedRecord] = Field(description="What taking it would change.")
+    kind: str = Field(description="The kind of the record.")
+    id: str = Field(description="The id of the record.")
+    changes: list[ChangedRecord] = Field(description="The changes that accepting it would make.")
 
 
 class Waiting(Result):
-    """What of a remote waits for a person."""
+    """The changes of a remote that wait for a review."""
 
     remote: str = Field(description="The remote.")
-    theirs: str | None = Field(None, description="Up to which commit this is, for `shown`.", examples=[COMMIT])
-    commits: int = Field(0, description="How many commits wait.")
-    waiting: list[ReviewItem] = Field(description="The records that wait.")
+    theirs: str | None = Field(None, description="The newest waiting commit, for `shown`.", examples=[COMMIT])
+    commits: int = Field(0, description="The number of waiting commits.")
+    waiting: list[ReviewItem] = Field(description="The waiting records.")
 
 
 class ReviewDecision(ReviewInput):
-    """What becomes of what waits."""
+    """The records to accept and to reject."""
 
-    accept: list[str] = Field([], max_length=10_000, description="Ids that are taken over.", examples=[["OL-7k3f9q"]])
-    reject: list[str] = Field([], max_length=10_000, description="Ids that are turned down.", examples=[["PAT-2"]])
-    accept_all: bool = Field(False, description="Take over everything that is not rejected.")
-    reject_all: bool = Field(False, description="Turn down everything that is not accepted.")
-    shown: str | None = Field(None, description="`theirs` of what was seen: refuse if more came.", examples=[COMMIT])
+    accept: list[str] = Field([], max_length=10_000, description="Ids of records to accept.", examples=[["OL-7k3f9q"]])
+    reject: list[str] = Field([], max_length=10_000, description="Ids of records to reject.", examples=[["PAT-2"]])
+    accept_all: bool = Field(False, description="Accept everything that is not rejected.")
+    reject_all: bool = Field(False, description="Reject everything that is not accepted.")
+    shown: str | None = Field(
+        None, description="`theirs` of the review you saw: refuse if newer commits were fetched.", examples=[COMMIT]
+    )
 
     @model_validator(mode="after")
     def _check_choices(self) -> Self:
@@ -71,20 +73,20 @@ class ReviewDecision(ReviewInput):
         if both:
             raise ValueError(f"{', '.join(both[:5])} cannot be both accepted and rejected")
         if self.accept_all and self.reject_all:
-            raise ValueError("{accept_all} and {reject_all} do not go together")
+            raise ValueError("{accept_all} and {reject_all} cannot be combined")
         if not (self.accept or self.reject or self.accept_all or self.reject_all):
             raise ValueError("nothing is decided: give {accept}, {reject}, {accept_all} or {reject_all}")
         return self
 
 
 class Decided(Result):
-    """What became of what waited."""
+    """The result of a review."""
 
     remote: str = Field(description="The remote.")
-    taken: list[str] = Field(description="What was taken over.")
-    refused: list[str] = Field(description="What was turned down.")
-    left: int = Field(description="How many still wait.")
-    commit: str | None = Field(description="Where the branch stands now.", examples=[COMMIT])
+    taken: list[str] = Field(description="The ids of accepted records.")
+    refused: list[str] = Field(description="The ids of rejected records.")
+    left: int = Field(description="The number of records that still wait.")
+    commit: str | None = Field(description="The new tip of the branch.", examples=[COMMIT])
 
 
 @verb(
@@ -97,12 +99,12 @@ class Decided(Result):
     examples=("baton review",),
 )
 def show_review(ws: Workspace, now: datetime, asked: ReviewInput) -> Waiting:
-    """Show what came from a remote and waits for a person."""
+    """Show the fetched changes that wait for a review."""
     return make_waiting(*load_review(ws, configured_remote(ws, asked.remote)))
 
 
 def make_waiting(remote: str, queue: ReviewQueue | None) -> Waiting:
-    """Return what waits of a remote as a result."""
+    """Return the result for the waiting changes of a remote."""
     if queue is None:
         return Waiting(remote=remote, waiting=[])
     items = [
@@ -122,13 +124,20 @@ def make_waiting(remote: str, queue: ReviewQueue | None) -> Waiting:
     examples=("baton review --accept OL-7k3f9q --reject PAT-2", "baton review --reject PAT-2 --accept-all"),
 )
 def decide_review(ws: Workspace, now: datetime, asked: ReviewDecision) -> Decided:
-    """Take over what waits, or turn it down, record by record or all of it.
+    """Accept or reject waiting changes, record by record or all at once.
 
-    What would become a rule is refused: that takes a person, on the page or in a terminal.
+    A record that would become a rule is refused. Only a person may accept it, on the page or in a terminal.
+
+    Raises:
+        NotFound: nothing waits, or no waiting record has a given id.
+        Unsettled: newer commits were fetched than were shown.
+        NeedsHuman: a record would become a rule.
+        NotAllowed: an accepted file is not allowed in a namespace.
+        Busy: other writers kept changing the branch.
     """
     name, queue = load_review(ws, configured_remote(ws, asked.remote))
     if queue is None:
-        raise NotFound("change that waits of", name)
+        raise NotFound("waiting change of", name)
     take = None if asked.accept_all else asked.accept
     refuse = None if asked.reject_all else asked.reject
     shown = parse_oid(asked.shown) if asked.shown is not None else None
@@ -136,7 +145,7 @@ def decide_review(ws: Workspace, now: datetime, asked: ReviewDecision) -> Decide
 
 
 def make_decided(remote: str, outcome: ReviewResult) -> Decided:
-    """Return what became of a review as a result."""
+    """Return the outcome of a review as a result."""
     return Decided(
         remote=remote, taken=list(outcome.taken), refused=list(outcome.refused), left=outcome.left,
         commit=outcome.commit,
@@ -144,16 +153,19 @@ def make_decided(remote: str, outcome: ReviewResult) -> Decided:
 
 
 def load_review(ws: Workspace, remote: str | None = None) -> tuple[str, ReviewQueue | None]:
-    """The remote, and what of it waits.
+    """Return the name of the remote, and its waiting changes (None if there are none).
+
+    Args:
+        remote: a name; None for the remote to sync with.
 
     Raises:
-        NotFound: there is no such remote, and nothing of it waits.
-        Corrupt: something cannot be read.
+        NotFound: the remote does not exist, and none of its changes wait.
+        Corrupt: a commit, a tree or the file with earlier decisions cannot be read.
     """
     name = _choose_remote(ws, remote)
     queue = load_review_queue(ws.branch, name)
     if queue is None and remote:
-        address_of(ws, remote)  # what a removed remote sent may still wait; a name that never was is a mistake
+        address_of(ws, remote)  # raises for an unknown name; changes of a removed remote may still wait
     return name, queue
 
 
@@ -161,23 +173,25 @@ def decide(
     ws: Workspace, now: datetime, remote: str, choice: ReviewChoice, *, confirmed: Collection[str] = (),
     how: How = "terminal",
 ) -> ReviewResult:  # fmt: skip
-    """Takes records over, and turns others down.
+    """Accept and reject waiting records.
 
     Args:
-        confirmed: the ids of the records of which a person said, at a face that asked (`how`), that they become rules.
+        confirmed: the ids of the records that may become rules, because a person confirmed it.
+        how: where the person confirmed it.
 
     Raises:
-        NotFound: no record of such an id waits.
-        Unsettled: more came than was shown.
-        NeedsHuman: a record would become a rule, and is not `confirmed`; `record` in the data is its id.
-        Busy: others kept writing here.
+        NotFound: nothing waits, or no waiting record has a given id.
+        Unsettled: newer commits were fetched than were shown.
+        NeedsHuman: a record would become a rule and is not `confirmed`; `record` in the data is its id.
+        NotAllowed: an accepted file is not allowed in a namespace.
+        Busy: other writers kept changing the branch.
     """
 
     def check(item: WaitingRecord) -> None:
         if takes_person(ws, remote, item) and item.id not in confirmed:
             raise NeedsHuman(
-                f"{item.id} would become a rule, which takes a person",
-                hint=f"look at it, then type its id: on the page, or in a terminal: baton review --accept {item.id}",
+                f"{item.id} would become a rule, which only a person may accept",
+                hint=f"a person accepts it on the page, or in a terminal: baton review --accept {item.id}",
                 record=item.id,
             )
 
@@ -188,7 +202,7 @@ def decide(
 
 
 def takes_person(ws: Workspace, remote: str, item: WaitingRecord) -> bool:
-    """Whether taking it over makes a rule here, or changes one, that nobody here vouches for yet."""
+    """Whether accepting a record creates or changes a rule that nobody here vouches for yet."""
     graduates = any(change.kind == "pattern" and change.after("status") == "graduated" for change in item.changes)
     if not graduates and not any(change.kind == "rule" and change.action != "removed" for change in item.changes):
         return False

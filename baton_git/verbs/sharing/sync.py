@@ -1,4 +1,4 @@
-"""Bring this machine's state and a remote's together."""
+"""The verb `sync`: synchronise namespaces with a remote."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Synced:
     """What became of a sync.
 
     Attributes:
-        offline: why the remote could not be reached; everything is kept for the next time.
+        offline: why the remote could not be reached; the next sync sends the pending commits.
         waiting: by namespace, a line about the commits that wait for a review.
     """
 
@@ -53,26 +53,27 @@ class Synced:
 
 
 class SyncInput(Input):
-    """With which remote; nothing is sent to an address that no configuration names."""
+    """The remote to sync with, which must be configured; addresses are not accepted."""
 
     remote: str | None = Field(
-        None, description="The name of a remote; else the one that is configured.", examples=["origin"]
+        None, description="The name of a remote. The default is the configured one.", examples=["origin"]
     )
-    all: bool = Field(False, description="All namespaces, here and there.")
-    dry_run: bool = Field(False, description="Only say what would be done.")
+    all: bool = Field(False, description="Sync all namespaces, local and remote.")
+    dry_run: bool = Field(False, description="Only show what would be done.")
 
 
 class SyncResult(Result):
-    """What became of a sync; `offline` where the remote cannot be reached, which is no error."""
+    """The outcome of a sync. If the remote cannot be reached, `offline` is set; this is not an error."""
 
     remote: str = Field(description="The remote.")
     offline: str | None = Field(None, description="Why it could not be reached.")
     namespaces: list[dict[str, Any]] = Field(
-        description="By namespace, what was done, and what came, went, waits and is pending.",
+        description="For each namespace, the actions, and the numbers of commits that were received, were sent, wait "
+        "for a review, or are pending.",
         examples=[[{"namespace": "x", "actions": [], "received": 2, "sent": 1, "pending": 0, "waiting": 0}]],
     )
-    said: list[str] = Field(description="The same in words.")
-    errors: list[str] = Field(description="What went wrong.")
+    said: list[str] = Field(description="The outcome in words.")
+    errors: list[str] = Field(description="The errors.")
 
     _failure: BatonError | None = PrivateAttr(None)
 
@@ -82,7 +83,7 @@ class SyncResult(Result):
 
     @classmethod
     def of(cls, synced: Synced) -> Self:
-        """Return what became of a sync as a result."""
+        """Return the outcome of a sync as a result."""
         errors = [str(error) for error in synced.errors]
         result = cls(**synced.as_data(), said=describe_sync(synced), errors=errors)
         result._failure = synced.errors[0] if synced.errors else None
@@ -97,7 +98,7 @@ class SyncResult(Result):
     tag="sharing",
     refuses=(502, 504),
     positional=("remote",),
-    tool=Tool("Bring this machine and a remote together.", hidden=("all",)),
+    tool=Tool("Sync with a remote.", hidden=("all",)),
     examples=("baton sync", "baton sync backup --all", "baton sync --dry-run --json"),
 )
 def sync_namespace(ws: Workspace, now: datetime, asked: SyncInput) -> SyncResult:
@@ -111,18 +112,17 @@ def sync(
     ws: Workspace, now: datetime, remote: str | None = None, options: SyncOptions = _AS_ASKED, *,
     settle: Settle | None = None, named_only: bool = False,
 ) -> Synced:  # fmt: skip
-    """Fetches, merges and pushes.
+    """Fetch, merge and push. An unreachable remote is not an error; see `Synced.offline`.
 
     Args:
-        remote: its name, or an address; else the one to sync with here (see `remote_of`).
-        settle: what to do with a branch that was rewritten or deleted there.
-        named_only: `remote` may be no address, see `configured_remote`.
+        remote: the name of a remote, or an address; None for the result of `remote_of`.
+        settle: what to do if the branch was rewritten or deleted on the remote.
+        named_only: accept only the name of a configured remote (see `configured_remote`).
 
     Raises:
         NotFound: there is no remote, or none of that name.
-        InvalidArgument: its policy is none, or a setting is invalid.
-        AccessDenied, Rejected, RemoteError: as in `receive`.
-            That it cannot be reached is no error: see `Synced.offline`.
+        InvalidArgument: the policy of the remote or another setting is invalid.
+        AccessDenied, Rejected, RemoteError: under the same conditions as `synchronise`.
     """
     ws.branch.check_settings()
     name = (configured_remote(ws, remote) if named_only else remote) or remote_of(ws)
@@ -172,10 +172,10 @@ def _make_offline_outcome(branch: Branch, remote: str) -> SyncOutcome:
 
 
 def describe_sync(done: Synced, *, waiting: bool = True) -> list[str]:
-    """Describe a sync for a person, in lines; none if nothing changed.
+    """Describe the outcome of a sync in lines for a person; empty if nothing changed.
 
     Args:
-        waiting: whether to mention what waits for a review.
+        waiting: whether to mention commits that wait for a review.
     """
     lines = []
     if done.offline:
@@ -205,7 +205,8 @@ def _describe_outcome(outcome: SyncOutcome, remote: str, waiting: str) -> list[s
     lines += outcome.notes
     if outcome.checked_out_at:
         lines.append(
-            f"{outcome.checked_out_at} has the branch checked out and shows that as a revert: do not commit there"
+            f"{outcome.checked_out_at} has the branch checked out, so git shows the new commits as reverted there: "
+            "do not commit in it"
         )
     if outcome.error is not None:
         lines.append(f"{outcome.error}{f' ({outcome.error.hint})' if outcome.error.hint else ''}")

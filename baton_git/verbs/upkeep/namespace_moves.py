@@ -1,4 +1,4 @@
-"""The verbs `namespace rename` and `namespace delete`: here, and on a remote."""
+"""The verbs `namespace rename` and `namespace delete`, which change this repository and optionally a remote."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from baton_git.namespace.sync.remote_names import NamedRemote, check_remote, del
 from baton_git.namespace.workspace import Workspace
 
 Name = Field(min_length=1, description="The namespace.", examples=["project:memory-hall"])
-RemoteName = Field(None, description="Do it on this remote too.", examples=["origin"])
-DryRun = Field(False, description="Only say what would be done.")
+RemoteName = Field(None, description="Make the change on this remote too.", examples=["origin"])
+DryRun = Field(False, description="Only show what would be done.")
 
 
 class RenameNamespace(Input):
-    """A namespace, and what it is to be called."""
+    """A namespace, and its new name."""
 
     name: str = Name
-    new_name: str = Field(min_length=1, description="What it is to be called.", examples=["memory-hall"])
+    new_name: str = Field(min_length=1, description="The new name.", examples=["memory-hall"])
     remote: str | None = RemoteName
     dry_run: bool = DryRun
 
 
 class DeleteNamespace(Input):
-    """A namespace that is to be deleted."""
+    """The namespace to delete."""
 
     name: str = Name
     remote: str | None = RemoteName
@@ -42,27 +42,27 @@ class DeleteNamespace(Input):
 
 
 class NamespaceChange(Result):
-    """What became of a namespace, or would."""
+    """A namespace that was renamed or deleted, or with `dry_run` would be."""
 
     namespace: str = Field(description="The namespace.", examples=["project:memory-hall"])
     revision: int = Field(description="The number of its newest revision.", examples=[12])
-    commit: str = Field(description="Its newest commit.", examples=[COMMIT])
-    records: int = Field(description="How many live records it has.", examples=[31])
-    remote: str | None = Field(description="The remote where the same was done; null where it was done only here.")
-    dry_run: bool = Field(description="Whether nothing was done.")
+    commit: str = Field(description="The id of its newest commit.", examples=[COMMIT])
+    records: int = Field(description="Number of its live records.", examples=[31])
+    remote: str | None = Field(description="The remote that was changed too; null for none.")
+    dry_run: bool = Field(description="Whether this is a preview and nothing was changed.")
 
 
 class RenamedNamespace(NamespaceChange):
-    """What a namespace is called now, or would be."""
+    """The result of a rename."""
 
-    new_name: str = Field(description="What it is called now.", examples=["memory-hall"])
+    new_name: str = Field(description="The new name.", examples=["memory-hall"])
 
 
 class DeletedNamespace(NamespaceChange):
-    """Where a deleted namespace is kept."""
+    """The result of a deletion."""
 
     backup: str | None = Field(
-        description="The ref that keeps its newest revision; null where nothing was deleted.",
+        description="The backup ref of its newest revision; null if nothing was deleted.",
         examples=["refs/baton-backup/memory-hall/20260617T123000Z-4f2a91c0"],
     )
 
@@ -79,21 +79,21 @@ class DeletedNamespace(NamespaceChange):
     examples=("baton namespace rename shop webshop", "baton namespace rename shop webshop --remote origin"),
 )
 def rename_namespace(ws: Workspace, now: datetime, asked: RenameNamespace) -> RenamedNamespace:
-    """Give a namespace another name.
+    """Rename a namespace.
 
-    What others write meanwhile is taken along, or refused with the new name. This repository's commands and hooks use
-    the new name from then on. On other machines give the same command, with the name that they have.
+    Concurrent writes are either included, or refused with a hint to the new name. Commands and hooks of this repository
+    use the new name from then on. Run the same command on other machines.
 
     Raises:
-        NotFound: there is no such namespace, or remote.
+        NotFound: the namespace or the remote does not exist.
         NotAllowed: the new name is taken, or the remote refuses.
         Unsettled: the remote has commits that are not here.
-        Busy: others kept writing.
+        Busy: other writers kept changing the branch.
     """
     old, new_name = _branch_of(ws, asked.name), Namespace(asked.new_name)
     new = check_rename(old, new_name)
     remote, stamp = _open(ws, asked.remote), ws.stamp("rename", now)
-    here = old if old.store.tip(old.ref) is not None else new  # an interrupted rename is finished
+    here = old if old.store.tip(old.ref) is not None else new  # to complete an interrupted rename
     about = {**_describe(here), "namespace": asked.name, "new_name": str(new_name)}
     if remote is not None:
         for branch in (old, new):
@@ -117,15 +117,15 @@ def rename_namespace(ws: Workspace, now: datetime, asked: RenameNamespace) -> Re
     examples=("baton namespace delete old-experiment --dry-run", "baton namespace delete old-experiment --yes"),
 )
 def delete_namespace(ws: Workspace, now: datetime, asked: DeleteNamespace) -> DeletedNamespace:
-    """Delete a namespace; its newest revision is kept under a backup ref of this repository.
+    """Delete a namespace. A backup ref of this repository keeps its newest revision.
 
-    Nobody begins it anew by writing to it; only `init` does.
+    Later writes do not create the namespace again; only `init` does.
 
     Raises:
-        NotFound: there is no such namespace, or remote.
+        NotFound: the namespace or the remote does not exist.
         NotAllowed: the remote refuses.
         Unsettled: the remote has commits that are not here.
-        Busy: others kept writing.
+        Busy: other writers kept changing the branch.
     """
     branch = _branch_of(ws, asked.name)
     branch.check_exists()

@@ -40,7 +40,7 @@ class NamespaceStatus(NamedTuple):
 
 
 def read_status(ws: Workspace) -> NamespaceStatus:
-    """Return how a namespace stands."""
+    """Read the status of a namespace."""
     version = ws.branch.read()
     state = version.state
     counts = {
@@ -65,7 +65,7 @@ def read_status(ws: Workspace) -> NamespaceStatus:
 
 
 def _count_records(state: State, info: KindInfo) -> dict[str, int]:
-    """How many live records of a kind there are, as its `counted` says; they are opened only to look at a field."""
+    """Count the live records of a kind, grouped as its `counted` says. Records are only read if grouped by a field."""
     ids = state.ids(info.kind)
     if info.counted == LIVE:
         return {LIVE: len(ids)} if ids else {}
@@ -76,22 +76,24 @@ def _count_records(state: State, info: KindInfo) -> dict[str, int]:
 
 
 class StatusResult(AtNamespace):
-    """Counts per kind (`open_loops`, …) by status, priority or agent; who is at work; what needs attention."""
+    """Counts per kind (`open_loops`, …) by status, priority or agent, the active sessions, and what needs attention."""
 
     model_config = ConfigDict(extra="allow")
 
-    repository: str = Field(description="Where it is kept.")
-    updated_at: str | None = Field(description="When it was written last.", examples=["2026-06-17T12:30:00Z"])
-    active_sessions: list[dict[str, Any]] = Field(description="The sessions that began and did not end.")
-    gone_sessions: list[dict[str, Any]] = Field(description="Those that did not end either, and whose process is gone.")
-    damaged: list[UnreadableFile] = Field(description="What cannot be read.")
-    checked_out_at: str | None = Field(description="A work tree that has the branch checked out.")
-    waiting: dict[str, int] = Field(description="By remote, commits that wait for a review.")
-    pending: dict[str, int] = Field(description="By remote, commits that it does not have yet.")
-    quarantined: int | None = Field(
-        description="Rows that imports could not take over (import quarantine lists them); null if that is unknown."
+    repository: str = Field(description="The path of the git repository.")
+    updated_at: str | None = Field(description="The time of the last change.", examples=["2026-06-17T12:30:00Z"])
+    active_sessions: list[dict[str, Any]] = Field(description="The sessions that have not ended.")
+    gone_sessions: list[dict[str, Any]] = Field(
+        description="The sessions that have not ended, but whose process does not run any more."
     )
-    problems: list[str] = Field(description="What is wrong with the settings of this machine.")
+    damaged: list[UnreadableFile] = Field(description="The files that cannot be read.")
+    checked_out_at: str | None = Field(description="A work tree that has the branch checked out.")
+    waiting: dict[str, int] = Field(description="By remote, the number of commits that wait for a review.")
+    pending: dict[str, int] = Field(description="By remote, the number of commits that it does not have yet.")
+    quarantined: int | None = Field(
+        description="Number of rows in the import quarantine (see `import quarantine`); null if it is unreadable."
+    )
+    problems: list[str] = Field(description="The invalid settings of this machine.")
 
     _status: NamespaceStatus = PrivateAttr()
 
@@ -102,7 +104,7 @@ class StatusResult(AtNamespace):
 
     @classmethod
     def of(cls, ws: Workspace, status: NamespaceStatus) -> Self:
-        """Return the result for how the namespace of `ws` stands."""
+        """Return the status of the namespace of `ws` as a result."""
         version = status.version
         result = cls(
             **full_position(version),

@@ -1,4 +1,4 @@
-"""The verb `namespace list`: the namespaces of a repository, each in short."""
+"""The verb `namespace list`: a summary of each namespace of a repository."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from baton_git.namespace.workspace import Workspace
 
 
 class NamespacePage(PageInput):
-    """Which namespaces to list."""
+    """The namespaces to list."""
 
-    limit: int = Field(100, ge=1, le=1000, description="At most so many.")
+    limit: int = Field(100, ge=1, le=1000, description="Maximum number of namespaces.")
 
 
 class NamespaceSummary(ResultPart):
-    """A namespace in short; where it cannot be read only its name, and why."""
+    """A summary of a namespace. If the namespace cannot be read, only its name and the reason are set."""
 
     namespace: str = Field(description="The namespace.", examples=["project:memory-hall"])
     revision: int | None = Field(description="The number of its newest revision.", examples=[12])
-    commit: str | None = Field(description="Its newest commit.", examples=[COMMIT])
-    updated_at: str | None = Field(None, description="When it was written last.", examples=["2026-06-17T12:30:00Z"])
-    counts: dict[str, int] = Field({}, description="By kind, how many live records.", examples=[{"open_loop": 3}])
-    waiting: dict[str, int] = Field({}, description="By remote, commits that wait for a review.")
-    pending: dict[str, int] = Field({}, description="By remote, commits that it does not have yet.")
+    commit: str | None = Field(description="The id of its newest commit.", examples=[COMMIT])
+    updated_at: str | None = Field(None, description="The time of the last change.", examples=["2026-06-17T12:30:00Z"])
+    counts: dict[str, int] = Field({}, description="Number of live records by kind.", examples=[{"open_loop": 3}])
+    waiting: dict[str, int] = Field({}, description="By remote, the number of commits that wait for a review.")
+    pending: dict[str, int] = Field({}, description="By remote, the number of commits that it does not have yet.")
     unreadable: str | None = Field(None, description="Why it cannot be read.")
 
 
 class NamespaceList(Result):
-    """Namespaces, and how to go on."""
+    """A page of namespaces."""
 
-    namespaces: list[NamespaceSummary] = Field(description="By name.")
-    next: str | None = Field(description="`after` of the request for what follows; null where this is the end.")
+    namespaces: list[NamespaceSummary] = Field(description="The namespaces, sorted by name.")
+    next: str | None = Field(description="`after` for the next page; null on the last page.")
 
 
 @verb(
@@ -54,10 +54,10 @@ class NamespaceList(Result):
     examples=("baton namespace list", "baton namespace list --json | jq .namespaces[].namespace"),
 )
 def list_namespaces(ws: Workspace, now: datetime, asked: NamespacePage) -> NamespaceList:
-    """List the namespaces of the repository, by name, each in short.
+    """List the namespaces of the repository with a summary of each, sorted by name.
 
     Raises:
-        NotFound: there is no namespace to go on from.
+        NotFound: there is no namespace `after`.
     """
     shown, more = take_page(find_namespaces(ws.branch.store, ws.branch.prefix), asked, str)
     return NamespaceList(namespaces=[_summarise(ws, namespace) for namespace in shown], next=more)

@@ -1,4 +1,4 @@
-"""The verbs of the import quarantine: list what imports could not take over, and discard it."""
+"""The verbs of the import quarantine: list the rows that imports had to refuse, and discard them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ TAG = "state"
 
 
 class WhichQuarantine(Input):
-    """Whose rows to list."""
+    """The namespaces whose rows to list."""
 
-    everything: bool = Field(False, description="Of all namespaces.")
+    everything: bool = Field(False, description="List the rows of all namespaces.")
 
 
 class DiscardRows(Input):
-    """Which rows to discard."""
+    """The rows to discard."""
 
-    ids: list[str] = Field([], description="Their ids.", examples=[["Q-1a2b3c4d"]])
-    everything: bool = Field(False, description="All of this namespace.")
+    ids: list[str] = Field([], description="The ids of the rows.", examples=[["Q-1a2b3c4d"]])
+    everything: bool = Field(False, description="Discard all rows of this namespace.")
 
     @model_validator(mode="after")
     def _check_choice(self) -> Self:
@@ -35,31 +35,31 @@ class DiscardRows(Input):
 
 
 class KeptRow(ResultPart):
-    """A part of an imported document that did not fit."""
+    """An invalid part of an imported document."""
 
-    id: str = Field(description="Its id.", examples=["Q-1a2b3c4d"])
-    namespace: str = Field(description="Where it was to go.", examples=["project:x"])
-    source: str = Field(description="What was imported.", examples=["data/baton.sqlite3, row 'project:x'"])
-    path: str = Field(description="Where in the document; empty: all of it.", examples=["open_loops[3]"])
-    why: str = Field(description="Why it does not fit.", examples=["status: input should be 'open', …"])
-    at: str = Field(description="When it was imported first.", examples=["2026-06-17T12:30:00Z"])
-    row: Any = Field(description="It, without secrets; null where it is too large or cannot be read.")
+    id: str = Field(description="The id of the row.", examples=["Q-1a2b3c4d"])
+    namespace: str = Field(description="The namespace of the import.", examples=["project:x"])
+    source: str = Field(description="The imported source.", examples=["data/baton.sqlite3, row 'project:x'"])
+    path: str = Field(description="The path in the document; empty for the whole document.", examples=["open_loops[3]"])
+    why: str = Field(description="Why it is invalid.", examples=["status: input should be 'open', …"])
+    at: str = Field(description="The time of the first import.", examples=["2026-06-17T12:30:00Z"])
+    row: Any = Field(description="The redacted row; null if it is too large or cannot be read.")
 
 
 class QuarantineList(Result):
-    """What imports could not take over; on this machine only."""
+    """The rows that imports had to refuse, on this machine only."""
 
-    rows: list[KeptRow] = Field(description="In the order in which they came.")
+    rows: list[KeptRow] = Field(description="The rows, oldest first.")
 
 
 class DiscardedRows(Result):
-    """What is kept no more."""
+    """The discarded rows."""
 
-    discarded: list[str] = Field(description="Ids of the rows.", examples=[["Q-1a2b3c4d"]])
+    discarded: list[str] = Field(description="The ids of the rows.", examples=[["Q-1a2b3c4d"]])
 
 
 def list_quarantined(ws: Workspace, *, everything: bool = False) -> list[QuarantinedRow]:
-    """List the rows of a namespace, or of all, that imports could not take over."""
+    """Return the quarantined rows of the namespace, or of all namespaces."""
     common_dir = ws.branch.store.repository.common_dir
     namespaces = list_quarantines(common_dir) if everything else [ws.branch.namespace]
     return [row for namespace in namespaces for row in ImportQuarantine(common_dir, namespace).rows()]
@@ -74,9 +74,9 @@ def list_quarantined(ws: Workspace, *, everything: bool = False) -> list[Quarant
     examples=("baton import quarantine", "baton import quarantine --json | jq '.rows[].row'"),
 )
 def list_quarantine(ws: Workspace, now: datetime, asked: WhichQuarantine) -> QuarantineList:
-    """List the rows of imports that did not fit, each with the reason.
+    """List the rows that imports had to refuse, each with the reason.
 
-    They are kept on this machine, without secrets, until an import of the same source has them no more or they fit.
+    They are stored on this machine, without secrets, until they are valid or missing in an import of the same source.
     """
     rows = list_quarantined(ws, everything=asked.everything)
     return QuarantineList(rows=[KeptRow(**row._asdict()) for row in rows])
@@ -93,11 +93,11 @@ def list_quarantine(ws: Workspace, now: datetime, asked: WhichQuarantine) -> Qua
     examples=("baton import discard Q-1a2b3c4d", "baton import discard --all"),
 )
 def discard_rows(ws: Workspace, now: datetime, asked: DiscardRows) -> DiscardedRows:
-    """Discard rows of the quarantine; what was imported stays as it is.
+    """Discard rows of the quarantine. Imported records are not changed.
 
     Raises:
-        NotFound: there is no such row; nothing was discarded.
+        NotFound: a row does not exist; nothing was discarded.
     """
     quarantine = ImportQuarantine(ws.branch.store.repository.common_dir, ws.branch.namespace)
-    gone = quarantine.discard(None if asked.everything else asked.ids)
-    return DiscardedRows(discarded=[row.id for row in gone])
+    discarded = quarantine.discard(None if asked.everything else asked.ids)
+    return DiscardedRows(discarded=[row.id for row in discarded])

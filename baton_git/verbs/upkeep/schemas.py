@@ -1,7 +1,8 @@
-"""The formats as JSON Schema (draft 2020-12): what `formats/<kind>/schema.json` holds, for records made of the models.
+"""The verb `schema`: the formats as JSON Schema (draft 2020-12), generated from the models.
 
-Merge rules stand in it as `x-merge`. Where the code demands more than a model can say (the name of a session is
-checked in `names`), `_BEYOND` adds it; what no schema can say (ids given twice) is in `$comment`.
+`formats/<kind>/schema.json` is such a schema. The merge rules are in it as `x-merge`. `_BEYOND` adds constraints that
+are checked outside the models (such as those of session names). Constraints that JSON Schema cannot express (such as
+unique ids) are described in `$comment`.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ _MODELS: dict[str, Callable[[], type[Part]]] = {
     **{document.name: document.model for document in list_documents()},
 }
 RECORDS = tuple(_MODELS)
-"""Each kind with a folder, the singletons, `archived`, and the whole documents of the systems."""
+"""All kinds, `archived`, and the documents of the systems."""
 DECISIONS = "decisions"
 SCHEMAS = (*RECORDS, DECISIONS)
-"""The names that `make_schema` knows."""
+"""The names that `make_schema` accepts."""
 
 _SESSION = {"minLength": 1, "maxLength": 128, "pattern": r"\S"}
 _BEYOND: dict[str, dict[str, dict[str, Any]]] = {"baton": {"session_id": _SESSION, "parent_session": _SESSION}}
@@ -47,19 +48,19 @@ _COMMENTS = {
 
 
 class WhichSchema(Input):
-    """Which schema to make."""
+    """The schema to generate."""
 
     kind: str | None = Field(
-        None, description="A kind of record, or `baton`; all names unless given.", examples=["open_loop"]
+        None, description="A kind of record, or `baton`. Without it, the names are listed.", examples=["open_loop"]
     )
 
 
 class KindSchema(Result):
-    """The JSON Schema of a kind of record; `kinds` instead where none was named."""
+    """The JSON Schema of a kind of record, or the list of `kinds` if none was given."""
 
     model_config = ConfigDict(extra="allow")
 
-    kinds: list[str] = Field([], description="The kinds that there are, where none was named.")
+    kinds: list[str] = Field([], description="The names of all kinds, if no kind was given.")
 
 
 @verb(
@@ -81,10 +82,10 @@ def schema(ws: None, now: datetime, asked: WhichSchema) -> KindSchema:
 
 
 def make_schema(kind: str) -> dict[str, Any]:
-    """Make the JSON Schema of a kind: `$schema`, `$id`, `title`, then the schema of the model.
+    """Generate the JSON Schema of a kind: `$schema`, `$id`, `title`, then the schema of the model.
 
     Raises:
-        NotFound: there is no such kind; the hint lists them.
+        NotFound: the kind does not exist; the hint lists the kinds.
     """
     if kind not in SCHEMAS:
         raise NotFound("kind", kind, hint=f"the kinds are {', '.join(SCHEMAS)}")
@@ -109,7 +110,7 @@ def _narrow_field(field: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]
 
 
 def _make_decisions_schema() -> dict[str, Any]:
-    """Make the schema of a list of `Decision.as_data`, which is no model."""
+    """Build the schema of a list of `Decision.as_data`, which has no pydantic model."""
     place = {
         "kind": {"enum": [*KINDS, *SINGLETONS], "description": "Its kind.", "type": "string"},
         "id": {"description": "Its id; empty for a single file.", "type": "string"},

@@ -1,4 +1,4 @@
-"""Validate files and whole branches."""
+"""The verb `validate`: check files and whole branches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems import find_document, list_documents
 
 FAULTY = 1000
-"""Files with faults that are named."""
+"""Maximum number of files with faults in a result."""
 
 
 class ValidatedFile(NamedTuple):
@@ -39,7 +39,7 @@ class ValidatedFile(NamedTuple):
 
 
 class WhichBranch(Input):
-    """Which revision to validate."""
+    """The revision to validate."""
 
     at: PastRevision = None
 
@@ -47,26 +47,26 @@ class WhichBranch(Input):
 class FaultyFile(ResultPart):
     """A file of the branch, and its faults."""
 
-    path: str = Field(description="Its path on the branch.", examples=["open_loops/OL-1.toml"])
-    kind: str = Field(description="What it is.", examples=["open_loop"])
+    path: str = Field(description="The path of the file on the branch.", examples=["open_loops/OL-1.toml"])
+    kind: str = Field(description="The kind of the record.", examples=["open_loop"])
     ok: bool = Field(description="Whether it has no faults.")
-    faults: list[dict[str, str]] = Field(description="Where, and what.")
+    faults: list[dict[str, str]] = Field(description="The path and message of each fault.")
 
 
 class UnvouchedRecord(ResultPart):
     """A claim of a record that nobody on this machine vouches for."""
 
     record: str = Field(description="The record.", examples=["pattern PAT-9d2k1m"])
-    text: str = Field(description="What it claims, and what is known of it.")
+    text: str = Field(description="The claim, who makes it, and how to accept it.")
 
 
 class ValidatedBranch(AtNamespace):
-    """Whether every file of a branch is what it should be."""
+    """The result of validating a branch."""
 
-    checked: int = Field(description="How many files the branch has.")
-    ok: bool = Field(description="Whether none has a fault.")
-    faulty: list[FaultyFile] = Field(description=f"Those with faults, at most {FAULTY}.")
-    claims: list[UnvouchedRecord] = Field(description="What records claim and nobody on this machine vouches for.")
+    checked: int = Field(description="Number of files on the branch.")
+    ok: bool = Field(description="Whether no file has a fault.")
+    faulty: list[FaultyFile] = Field(description=f"The files with faults, at most {FAULTY}.")
+    claims: list[UnvouchedRecord] = Field(description="The claims that nobody on this machine vouches for.")
 
     _files: list[ValidatedFile] = PrivateAttr()
 
@@ -116,11 +116,11 @@ def validate(ws: Workspace, now: datetime, asked: WhichBranch) -> ValidatedBranc
 
 
 def validate_text(path: str, text: bytes, kind: str | None = None) -> ValidatedFile:
-    """Validate the text of a file: a session-baton document (`.json`), ECC's snapshot, KAIROS'
-    handover, or the stored file of a record.
+    """Validate the text of a file: a document of a system, such as session-baton's `.json`, or the file of a record.
 
     Args:
-        path: its name; its last parts identify the record, as on a branch, unless `kind` does.
+        path: the path of the file. Unless `kind` is given, its last parts identify the record as on a branch.
+        kind: the kind of record or document; None to derive it from the path.
     """
     copied = _find_copied_kind(path, kind)
     name = kind or ("baton" if PurePath(path).suffix == ".json" else copied.kind if copied is not None else "?")
@@ -140,7 +140,7 @@ def validate_text(path: str, text: bytes, kind: str | None = None) -> ValidatedF
 
 
 def _find_copied_kind(path: str, kind: str | None) -> kinds.KindInfo | None:
-    """Find the kind of a file that is a copy of a record's outside of any branch, and says itself which one it is."""
+    """Find the kind of a copy of a record outside a branch, if `kind` or the file name identifies it."""
     *folders, name = PurePath(path).parts or ("",)
     for row in kinds.KINDS.values():
         is_meant = kind == row.kind if kind is not None else name == row.copied_as
@@ -150,7 +150,7 @@ def _find_copied_kind(path: str, kind: str | None) -> kinds.KindInfo | None:
 
 
 def _find_key(path: str, kind: str | None) -> Key:
-    """Find the key of a file's record, from the last parts of its path."""
+    """Find the key of a record from the last parts of the path of its file."""
     parts = PurePath(path).parts
     for length in (4, 3, 2, 1):
         key = layout.key_at("/".join(parts[-length:]))
@@ -164,17 +164,20 @@ def _find_key(path: str, kind: str | None) -> Key:
         if id_ is not None:
             return Key(str(kind), id_)
     known = ", ".join([*kinds.KINDS, *kinds.SINGLETONS])
-    raise NotFound("kind of file", path, hint=f"name it as on a branch, or say --kind: {known}")
+    raise NotFound("kind of file", path, hint=f"name the file as on a branch, or give --kind: {known}")
 
 
 def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[ValidatedFile]:
-    """Validate every file of a namespace, with the archive; files of no record are only named.
+    """Validate every file of a namespace, including the archive.
 
-    The brief and the exported document are made as well, and validated.
+    Files that are not records are only listed. The brief and the exported document are generated and validated too.
+
+    Raises:
+        NotFound: the namespace or the revision does not exist.
     """
     version = ws.branch.read(at)
     if version.tree is None:
-        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
+        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init creates it")
     root = ws.branch.store.folder(version.tree)
     for path in sorted(layout.paths_below(root)):
         key = layout.key_at(path)
@@ -206,7 +209,7 @@ def _find_document_faults(ws: Workspace, version: Revision) -> tuple[Fault, ...]
 
 
 def _check_other_file(path: str) -> ValidatedFile:
-    """Return the result of a file without a record: a fault in the folder of a kind, else no fault."""
+    """Return the result for a file that is not a record. It has a fault if it is in a folder of records."""
     places = {row.folder for row in kinds.KINDS.values()} | {kinds.ARCHIVE}
     if path.split("/")[0] in places:
         return ValidatedFile(path, "unknown", (Fault("", "is not the file of a record"),))

@@ -305,7 +305,7 @@ def test_a_rule_that_waits_is_taken_over_by_who_types_its_id_at_a_terminal(
     baton("sync", cwd=there)
     baton("sync")
     for words in (("--accept-all",), ("--accept", "PAT-1")):
-        assert "takes a person" in baton("review", *words, code=1).err
+        assert "only a person may accept" in baton("review", *words, code=1).err
     code, screen = typing(here, "review", "--accept-all", typed=b"yes\n")
     assert code == 1, screen
     code, screen = typing(here, "review", "--accept-all", typed=b"PAT-1\n")
