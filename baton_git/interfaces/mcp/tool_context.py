@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from baton_git.agents.registry import agent_of_client, session_variables
 from baton_git.core.names import Namespace, SessionId
 from baton_git.interfaces.context.invocation import Call
-from baton_git.namespace.workspace import Workspace
+from baton_git.namespace.workspace import Workspace, fresh_id
 
 Ctx = Context[Any, Any]
 
@@ -28,11 +29,13 @@ class ToolContext:
         app: the call of `baton mcp`, with its options.
         over_http: whether there are many clients; over standard input and output one starts its own process.
         begun: the session that each client began last; None where it ended.
+        names: by client, the name of its session as long as it neither named nor began one.
     """
 
     app: Call
     over_http: bool = False
     begun: dict[str, str | None] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
 
     @property
     def now(self) -> datetime:
@@ -65,6 +68,7 @@ class ToolContext:
         with app.workspace() as ws:
             actor = ws.actor
             found = app.settings.session or (self._current(ctx, actor.session) if current else self._around())
+            found = found or (self._name_session(ctx) if current else None)
             agent = actor.agent or _client(ctx) or (None if self.over_http else _agent())
             yield replace(ws, actor=replace(actor, session=found, agent=agent), calls_tools=True)
 
@@ -81,6 +85,8 @@ class ToolContext:
         client = self._client_of(ctx)
         if client is not None and self.begun.get(client) == session:
             self.begun[client] = None
+        if client is not None and self.names.get(client) == session:
+            del self.names[client]
         if not self.over_http and self.app.current.get() == session:
             self.app.current.set(None)
 
@@ -90,6 +96,16 @@ class ToolContext:
         if client is None or client not in self.begun:
             return None if self.over_http else elsewhere
         return self.begun[client] or (None if self.over_http else self.app.settings.hooked_session)
+
+    def _name_session(self, ctx: Ctx) -> str | None:
+        """Return the name of a connection's session that nobody named: the client's name with a random end."""
+        client = self._client_of(ctx)
+        if client is None:
+            return None
+        if client not in self.names:
+            word = re.sub(r"[^a-z0-9]+", "-", _client_name(ctx).lower())[:24].strip("-")
+            self.names[client] = fresh_id(word or "mcp")
+        return self.names[client]
 
     def _around(self) -> str | None:
         """The session of the agent that started us."""
@@ -118,9 +134,13 @@ class ToolContext:
 
 def _client(ctx: Ctx) -> str | None:
     """Who the client is, by what it says of itself."""
+    return agent_of_client(_client_name(ctx))
+
+
+def _client_name(ctx: Ctx) -> str:
+    """What the client calls itself; empty where it does not say."""
     params = ctx.session.client_params
-    name = params.client_info.name if params is not None else ""
-    return agent_of_client(name)
+    return params.client_info.name if params is not None else ""
 
 
 def _of_the_agent() -> str | None:

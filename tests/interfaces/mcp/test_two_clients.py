@@ -59,12 +59,16 @@ def test_who_has_ended_its_session_is_not_taken_for_the_other(here, baton):
     async def use(one, two):
         started = [await begun(one), await begun(two)]
         await one.call_tool("wrap", {"context": "It stands"})
-        await one.call_tool("pattern_record", {"what": "x"})
-        await two.call_tool("pattern_record", {"what": "x"})
+        for client in (one, one, two):
+            await client.call_tool("pattern_record", {"what": "x"})
         return started
 
-    _, two = talking(use)
-    assert sessions(baton, 2) == [None, two]
+    first, two = talking(use)
+    *unnamed, last = sessions(baton, 3)
+    assert last == two
+    assert unnamed == [unnamed[0]] * 2
+    assert unnamed[0].startswith("mcp-")  # what the SDK's client calls itself
+    assert unnamed[0] != first
     baton("followup", "add", "The command line goes on with it")
     assert sessions(baton, 1) == [two]
 
