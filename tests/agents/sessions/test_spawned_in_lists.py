@@ -78,4 +78,4 @@ def test_stopping_what_is_over_changes_nothing(baton, records):
     records.save(SpawnedSession("SP-one000", "claude", "exited", exit=0))
     done = baton("session", "stop", "SP-one")
     assert done.out == "SP-one000 exited\n"
-    assert "over already" in done.err
+    assert "had already ended" in done.err

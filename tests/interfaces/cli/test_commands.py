@@ -201,7 +201,7 @@ def test_boot_never_stops_a_session(baton, filled, top):
 def test_boot_remembers_its_session_until_wrap(baton):
     session = baton("boot", "--json").json["session"]
     assert baton("wrap", "--json").json["session"] == session
-    assert "no session was begun here" in baton("wrap").err
+    assert "no session was ended" in baton("wrap").err
 
 
 def test_a_new_boot_is_a_new_session_though_the_last_was_never_wrapped(baton):

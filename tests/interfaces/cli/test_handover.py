@@ -209,10 +209,10 @@ def test_the_copy_is_kept_where_it_is_set_up(baton: Baton, git: Git, top: Path) 
     assert "current_challenge: resolve\n" in file.read_text()
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n").replace(b"resolve", b"confirm"))
     done = baton("handover", "resume")
-    assert "taken over from" in done.err
+    assert "imported from" in done.err
     assert "challenge: confirm" in done.out
     assert b"\r\n" in file.read_bytes()  # it says what git has: no need to write it
-    assert "taken over" not in baton("handover", "resume").err
+    assert "imported from" not in baton("handover", "resume").err
     baton("handover", "clear", "--outcome", "completed", cwd=top / "below")
     assert not file.exists()
 
@@ -365,8 +365,8 @@ def test_what_is_contested_is_told(baton: Baton, top: Path) -> None:
     (top / NAME).write_text((top / NAME).read_text().replace("a: 1", "a: 2"))
     baton("handover", "step", "--stay", "a=3")
     done = baton("handover", "resume", "--file", NAME)
-    assert "contested: state.a of run-1; see baton conflicts" in done.err
-    assert "CONTESTED: two clients changed state.a differently; settle it: baton resolve C-" in done.out
+    assert "conflict: state.a of run-1; see baton conflicts" in done.err
+    assert "CONFLICT: two clients changed state.a differently; to resolve: baton resolve C-" in done.out
     assert [one["field"] for one in state(baton)["contested"]] == ["state.a"]
 
 

@@ -116,7 +116,7 @@ def test_options_count_more_than_the_file_and_unknown_fields_survive(baton):
         ('{"agent_id": "claude", "scratchpad": "x"}', 1, "is 'claude', but this is a checkpoint of 'zero'"),
         ('{"pending_items": "x"}', 1, "context.pending_items: must be a list, not 'x'"),
         ('{"scratchpad": 1}', 1, "working_memory.scratchpad: input should be a valid string, not 1"),
-        ("[]", 1, "a checkpoint is an object, and this is not one"),
+        ("[]", 1, "a checkpoint must be an object"),
         ("", 1, "not JSON"),
     ],
 )
@@ -135,7 +135,7 @@ def test_the_agent_and_the_interval_come_from_the_settings(baton, config):
     assert baton("checkpoint", "--summary", "x").id.startswith("zero/")
     done = baton("checkpoint", "--periodic", "--summary", "y")
     assert done.out == ""
-    assert "no checkpoint was due" in done.err
+    assert "no checkpoint is due" in done.err
     assert "younger than 1000 min" in done.err
     assert baton("checkpoint", "--periodic", "--summary", "y", "--json").json["id"] is None
     config(CONFIG.replace("1000", "0"))
@@ -361,7 +361,7 @@ def test_the_same_checkpoint_again_is_said_to_be_there(baton):
     first = baton("checkpoint", "--agent", "zero", "--file", "-", given=body)
     again = baton("checkpoint", "--agent", "zero", "--file", "-", given=body)
     assert again.id == first.id
-    assert again.err == "this checkpoint was there already; nothing was written\n"
+    assert again.err == "this checkpoint already exists; nothing was written\n"
 
 
 def test_a_start_after_the_end_is_refused_with_its_field(baton):

@@ -240,7 +240,7 @@ def test_what_is_left_out_is_a_line_of_warning(baton, home):
     (home / ".codex").symlink_to(".codex")
     done = baton("session", "list")
     assert "claude:beef0000" in done.out
-    assert done.err.startswith(f"the session adapter codex-rollout left something out: cannot list {home}/.codex")
+    assert done.err.startswith(f"the session adapter codex-rollout returned only a part: cannot list {home}/.codex")
     assert len(done.err.splitlines()) == 1
 
 

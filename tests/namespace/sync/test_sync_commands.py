@@ -194,7 +194,7 @@ def test_what_waits_is_shown_but_not_injected(baton: Baton, waiting: Path) -> No
     assert WAITING in begun["brief"]
     assert "SECRET PLAN" not in json.dumps(begun)
     status = baton("status")
-    assert "2 commits of origin (baton sync says why, baton review shows what)" in status.out
+    assert "2 commits from origin (baton sync shows why, baton review which)" in status.out
     assert "SECRET PLAN" not in status.out
     assert baton("status", "--json").json["waiting"] == {"origin": 2}
     shown = baton("review")

@@ -395,7 +395,7 @@ def test_init_asks_at_a_terminal(baton, top, home, monkeypatch, answer, taken):
     lay(home, top, "a")
     monkeypatch.setattr(printing, "PROGRESS_AFTER", 0)
     code, shown = typing_here(monkeypatch, top, "init", typed=f"{answer}\n".encode())
-    assert (code, "Take them over?" in shown, "reading transcripts" in shown) == (0, True, answer == "y")
+    assert (code, "Import them?" in shown, "reading transcripts" in shown) == (0, True, answer == "y")
     assert kept(baton) == taken
 
 

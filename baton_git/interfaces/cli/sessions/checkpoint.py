@@ -1,4 +1,4 @@
-"""What the command line adds to PAIF's session protocol: the agent of the settings, a file, and the text."""
+"""What the command line adds to the verbs of checkpoints (PAIF): the agent of the settings, a file, and the output."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from baton_git.interfaces.context.paif import fill_agent, fill_checkpoint
 from baton_git.systems.paif.checkpoint_verbs import AgentSessions, RestoredAgent, SavedCheckpoint
 
 MOST = 1000
-"""Sessions that are listed at once."""
+"""Maximum number of sessions in a list."""
 SAVED = ("revision", "commit", "summary", "changes", "redactions", "id")
 NOT_SAVED = ("id", "commit", "revision")
 RESTORED = (
     "agent", "identity", "checkpoint", "checkpoint_id", "session", "restored_at", "commit", "revision", "recorded",
     "damaged", "left_out", "brief",
 )  # fmt: skip
-"""The keys of answers in JSON, in their order: scripts of PAIF's users read them."""
+"""The keys of the JSON output, in order; scripts of PAIF's users read them."""
 FILE = click.option(
     "--file",
     "-f",
     type=INPUT_FILE,
     metavar="FILE",
-    help="All of it as JSON, as PAIF has it; - reads standard input.",
+    help="A file with the checkpoint as JSON, as PAIF writes it; - reads standard input.",
 )
 
 
 def _fill_checkpoint(app: App, values: Values) -> Values:
-    """Take the fields of the file, where one is named."""
+    """Add the fields of the file, if one is given."""
     filled = fill_checkpoint(app, values)
     file = values.get("file")
     return filled if file is None else {**filled, "more": _body(file), "source": file}
@@ -42,7 +42,7 @@ def _fill_checkpoint(app: App, values: Values) -> Values:
 def _body(file: str) -> dict[str, Any]:
     data = json.loads(read_text(file), where=file)
     if not isinstance(data, dict):
-        raise InvalidDocument([Fault("", "a checkpoint is an object, and this is not one")], where=file)
+        raise InvalidDocument([Fault("", "a checkpoint must be an object")], where=file)
     return data
 
 
@@ -56,13 +56,13 @@ def _render_saved(app: App, result: SavedCheckpoint) -> None:
     if result.saved:
         app.tell_change(result)
     elif result.id is not None:
-        app.say("this checkpoint was there already; nothing was written")
+        app.say("this checkpoint already exists; nothing was written")
     else:
-        app.say(f"no checkpoint was due: {flat(result.younger)} is younger than {result.interval_minutes} min")
+        app.say(f"no checkpoint is due: {flat(result.younger)} is younger than {result.interval_minutes} min")
 
 
 def _render_restored(app: App, result: RestoredAgent) -> int | None:
-    """Print the text; the exit status is 1 if the restore could not be recorded."""
+    """Print the text; return exit status 1 if the restore could not be recorded."""
     data = result.as_data()
     app.answer({name: data[name] for name in RESTORED}, result.brief)
     app.say(*(flat(f"cannot be read: {file.path}: {file.why}") for file in result.damaged))
@@ -77,7 +77,7 @@ def _render_sessions(app: App, result: AgentSessions) -> None:
     if not result.sessions:
         app.say(f"{flat(result.agent)} has no session yet")
     if result.next is not None:
-        app.say(f"there are more: --after {flat(result.next)}")
+        app.say(f"there are more sessions: --after {flat(result.next)}")
 
 
 def _line(session: dict[str, Any]) -> str:
@@ -94,11 +94,11 @@ def _line(session: dict[str, Any]) -> str:
 ADDITIONS = {
     "checkpoint": Addition(
         [FILE], fill=_fill_checkpoint, render=_render_saved,
-        about="The file is a request body of PAIF's (flat), or a whole checkpoint (nested); the options count more.",
+        about="The file is the body of a request to PAIF, or a checkpoint of PAIF's. Options override its fields.",
     ),
     "restore": Addition(
         fill=fill_agent, render=_render_restored,
-        about="If the restore cannot be recorded, all is printed nevertheless, and the exit status is 1.",
+        about="If the restore cannot be recorded, the text is printed nevertheless, and the exit status is 1.",
     ),
     "sessions": Addition(fill=_fill_sessions, render=_render_sessions),
 }  # fmt: skip

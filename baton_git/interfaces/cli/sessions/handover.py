@@ -1,4 +1,5 @@
-"""What the command line adds to the verbs of protocol runs: KEY=VALUE, the copy in the work tree, and their text."""
+"""What the command line adds to the verbs of protocol runs (KAIROS): KEY=VALUE arguments, the copy of a run in the work
+tree, and the output."""
 
 from __future__ import annotations
 
@@ -34,24 +35,24 @@ FILE = click.option(
     "--file",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="The copy of the run in the work tree; else git config baton.handoverFile.",
+    help="The copy of the run in the work tree. Default: git config baton.handoverFile.",
 )
 VALUES = click.argument("values", nargs=-1, metavar="[KEY=VALUE]…")
 
 
 def _fill_run(app: App, values: Values) -> Values:
-    """Take the run from --session."""
+    """Add the run that --session names, if any."""
     run = app.settings.run
     return values if run is None else {**values, "session": run}
 
 
 def _fill_step(app: App, values: Values) -> Values:
-    """Take the run from --session, and the partial state from KEY=VALUE."""
+    """Add the run that --session names, and the partial state from the KEY=VALUE arguments."""
     state: dict[str, Any] = {}
     for pair in values.get("values", ()):
         key, equals, text = pair.partition("=")
         if not equals:
-            raise click.UsageError(f"{flat(pair)[:60]!r} is no KEY=VALUE")
+            raise click.UsageError(f"{flat(pair)[:60]!r} is not KEY=VALUE")
         if key in state or key in values.get("unset", ()):
             raise click.UsageError(f"the key {flat(key)[:60]!r} is given twice")
         state[key] = kairos.value_of(text)
@@ -59,7 +60,7 @@ def _fill_step(app: App, values: Values) -> Values:
 
 
 class _ToldRun(RunBesideCopy):
-    """Tells on standard error what was done with the copy."""
+    """Runs the verbs, and prints to stderr what was done with the copy."""
 
     def __init__(self, app: App, ws: Workspace, values: Values) -> None:
         super().__init__(app, ws, values.get("file"))
@@ -69,12 +70,12 @@ class _ToldRun(RunBesideCopy):
         self.app.say(flat(text))
 
     def tell_taken(self, copy: Copy, taken: TakenIn) -> None:
-        self.app.say(f"taken over from {flat(str(copy.path))}:")
+        self.app.say(f"imported from {flat(str(copy.path))}:")
         tell(self.app, taken)
 
 
 def _run_step(app: App, ws: Workspace, asked: StepHandover, values: Values) -> SteppedHandover:
-    """Go on with a run; who comes too late is shown where it stands (with --json the error has it)."""
+    """Record a step of a run; on a conflict print the current state of the run (with --json it is in the error)."""
     try:
         return _ToldRun(app, ws, values).step(asked)
     except StepConflict as error:
@@ -88,17 +89,17 @@ def _beside_run(app: App) -> App:
 
 
 def tell(app: App, taken: TakenIn) -> None:
-    """Say what was taken over from a file."""
+    """Print what was imported from a file."""
     app.tell_write(taken.written)
     tell_contested(app, taken.id, taken.contested)
 
 
 def tell_contested(app: App, id_: str, fields: Sequence[str]) -> None:
-    """Say which fields of a run two sides changed differently."""
-    app.say(*(f"contested: {flat(field)} of {flat(id_)}; see baton conflicts" for field in fields))
+    """Print which fields of a run two sides changed differently."""
+    app.say(*(f"conflict: {flat(field)} of {flat(id_)}; see baton conflicts" for field in fields))
 
 
-# --- in words
+# --- output
 
 
 def _render_changed(app: App, result: SteppedHandover | ClearedHandover) -> None:
@@ -111,12 +112,12 @@ def _render_resumed(app: App, result: ResumedHandover) -> None:
     lines = [_text(data), _age_line(result)]
     for conflict in result.contested:
         name = flat(conflict.field) or "the whole run"
-        lines.append(f"CONTESTED: two clients changed {name} differently; settle it: baton resolve {flat(conflict.id)}")
+        lines.append(f"CONFLICT: two clients changed {name} differently; to resolve: baton resolve {flat(conflict.id)}")
     app.answer(data, "\n".join(lines))
 
 
 def _render_shown(app: App, result: HandoverRun) -> None:
-    """Print the file of a run; at a terminal characters that could steer it stand as escapes."""
+    """Print the handover file of a run."""
     app.answer(result.as_data(), file_text(result.record))
     if result.ended is not None:
         app.say(f"it was {flat(result.ended.outcome)} on {flat(result.ended.at)}")
@@ -131,7 +132,8 @@ def _render_list(app: App, result: Handovers) -> None:
 
 
 def _text(data: Any) -> str:
-    """A run for an agent that goes on with it: each value on one line, and nothing in it can pass for another line."""
+    """Return a run as text for the agent that continues it. Each value is on one line, so that it cannot imitate other
+    lines."""
     names = {"current_challenge": "challenge", "chain_uri": "uri", "step_index": "index"}
     lines = [f"Handover {flat(data['SESSION_ID'])} ({FRAME})"]
     lines += [f"{name}: {_show_value(data[key])}" for key, name in names.items()]
@@ -145,13 +147,13 @@ def _show_value(value: Any) -> str:
 
 
 def file_text(run: Handover) -> str:
-    """The handover file; what is unsafe in its values stands as JSON's escapes, and reads back the same."""
+    """Return the handover file of a run as text; characters that are unsafe in a terminal are escaped as in JSON."""
     return kairos.shown(run.as_data()).removesuffix("\n")
 
 
 def _age_line(run: ResumedHandover) -> str:
     if run.stale is None or run.age_seconds is None:
-        return f"updated: age unknown, {run.age_unknown}; take it for STALE"
+        return f"updated: age unknown, {run.age_unknown}; treat it as STALE"
     line = f"updated: {flat(run.updated_at or '')}, {_ago(run.age_seconds)} ago"
     return f"{line}; STALE (older than {run.stale_after_hours:g} h)" if run.stale else line
 
@@ -165,7 +167,7 @@ def _ago(seconds: int) -> str:
 
 ADDITIONS = {
     "handover step": Addition(
-        [VALUES, FILE], about="KEY=VALUE is partial state: VALUE is JSON, or else plain text.",
+        [VALUES, FILE], about="KEY=VALUE sets a key of the partial state; VALUE is JSON, or else text.",
         fill=_fill_step, run=_run_step, acting=_beside_run, session_help=RUN_HELP,
         render=_render_changed,
     ),

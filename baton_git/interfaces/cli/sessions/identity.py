@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of identities: a file, the exit status of a check, and the text."""
+"""What the command line adds to the verbs of identities (PAIF): a file, the exit status of a check, and the output."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ from baton_git.verbs.table import verbs_of
 
 
 def _fill_identity(app: App, values: Values) -> Values:
-    """Take the identity from the file, where one is named."""
+    """Add the identity in the file, if one is given."""
     file = values.get("file")
     filled = fill_agent(app, values)
     return filled if file is None else {**filled, "document": _read(file), "source": file}
 
 
 def _read(file: str) -> dict[str, Any]:
-    """The table that a file says, in the language of its name; without one JSON, else TOML, else YAML."""
+    """Return the table in a file, parsed as the suffix of its name says; without a known suffix, as JSON, TOML or YAML.
+
+    Raises:
+        InvalidDocument: the file cannot be parsed, or is not a table.
+    """
     text = read_text(file)
     loaders = _loaders()
     suffix = PurePath(file).suffix.lower()
@@ -41,7 +45,7 @@ def _read(file: str) -> dict[str, Any]:
             continue
         if isinstance(data, dict):
             return data
-    raise InvalidDocument([Fault("", "an identity is a table, and this is none")], where=file)
+    raise InvalidDocument([Fault("", "an identity must be a table")], where=file)
 
 
 def _loaders() -> dict[str, Any]:
@@ -59,7 +63,7 @@ def _loaders() -> dict[str, Any]:
 
 
 def _render_shown(app: App, result: ShownIdentity) -> None:
-    """Print an identity as lines, or as JSON."""
+    """Print an identity."""
     data = result.as_data()
     app.answer(data, "" if app.json else "\n".join(_describe(data)))
 
@@ -73,7 +77,7 @@ def _describe(data: dict[str, Any]) -> list[str]:
     for part in restore_text.list_sections(identity, None):
         lines += [f"{part.title}:", *(f"  {line}" for line in part.lines)] if part.lines else []
     if identity.immutable is None:
-        lines.append("nobody has said yet who it is: baton identity init")
+        lines.append("it has no identity yet; to set it: baton identity init")
     last = f", last {flat(state.last_session_at)}" if state.last_session_at else ""
     lines.append(f"restored {state.accumulated_experience} times{last}")
     counts = state.drift_checks
@@ -82,7 +86,7 @@ def _describe(data: dict[str, Any]) -> list[str]:
 
 
 def fill_checked(app: App, values: Values) -> Values:
-    """Take the text from standard input, where it is -."""
+    """Read the text from standard input, if it is -."""
     return {**values, "text": read_text("-")} if values["text"] == "-" else values
 
 
@@ -127,14 +131,14 @@ FILE = click.option(
 )
 CHECK = Addition(
     fill=lambda app, values: fill_agent(app, fill_checked(app, values)), render=_render_checked,
-    about="TEXT - is read from standard input. The exit status is 1 when the text drifts, 5 when it could not be "
-    "checked or the result not be counted.",
+    about="If TEXT is -, it is read from standard input.\n\nExit status: 1 if the text drifts, 5 if it could not be "
+    "checked, or the result could not be counted.",
 )  # fmt: skip
 ADDITIONS = {
     "identity init": Addition(
         [FILE], fill=_fill_identity,
-        about="The file has `immutable:` and `mutable:`, as PAIF's identity.yaml, or the immutable part alone; the "
-        "options count more.",
+        about="The file has `immutable:` and `mutable:`, like PAIF's identity.yaml, or only the fields of the "
+        "immutable part. Options override its fields.",
     ),
     "identity show": Addition(fill=fill_agent, render=_render_shown),
     "identity check": CHECK,

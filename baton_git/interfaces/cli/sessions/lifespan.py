@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of sessions: files to read, settings to keep, and their text."""
+"""What the command line adds to `init`, `boot`, `wrap` and `status`: options, settings to store, and the output."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ if TYPE_CHECKING:
 
 
 def _render_init(app: App, result: InitResult) -> None:
-    """Keep the name in the repository's git config, with the merge driver, and print it."""
-    if not app.settings.is_own_store:  # kept, so that a folder that gets another name finds its state again
+    """Store the namespace's name and the merge driver in the repository's git config, and print the name."""
+    if not app.settings.is_own_store:  # so that the namespace is found when the folder is renamed
         app.settings.set_config("baton.namespace", result.namespace)
         app.settings.set_config("merge.baton.name", "records of baton")
         app.settings.set_config("merge.baton.driver", f"{baton_command()} merge-driver %O %A %B %P")
     app.answer(result.as_data(), result.namespace)
-    app.say(f"{'made' if result.created else 'there is already'} {result.ref} in {result.repository}")
+    app.say(f"{'created' if result.created else 'there is already'} {result.ref} in {result.repository}")
     if app.settings.options.namespace and not app.settings.is_own_store:
-        app.say("commands in this repository use it from now on (git config baton.namespace)")
+        app.say("commands in this repository use this namespace from now on (git config baton.namespace)")
     if result.created:
         app.say("next: baton boot at the start of a session, baton wrap --context TEXT at its end")
-    from baton_git.interfaces.cli.sessions.mine import offer_mining  # boot, which stands here too, must begin quickly
+    from baton_git.interfaces.cli.sessions.mine import (
+        offer_mining,
+    )  # slow to import
 
     offer_mining(app)
 
@@ -61,7 +63,7 @@ def _render_wrap(app: App, result: WrapResult) -> int | None:
     app.tell_change(result)
     app.say(*(flat(line) for text in result.news for line in text.splitlines()))
     if result.session is None:
-        app.say("no session was begun here (baton boot, --session or BATON_SESSION), so none was ended")
+        app.say("no session was ended, because none was started here (baton boot, --session or BATON_SESSION)")
     return app.tell_conflicts(result.conflicts, result.news)
 
 
@@ -80,22 +82,22 @@ def _status_lines(app: App, result: StatusResult) -> list[str]:
         lines.append(f"  {name.replace('_', ' '):<18}{text or 'none'}")
     lines += [f"  {'at work':<18}{text}" for text in _working(status, app.now)]
     lines += [f"  {'gone':<18}{_session_line(session, app.now)}; its process is gone" for session in status.gone[:5]]
-    waits = [f"{format_commits(remote.commits)} of {remote.remote}" for remote in status.waiting]
-    lines += [f"  {'waiting':<18}{text} (baton sync says why, baton review shows what)" for text in waits]
+    waits = [f"{format_commits(remote.commits)} from {remote.remote}" for remote in status.waiting]
+    lines += [f"  {'waiting':<18}{text} (baton sync shows why, baton review which)" for text in waits]
     lines += [
         f"  {'pending':<18}{format_commits(number)} for {name} (baton sync)" for name, number in status.pending.items()
     ]
     if status.quarantined:
         rows = f"{status.quarantined} imported {'row' if status.quarantined == 1 else 'rows'}"
-        lines.append(f"  {'kept aside':<18}{rows} that did not fit (baton import quarantine)")
+        lines.append(f"  {'quarantined':<18}{rows} that did not fit (baton import quarantine)")
     elif status.quarantined is None:
-        lines.append(f"  {'kept aside':<18}unknown: the rows of imports cannot be read (baton doctor)")
+        lines.append(f"  {'quarantined':<18}unknown: the quarantine cannot be read (baton doctor)")
     lines += [f"  cannot be read: {file.path}: {file.why}" for file in status.damaged]
     return [*lines, f"  {CHECKED_OUT.format(status.checked_out_at)}"] if status.checked_out_at else lines
 
 
 def _working(status: NamespaceStatus, now: datetime) -> list[str]:
-    """The sessions that began and did not end, the newest first."""
+    """Return the sessions that have started and not ended, newest first."""
     newest = sorted(status.sessions, key=lambda session: session.started, reverse=True)
     more = [f"and {len(newest) - 5} more"] if len(newest) > 5 else []
     return [*(_session_line(session, now) for session in newest[:5]), *more] or ["nobody"]
@@ -103,12 +105,12 @@ def _working(status: NamespaceStatus, now: datetime) -> list[str]:
 
 def _session_line(session: Session, now: datetime) -> str:
     whose = ", ".join(part for part in (session.agent, session.machine) if part)
-    return f"{session.id}{f' ({flat(whose)})' if whose else ''}, began {describe_age(session.started, now)}"
+    return f"{session.id}{f' ({flat(whose)})' if whose else ''}, started {describe_age(session.started, now)}"
 
 
 _START = (
     click.option("--no-verify", is_flag=True, default=None, help="Run no checks."),
-    click.option("--no-sync", is_flag=True, default=None, help="Do not ask the remote what is new."),
+    click.option("--no-sync", is_flag=True, default=None, help="Do not fetch from the remote."),
 )
 _END = (
     click.option(
@@ -117,21 +119,21 @@ _END = (
         "file",
         type=INPUT_FILE,
         metavar="FILE",
-        help="The context from a file; - reads standard input.",
+        help="Read the context from a file; - reads standard input.",
     ),
-    click.option("--no-sync", is_flag=True, default=None, help="Do not send it to the remote."),
+    click.option("--no-sync", is_flag=True, default=None, help="Do not push to the remote."),
 )
 ADDITIONS = {
     "init": Addition(
-        about="The repository's git config learns its name (baton.namespace) and the merge driver, so that a plain git "
-        "merge of that branch gives what baton sync gives.",
+        about="This also sets git config baton.namespace and a merge driver in the repository, so that git merge "
+        "merges the branch like baton sync.",
         acting=lambda app: app.creating,
         render=_render_init,
     ),
     "boot": Addition(
         _START,
-        about="The session's name is remembered for this work tree until baton wrap; agents that run side by side set "
-        "BATON_SESSION.",
+        about="Later commands in this work tree act in this session until baton wrap. Agents that work side by side in "
+        "one work tree each set BATON_SESSION.",
         fill=_fill_start,
         acting=lambda app: app.lenient,
         render=_render_boot,

@@ -1,4 +1,4 @@
-"""`baton loop-run`: session after session of an agent, in the foreground, until the task is done."""
+"""`baton loop-run`: run sessions of an agent one after the other, in the foreground, until the task is done."""
 
 from __future__ import annotations
 
@@ -46,74 +46,79 @@ DAY = 86400
 
 @command("loop-run", short_help="Run an agent again and again until its task is done.")
 @click.argument("prompt", required=False)
-@click.option("--file", type=INPUT_FILE, metavar="FILE|-", help="The prompt from a file instead.")
-@click.option("--cli", type=click.Choice(list(AGENTS)), help="Which agent; else the first that is installed.")
-@click.option("--marker", default=DEFAULT.marker, show_default=True, help="What the agent says when all is done.")
+@click.option("--file", type=INPUT_FILE, metavar="FILE|-", help="Read the prompt from a file.")
+@click.option("--cli", type=click.Choice(list(AGENTS)), help="The agent CLI. Default: the first installed one.")
+@click.option(
+    "--marker", default=DEFAULT.marker, show_default=True, help="The line with which the agent reports that it is done."
+)
 @click.option(
     "--max-iterations",
     type=click.IntRange(1, 1000),
     default=DEFAULT.iterations,
     show_default=True,
-    help="At most so many sessions.",
+    help="Maximum number of sessions.",
 )
 @click.option(
     "--session-timeout",
     type=_Finite(0.1, DAY),
     default=DEFAULT.session_seconds,
     show_default=True,
-    help="Seconds that one session may take.",
+    help="Time limit of one session in seconds.",
 )
 @click.option(
     "--total-timeout",
     type=_Finite(0.1, 30 * DAY),
     default=DEFAULT.total_seconds,
     show_default=True,
-    help="Seconds that all may take.",
+    help="Time limit of all sessions together in seconds.",
 )
 @click.option(
     "--stop-file",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="No session is started while it is there; else baton/stop in the git directory.",
+    help="Start no further session if this file exists. Default: baton/stop in the git directory.",
 )
 @click.option(
     "--stuck-after",
     type=click.IntRange(2, 100),
     default=DEFAULT.stuck_after,
     show_default=True,
-    help="Sessions in a row that say the same, or change nothing.",
+    help="Stop after this many sessions in a row with the same answer or without changes.",
 )
 @click.option(
     "--budget",
     type=_Finite(0.000001, 100_000),
     default=DEFAULT.budget_usd,
     show_default=True,
-    help="US dollars, where the agent tells its cost.",
+    help="Stop at this cost in US dollars, if the agent reports its cost.",
 )
 @click.option(
     "--token-budget",
     type=click.IntRange(1, 10**12),
     default=DEFAULT.tokens,
     show_default=True,
-    help="Tokens, where the agent tells them.",
+    help="Stop at this number of tokens, if the agent reports it.",
 )
 @click.option("--max-failures", type=click.IntRange(1, 100), default=DEFAULT.failures, show_default=True,
-              help="Sessions in a row that fail.")  # fmt: skip
+              help="Stop after this many failed sessions in a row.")  # fmt: skip
 def loop_run(
     app: App, prompt: str | None, file: str | None, cli: str | None, stop_file: Path | None, **limits: Any
 ) -> int | None:
-    """Run an agent on one task, each time in a fresh session that knows what the last one said, until it is done.
+    """Run an agent on one task, again and again, until it reports that the task is done.
 
-    The agent ends the loop with the marker on a line of its own. Every limit is always on. The options that each
-    session is started with are yours to set: git config baton.claudeArguments "--permission-mode acceptEdits".
-    Exit status 0 when the task is done, 130 when you interrupted it, 1 when something else ended the loop.
+    Each session is new, and gets the last answer of the one before. The agent ends the loop by printing the marker on a
+    line of its own; any of the limits below ends it too.
+
+    To start the agent with further options: git config baton.claudeArguments "--permission-mode acceptEdits".
+
+    Exit status: 0 the task is done, 130 you interrupted it, 1 something else ended the loop.
 
     \b
     baton loop-run "Make the tests in tests/parser pass" --max-iterations 5
     baton loop-run --file task.md --cli codex --session-timeout 900
     """
     if (prompt is None) == (file is None):
-        raise click.UsageError("give a PROMPT or --file, and not both")
+        raise click.UsageError("give either a PROMPT or --file")
     text = prompt if prompt is not None else read_text(str(file))
     chosen = cli or find_installed_cli(app.settings.environment)
     arguments = dict(workflow_folders(app).arguments)
@@ -128,7 +133,7 @@ def loop_run(
 
 
 def _here(app: App) -> Path:
-    """Return the folder of the sessions: the current one, unless --repo names another work tree."""
+    """Return the folder in which the sessions run: the current one, unless --repo names another work tree."""
     top = app.settings.repository.work_tree
     here = Path.cwd()
     return top if top is not None and top not in (here, *here.parents) else here
@@ -149,8 +154,10 @@ def _limits(given: dict[str, Any]) -> LoopLimits:
 
 @contextmanager
 def _collect_signals() -> Iterator[list[int]]:
-    """The signals that have come: an interrupt, a request to end, or a terminal that went away; then the session that
-    runs must end too. Nothing is raised, as that could come when a session has just been started."""
+    """Yield a list to which SIGINT, SIGTERM and SIGHUP are added when they arrive; the running session then ends too.
+
+    They raise no exception, because one could interrupt the start of a session.
+    """
     signals: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {number: signal.signal(number, lambda came, _: signals.append(came)) for number in numbers}

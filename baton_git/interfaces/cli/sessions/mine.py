@@ -1,4 +1,4 @@
-"""What the command line adds to the verb `mine`: the home directory, a progress bar, and its text."""
+"""What the command line adds to the verb `mine`: the home directory, a progress line, and the output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _fill(app: App, values: Values) -> Values:
 
 
 def _without_agent(app: App) -> App:
-    """The call without the agent whose transcripts are meant: it does not act."""
+    """Return the `App` without the agent of --agent, which selects transcripts and is not the acting agent."""
     return replace(app, settings=replace(app.settings, options=app.settings.options._replace(agent=None)))
 
 
@@ -44,7 +44,7 @@ def _run(app: App, ws: Workspace, asked: Mine, values: Values) -> MineResult:
 
 
 def offer_mining(app: App) -> None:
-    """Offer to take over earlier sessions, if there are any: ask at a terminal, else name the command."""
+    """If transcripts of earlier sessions exist, offer to import them: ask at a terminal, else print the command."""
     with app.workspace() as ws:
         asked = Mine(**fill_home(app, {}))
         try:
@@ -56,8 +56,8 @@ def offer_mining(app: App) -> None:
             return
         sessions = "1 earlier session" if number == 1 else f"{number} earlier sessions"
         if app.json or not at_terminal():
-            app.say(f"{sessions} of this repository left transcripts on this machine: baton mine takes them over")
-        elif agrees(f"{sessions} of this repository left transcripts on this machine. Take them over?"):
+            app.say(f"{sessions} of this repository left transcripts on this machine; to import them: baton mine")
+        elif agrees(f"{sessions} of this repository left transcripts on this machine. Import them?"):
             app.say(*_describe(_run(app, ws, asked, {})))
 
 
@@ -71,11 +71,11 @@ def _describe(result: MineResult) -> Iterator[str]:
     number = len(result.taken)
     would = "would be " if result.dry_run else ""
     sessions = "1 session" if number == 1 else f"{number} sessions"
-    yield f"{sessions} {would}taken over" + (f" (revision {result.revision})" if number and not would else "")
+    yield f"{sessions} {would}imported" + (f" (revision {result.revision})" if number and not would else "")
     counts = {
-        "known already": result.known, "still at work": result.at_work, "without anything asked or done": result.empty,
+        "already imported": result.known, "still active": result.at_work, "without prompts or actions": result.empty,
         "of other projects": result.elsewhere,
-        "of folders that are gone and cannot be told apart (baton mine --project PATH takes them)": result.unclear,
+        "of deleted folders, maybe of other projects (to import one: baton mine --project PATH)": result.unclear,
     }  # fmt: skip
     yield from (f"  {count} {what}" for what, count in counts.items() if count)
     folders = result.unclear_folders
@@ -83,7 +83,7 @@ def _describe(result: MineResult) -> Iterator[str]:
     if len(folders) > FOLDERS_SHOWN:
         yield f"    and {len(folders) - FOLDERS_SHOWN} more folders (--json has all)"
     if result.secrets:
-        yield "  1 secret was taken out" if result.secrets == 1 else f"  {result.secrets} secrets were taken out"
+        yield "  1 secret was removed" if result.secrets == 1 else f"  {result.secrets} secrets were removed"
     yield from (f"  {flat(problem)}" for problem in result.problems[:PROBLEMS_SHOWN])
     if len(result.problems) > PROBLEMS_SHOWN:
         yield f"  and {len(result.problems) - PROBLEMS_SHOWN} more problems (--json has all)"
@@ -95,7 +95,7 @@ def _describe(result: MineResult) -> Iterator[str]:
 
 ADDITIONS = {
     "mine": Addition(
-        about="--agent takes only the transcripts of one agent's CLI: claude, codex or gemini.",
+        about="With --agent, only the transcripts of one agent CLI are imported: claude, codex or gemini.",
         fill=_fill, run=_run, acting=_without_agent, render=_render,
     )
 }  # fmt: skip

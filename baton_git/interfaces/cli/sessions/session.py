@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of sessions: what was started here, files, and lines of text."""
+"""What the command line adds to the verbs of ECC sessions: sessions that baton started, files, and the output."""
 
 from __future__ import annotations
 
@@ -51,11 +51,12 @@ from baton_git.verbs.sessions.lineage import Lineage
 
 
 def _list_sessions(app: App, ws: Workspace, asked: ListTargets, values: Values) -> None:
-    """List what adapters can open, with marks of what was started here; or what was recorded or started."""
+    """List the sessions that adapters can open, with marks for those that baton started; or only recorded or started
+    ones."""
     if values.get("recorded") and values.get("spawned"):
         raise click.UsageError("give --recorded or --spawned, not both")
     if values.get("spawned") and asked.adapter is not None:
-        raise click.UsageError("give --spawned or --adapter, not both: started sessions belong to no adapter")
+        raise click.UsageError("give --spawned or --adapter, not both")
     if values.get("spawned"):
         list_spawned(app, ws, asked.limit)
     elif values.get("recorded"):
@@ -73,7 +74,7 @@ def _list_sessions(app: App, ws: Workspace, asked: ListTargets, values: Values) 
 
 
 def _inspect(app: App, ws: Workspace, asked: InspectTarget, values: Values) -> None:
-    """Print the snapshot alone; also write it to a file, and record it."""
+    """Print a snapshot; also write it to a file or record it, if asked."""
     result = _open_target(app, ws, asked)
     text = json_text(result.snapshot)
     if "file" in values:
@@ -100,7 +101,7 @@ def _open_target(app: App, ws: Workspace, asked: InspectTarget) -> InspectedTarg
 
 @contextmanager
 def _apart() -> Iterator[None]:
-    """While others' adapters run, what they print goes to stderr: standard output is the answer's."""
+    """Redirect stdout to stderr, so that adapters of other packages cannot print into the result."""
     with redirect_stdout(sys.stderr):
         yield
 
@@ -112,12 +113,12 @@ def _read(file: str) -> CanonicalSession:
 
 def _warn(app: App, result: AdapterResult) -> None:
     for problem in result.problems:
-        how = "left something out" if problem.partly else "cannot be used"
+        how = "returned only a part" if problem.partly else "cannot be used"
         app.say(flat(f"the session adapter {problem.id} {how}: {problem.why}"))
 
 
 def _make_offered_table(app: App, sessions: Sequence[OfferedTarget], marks: Mapping[str, SpawnedSession]) -> str:
-    """Return the sessions that can be opened as a table; those that were started here with their id and status."""
+    """Return a table of sessions that can be opened, with the id and status of those that baton started."""
 
     def mark(session: OfferedTarget) -> str:
         marked = mark_of(marks, session.target)
@@ -148,7 +149,7 @@ def _in_words(snapshot: CanonicalSession) -> str:
 
 
 def _fill_snapshot(app: App, values: Values) -> Values:
-    """Take the snapshot from the file, or open the target."""
+    """Add the snapshot from the file or from the target."""
     target, file = values.get("target"), values.get("file")
     if target is not None and file is not None:
         raise click.UsageError("give a TARGET or --file, not both")
@@ -190,7 +191,7 @@ def _render_snapshots(app: App, result: SnapshotList) -> None:
     ]
     app.answer(result.as_data(), render_table(result.snapshots, columns))
     if not result.snapshots:
-        app.say("no snapshot is kept here: baton session record TARGET keeps one")
+        app.say("there is no recorded snapshot; to record one: baton session record TARGET")
 
 
 def _render_lineage(app: App, result: Lineage) -> None:
@@ -204,9 +205,9 @@ def _render_lineage(app: App, result: Lineage) -> None:
     ]
     app.answer(result.as_data(), render_table(sessions, columns))
     if not sessions:
-        app.say("no session has worked here yet: baton boot begins one")
+        app.say("there is no session yet; to start one: baton boot")
     elif result.next is not None:
-        app.say(f"there are more: baton session lineage --after {flat(result.next)}")
+        app.say(f"there are more sessions: baton session lineage --after {flat(result.next)}")
 
 
 ADAPTER_COLUMNS = (
@@ -214,21 +215,24 @@ ADAPTER_COLUMNS = (
     Column("targets", lambda adapter: ", ".join(adapter.targetTypes), Role.ID),
     Column("sessions", lambda adapter: adapter.description, wraps=True),
 )
-ADAPTER = click.option("--adapter", metavar="ID", help="Who must know it; else each is asked in turn.")
-TARGET_TYPE = click.option("--target-type", metavar="TYPE", help="What TARGET is: plan, session, claude-alias, …")
+ADAPTER = click.option("--adapter", metavar="ID", help="The adapter to use. Default: try each.")
+TARGET_TYPE = click.option("--target-type", metavar="TYPE", help="The type of TARGET: plan, session, claude-alias, …")
 TARGET = click.argument("target", required=False)
-FILE = click.option("--file", type=INPUT_FILE, metavar="FILE|-", help="A snapshot in JSON instead of a target.")
+FILE = click.option("--file", type=INPUT_FILE, metavar="FILE|-", help="Read the snapshot as JSON from a file.")
 LISTS = (
-    click.option("--recorded", is_flag=True, help="What was recorded in this namespace instead."),
-    click.option("--spawned", is_flag=True, help="What workflows and loops started in this repository."),
+    click.option("--recorded", is_flag=True, help="List the sessions recorded in this namespace."),
+    click.option("--spawned", is_flag=True, help="List only sessions that baton started in this repository."),
 )
 COPIES = (
-    click.option("--write", "file", metavar="FILE", type=click.Path(path_type=Path), help="Into this file as well."),
-    click.option("--record/--no-record", default=None, help="Record it as well; else as baton.recordSnapshots says."),
+    click.option(
+        "--write", "file", metavar="FILE", type=click.Path(path_type=Path), help="Also write it to this file."
+    ),
+    click.option(
+        "--record/--no-record", default=None, help="Also record it. Default: git config baton.recordSnapshots."
+    ),
 )
 MARKED = (
-    "One that a workflow or a loop started is marked with the id under which baton session stop knows it; "
-    "--spawned lists only these."
+    "Sessions that a workflow or baton loop-run started are marked with their status and the id for baton session stop."
 )
 ADDITIONS = {
     "session list": Addition(LISTS, about=MARKED, fill=fill_surroundings, run=_list_sessions),

@@ -1,4 +1,4 @@
-"""The sessions that workflows and loops started here, in words: which there are, and how one ended."""
+"""Print the sessions that workflows and `baton loop-run` started in this repository."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from baton_git.systems.gobby.workflows import open_spawned_sessions
 
 
 def list_spawned(app: App, ws: Workspace, limit: int) -> None:
-    """Answers with the newest sessions that were started here."""
+    """Print the newest sessions that baton started here."""
     records = open_spawned_sessions(ws)
     reap(records, iso(app.now))
     sessions, problems = records.all()
@@ -28,11 +28,11 @@ def list_spawned(app: App, ws: Workspace, limit: int) -> None:
     app.answer([session.public_data for session in shown], _make_table(app, shown))
     app.say(*(flat(problem) for problem in problems))
     if not sessions:
-        app.say("no session was started here by a workflow or a loop")
+        app.say("no workflow or loop has started a session here")
 
 
 def marks_of_spawned(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
-    """By the id that its CLI gives it, the record of every session that was started here."""
+    """Return the records of the sessions that baton started here, by the id that the agent CLI gave them."""
     records = open_spawned_sessions(ws)
     reap(records, iso(app.now))
     sessions, problems = records.all()
@@ -41,8 +41,7 @@ def marks_of_spawned(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
 
 
 def mark_of(marks: Mapping[str, SpawnedSession], target: str) -> dict[str, Any]:
-    """What marks the session that `target` (`claude:ID`) names as one that was started here; nothing where it was
-    not."""
+    """Return id and status of the session that `target` (`claude:ID`) names if baton started it here, else nothing."""
     mark = marks.get(target.partition(":")[2])
     return {} if mark is None else {"spawned": mark.id, "status": mark.status}
 
@@ -67,7 +66,7 @@ def _describe_cost(session: SpawnedSession) -> str:
 
 
 def _describe_session(session: SpawnedSession) -> str:
-    """Return what went wrong, the beginning of the prompt, and where the log of a failed session is."""
+    """Return the error of a session, the beginning of its prompt, and the path of its log if it failed."""
     log = f"log: {session.log}" if session.status == "failed" and session.log else ""
     parts = (one_line(session.error or "", 100), one_line(session.prompt, 60), log)
     return " · ".join(part for part in parts if part)
@@ -77,4 +76,4 @@ def render_stopped(app: App, result: StoppedSession) -> None:
     """Print how a session ended."""
     app.answer(result.session, f"{result.id} {result.status}")
     if not result.was_running:
-        app.say(f"{result.id} was over already: {result.status}")
+        app.say(f"{result.id} had already ended: {result.status}")
