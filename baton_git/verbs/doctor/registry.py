@@ -37,6 +37,7 @@ class Check(NamedTuple):
             and a repository (`local`), or the machine and a namespace that may have remotes (`network`).
         run: gives what it finds; nothing where all is well.
         fine: what to say then.
+        advice: what a person can do about a problem for which there is neither a repair nor more exact advice.
     """
 
     name: str
@@ -44,43 +45,88 @@ class Check(NamedTuple):
     needs: Needs
     run: Callable[[Examination], Iterator[Diagnostic]]
     fine: str
+    advice: str
 
 
 CHECKS = (
-    Check("repository", "The repository and the namespace can be opened.", "machine", check_repository, "it is open"),
-    Check("settings", "Settings and variables make sense.", "namespace", check_settings, "all settings make sense"),
-    Check("versions", "Git and all batons fit together.", "machine", check_versions, "one version"),
-    Check("refs", "The branches and private refs can be read.", "repository", check_refs, "all refs can be read"),
-    Check("objects", "Every object behind them is there.", "repository", check_objects, "all objects are there"),
-    Check("packs", "Baton's packs are few.", "local", check_packs, "few packs"),
-    Check("leftovers", "Nothing is left of killed processes.", "local", check_leftovers, "nothing is left over"),
-    Check("records", "Every record can be read.", "namespace", check_records, "all records can be read"),
     Check(
-        "provenance",
-        "Somebody here vouches for what records claim.",
-        "namespace",
-        check_provenance,
+        "repository", "The repository and the namespace can be opened.", "machine", check_repository, "it is open",
+        "git status and git fsck there say what is wrong; baton init makes what is missing",
+    ),
+    Check(
+        "settings", "Settings and variables make sense.", "namespace", check_settings, "all settings make sense",
+        "git config --show-origin --list says where a setting comes from",
+    ),
+    Check(
+        "versions", "Git and all batons fit together.", "machine", check_versions, "one version",
+        "install the newest baton-git on each machine (pipx upgrade baton-git)",
+    ),
+    Check(
+        "refs", "The branches and private refs can be read.", "repository", check_refs, "all refs can be read",
+        "git for-each-ref shows the refs that git can read; baton sync fetches what a remote still has",
+    ),
+    Check(
+        "objects", "Every object behind them is there.", "repository", check_objects, "all objects are there",
+        "git fetch --refetch REMOTE, from a remote or a clone that has them",
+    ),
+    Check(
+        "packs", "Baton's packs are few.", "local", check_packs, "few packs", "baton gc",
+    ),
+    Check(
+        "leftovers", "Nothing is left of killed processes.", "local", check_leftovers, "nothing is left over",
+        "end what still runs, then baton doctor --fix",
+    ),
+    Check(
+        "records", "Every record can be read.", "namespace", check_records, "all records can be read",
+        "baton validate names the files; baton rollback --record ID brings a record back",
+    ),
+    Check(
+        "provenance", "Somebody here vouches for what records claim.", "namespace", check_provenance,
         "no claims are open",
+        "baton show ID says who vouches for it; baton undo takes a change back",
     ),
-    Check("imports", "Everything that was imported fits.", "repository", check_imports, "no row is kept aside"),
-    Check("clock", "No machine wrote with a wrong clock.", "namespace", check_clock, "all clocks were right"),
     Check(
-        "permissions",
-        "Private files are private, and baton can write.",
-        "local",
-        check_permissions,
-        "all is private",
+        "imports", "Everything that was imported fits.", "repository", check_imports, "no row is kept aside",
+        "baton import quarantine",
     ),
-    Check("hooks", "The hooks of git run.", "local", check_git_hooks, "they run"),
     Check(
-        "agents", "The hooks of the agents' CLIs run, and sessions are saved.", "machine", check_agent_hooks, "they run"
+        "clock", "No machine wrote with a wrong clock.", "namespace", check_clock, "all clocks were right",
+        "set the clock, then baton doctor clock",
     ),
-    Check("cost", "A hook costs little.", "machine", check_hook_cost, "no hooks are installed"),
-    Check("mcp", "The MCP servers that are configured start.", "machine", check_mcp, "not configured anywhere"),
-    Check("remotes", "Remotes answer, and are in step.", "network", check_remotes, "all are in step"),
-    Check("privacy", "Nobody can read the remotes without a login.", "network", check_privacy, "there is no remote"),
-    Check("index", "The index of recall is whole.", "repository", check_index, "it is whole"),
-)
+    Check(
+        "permissions", "Private files are private, and baton can write.", "local", check_permissions, "all is private",
+        "have the owner of the named files make them readable and writable for you alone",
+    ),
+    Check(
+        "hooks", "The hooks of git run.", "local", check_git_hooks, "they run",
+        "baton hooks install",
+    ),
+    Check(
+        "agents", "The hooks of the agents' CLIs run, and sessions are saved.", "machine", check_agent_hooks,
+        "they run",
+        "baton agents status, then baton agents install",
+    ),
+    Check(
+        "cost", "A hook costs little.", "machine", check_hook_cost, "no hooks are installed",
+        "baton agents status names the hooks that are installed",
+    ),
+    Check(
+        "mcp", "The MCP servers that are configured start.", "machine", check_mcp, "not configured anywhere",
+        "baton agents install --with mcp",
+    ),
+    Check(
+        "remotes", "Remotes answer, and are in step.", "network", check_remotes, "all are in step",
+        "git ls-remote REMOTE says whether it answers; then baton sync",
+    ),
+    Check(
+        "privacy", "Nobody can read the remotes without a login.", "network", check_privacy, "there is no remote",
+        "look at the repository's visibility on the page of its host",
+    ),
+    Check(
+        "index", "The index of recall is whole.", "repository", check_index, "it is whole",
+        "the next baton recall makes it anew; if not, check that the folder can be written",
+    ),
+)  # fmt: skip
 
 
 class CheckedDiagnostic(NamedTuple):
@@ -134,4 +180,11 @@ def _run(check: Check, examination: Examination) -> list[Diagnostic]:
         is_known = isinstance(error, Corrupt)  # other checks say what is damaged, and what to do
         hint = error.hint if isinstance(error, BatonError) and not is_known else ""
         findings.append(Diagnostic("unknown", f"could not be checked: {error}", advice=hint))
-    return findings or [ok(check.fine)]
+    return [_complete_advice(check, finding) for finding in findings] or [ok(check.fine)]
+
+
+def _complete_advice(check: Check, finding: Diagnostic) -> Diagnostic:
+    """Return a finding that says what to do about a problem."""
+    if finding.severity == "ok" or finding.advice:
+        return finding
+    return finding._replace(advice=check.advice if finding.repair is None else "baton doctor --fix")

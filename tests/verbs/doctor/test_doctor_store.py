@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pseudo_terminal import typing, typing_here
 
-from baton_git.verbs.doctor.registry import CHECKS
+from baton_git.git.store import Repository, Store
+from baton_git.verbs.doctor.diagnostic import Diagnostic
+from baton_git.verbs.doctor.examination import Examination
+from baton_git.verbs.doctor.registry import CHECKS, examine
 
 
 def find_newest_pack(made: Path) -> Path:
@@ -22,6 +27,21 @@ def test_a_sound_repository_is_in_order_and_nothing_is_written(made: Path, findi
     assert [finding for finding in found if finding["severity"] != "ok"] == []
     assert {finding["check"] for finding in found} == {check.name for check in CHECKS}
     assert {path: path.stat().st_mtime_ns for path in made.rglob("*")} == before
+
+
+def test_each_check_says_what_to_do_about_a_problem_that_it_has_no_advice_for(made: Path) -> None:
+    def fail(examination: Examination) -> Iterator[Diagnostic]:
+        yield Diagnostic("warning", "something is wrong")
+        raise OSError("the disk is gone")
+
+    broken = [check._replace(needs="repository", run=fail) for check in CHECKS]
+    with Store(Repository.open(made)) as store:
+        found = examine(Examination(datetime.now(UTC), store, "refs/heads/baton/", None), broken)
+    assert [(item.check, item.finding.severity) for item in found] == [
+        (check.name, severity) for check in CHECKS for severity in ("warning", "unknown")
+    ]
+    assert [item.finding.advice for item in found] == [check.advice for check in CHECKS for _ in range(2)]
+    assert all(check.advice for check in CHECKS)
 
 
 def test_a_ref_that_cannot_be_read_is_put_back_and_broken_again_by_the_undo(
