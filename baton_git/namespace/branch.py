@@ -211,7 +211,7 @@ class Branch:
         """Return one commit of the commit log."""
         return load_entry(self.store, self.store.commit(commit))
 
-    def suspected_revert(self, version: Revision) -> LogEntry | None:
+    def find_suspected_revert(self, version: Revision) -> LogEntry | None:
         """Return the older revision that the newest commit restores, if that commit was made by hand.
 
         `git commit -a` makes such a commit by accident in a work tree that has the branch checked out while others
@@ -219,9 +219,9 @@ class Branch:
         """
         if version.commit is None or version.by:
             return None
-        return self.goes_back_to(version.commit)
+        return self.find_restored(version.commit)
 
-    def goes_back_to(self, commit: Oid) -> LogEntry | None:
+    def find_restored(self, commit: Oid) -> LogEntry | None:
         """Return the older revision whose files a hand-made commit restores; None if it restores none.
 
         Return None for an intended revert as well: the commit message names the reverted commit as `git revert` does,

@@ -22,7 +22,7 @@ VERSION = "Baton-Version"
 UNDOES = "Baton-Undoes"
 """The trailer that names an undone commit."""
 REJECTED = "Baton-Rejected"
-"""The trailer of a commit that ends a review: the id of a record of which a person rejected the remote's change."""
+"""The trailer of a commit that ends a review: the id of a record whose change was rejected."""
 MERGE_RULES = "Baton-Merge-Rules"
 """The trailer of a merge commit: the version of the merge rules that it was made with."""
 MERGE_SUBJECT = "Merge concurrent changes"
@@ -56,7 +56,7 @@ class LogEntry(NamedTuple):
         return [value for trailer, value in self.trailers if trailer == name]
 
     def rejected_ids(self) -> list[str]:
-        """Return the ids of the records of which a person rejected a remote's change in this review."""
+        """Return the ids of the records whose changes were rejected in this review."""
         return self.trailer_values(REJECTED)
 
     def undone_commits(self) -> list[str]:

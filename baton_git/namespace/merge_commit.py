@@ -43,7 +43,7 @@ class MergeCommit(NamedTuple):
 
     @property
     def renamed_ids(self) -> dict[str, str]:
-        """The new ids of records whose id another record had too, by their old ids."""
+        """The new ids that records got because another record had the same id, by old id."""
         return {
             decision.key.id: decision.to.id for decision in self.decisions if decision.action == "rekey" and decision.to
         }

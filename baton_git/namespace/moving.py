@@ -38,7 +38,8 @@ def check_rename(branch: Branch, new: Namespace) -> Branch:
     is_interrupted = gone_to is not None and gone_to.renamed_to == new
     if new == branch.namespace or (branch.store.tip(target.ref) is not None and not is_interrupted):
         raise NotAllowed(
-            f"the namespace {new} exists already", hint="choose another name; baton namespace list shows those in use"
+            f"the namespace {new} exists already",
+            hint="choose another name; to list the names in use: baton namespace list",
         )
     if not is_interrupted:
         branch.check_exists()

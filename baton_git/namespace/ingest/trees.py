@@ -73,7 +73,7 @@ def _fault(name: str, twins: Mapping[str, str]) -> str:
 
 
 def _twins(entries: Mapping[str, TreeEntry]) -> dict[str, str]:
-    """Return, for each name that occurs in another case too, one such other name."""
+    """Return the names that differ only in case from another name in the same folder, each with that other name."""
     folded = {name: name.casefold() for name in entries}
     count = Counter(folded.values())
     if len(count) == len(folded):

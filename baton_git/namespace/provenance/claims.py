@@ -51,7 +51,7 @@ def find_claims(before: State, after: State) -> list[FieldClaim]:
 
 
 def _of_rule(before: Entry | None, rule: Rule) -> Iterator[HeldClaim]:
-    """Yield the claim of a changed text of a rule, which sessions are told is confirmed by a person."""
+    """Yield the claim of a changed rule text. Sessions treat the text of a rule as confirmed by a person."""
     text = before.text if isinstance(before, Rule) else None
     if rule.text != text:
         yield HeldClaim(rule.id, "text", rule.text, text, "a rule is what a person confirmed")
@@ -126,7 +126,7 @@ def load_state(store: Store, commit: Oid | None) -> State:
 
 
 def _may_make(store: Store, info: CommitInfo, claim: FieldClaim, trusted: Trusted | None) -> bool:
-    """Whether this commit makes the claim and is entitled to.
+    """Whether a commit makes the claim, and has the confirmation, signature or verb that the claim needs.
 
     A commit makes a claim that none of its parents has. If a verb merged and the claim needs no person, one parent may
     have it.

@@ -75,7 +75,7 @@ def count_waiting_records(branch: Branch, remote: str) -> int:
     """Return how many records wait, without merging them as `load_review_queue` does.
 
     Raises:
-        Corrupt: something cannot be read.
+        Corrupt: a commit, a tree or the file with earlier decisions cannot be read.
     """
     return _Review(branch, remote).count() if is_waiting(branch, remote) else 0
 
@@ -161,7 +161,7 @@ class _Review:
         store = branch.store
         theirs, self.local = store.tip(tracking_refs_of(branch, remote).incoming), store.tip(branch.ref)
         if theirs is None or not is_waiting(branch, remote):
-            raise NotFound("waiting change", remote, hint="baton sync fetches new changes")
+            raise NotFound("waiting change", remote, hint="to fetch new changes: baton sync")
         self.branch, self.store, self.theirs = branch, store, theirs
         self.seen = tracking_refs_of(branch, remote).seen
         self.memory = ReviewState.of(store.repository.common_dir, remote, branch.namespace)

@@ -70,103 +70,103 @@ class Plan(NamedTuple):
         return sum(action.commits for action in self.actions if action.kind == "wait")
 
 
-def plan_sync(branch: Branch, facts: BranchTips, terms: Terms) -> Plan:
+def plan_sync(branch: Branch, tips: BranchTips, terms: Terms) -> Plan:
     """Plan the sync of one branch.
 
     Raises:
         Corrupt: a commit cannot be read.
     """
     name = str(branch.namespace)
-    stop = _find_stop(branch, facts, terms)
+    stop = _find_stop(branch, tips, terms)
     if stop is not None:
         return Plan((stop,))
-    if facts.theirs is None:
-        ahead = count_commits(branch.store, facts.local, None)
+    if tips.theirs is None:
+        ahead = count_commits(branch.store, tips.local, None)
         return Plan((SyncAction("create" if ahead else "nothing", name, ahead),))
-    behind = count_commits(branch.store, facts.theirs, facts.local)
-    accepted, waits = _find_accepted(branch, facts, terms) if behind else (None, [])
-    actions = [*_plan_incoming(branch, facts, accepted), *waits]
-    sends = facts.local is not None and not waits and not _is_behind(branch.store, facts.local, facts.theirs)
+    behind = count_commits(branch.store, tips.theirs, tips.local)
+    accepted, waits = _find_accepted(branch, tips, terms) if behind else (None, [])
+    actions = [*_plan_incoming(branch, tips, accepted), *waits]
+    sends = tips.local is not None and not waits and not _is_behind(branch.store, tips.local, tips.theirs)
     if sends:
         merges = any(action.kind == "merge" for action in actions)
-        actions.append(SyncAction("send", name, count_commits(branch.store, facts.local, facts.theirs) + merges))
+        actions.append(SyncAction("send", name, count_commits(branch.store, tips.local, tips.theirs) + merges))
     return Plan(tuple(actions) or (SyncAction("nothing", name),), accepted)
 
 
-def is_rewritten(store: Store, facts: BranchTips) -> bool:
+def is_rewritten(store: Store, tips: BranchTips) -> bool:
     """Whether the remote branch lost commits since it was last seen."""
-    if facts.seen is None or facts.theirs is None:
+    if tips.seen is None or tips.theirs is None:
         return False
-    return not _is_behind(store, facts.seen, facts.theirs)
+    return not _is_behind(store, tips.seen, tips.theirs)
 
 
 def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
     return old == new or store.is_ancestor(old, new)
 
 
-def _find_stop(branch: Branch, facts: BranchTips, terms: Terms) -> SyncAction | None:
+def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | None:
     """Return the action `stop` if the remote branch was rewritten or deleted, or a local commit silently reverts."""
     name = str(branch.namespace)
-    if facts.seen is not None and facts.theirs is None and terms.settle == "theirs":
+    if tips.seen is not None and tips.theirs is None and terms.settle == "theirs":
         return SyncAction("stop", name, 0, "the branch was deleted there, so it cannot be adopted",
                       "baton sync --settle merge sends it again")  # fmt: skip
     if terms.settle is not None:
         return None
-    known = facts.theirs or facts.seen
-    reverts = _find_reverts(branch, facts.local, known) if facts.local is not None and known is not None else {}
+    known = tips.theirs or tips.seen
+    reverts = _find_reverts(branch, tips.local, known) if tips.local is not None and known is not None else {}
     for commit, older in reverts.items():
         return SyncAction(
             "stop", name, 0,
             f"a commit made by hand here silently reverts to {branch.name(older.commit)}",
             f"baton undo {commit[:10]} undoes that commit; baton sync --settle merge sends it anyway",
         )  # fmt: skip
-    if facts.seen is not None and facts.theirs is None:
+    if tips.seen is not None and tips.theirs is None:
         return SyncAction(
             "stop", name, 0, "the branch was deleted there",
             "baton sync --settle merge sends it again; git config baton.autosync false stops syncing",
         )  # fmt: skip
-    if not is_rewritten(branch.store, facts):
+    if not is_rewritten(branch.store, tips):
         return None
-    lost = count_commits(branch.store, facts.seen, facts.theirs)
+    lost = count_commits(branch.store, tips.seen, tips.theirs)
     return SyncAction(
         "stop", name, lost, f"the branch was rewritten there: {lost} commits that it had are gone",
         "baton sync --settle merge restores them; --settle theirs removes them here too (a backup ref keeps them)",
     )  # fmt: skip
 
 
-def _plan_incoming(branch: Branch, facts: BranchTips, accepted: Oid | None) -> Iterator[SyncAction]:
+def _plan_incoming(branch: Branch, tips: BranchTips, accepted: Oid | None) -> Iterator[SyncAction]:
     if accepted is None:
         return
     name, store = str(branch.namespace), branch.store
-    commits = count_commits(store, accepted, facts.local)
-    if facts.local is None:
+    commits = count_commits(store, accepted, tips.local)
+    if tips.local is None:
         yield SyncAction("take", name, commits)
     elif commits:
-        yield SyncAction("forward" if _is_behind(store, facts.local, accepted) else "merge", name, commits)
+        yield SyncAction("forward" if _is_behind(store, tips.local, accepted) else "merge", name, commits)
 
 
-def _find_accepted(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[Oid | None, list[SyncAction]]:
+def _find_accepted(branch: Branch, tips: BranchTips, terms: Terms) -> tuple[Oid | None, list[SyncAction]]:
     """Return the newest remote commit that needs no review, and the action `wait` for all others."""
-    assert facts.theirs is not None
-    why, accepted = _judge_incoming(branch, facts, terms)
+    assert tips.theirs is not None
+    why, accepted = _judge_incoming(branch, tips, terms)
     if not why:
-        return facts.theirs, []
-    commits = count_commits(branch.store, facts.theirs, accepted or facts.local)
+        return tips.theirs, []
+    commits = count_commits(branch.store, tips.theirs, accepted or tips.local)
     waits = SyncAction("wait", str(branch.namespace), commits, why, "baton review")
     return accepted, [waits]
 
 
-def _judge_incoming(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[str, Oid | None]:
+def _judge_incoming(branch: Branch, tips: BranchTips, terms: Terms) -> tuple[str, Oid | None]:
     """Return why some remote commits are not accepted (empty if all are), and the newest accepted one."""
-    assert facts.theirs is not None
+    assert tips.theirs is not None
     store = branch.store
-    faults = _faults(store, facts)
+    faults = _faults(store, tips)
     if faults:
         return faults, None
     if terms.policy == "review":
         return "the remote's policy is review", None
-    reverted = _find_reverts(branch, facts.theirs, facts.local) if terms.settle is None else {}
-    new = list(store.only_in(facts.theirs, *([facts.local] if facts.local is not None else [])))
+    reverted = _find_reverts(branch, tips.theirs, tips.local) if terms.settle is None else {}
+    new = list(store.only_in(tips.theirs, *([tips.local] if tips.local is not None else [])))
     why = _UNSIGNED[terms.trusted is None]
     if reverted:
         older = next(iter(reverted.values()))
@@ -176,7 +176,7 @@ def _judge_incoming(branch: Branch, facts: BranchTips, terms: Terms) -> tuple[st
         return info.oid not in reverted and (terms.policy != "signed" or is_vouched_for(store, info, terms.trusted))
 
     newest = _find_newest_fitting(new, fits)
-    return ("", newest) if newest == facts.theirs else (why, newest)
+    return ("", newest) if newest == tips.theirs else (why, newest)
 
 
 _UNSIGNED = (
@@ -207,7 +207,7 @@ def _find_reverts(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogE
     new = [load_entry(store, info) for info in store.only_in(tip, *([known] if known is not None else []))]
     undone = find_undone(new)
     by_hand = [entry.commit for entry in new if not entry.op and entry.commit not in undone]
-    reverts = {commit: older for commit in by_hand if (older := branch.goes_back_to(commit)) is not None}
+    reverts = {commit: older for commit in by_hand if (older := branch.find_restored(commit)) is not None}
     harmful = {commit: older for commit, older in reverts.items() if not _repairs(branch, commit, older, reverts)}
     return {commit: older for commit, older in harmful.items() if _is_in_effect(branch, commit, tip)}
 
@@ -229,8 +229,8 @@ def _is_in_effect(branch: Branch, commit: Oid, tip: Oid) -> bool:
     return any(entry_at(roots[1], path) == entry_at(roots[2], path) for path in paths)
 
 
-def _faults(store: Store, facts: BranchTips) -> str:
-    assert facts.theirs is not None
-    trees = [store.commit(commit).tree if commit is not None else None for commit in (facts.local, facts.theirs)]
+def _faults(store: Store, tips: BranchTips) -> str:
+    assert tips.theirs is not None
+    trees = [store.commit(commit).tree if commit is not None else None for commit in (tips.local, tips.theirs)]
     fault = next(find_unsafe_files(store.folder(trees[0]), store.folder(trees[1])), None)
     return "" if fault is None else f"{fault[0]} {fault[1]}".strip()

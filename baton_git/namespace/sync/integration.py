@@ -43,21 +43,21 @@ class Integration:
     checked_out_at: str | None = None
 
 
-def integrate(branch: Branch, accepted: Oid | None, facts: BranchTips, stamp: CommitStamp) -> Integration:
+def integrate(branch: Branch, accepted: Oid | None, tips: BranchTips, stamp: CommitStamp) -> Integration:
     """Merge `accepted` into the local branch; with None, only check the local commits. Others may write meanwhile.
 
     Raises:
         Busy: other writers moved the branch at every attempt.
         Corrupt, WriteFailed: under the same conditions as `Store.publish`.
     """
-    integration = Integration(facts.local, problems=_find_own_problems(branch, facts))
+    integration = Integration(tips.local, problems=_find_own_problems(branch, tips))
     for _ in range(_ATTEMPTS):
         tip = branch.store.tip(branch.ref)
         step = _plan_step(branch.store, tip, accepted)
         if step is None:
             return replace(integration, tip=tip)
         if branch.advance(step.draft, tip, step.commit, stamp):
-            return _describe_step(branch, integration, tip, step, facts)
+            return _describe_step(branch, integration, tip, step, tips)
     raise Busy(f"{branch.namespace}: others kept writing here", hint="try again")
 
 
@@ -68,10 +68,10 @@ def preview_integration(branch: Branch, accepted: Oid | None) -> list[diff.Recor
     return _compare(branch, tip, step.draft, step.tree) if step is not None else []
 
 
-def preview_reset(branch: Branch, facts: BranchTips) -> list[diff.RecordChange]:
+def preview_reset(branch: Branch, tips: BranchTips) -> list[diff.RecordChange]:
     """Return the changes that `reset_to_theirs` would make now."""
     draft = branch.store.draft()
-    return _compare(branch, facts.local, draft, _put_unsent_on_theirs(branch.store, draft, facts))
+    return _compare(branch, tips.local, draft, _put_unsent_on_theirs(branch.store, draft, tips))
 
 
 def _compare(branch: Branch, tip: Oid | None, draft: ObjectDraft, tree: Oid) -> list[diff.RecordChange]:
@@ -81,7 +81,7 @@ def _compare(branch: Branch, tip: Oid | None, draft: ObjectDraft, tree: Oid) -> 
 
 @dataclass(frozen=True)
 class _Step:
-    """The next tip of the local branch, and a draft, which contains it if it is a new commit."""
+    """The next tip of the local branch. If it is a new commit, `draft` contains it."""
 
     draft: ObjectDraft
     commit: Oid
@@ -102,13 +102,13 @@ def _plan_step(store: Store, tip: Oid | None, accepted: Oid | None) -> _Step | N
 
 
 def _describe_step(
-    branch: Branch, integration: Integration, tip: Oid | None, step: _Step, facts: BranchTips
+    branch: Branch, integration: Integration, tip: Oid | None, step: _Step, tips: BranchTips
 ) -> Integration:
     before = branch.revision_at(tip).state if tip is not None else State()
     problems = tuple(_find_problems(before, branch.revision_at(step.commit).state))
     place = branch.store.checked_out_at(branch.ref)
     return replace(
-        integration, tip=step.commit, received=count_commits(branch.store, step.commit, facts.local),
+        integration, tip=step.commit, received=count_commits(branch.store, step.commit, tips.local),
         conflicts=step.conflicts,
         renamed=step.renamed, problems=(*integration.problems, *problems), checked_out_at=str(place) if place else None,
     )  # fmt: skip
@@ -122,10 +122,10 @@ def _find_problems(before: State, after: State) -> Iterator[str]:
             yield f"{key}: {breach.field} {immutable_fields.WHY}, but was changed"
 
 
-def _find_own_problems(branch: Branch, facts: BranchTips) -> tuple[str, ...]:
+def _find_own_problems(branch: Branch, tips: BranchTips) -> tuple[str, ...]:
     """Describe the problems that local hand-made commits caused since the remote was last seen."""
-    store, tip = branch.store, facts.local
-    since = facts.seen or facts.theirs
+    store, tip = branch.store, tips.local
+    since = tips.seen or tips.theirs
     if tip is None or tip == since:
         return ()
     known = [since] if since is not None else []
@@ -140,7 +140,7 @@ def _base(store: Store, left: Oid | None, right: Oid) -> Oid | None:
     return next(iter(store.merge_bases(left, right)), None) if left is not None else None
 
 
-def reset_to_theirs(branch: Branch, facts: BranchTips, stamp: CommitStamp) -> tuple[Oid, str]:
+def reset_to_theirs(branch: Branch, tips: BranchTips, stamp: CommitStamp) -> tuple[Oid, str]:
     """Reset the local branch to the rewritten remote branch, with unsent changes on top.
 
     Returns:
@@ -150,26 +150,26 @@ def reset_to_theirs(branch: Branch, facts: BranchTips, stamp: CommitStamp) -> tu
         Busy: another writer moved the local branch.
     """
     store = branch.store
-    assert facts.local is not None
-    assert facts.theirs is not None
-    backup = create_backup(branch, facts.local, stamp)
-    info = store.commit(facts.theirs)
+    assert tips.local is not None
+    assert tips.theirs is not None
+    backup = create_backup(branch, tips.local, stamp)
+    info = store.commit(tips.theirs)
     new, draft = info.oid, store.draft()
-    tree = _put_unsent_on_theirs(store, draft, facts)
+    tree = _put_unsent_on_theirs(store, draft, tips)
     if tree != info.tree:
         subject = "what was not sent yet, on top of a rewritten branch"
         new = branch.seal(draft, tree, (new,), revision_of(store, info) + 1, subject, stamp, ())
-    if not branch.advance(draft, facts.local, new, stamp):
+    if not branch.advance(draft, tips.local, new, stamp):
         raise Busy(
             f"{branch.namespace}: another process wrote here meanwhile", hint="run baton sync --settle theirs again"
         )
     return new, backup
 
 
-def _put_unsent_on_theirs(store: Store, draft: ObjectDraft, facts: BranchTips) -> Oid:
+def _put_unsent_on_theirs(store: Store, draft: ObjectDraft, tips: BranchTips) -> Oid:
     """Merge the unsent local changes into the rewritten remote branch; return the tree."""
-    assert facts.local is not None
-    assert facts.theirs is not None
-    assert facts.seen is not None
-    base = store.commit(_base(store, facts.seen, facts.local) or facts.seen).tree
-    return merge_trees(draft, base, store.commit(facts.theirs).tree, store.commit(facts.local).tree).tree
+    assert tips.local is not None
+    assert tips.theirs is not None
+    assert tips.seen is not None
+    base = store.commit(_base(store, tips.seen, tips.local) or tips.seen).tree
+    return merge_trees(draft, base, store.commit(tips.theirs).tree, store.commit(tips.local).tree).tree

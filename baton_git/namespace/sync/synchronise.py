@@ -241,32 +241,32 @@ _LOST = "run baton sync on a machine that has it, then here again; git fsck list
 
 def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, *, dry_run: bool) -> _Job:
     branch, store = job.branch, job.branch.store
-    facts = BranchTips(store.tip(branch.ref), theirs, store.tip(job.places.seen))
-    for commit in (facts.local, theirs):
+    tips = BranchTips(store.tip(branch.ref), theirs, store.tip(job.places.seen))
+    for commit in (tips.local, theirs):
         if commit is not None:
             branch.revision_at(commit)  # raises if this is not a namespace or has a newer layout
-    resets = terms.settle == "theirs" and facts.local is not None and is_rewritten(store, facts)
-    reset = (SyncAction("reset", str(branch.namespace), count_commits(store, facts.seen, theirs)),) if resets else ()
+    resets = terms.settle == "theirs" and tips.local is not None and is_rewritten(store, tips)
+    reset = (SyncAction("reset", str(branch.namespace), count_commits(store, tips.seen, theirs)),) if resets else ()
     notes: tuple[str, ...] = ()
     if resets and not dry_run:
-        local, backup = reset_to_theirs(branch, facts, stamp)
-        facts = facts._replace(local=local, seen=None)
+        local, backup = reset_to_theirs(branch, tips, stamp)
+        tips = tips._replace(local=local, seen=None)
         notes = (f"reset to {branch.ref} of the remote; the previous state is kept as {backup}",)
-    plan = plan_sync(branch, facts, terms) if not (resets and dry_run) else Plan(())
+    plan = plan_sync(branch, tips, terms) if not (resets and dry_run) else Plan(())
     outcome = replace(job.outcome, actions=job.outcome.actions or (*reset, *plan.actions), waiting=plan.waiting)
     outcome = replace(outcome, notes=(*outcome.notes, *notes))
     if dry_run:
-        changes = preview_reset(branch, facts) if resets else preview_integration(branch, plan.accepted)
+        changes = preview_reset(branch, tips) if resets else preview_integration(branch, plan.accepted)
         return job._replace(outcome=replace(outcome, changes=tuple(changes)))
     if plan.is_stopped:
         [stop] = plan.actions
         error = Unsettled(f"{stop.namespace}: {stop.why}", hint=stop.hint)
         return job._replace(outcome=replace(outcome, error=error), push=None)
-    if theirs is not None and theirs != facts.seen:
-        _record_received(branch, facts, theirs, terms)
+    if theirs is not None and theirs != tips.seen:
+        _record_received(branch, tips, theirs, terms)
         set_ref(store, job.places.seen, theirs, stamp)
-    integration = integrate(branch, plan.accepted, facts, stamp)
-    outcome = _compare_records(branch, facts.local, integration, terms, outcome)
+    integration = integrate(branch, plan.accepted, tips, stamp)
+    outcome = _compare_records(branch, tips.local, integration, terms, outcome)
     push = _plan_push(branch, plan, integration, theirs)
     return job._replace(outcome=_add_integration(outcome, integration), push=push)
 
@@ -290,9 +290,9 @@ def _compare_records(
     )
 
 
-def _record_received(branch: Branch, facts: BranchTips, theirs: Oid, terms: Terms) -> None:
+def _record_received(branch: Branch, tips: BranchTips, theirs: Oid, terms: Terms) -> None:
     """Record in the ledger which commits were received from the remote, before the local branch gets them."""
-    known = [commit for commit in (facts.local, facts.seen) if commit is not None and branch.store.has(commit)]
+    known = [commit for commit in (tips.local, tips.seen) if commit is not None and branch.store.has(commit)]
     ledger = branch.ledger
     new = [info.oid for info in branch.store.only_in(theirs, *known) if not ledger.is_made_here(info.oid)]
     ledger.record_received(terms.address or terms.name, terms.name, new)

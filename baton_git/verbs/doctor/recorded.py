@@ -104,7 +104,7 @@ def check_provenance(examination: Examination) -> Iterator[Diagnostic]:
         )  # fmt: skip
     if len(claims) > NAMED:
         yield Diagnostic("warning", f"{len(claims) - NAMED} more records claim so", advice="baton validate")
-    older = ws.branch.suspected_revert(version)
+    older = ws.branch.find_suspected_revert(version)
     if older is not None:
         yield Diagnostic(
             "error", f"the newest commit was made by hand and goes back to {older.commit[:10]}: {older.subject}",

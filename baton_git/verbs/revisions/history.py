@@ -51,8 +51,7 @@ def read_log(
 ) -> Iterator[Shown]:
     """Yield the commits that pass the filter, newest first, with their changes.
 
-    If the filter names a record, only the changes of that record are included, and the reviews in which a person
-    rejected a remote's change of it.
+    If the filter names a record, only its changes are included, and the reviews that rejected a change of it.
 
     Args:
         limit: maximum number of commits.
@@ -120,7 +119,7 @@ def _paths_of(record: str) -> list[str]:
 
 
 def _is_about(ws: Workspace, entry: LogEntry, record: str | None, paths: Sequence[str]) -> bool:
-    """Whether a commit changed a record, or is the review in which a person rejected a remote's change of it."""
+    """Whether a commit changed a record, or is a review that rejected a change of it."""
     return record in entry.rejected_ids() or _touches(ws, entry, paths)
 
 

@@ -68,7 +68,7 @@ def find_undoable(ws: Workspace) -> Iterator[LogEntry]:
 
     Raises:
         NotFound: the namespace does not exist.
-        NotAllowed: no operation is left, after the last one was yielded.
+        NotAllowed: no operation is left. This is raised after the last one was yielded.
     """
     _check_exists(ws)
     yield from _list_standing(ws, lambda entry: _is_own(ws, entry))
@@ -104,7 +104,7 @@ def find_redoable(ws: Workspace) -> LogEntry:
         if is_undo(entry):
             return entry
         newer = newer or entry
-    raise NotAllowed("nothing is left to redo", hint="baton log --ops shows what was done and undone")
+    raise NotAllowed("nothing is left to redo", hint="to list the operations: baton log --ops")
 
 
 def is_undo(entry: LogEntry) -> bool:

@@ -188,7 +188,7 @@ def plan_session_rollback(ws: Workspace, session: str) -> RollbackPlan:
         for side in commit.parents[1:]
         for info in ws.branch.store.only_in(side, commit.parents[0])
     }
-    whole = [commit for commit in own if commit.commit not in beside]  # a merge is reverted with the side it merged
+    whole = [commit for commit in own if commit.commit not in beside]  # those are reverted with their merge
     commits = [commit for commit in whole if commit.commit not in undone and not _only_undoes(commit, own)]
     if not commits:
         raise NotFound("commit of session", session, hint="to list the commits with their sessions: baton log")
@@ -280,9 +280,9 @@ def _restore_bytes(
     trees = [tree for tree in (tip.tree, before.tree, after.tree) if tree is not None]
     root_before, root_after = (ws.branch.store.folder(tree) for tree in trees[1:])
     paths = _list_restorable(layout.differing_paths(root_before, root_after))
-    now, then, there = (files_at(ws, tree, paths) for tree in trees)
-    changed = {_record_of(path) for path in paths if now.get(path) != there.get(path)}
-    files = {path: then.get(path) for path in paths if _record_of(path) not in changed}
+    files_now, files_before, files_after = (files_at(ws, tree, paths) for tree in trees)
+    changed = {_record_of(path) for path in paths if files_now.get(path) != files_after.get(path)}
+    files = {path: files_before.get(path) for path in paths if _record_of(path) not in changed}
     keys = [key for path in files if (key := layout.key_at(path)) is not None]
     entries = {key: entry for key in keys if not isinstance(entry := before.state.entry(key), Unreadable)}
     state = State(proposal.state.source, {**proposal.state.edits, **entries})

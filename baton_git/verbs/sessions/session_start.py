@@ -233,7 +233,7 @@ def _read_tip(ws: Workspace, problems: list[str]) -> Revision:
 def _describe_revert(ws: Workspace, version: Revision) -> list[str]:
     """Return a warning if the newest commit looks as if it reverted others' work by accident."""
     try:
-        older = ws.branch.suspected_revert(version)
+        older = ws.branch.find_suspected_revert(version)
     except (BatonError, OSError) as error:
         return [_describe_error(error)]
     if older is None:

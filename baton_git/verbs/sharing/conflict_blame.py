@@ -69,7 +69,7 @@ def find_writers(ws: Workspace, conflicts: Sequence[Conflict]) -> dict[str, Writ
             for parent, following in chain.from_iterable(onward for _, onward in here):
                 waiting[parent].append(following)
             for trail, onward in here:
-                if not onward and trail.side is not None and entry.parents:  # without parents: a shallow clone may end
+                if not onward and trail.side is not None and entry.parents:  # without parents, a shallow clone may end
                     by_conflict[trail.conflict.id][trail.side] = entry
             if not waiting:
                 break
@@ -104,8 +104,11 @@ class _TreeReader:
 
 
 def _follow_trail(reader: _TreeReader, entry: LogEntry, trail: _Trail) -> list[tuple[Oid, _Trail]]:
-    """Return where a search continues: at the parent with the same value, at both sides of the merge that found the
-    conflict, or nowhere at its origin. A commit that brings a settled conflict back is not where it was found."""
+    """Return where a search continues after a commit.
+
+    It continues at the parent with the same value, or at both sides of the merge that found the conflict. At the commit
+    that set the value, it ends. Commits that only restore a settled conflict are passed over.
+    """
     for parent in entry.parents:
         if _is_same(reader, entry.tree, parent, trail):
             return [(parent, trail)]

@@ -153,7 +153,7 @@ def begin_review(ws: Workspace, now: datetime, asked: WhichRemote) -> SyncResult
 
 
 def _read_policy(ws: Workspace, remote: str) -> str:
-    """Return the policy of a remote as it is configured, even if it is none that exists."""
+    """Return the configured policy of a remote, even if it is invalid."""
     return ws.reach.policies.get(remote, "auto")
 
 

@@ -27,7 +27,7 @@ _AS_ASKED = SyncOptions()
 
 @dataclass(frozen=True)
 class Synced:
-    """What became of a sync.
+    """The outcome of a sync.
 
     Attributes:
         offline: why the remote could not be reached; the next sync sends the pending commits.
@@ -197,8 +197,7 @@ def _describe_outcome(outcome: SyncOutcome, remote: str, waiting: str) -> list[s
         why = next((action.why for action in outcome.actions if action.kind == "wait"), "")
         lines.append(f"{waiting} ({why})")
         if outcome.pending:
-            verb = "is" if outcome.pending == 1 else "are"
-            lines.append(f"{format_commits(outcome.pending)} of ours {verb} sent after that")
+            lines.append(f"{format_commits(outcome.pending)} will be sent after the review")
     if outcome.conflicts:
         lines.append(f"{len(outcome.conflicts)} contested: {', '.join(outcome.conflicts[:5])} (baton conflicts)")
     lines += list(outcome.problems)

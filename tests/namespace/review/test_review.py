@@ -74,7 +74,7 @@ def test_nothing_of_ours_is_sent_while_it_waits_and_that_is_said(waiting: Pair) 
     done = ada.synced()
     assert kinds(done.outcomes[0]) == ["wait"]
     assert done.pending == 1
-    assert any("sent after that" in one for one in describe_sync(done))
+    assert any("sent after the review" in one for one in describe_sync(done))
 
 
 def test_all_of_it_is_what_a_sync_without_review_does(waiting: Pair) -> None:
