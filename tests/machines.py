@@ -22,7 +22,7 @@ from baton_git.namespace.branch import Branch
 from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome
 from baton_git.namespace.workspace import Actor, RemoteSettings, Vouched, Workspace
-from baton_git.verbs.sharing.conflict_resolution import list_open_conflicts
+from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 from baton_git.verbs.sharing.review import decide, load_review
 from baton_git.verbs.sharing.sync import Synced, sync
 from baton_git.verbs.work_items.decisions import add_decision

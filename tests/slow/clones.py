@@ -36,7 +36,8 @@ from baton_git.systems.session_baton import document_writing, documents
 from baton_git.verbs.sessions.session_end import end_session
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 from baton_git.verbs.sharing import sync as syncing
-from baton_git.verbs.sharing.conflict_resolution import list_open_conflicts, resolve
+from baton_git.verbs.sharing.conflict_resolution import resolve
+from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 from baton_git.verbs.work_items import decisions, followups, loops, patterns
 
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

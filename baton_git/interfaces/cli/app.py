@@ -8,7 +8,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -126,15 +126,15 @@ class App(Call):
         self.tell_write(result.written)
         self.say(*result.notes)
 
-    def tell_conflicts(self, ids: Sequence[str], printed: Sequence[str]) -> int | None:
-        """Print which conflicts are open, unless a printed line already names `baton conflicts`.
+    def tell_conflicts(self, ids: Sequence[str], named: Collection[str]) -> int | None:
+        """Print which conflicts are open, unless all of them are among those that were printed already.
 
         Returns:
             The exit status for open conflicts; None if there are none.
         """
         if not ids:
             return None
-        if not any("baton conflicts" in line for line in printed):
+        if not set(named).issuperset(ids):
             noun = "conflict is" if len(ids) == 1 else "conflicts are"
             self.say(f"{len(ids)} {noun} open: {', '.join(ids[:5])} (baton conflicts)")
         from baton_git.interfaces.cli.error_handler import CONFLICT  # imports this module's neighbours

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from baton_git.core.errors import BatonError
 from baton_git.namespace.remote_selection import automatic_remote, unfetched_namespaces
@@ -14,31 +15,39 @@ AT_END = 10.0
 """Time limits in seconds."""
 
 
+class SyncNews(NamedTuple):
+    """What a person should know of a sync, in lines, and the ids of the conflicts that these name."""
+
+    lines: Sequence[str] = ()
+    conflicts: Sequence[str] = ()
+
+
 def sync_at_start(ws: Workspace, now: datetime, seconds: float = AT_START) -> Sequence[str]:
     """Receive changes before a session starts; return lines for a person."""
-    return _sync_quietly(ws, now, seconds, receive_only=True)
+    return _sync_quietly(ws, now, seconds, receive_only=True).lines
 
 
-def sync_at_end(ws: Workspace, now: datetime, seconds: float = AT_END) -> Sequence[str]:
-    """Send changes after a session; return lines for a person."""
+def sync_at_end(ws: Workspace, now: datetime, seconds: float = AT_END) -> SyncNews:
+    """Send changes after a session."""
     return _sync_quietly(ws, now, seconds, receive_only=False)
 
 
-def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only: bool) -> Sequence[str]:
+def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only: bool) -> SyncNews:
     try:
         name = automatic_remote(ws)
         if name is None:
-            return []
+            return SyncNews()
         from baton_git.namespace.ingest.budget import BOOT
         from baton_git.namespace.sync.synchronise import SyncOptions
         from baton_git.verbs.sharing.sync import describe_sync, sync  # slow to load, and many have no remote
 
         options = SyncOptions(seconds, receive_only=receive_only, budget=BOOT, retry=False)
         done = sync(ws, now, name, options)
-        return [*describe_sync(done, waiting=not receive_only), *_list_other_namespaces(ws)]
+        lines = (*describe_sync(done, waiting=not receive_only), *_list_other_namespaces(ws))
+        return SyncNews(lines, done.conflicts)
     except (BatonError, OSError) as error:
         hint = f" ({error.hint})" if isinstance(error, BatonError) and error.hint else ""
-        return [f"not synced: {error}{hint}"]
+        return SyncNews((f"not synced: {error}{hint}",))
 
 
 def _list_other_namespaces(ws: Workspace) -> list[str]:

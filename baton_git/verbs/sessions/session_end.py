@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from baton_git.core.errors import InvalidArgument
 from baton_git.core.lifecycle import find_session
-from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import HEAD, State
 from baton_git.core.times import iso
@@ -19,9 +19,10 @@ from baton_git.namespace.results import WrittenResult
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_hooks import run_end_hooks
-from baton_git.verbs.sessions.auto_sync import sync_at_end
+from baton_git.verbs.sessions.auto_sync import SyncNews, sync_at_end
 from baton_git.verbs.sessions.gone_sessions import mark_gone
 from baton_git.verbs.sessions.session_start import add_session
+from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 
 
 def end_session(
@@ -123,6 +124,18 @@ class WrapResult(WrittenResult):
     checkpoint: str | None = Field(None, description="The checkpoint required by PAIF's settings.")
     conflicts: list[str] = Field([], description="The ids of the open conflicts, if any.", examples=[["C-1f2e3d4c"]])
 
+    _named_conflicts: Sequence[str] = PrivateAttr(())
+
+    @property
+    def named_conflicts(self) -> Sequence[str]:
+        """The ids of the conflicts that `news` names."""
+        return self._named_conflicts
+
+    def naming(self, conflicts: Sequence[str]) -> Self:
+        """Keep the ids of the conflicts that `news` names."""
+        self._named_conflicts = conflicts
+        return self
+
 
 @verb(
     "wrap",
@@ -155,8 +168,9 @@ def wrap(ws: Workspace, now: datetime, asked: SessionEnd) -> WrapResult:
         ws, now, context=asked.context, summary=asked.summary, expected_revision=asked.expected_revision
     )
     hooks = run_end_hooks(ws, now, summary=asked.summary, context=asked.context)
-    news = [*hooks.news, *(sync_at_end(ws, now) if asked.sync else ())]
-    conflicts = [conflict.id for conflict in ws.branch.read().state.records(Conflict)]
+    synced = sync_at_end(ws, now) if asked.sync else SyncNews()
+    conflicts = [conflict.id for conflict in list_open_conflicts(ws)]
     optional = {"checkpoint": hooks.checkpoint, "conflicts": conflicts}
     given = {name: value for name, value in optional.items() if value}
-    return WrapResult.of(written, session=ws.actor.session, news=news, **given)
+    result = WrapResult.of(written, session=ws.actor.session, news=[*hooks.news, *synced.lines], **given)
+    return result.naming(synced.conflicts)

@@ -27,14 +27,6 @@ from baton_git.namespace.workspace import Workspace
 Side = Literal["ours", "theirs"]
 
 
-def list_open_conflicts(ws: Workspace) -> list[Conflict]:
-    """Return the open conflicts, sorted by record and field."""
-    conflicts = ws.branch.read().state.records(Conflict)
-    return sorted(
-        conflicts, key=lambda conflict: (conflict.record_kind, conflict.record_id, conflict.field, conflict.id)
-    )
-
-
 def resolve(
     ws: Workspace, now: datetime, id_: str, side: Side | None, value: Any = None, *,
     shown: Conflict | None = None, shown_value: tuple[Any, ...] | None = None,

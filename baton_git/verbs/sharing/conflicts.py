@@ -14,7 +14,8 @@ from baton_git.namespace.commit_log import LogEntry
 from baton_git.namespace.results import PageInput, PageResult, WrittenResult, full_position, take_page
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.sharing.conflict_blame import find_writers
-from baton_git.verbs.sharing.conflict_resolution import Side, list_open_conflicts, resolve
+from baton_git.verbs.sharing.conflict_resolution import Side, resolve
+from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 
 
 class ConflictPage(PageInput):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,6 +14,7 @@ from baton_git.git.local_git import LocalGit
 from baton_git.git.remotes import mask_logins
 from baton_git.git.remotes.git_environment import for_git
 from baton_git.namespace.remote_selection import (
+    WaitingCount,
     address_of,
     configured_remote,
     list_remote_names,
@@ -74,9 +76,17 @@ class RemotePolicyResult(Result):
 @verb("remote list", "GET /v1/remotes", effect=READS, anywhere=True, tag="sharing", examples=("baton remote list",))
 def list_remotes(ws: Workspace, now: datetime, asked: NoInput) -> RemoteList:
     """List the remotes, with their policies and the numbers of commits that wait."""
-    default, pending = remote_of(ws), pending_counts(ws)
-    waiting = {count.remote: count.commits for count in waiting_counts(ws)}
-    remotes = [
+    return RemoteList(remotes=summarize_remotes(ws, waiting_counts(ws)))
+
+
+def summarize_remotes(ws: Workspace, counts: Iterable[WaitingCount]) -> list[RemoteSummary]:
+    """Return the configured remotes.
+
+    Args:
+        counts: the result of `waiting_counts`.
+    """
+    default, pending, waiting = remote_of(ws), pending_counts(ws), dict(counts)
+    return [
         RemoteSummary(
             remote=name, address=mask_logins(address_of(ws, name)), policy=_read_policy(ws, name),
             is_default=name == default, trusted=trusts_remote(ws, name), waiting=waiting.get(name, 0),
@@ -84,7 +94,6 @@ def list_remotes(ws: Workspace, now: datetime, asked: NoInput) -> RemoteList:
         )
         for name in list_remote_names(ws)
     ]  # fmt: skip
-    return RemoteList(remotes=remotes)
 
 
 @verb(

@@ -47,6 +47,11 @@ class Synced:
     def pending(self) -> int:
         return sum(outcome.pending for outcome in self.outcomes)
 
+    @property
+    def conflicts(self) -> list[str]:
+        """The ids of the conflicts that the sync found, which `describe_sync` names."""
+        return [id_ for outcome in self.outcomes for id_ in outcome.conflicts]
+
     def as_data(self) -> dict[str, Any]:
         offline = {"offline": self.offline} if self.offline else {}
         return {"remote": self.remote, **offline, "namespaces": [outcome.as_data() for outcome in self.outcomes]}

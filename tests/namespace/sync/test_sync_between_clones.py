@@ -319,7 +319,7 @@ def test_sessions_without_a_remote_say_nothing(tmp_path: Path, ada: Machine) -> 
     ada.git("remote", "remove", "origin")
     ada.loop("OL-1")
     assert list(sync_at_start(ada.ws, ada.clock())) == []
-    assert list(sync_at_end(ada.ws, ada.clock())) == []
+    assert list(sync_at_end(ada.ws, ada.clock()).lines) == []
     with pytest.raises(NotFound):
         ada.synced()
 
@@ -327,14 +327,14 @@ def test_sessions_without_a_remote_say_nothing(tmp_path: Path, ada: Machine) -> 
 def test_nothing_is_disclosed_by_itself_to_where_it_never_was(ada: Machine) -> None:
     ada.loop("OL-1")
     assert automatic_remote(ada.ws) is None
-    assert list(sync_at_end(ada.ws, ada.clock())) == []
+    assert list(sync_at_end(ada.ws, ada.clock()).lines) == []
     assert ada.git("ls-remote", "origin") == ""
 
 
 def test_what_was_synced_once_is_synced_by_itself(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
-    assert list(sync_at_end(ada.ws, ada.clock())) == ["1 commit sent to origin"]
+    assert list(sync_at_end(ada.ws, ada.clock()).lines) == ["1 commit sent to origin"]
     assert list(sync_at_start(bob.ws, bob.clock())) == ["1 commit came in from origin"]
     assert bob.get("open_loop", "OL-2")
 
@@ -352,7 +352,7 @@ def test_autosync_false_stops_that(pair: Pair) -> None:
     ada, _ = pair
     ada.reach(automatic=False)
     ada.loop("OL-2")
-    assert list(sync_at_end(ada.ws, ada.clock())) == []
+    assert list(sync_at_end(ada.ws, ada.clock()).lines) == []
 
 
 def test_the_start_of_a_session_sends_nothing(pair: Pair) -> None:

@@ -34,7 +34,7 @@ from baton_git.systems.kairos.handovers import Outcome, clear, resume, show, ste
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import Going
 from baton_git.systems.kairos.work_tree_copy import Copy
-from baton_git.verbs.sharing.conflict_resolution import list_open_conflicts
+from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 
 URI = "kairos://mem/"
 

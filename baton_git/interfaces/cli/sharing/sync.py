@@ -19,7 +19,7 @@ from baton_git.namespace.sync.policy import Settle
 from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT
 from baton_git.namespace.sync.synchronise import SyncOptions
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.sharing.conflict_resolution import list_open_conflicts
+from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
 
 
@@ -78,7 +78,7 @@ def sync_command(
         or [_SAME.format(done.remote) if is_here else _NONE.format(app.settings.namespace, done.remote)]
     )
     app.say(*(flat(line) for text in told for line in text.splitlines()))
-    return _status(done.errors) or app.tell_conflicts(open_conflicts, told)
+    return _status(done.errors) or app.tell_conflicts(open_conflicts, done.conflicts)
 
 
 _SAME = "up to date with {}"

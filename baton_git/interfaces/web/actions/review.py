@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from starlette.responses import Response
@@ -12,10 +12,10 @@ from baton_git.core.errors import InvalidArgument, NotFound, Unsettled
 from baton_git.core.names import parse_oid
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.texts import quote_value, sentence
-from baton_git.namespace.remote_selection import waiting_counts
+from baton_git.namespace.remote_selection import WaitingCount, waiting_counts
 from baton_git.namespace.review.queue import ReviewChoice, ReviewQueue, WaitingRecord
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.sharing.remotes import list_remotes
+from baton_git.verbs.sharing.remotes import summarize_remotes
 from baton_git.verbs.sharing.review import decide, load_review, takes_person
 
 SHOWN = 100
@@ -45,20 +45,21 @@ def show(request: PageRequest) -> Response:
 
 def _render_queues(request: PageRequest, ws: Workspace, status: int = 200, problem: str = "") -> Response:
     """Render the page with the choices that were made on it before."""
+    counts = waiting_counts(ws)
     return request.render(
         "review.html",
         ws,
         status=status,
         problem=problem,
-        queues=list(_read_queues(ws)),
-        remotes=list_remotes(ws, request.site.now()).remotes,
+        queues=list(_read_queues(ws, counts)),
+        remotes=summarize_remotes(ws, counts),
         shown=SHOWN,
         chosen=request.form,
     )
 
 
-def _read_queues(ws: Workspace) -> Iterator[Queue]:
-    for count in waiting_counts(ws):
+def _read_queues(ws: Workspace, counts: Sequence[WaitingCount]) -> Iterator[Queue]:
+    for count in counts:
         name, queue = load_review(ws, count.remote)
         if queue is not None:
             yield Queue(name, queue, tuple(_build_item(ws, name, item) for item in queue.items[:SHOWN]))

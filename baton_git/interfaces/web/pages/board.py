@@ -17,7 +17,7 @@ from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, Op
 from baton_git.core.state import HEAD, State
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute
 from baton_git.interfaces.web.pages.health import summarize_health
-from baton_git.verbs.sharing.conflict_resolution import list_open_conflicts
+from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 
 SHOWN = 25
 """Records of a kind that the board has; the rest is one click away."""

@@ -1,0 +1,14 @@
+"""List the open conflicts of a namespace. The end of every session needs them, so this module imports little."""
+
+from __future__ import annotations
+
+from baton_git.core.records.conflict import Conflict
+from baton_git.namespace.workspace import Workspace
+
+
+def list_open_conflicts(ws: Workspace) -> list[Conflict]:
+    """Return the open conflicts, sorted by record and field."""
+    conflicts = ws.branch.read().state.records(Conflict)
+    return sorted(
+        conflicts, key=lambda conflict: (conflict.record_kind, conflict.record_id, conflict.field, conflict.id)
+    )
