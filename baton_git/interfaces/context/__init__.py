@@ -1,1 +1,1 @@
-"""Where a face acts and as whom: options, variables, configuration, the home and the clock, alike for every face."""
+"""Where a call of an interface acts, and as whom: options, variables, configuration, home directory and clock."""

@@ -1,4 +1,4 @@
-"""Find the session of the agent's CLI around us, as hooks know it."""
+"""Find the session of the agent CLI that runs this process, from the data that baton's hooks stored."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from baton_git.agents.registry import AGENTS, session_variables
 
 
 def find_hooked_session(common_dir: Path) -> str | None:
-    """Find the session that started us, if hooks have seen it begin and not end.
+    """Return the session in which an agent CLI runs this process; None if hooks have not seen it start, or saw it end.
 
-    Its id is in our environment. Of a CLI that puts none there, as Gemini's for its shell, it is the last one that
-    hooks saw of the process that started us.
+    The CLI sets the session's id in the environment. For a CLI that does not, such as Gemini's for its shell, it is the
+    last session that hooks saw of a CLI process among the ancestors of this one.
     """
     memory = HookSessionStore(str(common_dir))
     named = ((cli, os.environ.get(variable)) for variable, cli in session_variables().items())
@@ -23,10 +23,10 @@ def find_hooked_session(common_dir: Path) -> str | None:
 
 
 def _find_unnamed(memory: HookSessionStore) -> Iterator[HookSession]:
-    """Yield the sessions of the processes that started us, the last seen first, where an agent's variable is set."""
+    """Yield the sessions of ancestor processes, last seen first, if an agent CLI's variable is set."""
     clis = [name for name, cli in AGENTS.items() if cli.acting.find_variable(os.environ)]
     if clis:
-        from baton_git.interfaces.context.person import list_ancestor_ids  # few are started so
+        from baton_git.interfaces.context.person import list_ancestor_ids  # slow to import, and rarely needed
 
         processes = list_ancestor_ids()
         yield from (seen for seen in memory.all() if seen.cli in clis and seen.pid in processes)

@@ -1,10 +1,10 @@
-"""Merge packs in a process of its own, so that a command that writes does not wait for it.
+"""Merge packs in a separate process, so that a command that writes does not wait for it.
 
     python -P -m baton_git.interfaces.context.background_merge COMMON_DIR
 
-The process inherits the lock `baton/merging.lock` from the command that starts it. So there is one at a time from the
-first instant, and the kernel frees the lock however it ends. It is detached, has a low priority, and ends after
-`SECONDS`. It may be killed at any moment: the next merge goes on from what it left.
+The process inherits the lock `baton/merging.lock` from the command that starts it. So only one process runs at a time,
+and the kernel releases the lock even if the process is killed. It is detached, has a low priority, and ends after
+`SECONDS`. It may be killed at any time; the next merge continues its work.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from baton_git.git.files.ref_locks import try_flock
 from baton_git.git.store import Repository, Store
 
 SECONDS = 300
-"""After which a merge is given up."""
+"""Time limit of a merge."""
 _NICE = 10
 _LOCK = 10
-"""The least number that the lock has in the process; 0 to 2 are the null device there."""
+"""Lowest file descriptor of the lock in the process; 0 to 2 are the null device there."""
 _children: list[int] = []
-"""Processes that were started here and may not have ended."""
+"""Ids of processes that were started here and may still run."""
 
 
 def merge_in_background(common_dir: Path, environment: Mapping[str, str]) -> bool:
-    """Start a merge unless one is at work; False if it cannot be started and the caller has to do it."""
+    """Start a merge, unless one is running; return False if it cannot be started, so that the caller must merge."""
     reap_children()
     folder = Path(os.path.realpath(common_dir))
     try:
@@ -50,14 +50,14 @@ def merge_in_background(common_dir: Path, environment: Mapping[str, str]) -> boo
 
 def _start(folder: Path, environment: Mapping[str, str], lock: int) -> bool:
     null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
-    copy = (os.POSIX_SPAWN_DUP2, lock, max(lock + 1, _LOCK))  # unlike the lock itself it is inherited
+    copy = (os.POSIX_SPAWN_DUP2, lock, max(lock + 1, _LOCK))  # the copy is inherited, the original is not
     argv = [sys.executable, "-P", "-m", __name__, str(folder)]
     _children.append(os.posix_spawn(sys.executable, argv, environment, file_actions=[copy, *null]))
     return True
 
 
 def reap_children() -> int:
-    """Let the system forget processes that have ended, in a program that runs for long; how many still run."""
+    """Collect the exit status of ended processes, so that they do not stay zombies; return how many still run."""
     for pid in list(_children):
         try:
             ended, _ = os.waitpid(pid, os.WNOHANG)
@@ -69,7 +69,7 @@ def reap_children() -> int:
 
 
 def main(folder: Path) -> None:
-    """Merge what is due. Errors are dropped: a later write finds it due again."""
+    """Merge packs if a merge is due. Errors are ignored, because a later write starts the merge again."""
     signal.alarm(SECONDS)
     with suppress(OSError):
         os.setsid()

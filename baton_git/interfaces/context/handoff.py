@@ -1,6 +1,6 @@
-"""Read the block `autonomous_handoff` of the settings: the work tree's file, within what the user's own allows.
+"""Read the settings `autonomous_handoff` from `.baton/config.yaml` of the work tree and from the user's own file.
 
-The work tree's file came with a clone, so it can only restrict what is read and told, or choose the format.
+The work tree's file may come from somebody else, so it can only restrict the user's settings, or choose the format.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ MAX_BYTES = 256 * 1024
 
 
 def handoff_options(call: Call, file: Path | None = None) -> Options:
-    """Return the options. A lenient call names a broken file among the problems and passes it over.
+    """Return the options. A lenient call ignores an invalid file, and adds it to its problems.
 
     Args:
-        file: is read instead of those that are looked for.
+        file: the file to read instead of the other two.
 
     Raises:
-        InvalidDocument, InvalidArgument, LimitExceeded, StoreError, NotFound: the file cannot be understood, or not
-            read.
+        InvalidDocument, InvalidArgument, LimitExceeded: a file is invalid or too large.
+        StoreError: a file cannot be read.
+        NotFound: `file` does not exist.
     """
     if file is not None:
         return parse_options(read_block(file), where=str(file))
@@ -41,7 +42,7 @@ def handoff_options(call: Call, file: Path | None = None) -> Options:
 
 
 def _block(call: Call, file: Path, top: Path | None) -> Mapping[str, Any]:
-    """Return the block of a file, which may be missing. Raises as `handoff_options` does."""
+    """Return the block of a file; empty if the file or the block is missing. Raises as `handoff_options` does."""
     try:
         block = read_block(file, top)
         parse_options(block, where=str(file))
@@ -56,7 +57,8 @@ def _block(call: Call, file: Path, top: Path | None) -> Mapping[str, Any]:
 
 
 def _restrict(project: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a project's block within the user's: what that switches off stays off, and the smaller number counts."""
+    """Return the project's block, restricted by the user's own: a setting that is off in `own` is off, and of two
+    numbers the smaller is used."""
     both = {**own, **project}
     for name, mine in own.items():
         theirs = project.get(name)
@@ -75,20 +77,21 @@ def _user_file() -> Path:
 
 
 def work_tree(call: Call) -> Path | None:
-    """Return the work tree that is meant; no repository is made if there is none."""
+    """Return the work tree of the call; None if there is none. No repository is created."""
     named = call.settings.options.repo or os.environ.get("BATON_REPO")
     repository = Repository.open(Path(named)) if named else Repository.discover(Path.cwd())
     return repository.work_tree if repository is not None else None
 
 
 def read_block(file: Path, top: Path | None = None) -> Any:
-    """Return the block as a file has it; None if it has none.
+    """Return the block of a file, not validated; None if the file has none.
 
     Args:
-        top: of the work tree that it came with; no link is followed then.
+        top: the top of the work tree, if it is the project's file; then no symbolic link is followed.
 
     Raises:
-        InvalidDocument, InvalidArgument, LimitExceeded, StoreError, NotFound: as `handoff_options` says.
+        InvalidDocument: the file is not a YAML table, or not UTF-8.
+        LimitExceeded, StoreError, NotFound: the file is too large, cannot be read, or does not exist.
     """
     raw = read_head(file, MAX_BYTES + 1) if top is None else read_project_file(top, FILE, MAX_BYTES + 1)
     try:

@@ -1,4 +1,4 @@
-"""The copy of a run in the work tree, which KAIROS' own clients read and write, kept up to date around each verb."""
+"""Run the verbs of protocol runs, and keep the copy of a run in the work tree up to date, which KAIROS clients use."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.work_tree_copy import Copy
 
 IN_THE_WAY = (InvalidDocument, LimitExceeded, StepConflict, Busy, StoreError)
-"""Errors of a copy that do not keep its run from being shown."""
+"""Errors of a copy that do not prevent its run from being shown."""
 
 
 class RunBesideCopy:
     """Runs the verbs of protocol runs, and keeps the copy in the work tree up to date.
 
-    What other clients wrote there is taken over first. Where no run is named, the one in the copy is meant.
+    Changes that other clients made to the copy are imported first. If no run is named, it is the one in the copy.
 
     Args:
-        file: the copy; else the one that is set up for the repository, if any.
+        file: the copy; by default the one configured for the repository, if any.
     """
 
     def __init__(self, call: Call, ws: Workspace, file: Path | None = None) -> None:
@@ -57,17 +57,17 @@ class RunBesideCopy:
         self.copy = None if path is None else Copy.at(path, common_dir, ws.branch.namespace)
 
     def say(self, text: str) -> None:
-        """Tell the caller what was done with the copy; nothing where nobody reads it."""
+        """Print a message about the copy; the base class prints nothing."""
 
     def tell_taken(self, copy: Copy, taken: TakenIn) -> None:
-        """Tell the caller what was taken over from the copy."""
+        """Print what was imported from the copy; the base class prints nothing."""
 
     def step(self, asked: StepHandover) -> SteppedHandover:
-        """Go on with a run, and write the copy.
+        """Record a step of a run, and write the copy.
 
         Raises:
-            WriteFailed: the copy could not be written, or another client made something of it that cannot be taken
-                over; the step is in git.
+            WriteFailed: the step is in git, but the copy could not be written, or another client changed it so that it
+                cannot be imported.
         """
         result = step_handover(self.ws, self.now, self._take_in(asked))
         if self.copy is None:
@@ -76,17 +76,19 @@ class RunBesideCopy:
         try:
             other = put_out(self.ws, self.now, self.copy, id_)
         except BatonError as error:
-            retry = "changes nothing" if asked.stay else "gets exit status 3"
-            hint = f"a retry {retry}; to write the copy later: baton handover resume --session {one_line(id_, 100)}"
+            retry = "change nothing" if asked.stay else "be a conflict"
+            hint = (
+                f"to write the copy later: baton handover resume --session {one_line(id_, 100)}; a retry would {retry}"
+            )
             raise WriteFailed(
                 f"the step of {id_} is in git, but {error}", hint=hint, session=id_, commit=result.commit
             ) from error
         if other is not None:
-            self.say(f"{self.copy.path} held run {other}, which stays in git; it holds {id_} now")
+            self.say(f"{self.copy.path} contained run {other}, which is still in git; now it contains {id_}")
         return result
 
     def resume(self, asked: ResumeHandover) -> ResumedHandover:
-        """Show where a run stands, and bring a copy of it up to date."""
+        """Return the state of a run, and update its copy."""
         in_copy, problem = self._look_in(asked)
         result = resume_handover(self.ws, self.now, in_copy if asked.uri is None else asked)
         if self.copy is not None and problem is None:
@@ -94,12 +96,12 @@ class RunBesideCopy:
         return result.model_copy(update={"file_problem": problem})
 
     def show(self, asked: ShowHandover) -> HandoverRun:
-        """Show a run, with what other clients made of it."""
+        """Return a run, after importing changes of other clients from its copy."""
         named, problem = self._look_in(asked)
         return show_handover(self.ws, self.now, named).model_copy(update={"file_problem": problem})
 
     def clear(self, asked: ClearHandover) -> ClearedHandover:
-        """Archive a run, and remove its copy."""
+        """Archive a run, and delete its copy."""
         named = self._take_in(asked)
         try:
             result = clear_handover(self.ws, self.now, named)
@@ -111,7 +113,7 @@ class RunBesideCopy:
         return result.model_copy(update={"file_removed": removed})
 
     def _take_in(self, asked: Any) -> Any:
-        """Take over what other clients wrote; return the input with the run in the copy, where it names none."""
+        """Import changes of other clients from the copy; return the input, with the copy's run if it names none."""
         if self.copy is None:
             return asked
         taken = take_in(self.ws, self.now, self.copy)
@@ -123,23 +125,23 @@ class RunBesideCopy:
         return asked.model_copy(update={"session": taken.id}) if is_live and asked.session is None else asked
 
     def _look_in(self, asked: Any) -> tuple[Any, str | None]:
-        """Do as `_take_in`; a copy that cannot be taken over is left as it is, and the problem returned."""
+        """Do the same as `_take_in`, but if the copy cannot be imported, return the problem instead of raising it."""
         try:
             return self._take_in(asked), None
         except IN_THE_WAY as error:
-            self.say(f"the copy is left as it is, and this is what git has: {error}")
+            self.say(f"the copy was not imported, so this is the state in git: {error}")
             return asked, str(error)
 
     def _refresh(self, copy: Copy, id_: str) -> str | None:
-        """Bring the copy of a run up to date, unless it is one of another run; return what was in the way."""
+        """Update the copy of a run, unless it is a copy of another run; return the problem if it was not updated."""
         try:
             other = put_out(self.ws, self.now, copy, id_, over_others=False)
         except IN_THE_WAY as error:
-            self.say(f"the copy is not up to date: {error}")
+            self.say(f"the copy was not updated: {error}")
             return str(error)
         if other is None:
             return None
-        problem = f"{copy.path} holds run {other}: it is left as it is"
+        problem = f"{copy.path} contains run {other}, so it was not updated"
         self.say(problem)
         return problem
 
@@ -149,4 +151,4 @@ RUNS: Mapping[str, Callable[[Call, Workspace, Any], Any]] = {
     "handover resume": lambda call, ws, asked: RunBesideCopy(call, ws).resume(asked),
     "handover clear": lambda call, ws, asked: RunBesideCopy(call, ws).clear(asked),
 }
-"""By verb, how it runs together with the copy that is set up for the repository."""
+"""The verbs that run together with the copy that is configured for the repository."""

@@ -1,4 +1,4 @@
-"""One call of an interface: in which repository and namespace, and who acts."""
+"""One call of an interface: its settings, and the workspace in which its verb runs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,18 @@ from baton_git.namespace.workspace import Actor, Workspace
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an interface; `workspace` is where verbs act."""
+    """One call of an interface."""
 
     settings: Settings
 
     @contextmanager
     def workspace(self) -> Iterator[Workspace]:
+        """Yield the namespace of the call, and who acts in it.
+
+        Raises:
+            NotARepository: the repository does not exist, and the call may not create it.
+            InvalidArgument, InvalidName: an option or a variable is invalid.
+        """
         settings = self.settings
         session = settings.session or settings.hooked_session or self.current.get()
         with Store(settings.repository) as store:
@@ -39,7 +45,7 @@ class Call:
 
     @contextmanager
     def workspace_anywhere(self) -> Iterator[Workspace]:
-        """As `workspace`; outside of any repository, where the user has no store either, on an empty one that goes."""
+        """Yield the same as `workspace`, or a temporary one outside of any repository, if the user has no store."""
         if self.settings.is_repository_named or self.settings.found_repository is not None:
             with self.workspace() as ws:
                 yield ws
@@ -50,13 +56,13 @@ class Call:
                 yield replace(ws, folder=Path.cwd())
 
     def _merges_packs(self) -> bool:
-        """Merge packs in the background; loaded once in many writes."""
+        """Merge packs in the background; return whether that is started."""
         from baton_git.interfaces.context.background_merge import merge_in_background
 
         return merge_in_background(self.settings.repository.common_dir, outside_git())
 
     def workspace_on(self, store: Store, namespace: Namespace) -> Workspace:
-        """Return a namespace of `store`, in which nobody in particular acts yet."""
+        """Return the workspace of a namespace in `store`, in which no session or agent acts."""
         settings = self.settings
         branch = Branch(store, namespace, settings.prefix, settings.sign, fault=settings.fault)
         return Workspace(
@@ -74,7 +80,7 @@ class Call:
 
     @property
     def lenient(self) -> Self:
-        """Return the same call, which also writes, and accepts bad variables, when a setting or variable is invalid."""
+        """Return the same call, in which invalid settings and variables do not prevent writes."""
         return replace(self, settings=replace(self.settings, is_lenient=True, problems=[]))
 
     @property
@@ -84,8 +90,8 @@ class Call:
 
     @property
     def beside_run(self) -> Self:
-        """Return the call for a protocol run named by --session: the session at work here acts, else the run itself, if
-        its id can name a session."""
+        """Return the call for a protocol run, which --session names. The current session acts; without one, the run itself,
+        if its id is a valid session name."""
         options = self.settings.options
         sessionless = replace(self, settings=replace(self.settings, options=options._replace(session=None)))
         if options.session is None or sessionless.settings.session or sessionless.current.get():
@@ -93,18 +99,18 @@ class Call:
         return self if _names_session(options.session) else sessionless
 
     def signing_by_person(self, ws: Workspace) -> Workspace:
-        """The workspace in which one commit can be made, with a signature that only a person can give.
+        """Return the workspace in which commits are signed with a key that only a person can use.
 
         Raises:
-            InvalidArgument: no key is set.
+            InvalidArgument: no key is configured.
             NeedsHuman: the key needs neither a touch nor a passphrase.
-            StoreError: it cannot be read.
+            StoreError: the key cannot be read.
         """
-        from baton_git.git.signing import PersonalSigner  # few have a key, and every start would pay for it
+        from baton_git.git.signing import PersonalSigner  # slow to import, and rarely needed
 
         key = self.settings.config.get("baton.signingkey")
         if not key:
-            raise InvalidArgument("there is no key to sign with", hint="git config baton.signingKey ~/.ssh/KEY")
+            raise InvalidArgument("no signing key is set", hint="to set one: git config baton.signingKey ~/.ssh/KEY")
         signer = PersonalSigner(key, self.settings.environment)
         signer.check()
         return replace(ws, branch=replace(ws.branch, sign=signer.sign))

@@ -1,4 +1,4 @@
-"""What adapters of sessions may see of this machine."""
+"""Give session adapters the facts about this machine that they may use: home, current folder, time, environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from baton_git.systems.ecc.adapters.adapter import Surroundings
 
 
 def fill_surroundings(call: Call, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an input with what adapters may see."""
+    """Return the fields of an input, with the facts about this machine."""
     return {**fields, "around": Surroundings(Path.home(), Path.cwd(), call.now, dict(os.environ))}
 
 
@@ -20,4 +20,4 @@ FILLS: Mapping[str, Callable[[Call, dict[str, Any]], dict[str, Any]]] = {
     "session list": fill_surroundings,
     "session inspect": fill_surroundings,
 }
-"""By verb, what completes its fields."""
+"""The functions that complete the fields of verbs."""

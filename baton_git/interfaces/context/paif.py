@@ -1,4 +1,4 @@
-"""PAIF's settings of the work tree: `paif_config` in `.claude/CLAUDE.md`."""
+"""Read PAIF's settings of the work tree: `paif_config` in `.claude/CLAUDE.md`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 def paif_config(call: Call) -> PaifConfig | None:
-    """Return the settings; None if the file has none. A lenient call names a broken block among the problems.
+    """Return PAIF's settings; None if there are none. A lenient call adds invalid ones to its problems instead.
 
     Raises:
-        InvalidDocument, StoreError: the block cannot be understood, or the file not read.
+        InvalidDocument: the settings are invalid.
+        StoreError: the file cannot be read.
     """
     try:
         return read_settings(call.settings.folder)
@@ -29,21 +30,21 @@ def paif_config(call: Call) -> PaifConfig | None:
 
 
 def agent_of(call: Call, config: PaifConfig | None = None) -> str:
-    """Return the agent that is meant: --agent, that of the settings, or BATON_AGENT.
+    """Return the agent: that of --agent, of PAIF's settings, or of BATON_AGENT.
 
     Raises:
-        InvalidArgument: none of them names one.
+        InvalidArgument: none of them names an agent.
     """
     agent = asked_agent(call, config)
     if agent is None:
         raise InvalidArgument(
-            "no agent is named", hint=f"name it, or set paif_config.agent_id in {FILE}, or BATON_AGENT"
+            "no agent is named", hint=f"give --agent, or set BATON_AGENT or paif_config.agent_id in {FILE}"
         )
     return agent
 
 
 def asked_agent(call: Call, config: PaifConfig | None = None) -> str | None:
-    """As `agent_of`; None where none of them names one."""
+    """Return the same as `agent_of`; None if no agent is named."""
     if call.settings.options.agent is not None:
         return call.settings.agent
     config = config or paif_config(call)
@@ -51,12 +52,12 @@ def asked_agent(call: Call, config: PaifConfig | None = None) -> str | None:
 
 
 def fill_agent(call: Call, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an input with the agent that is meant, where they do not name one."""
+    """Return the fields of an input, with the agent of `agent_of` if they name none."""
     return fields if fields.get("agent") else {**fields, "agent": agent_of(call)}
 
 
 def fill_checkpoint(call: Call, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a checkpoint with the agent, and the interval of the settings for a periodic one."""
+    """Return the fields of a checkpoint, with the agent, and for a periodic one the interval of PAIF's settings."""
     named = fields.get("agent") or call.settings.options.agent
     config = paif_config(call) if fields.get("periodic") or named is None else None
     minutes = {"interval_minutes": config.interval_minutes} if config is not None else {}
@@ -71,4 +72,4 @@ FILLS: Mapping[str, Callable[[Call, dict[str, Any]], dict[str, Any]]] = {
     "identity show": fill_agent,
     "identity check": fill_agent,
 }
-"""By verb, what completes its fields from the settings."""
+"""The functions that complete the fields of verbs from PAIF's settings."""

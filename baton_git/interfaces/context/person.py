@@ -1,9 +1,9 @@
-"""Decide whether an answer at a terminal can be a person's word: not while an agent is known to be acting.
+"""Detect whether an agent runs this command, so that an answer at the terminal may not come from a person.
 
-An agent is known by the variables that its CLI sets, by its process among our ancestors, by a session that baton
-started, or because the command names one (`--agent`, BATON_AGENT). Ancestors that cannot be read say nothing: a shell
-in a container, or below another user's login, has no more than its own. None of this stops another program of the same
-user that hides itself on purpose.
+An agent is detected by the variables that its CLI sets, by its process among the ancestors of this one, by a session
+that baton started, or because the command names an agent (`--agent`, BATON_AGENT). Ancestors that cannot be read are
+ignored; a shell in a container or of another user's login has such ancestors. A program of the same user that
+hides itself on purpose is not detected.
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ from baton_git.agents.sessions.starting import SUPERVISOR
 from baton_git.core.errors import NeedsHuman
 
 HOW_A_PERSON_CONFIRMS = (
-    "a person confirms it at a terminal of their own, on the page of baton serve with its own token "
+    "a person can confirm it at a terminal of their own, on the web page of baton serve with its own token "
     "(BATON_PAGE_TOKEN), in an MCP client that asks its user, or, for a pattern or a decision, with --sign and a key "
     "that needs a touch or a passphrase"
 )
 
 
 OTHER_AGENTS = ("AI_AGENT", "CURSOR_AGENT", "OPENCODE", "COPILOT_CLI")
-"""Variables that agents set which baton knows nothing else about."""
+"""Variables set by agents that baton has no adapter for."""
 
 
 class Ancestor(NamedTuple):
-    """A process that started us, directly or not; empty where it cannot be read."""
+    """An ancestor of this process; its name and arguments are empty if they cannot be read."""
 
     name: str
     argv: Sequence[str]
 
 
 def check_no_agent(named: str | None = None, hint: str = "") -> None:
-    """Lets a prompt go ahead whose answer counts as a person's word.
+    """Check that no agent is known to run this command, before a prompt that only a person may answer.
 
     Args:
-        named: the agent that the command acts for, as its options or BATON_AGENT say.
-        hint: how a person can do it instead, where there is more to say than `HOW_A_PERSON_CONFIRMS`.
+        named: the agent named by --agent or BATON_AGENT.
+        hint: the hint of the error; by default `HOW_A_PERSON_CONFIRMS`.
 
     Raises:
-        NeedsHuman: an agent is known to be acting.
+        NeedsHuman: an agent is known to run this command.
     """
     evidence = find_agent(os.environ, named)
     if evidence is not None:
-        why = f"an agent is acting here ({evidence}), so an answer at this terminal is no person's word"
+        why = f"an agent is acting here ({evidence}), so an answer at this terminal may not be a person's"
         raise NeedsHuman(why, hint=hint or HOW_A_PERSON_CONFIRMS)
 
 
 def find_agent(environment: Mapping[str, str], named: str | None = None) -> str | None:
-    """Return how an acting agent is known; None if none is known."""
+    """Return the evidence that an agent runs this command; None if there is none."""
     variables = (cli.acting.find_variable(environment) for cli in AGENTS.values())
     others = (name for name in (SPAWNED, *OTHER_AGENTS) if environment.get(name))
     variable = next(filter(None, variables), None) or next(others, None)
@@ -73,7 +73,7 @@ def _describe_agent(process: Ancestor) -> str | None:
 
 
 def _ancestors() -> Iterator[Ancestor]:
-    """Yield the processes that started us, nearest first, as far as they can be seen."""
+    """Yield the ancestors of this process, nearest first, as far as the system shows them."""
     process = _parent(psutil.Process())
     while process is not None:
         yield _read(process)
@@ -81,7 +81,7 @@ def _ancestors() -> Iterator[Ancestor]:
 
 
 def list_ancestor_ids() -> set[int]:
-    """Return the numbers of the processes that started us, as far as they can be seen."""
+    """Return the ids of the ancestors of this process, as far as the system shows them."""
     ids, process = set(), _parent(psutil.Process())
     while process is not None:
         ids.add(process.pid)
@@ -90,14 +90,14 @@ def list_ancestor_ids() -> set[int]:
 
 
 def find_parent() -> Ancestor | None:
-    """Return the process that started us; None if nothing can be said about it."""
+    """Return the parent process; None if the system does not show it."""
     return next(_ancestors(), None)
 
 
 def _read(process: psutil.Process) -> Ancestor:
     try:
         return Ancestor(process.name(), process.cmdline())
-    except psutil.Error:  # another user's, or it ended just now
+    except psutil.Error:  # the process is another user's, or has just ended
         return Ancestor("", ())
 
 

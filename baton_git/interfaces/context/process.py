@@ -1,4 +1,4 @@
-"""The environment and the standard streams of this process, as we found them and as we need them."""
+"""The environment, standard streams and signals of this process."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ TOKEN = "BATON_API_TOKEN"  # noqa: S105  the name of a variable
 PAGE_TOKEN = "BATON_PAGE_TOKEN"  # noqa: S105  as above
 
 FOUND = dict(os.environ)
-"""The environment as we found it: nothing that we set for ourselves."""
+"""The environment at the start of this process, without variables that baton sets for itself."""
 
 _taken: dict[str, str] = {}
 
 
 def skip_plugin_search() -> None:
-    """Keep pydantic from looking for plugins, of which this program uses none.
+    """Prevent pydantic from searching for plugins; baton uses none.
 
-    The search imports `importlib.metadata` and with it `email`, `socket` and `zipfile`, a tenth of a command's time,
-    even where the variable forbids the search itself. So its module is replaced; the variable is for a pydantic that
-    keeps the search elsewhere.
+    The search imports `importlib.metadata` and with it `email`, `socket` and `zipfile`, which is a tenth of a command's
+    time. It does so even if the variable disables plugins, so its module is replaced. The variable is for versions of
+    pydantic that have the search in another module.
     """
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     search = ModuleType("pydantic.plugin._loader")
@@ -35,7 +35,7 @@ def skip_plugin_search() -> None:
 
 
 def mend_streams() -> None:
-    """Reopen closed standard streams, and let them take any text, whatever the locale."""
+    """Reopen closed standard streams, and let stdout and stderr accept any text, whatever the locale."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
@@ -45,7 +45,7 @@ def mend_streams() -> None:
 
 
 def hide_tokens() -> None:
-    """Take the tokens out of our environment, which every program that we start inherits; `read_token` keeps them."""
+    """Remove tokens from the environment, which child processes inherit; `read_token` still returns them."""
     for name in filter(is_secret_variable, list(os.environ)):
         token = take_variable(name)
         if token is not None:
@@ -53,7 +53,7 @@ def hide_tokens() -> None:
 
 
 def child_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of a program that we start: what we found (or `environment`), without tokens."""
+    """Return the environment for a child process: `FOUND`, or `environment`, without tokens."""
     return without_secrets(FOUND if environment is None else environment)
 
 
@@ -63,37 +63,39 @@ def read_token(name: str = TOKEN) -> str | None:
 
 
 def taken_token(name: str = TOKEN) -> str | None:
-    """Return a server's own token.
+    """Return the token that a server requires; None if it is not set.
 
     Raises:
-        InvalidArgument: no header could bring it.
+        InvalidArgument: the token contains characters that an HTTP header cannot transport.
     """
     token = read_token(name)
     if token is not None and (token != token.strip() or not token.isprintable()):
-        raise InvalidArgument(f"{name} holds characters that no header can bring", hint="no spaces at its ends")
+        raise InvalidArgument(
+            f"{name} contains characters that an HTTP header cannot transport",
+            hint="use printable characters, without spaces at the beginning or end",
+        )
     return token
 
 
 def take_variable(name: str) -> str | None:
-    """Take a variable out of our environment and that of programs that we start; None if it is missing or empty."""
+    """Remove a variable from the environment of this process and of child processes, and return its value; None if it
+    is missing or empty."""
     FOUND.pop(name, None)
     return os.environ.pop(name, None) or None
 
 
 def end_in_order() -> None:
-    """Let SIGTERM end us as Ctrl-C does, so that the programs we have started end with us."""
+    """Make SIGTERM raise KeyboardInterrupt, like Ctrl-C, so that child processes are ended too."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def is_in_repository() -> bool:
-    """Return whether BATON_REPO names a repository, or we stand in one; without reading it."""
-    from baton_git.git.store import Repository  # most commands find it later on their own
+    """Return whether BATON_REPO is set, or the current folder is in a repository; the repository is not read."""
+    from baton_git.git.store import Repository  # slow to import
 
     return bool(os.environ.get("BATON_REPO")) or Repository.discover(Path.cwd()) is not None
 
 
 def own_command() -> list[str]:
-    """Return the words that start this very baton. `-P`: a folder of the user's project must not be taken for one of
-    its modules.
-    """
+    """Return the command that starts the running baton. `-P` prevents imports from the current folder."""
     return [sys.executable, "-P", "-m", "baton_git"]

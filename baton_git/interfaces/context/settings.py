@@ -1,4 +1,7 @@
-"""Read the surroundings: the repository, git's configuration, who acts, the time. Nothing else reads them."""
+"""Read the settings of a call: options, environment variables, git's configuration, the repository and the time.
+
+Only this folder reads them.
+"""
 
 from __future__ import annotations
 
@@ -37,35 +40,35 @@ PREFIX = "refs/heads/baton/"
 Answer = TypeVar("Answer")
 
 _LOCAL_GIT = re.compile(r"GIT_(?!CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+)$)")
-"""Variables that bind git to the repository of the hook or command around us, not to the one we are asked for."""
+"""Variables by which a git hook or command binds child processes to its own repository."""
 
 WANTED = (
     r"^(baton|user)\.|^remote\..*\.(batonpolicy|url|pushurl|fetch)$|^(gpg\.ssh\.program|core\.sshcommand|ssh\.variant)$"
 )
-"""The keys of git's configuration that matter here."""
+"""The keys of git's configuration that are read."""
 
 MOST = 1_000_000
-"""The largest number that a rule can have."""
+"""Maximum of a numeric setting."""
 
 FLAGS = ("autosync", "shareTurns", "recallAtPrompt", "recordSnapshots", "allowPrivateHosts")
-"""The settings that are on or off."""
+"""The boolean settings."""
 ON, OFF = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
 
 CONFIG_LOCK_SECONDS = 1.0
-"""Seconds for another process that changes git's configuration; git itself does not wait."""
+"""Seconds to wait for another process that changes git's configuration; git itself does not wait."""
 
 _REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
 
 
 class CommonOptions(NamedTuple):
-    """The options of a command; None where one is not given."""
+    """The options that all commands have; None if an option is not given."""
 
     repo: str | None = None
     namespace: str | None = None
     session: str | None = None
     agent: str | None = None
     create: bool = False
-    """Whether a repository and a namespace that do not exist yet are created by the first write."""
+    """Whether a write creates the repository and the namespace if they do not exist."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,11 @@ class Settings:
     """The settings of one call, each read when it is first needed.
 
     Attributes:
-        is_lenient: whether commands also write, and accept a bad variable, when a setting or variable is invalid.
-        known: the repository, where it was found before and must not be looked for again.
-        problems: the invalid settings and variables that were read, each with what is used instead.
-        faults: the errors of the invalid settings that were read.
+        options: the options of the command.
+        is_lenient: whether invalid settings and variables neither prevent writes nor raise errors.
+        known: the repository, if it is already known.
+        problems: messages about invalid settings and variables, each with the value that is used instead.
+        faults: the errors of invalid settings.
     """
 
     options: CommonOptions
@@ -86,13 +90,13 @@ class Settings:
     faults: list[BatonError] = field(default_factory=list)
 
     def add_problem(self, error: BatonError, instead: str) -> None:
-        """Remember what is wrong with a setting, a file of settings or a variable, and what is used instead."""
+        """Add a message about an invalid setting, settings file or variable, and what is used instead."""
         problem = f"{error}; {instead}"
         if problem not in self.problems:
             self.problems.append(problem)
 
     def _read_variable(self, read: Callable[[], Answer], default: Answer, instead: str) -> Answer:
-        """Return what `read` gives; a lenient call gets the default in place of an error."""
+        """Return the value of `read`; after an error, a lenient call returns the default, and any other raises it."""
         try:
             return read()
         except BatonError as error:
@@ -102,7 +106,7 @@ class Settings:
             return default
 
     def _read_setting(self, read: Callable[[], Answer], default: Answer, instead: str) -> Answer:
-        """Return what `read` gives, or the default in place of an error, which then is one of the `faults`."""
+        """Return the value of `read`; after an error, add it to `faults` and return the default."""
         try:
             return read()
         except BatonError as error:
@@ -113,12 +117,12 @@ class Settings:
 
     @property
     def fault(self) -> BatonError | None:
-        """The first invalid setting, which stops commands that write; None for a lenient call."""
+        """The error of the first invalid setting, which prevents writes; None for a lenient call."""
         _ = (self.prefix, self.policy, self.reach, [self._read_flag(name) for name in FLAGS])
         return self.faults[0] if self.faults and not self.is_lenient else None
 
     def _read_flag(self, name: str, default: str = "false") -> bool:
-        """Return whether a setting of git's configuration is on."""
+        """Return the value of a boolean setting."""
         text = self.config.get(f"baton.{name.lower()}", default).lower()
         return self._read_setting(lambda: self._parse_flag(name, text), False, "off is used")
 
@@ -128,7 +132,7 @@ class Settings:
         return text in ON
 
     def _invalid_setting(self, name: str, text: str, allowed: str, example: str) -> InvalidArgument:
-        """Return the error for a setting: where it is set, what is allowed, and how to correct it."""
+        """Return the error for an invalid setting: the file that sets it, the allowed values, and how to correct it."""
         key = f"baton.{name}"
         scope, file = self._locate_setting(key)
         place = f" (in {file})" if file else ""
@@ -139,7 +143,7 @@ class Settings:
         )
 
     def _locate_setting(self, key: str) -> tuple[str, str]:
-        """Return the scope and the file of a setting, as git names them; empty where git does not tell."""
+        """Return the scope and the file of a setting, as git names them; empty if unknown."""
         if self.found_repository is None:
             return "", ""
         git, folder = LocalGit(self.found_repository.common_dir, outside_git()), self.found_repository.git_dir
@@ -148,10 +152,14 @@ class Settings:
         return scope, origin.removeprefix("file:").removesuffix(":")
 
     def _read_option(self, name: str) -> str | None:
-        """Return the option, else the variable; an empty variable is ignored, an empty option is a mistake."""
+        """Return the value of an option, or of its variable. An empty variable is ignored.
+
+        Raises:
+            InvalidArgument: the option is empty.
+        """
         option: str | None = getattr(self.options, name)
         if option == "":
-            raise InvalidArgument(f"--{name} is empty", hint="leave it out, or say which")
+            raise InvalidArgument(f"--{name} is empty", hint="give a value, or leave it out")
         return option or os.environ.get(f"BATON_{name.upper()}") or None
 
     @staticmethod
@@ -160,16 +168,16 @@ class Settings:
 
     @functools.cached_property
     def repository(self) -> Repository:
-        """The repository that was named, the one around us, or else the user's own store.
+        """The named repository, the one around the current folder, or else the user's own store.
 
         Raises:
-            NotARepository: it does not exist, and is not to be created.
+            NotARepository: the repository does not exist, and the call may not create it.
         """
         return self.found_repository or self._create_repository()
 
     @functools.cached_property
     def found_repository(self) -> Repository | None:
-        """The repository; None where it does not exist."""
+        """The same as `repository`, but None if it does not exist."""
         if self.known is not None:
             return self.known
         named = self._named_repository
@@ -183,7 +191,7 @@ class Settings:
 
     @property
     def is_repository_named(self) -> bool:
-        """Whether an option or a variable names the repository."""
+        """Whether --repo, BATON_REPO or GIT_DIR names the repository."""
         return self._named_repository is not None
 
     @property
@@ -212,7 +220,7 @@ class Settings:
 
     @property
     def is_own_store(self) -> bool:
-        """Whether this is the user's own store, which belongs to no folder."""
+        """Whether the repository is the user's own store, which has no work tree."""
         repository = self.found_repository
         if repository is None:
             return self._named_repository is None
@@ -220,12 +228,12 @@ class Settings:
 
     @functools.cached_property
     def config(self) -> Mapping[str, str]:
-        """Git's configuration for this repository, the keys that matter here, in lower case."""
+        """The values of the keys in git's configuration that are read, by key in lower case."""
         repository = self.found_repository
         return _git_config(repository.git_dir if repository is not None else Path(os.devnull), WANTED)
 
     def set_config(self, key: str, value: str) -> None:
-        """Set one key of the repository's own configuration. Raises StoreError if git cannot."""
+        """Set a key in the repository's own git configuration. Raises StoreError if git cannot."""
         folder = self.repository.common_dir
         git = LocalGit(folder, outside_git())
         words = ("config", "--file", f"{folder / 'config'}", "--replace-all", key, value)
@@ -237,7 +245,7 @@ class Settings:
         return self._choice.namespace
 
     def choose_branch(self, branch: Branch, namespace: Namespace) -> Branch:
-        """Return the branch of a namespace, which knows whether its first write may create it."""
+        """Return `branch` for a namespace, with whether a write may create it, and whether the user named it."""
         may_begin = self.options.create or namespace == self._configured or self._choice == (namespace, "remote")
         is_named = self._choice != (namespace, "folder")
         return replace(branch, namespace=namespace, may_begin=may_begin, is_named=is_named)
@@ -257,7 +265,7 @@ class Settings:
         return chosen if renamed is None else _Choice(renamed, "setting")
 
     def _find_new_name(self, namespace: Namespace) -> Namespace | None:
-        """What a namespace is called since it was renamed here; None where it was not."""
+        """Return the current name of a namespace that was renamed in this repository; None if it was not renamed."""
         if self.found_repository is None:
             return None
         gone = GoneNamespaces(self.found_repository.common_dir)
@@ -270,9 +278,9 @@ class Settings:
         return names[-1] if len(names) > 1 else None
 
     def _find_namespace(self) -> _Choice:
-        """The namespace named after the folder; in a clone without it, the only one that its remotes have, or had.
+        """Return the namespace with the folder's name, or if it does not exist here, the only one of the remotes.
 
-        A namespace that was synced stays the default when it is deleted on the remote.
+        A namespace that was synced before remains the default after it is deleted on the remote.
         """
         own = _Choice(Namespace(self._folder_name()), "folder")
         if self.found_repository is None:
@@ -295,9 +303,10 @@ class Settings:
 
     @functools.cached_property
     def namespace_there(self) -> Namespace | None:
-        """The only namespace of a remote of which this clone tracks some branches only, as a single-branch clone does.
+        """The only namespace of the remote, for a clone that fetches only some branches, such as a single-branch clone.
 
-        The remote is asked. None if no remote is like that, it has several namespaces or none, or does not answer.
+        This contacts the remote. None if no remote or several are fetched like this, or if the remote has several
+        namespaces or none, or does not answer.
         """
         fetched = {key[len("remote.") : -len(".fetch")]: value for key, value in self.config.items()
                    if key.startswith("remote.") and key.endswith(".fetch")}  # fmt: skip
@@ -305,27 +314,27 @@ class Settings:
         if len(narrow) != 1 or not self.reach.automatic:
             return None
         from baton_git.git.remotes import open_remote
-        from baton_git.verbs.sessions.auto_sync import AT_START  # slow to load, and rarely needed
+        from baton_git.verbs.sessions.auto_sync import AT_START  # slow to import, and rarely needed
 
         wanted = f"{self.prefix}*"
         try:
             remote = open_remote(self.repository, narrow[0], self.environment)
             return _find_only(ref.removeprefix(self.prefix) for ref in remote.tips({wanted: wanted}, seconds=AT_START))
-        except BatonError:  # the sync of a start says what is wrong
+        except BatonError:  # the sync at the start of a session reports it
             return None
 
     def _list_synced(self, store: Store) -> dict[str, Oid]:
-        """Return the tips of the namespaces that were synced with a remote, by the last part of their refs."""
+        """Return the tips of the namespaces that were synced before, by the last part of their refs."""
         tips: dict[str, Oid] = {}
         for component in HookMarkers(self.repository.common_dir).synced.all():
-            with contextlib.suppress(BatonError):  # no name of a namespace
+            with contextlib.suppress(BatonError):  # not the name of a namespace
                 tip = store.tip(self.prefix + Namespace.from_component(component).component)
                 tips |= {component: tip} if tip is not None else {}
         return tips
 
     @functools.cached_property
     def _folder_outside(self) -> Path:
-        """The nearest folder around us that the user's own store has a namespace of; the current one without any."""
+        """The current folder or its nearest parent with a namespace in the user's own store, else the current one."""
         here = _here()
         if self.found_repository is None:
             return here
@@ -337,7 +346,7 @@ class Settings:
         )
 
     def _folder_name(self) -> str:
-        """The name of the folder: that of the main work tree, for the linked ones too."""
+        """Return the name of the repository's folder: that of the main work tree, also in a linked one."""
         if self.is_own_store:
             return _name_outside(self._folder_outside)
         common = self.repository.common_dir
@@ -359,7 +368,7 @@ class Settings:
 
     @property
     def policy(self) -> Policy:
-        """The limits of the rules, with those that git's configuration sets (`baton.ttlDays`, …)."""
+        """The numeric settings, such as `baton.ttlDays`, with their defaults."""
         chosen: dict[str, int] = {}
         for name, default in Policy._field_defaults.items():
             text = self.config.get(f"baton.{name.replace('_', '')}")
@@ -377,7 +386,7 @@ class Settings:
 
     @property
     def author(self) -> str:
-        """`Name <mail>`, as git would write it."""
+        """The author of commits, `Name <mail>`, from the same settings as git's."""
         name = os.environ.get("GIT_AUTHOR_NAME") or self.config.get("user.name") or _login()
         mail = os.environ.get("GIT_AUTHOR_EMAIL") or self.config.get("user.email") or f"{_login()}@{self.machine}"
         return f"{_plain(name) or 'unknown'} <{_plain(mail)}>"
@@ -392,12 +401,12 @@ class Settings:
 
     @property
     def hooked_session(self) -> str | None:
-        """The session of the agent's CLI around us, if hooks know it."""
+        """The session of the agent CLI that runs this process, if baton's hooks have seen it."""
         return find_hooked_session(self.repository.common_dir)
 
     @property
     def run(self) -> str | None:
-        """The protocol run that --session names, if any; BATON_SESSION names who acts, never a run."""
+        """The protocol run that --session names, if any; BATON_SESSION never names a run."""
         if self.options.session is None:
             return None
         named = self._read_option("session")
@@ -408,7 +417,7 @@ class Settings:
         return self._actor("agent", AgentId, "no agent is named")
 
     def _actor(self, name: str, kind: Callable[[str], SessionId | AgentId], instead: str) -> str | None:
-        """Return who acts; a bad variable may be passed over, a bad option never."""
+        """Return the acting session or agent. A lenient call ignores an invalid variable, but not an invalid option."""
         named = self._read_option(name)
         if not named:
             return None
@@ -418,17 +427,17 @@ class Settings:
 
     @property
     def shares_turns(self) -> bool:
-        """Whether the turns of sessions are committed (`baton.shareTurns`)."""
+        """Whether prompts and answers of sessions are committed (`baton.shareTurns`)."""
         return self._read_flag("shareTurns")
 
     @property
     def recalls_at_prompt(self) -> bool:
-        """Whether the prompts of sessions are looked up (`baton.recallAtPrompt`)."""
+        """Whether each prompt searches earlier sessions (`baton.recallAtPrompt`)."""
         return self._read_flag("recallAtPrompt")
 
     @property
     def records_snapshots(self) -> bool:
-        """Whether `session inspect` records what it shows (`baton.recordSnapshots`)."""
+        """Whether `session inspect` also records the snapshot (`baton.recordSnapshots`)."""
         return self._read_flag("recordSnapshots")
 
     @property
@@ -437,7 +446,7 @@ class Settings:
 
     @property
     def reach(self) -> RemoteSettings:
-        """How this machine deals with other repositories."""
+        """The settings for remotes."""
         policies = {key[len("remote.") : -len(".batonpolicy")]: value for key, value in self.config.items()
                     if key.endswith(".batonpolicy")}  # fmt: skip
         automatic = self._read_flag("autosync", "true")
@@ -473,19 +482,19 @@ class Settings:
 
     @property
     def folder(self) -> Path | None:
-        """The folder of checks: the work tree, or the current folder if the store belongs to no folder."""
+        """The folder in which checks run: the work tree; for the user's own store, the folder of the namespace."""
         return self._folder_outside if self.is_own_store else self.repository.work_tree
 
     @property
     def handover_file(self) -> Path | None:
-        """Where KAIROS' clients look for the handover (git config baton.handoverFile), below the work tree's top."""
+        """The handover file of KAIROS clients (git config baton.handoverFile), relative to the top of the work tree."""
         file = self.config.get("baton.handoverfile")
         if not file:
             return None
         path = _at_home(file)
         if not path.is_absolute() and self.folder is None:
             raise InvalidArgument(
-                f"git config baton.handoverFile: there is no work tree for {file}", hint="give the whole path"
+                f"git config baton.handoverFile is {file}, but there is no work tree", hint="set an absolute path"
             )
         return path if self.folder is None else self.folder / path
 
@@ -495,7 +504,7 @@ class Settings:
 
 
 class _Choice(NamedTuple):
-    """The namespace of a call, and what it was chosen by."""
+    """The namespace of a call, and how it was chosen."""
 
     namespace: Namespace
     by: Literal["option", "setting", "folder", "remote"]
@@ -523,11 +532,11 @@ def _here() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
-        raise NotARepository("the folder that we stand in is gone", hint="go to one that is there") from None
+        raise NotARepository("the current folder does not exist any more", hint="change to another folder") from None
 
 
 def outside_git() -> dict[str, str]:
-    """Return the environment of a child without variables that bind git to the repository of a hook around us."""
+    """Return the environment for a child process, without the variables that bind git to the repository of a hook."""
     return {name: value for name, value in child_environment(os.environ).items() if not _LOCAL_GIT.match(name)}
 
 
@@ -537,17 +546,17 @@ def data_home() -> Path:
 
 
 def own_store() -> Path:
-    """Return where the store of the user is, for what belongs to no repository."""
+    """Return the path of the user's own store, which has the namespaces of folders outside of repositories."""
     return data_home() / "baton" / "state.git"
 
 
 def is_vacant(path: Path) -> bool:
-    """Return whether there is nothing at a path, or an empty folder: a repository can be created there."""
+    """Return whether a repository can be created at a path: it does not exist, or is an empty folder."""
     return not path.exists() or (path.is_dir() and not any(path.iterdir()))
 
 
 def _open(path: Path) -> Repository:
-    """Open a repository that was named, with the work tree of GIT_WORK_TREE where GIT_DIR named it."""
+    """Open a repository; if GIT_DIR names it, its work tree is GIT_WORK_TREE, if set."""
     repository = Repository.open(path)
     top = os.environ.get("GIT_WORK_TREE")
     is_bound = bool(top) and path == Path(os.environ.get("GIT_DIR", os.devnull))
@@ -558,8 +567,8 @@ def _missing_repository(named: Path | None) -> NotARepository:
     """Return the error for a repository that does not exist, with the command that creates it."""
     if named is None:
         return NotARepository(
-            "not in a git repository, and your own store holds nothing yet",
-            hint="to begin in this folder: baton init; in a git repository, go there first",
+            "not in a git repository, and your own store is empty",
+            hint="to create a namespace for this folder: baton init; for a git repository, change to it first",
         )
     siblings = (
         sorted(path.name for path in named.absolute().parent.glob("*")) if named.absolute().parent.is_dir() else ()
@@ -572,13 +581,13 @@ def _missing_repository(named: Path | None) -> NotARepository:
 
 
 def _name_outside(folder: Path) -> str:
-    """Return a name for a folder of no repository: its own, and a digest of its path to tell it from others."""
+    """Return the name of the namespace for a folder outside of repositories: its name and a digest of its path."""
     digest = sha256(os.fsencode(os.path.realpath(folder))).hexdigest()
     return f"{folder.name or 'default'}-{digest[:6]}"
 
 
 def is_safe_place(place: Path, values: Iterable[str | None]) -> bool:
-    """Return whether git's `safe.directory`, all values in order, names the place; an empty one resets the list."""
+    """Return whether the values of git's `safe.directory` contain a folder; an empty value clears those before."""
     safe = False
     for value in values:
         safe = bool(value) and (safe or _covers(value or "", Path(os.path.realpath(place))))
@@ -603,7 +612,7 @@ def _at_home(value: str) -> Path:
 
 
 def _git_config(folder: Path, pattern: str) -> dict[str, str]:
-    """Return what `git config` says, with includes and conditions; without a git program, what the file says."""
+    """Return the values that `git config` prints; without a git program, those in the repository's config file."""
     entries = _run_git_config(folder, pattern)
     if entries is None:
         return _file_config(folder)
@@ -611,7 +620,7 @@ def _git_config(folder: Path, pattern: str) -> dict[str, str]:
 
 
 def read_user_config(key: str) -> list[str | None]:
-    """Return the values of a setting of the user's own, never of a repository: cloned files must not decide it.
+    """Return the values of a key in the user's own git configuration, ignoring that of repositories.
 
     Raises:
         StoreError: git cannot read its configuration.
@@ -620,10 +629,10 @@ def read_user_config(key: str) -> list[str | None]:
 
 
 def _run_git_config(folder: Path, pattern: str) -> list[tuple[str, str | None]] | None:
-    """Return keys (all but subsections in lower case) with values, in git's order; None without a git program.
+    """Return keys (in lower case, except subsections) with their values, in git's order; None without a git program.
 
     Raises:
-        StoreError: git cannot read its configuration; what it would say must not be taken for nothing.
+        StoreError: git cannot read its configuration.
     """
     try:
         completed = subprocess.run(  # noqa: S603  the arguments are ours
@@ -643,7 +652,7 @@ def _run_git_config(folder: Path, pattern: str) -> list[tuple[str, str | None]] 
 
 def _unreadable(stderr: bytes) -> StoreError:
     lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a message"]
-    return StoreError(f"git config: {lines[0]}", hint="fix the git configuration; git config --list names the place")
+    return StoreError(f"git config: {lines[0]}", hint="fix the git configuration; git config --list shows the location")
 
 
 def _file_config(folder: Path) -> dict[str, str]:

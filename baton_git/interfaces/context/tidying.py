@@ -1,8 +1,8 @@
-"""A process beside the server that merges packs. In the server itself that would hold everybody up for 40 to 80 ms each
-time, and take a fifth of the interpreter that all its threads share.
+"""Merge packs for a server in a separate process. In the server itself, each merge would delay requests by 40 to 80 ms,
+and merges would take a fifth of the time of the interpreter, which all threads share.
 
-It is started when there is something to merge for the first time, is told so by a line, says so by a line when it is
-done, and ends when the server does, however that ends: then its input does.
+The server starts the process for the first merge. For each merge it writes a line to the process, and the process
+writes a line back when it is done. The process ends when its input ends, so even if the server is killed.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from baton_git.core.errors import StoreError
 from baton_git.git.store import Repository, Store
 
 PATIENCE = 20.0
-"""Seconds after which a process that is not done is given up; the next merge happens in the server."""
+"""Time limit of a merge in seconds. After it, the process is killed, and the next merge runs in the server."""
 LEAVE = 2.0
-"""Seconds that it is given to end."""
+"""Seconds that the process has to end when the server stops."""
 AGAIN = 300.0
-"""Seconds until another one is started after one that failed."""
+"""Seconds after a failure until another process is started."""
 
 
 class Tidier:
-    """The process that tidies one repository. Threads may use it side by side; there is never more than one.
+    """Starts and controls the process that merges the packs of one repository; safe for concurrent threads.
 
-    `process` is the one that was started last, while it is not given up.
+    Attributes:
+        process: the running process; None if none was started, or after a failure.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -40,19 +41,19 @@ class Tidier:
         self._failed: float | None = None
 
     def __call__(self) -> bool:
-        """Set the process to work unless it is; False if the caller has to do it."""
+        """Request a merge, unless one is running; return False if the caller must merge instead."""
         if not self._lock.acquire(blocking=False):
             return True
         try:
             return self._is_at_work() or self._begin()
-        except (OSError, ValueError):  # it cannot be started, or is gone
+        except (OSError, ValueError):  # the process cannot be started, or has ended
             self._give_up()
             return False
         finally:
             self._lock.release()
 
     def close(self) -> None:
-        """End it when its merge is done, or after `LEAVE` seconds: a merge may be killed at any moment."""
+        """End the process when its merge is done, or kill it after `LEAVE` seconds, which does no harm."""
         with self._lock:
             process = self.process
             if process is not None and process.stdin is not None:
@@ -69,7 +70,7 @@ class Tidier:
         if answer is None and time.monotonic() - self._since <= PATIENCE:
             return True
         if not answer:
-            raise OSError("it hangs, or has ended")
+            raise OSError("the process hangs, or has ended")
         self._since = None
         return False
 
@@ -80,7 +81,7 @@ class Tidier:
             self.process = subprocess.Popen(  # noqa: S603  our own program
                 [sys.executable, "-P", "-m", __name__, str(self._folder)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
-                start_new_session=True,  # a Ctrl-C is for the server
+                start_new_session=True,  # so that Ctrl-C reaches only the server
             )  # fmt: skip
             assert self.process.stdout is not None
             os.set_blocking(self.process.stdout.fileno(), False)
@@ -102,7 +103,8 @@ class Tidier:
 
 
 def main(folder: Path) -> None:
-    """Merge what is due for each line of the input. Errors are dropped: a later write finds it due again."""
+    """For each line of the input, merge packs, and write a line. Errors are ignored, because a later write requests the
+    merge again."""
     with Store(Repository.open(folder)) as store:
         while sys.stdin.buffer.readline():
             with suppress(StoreError, OSError):

@@ -1,4 +1,4 @@
-"""Find the newest transcript that the agents' command lines keep at home, and extract the facts of its session."""
+"""Find transcripts of agent CLIs in the home directory, and extract the facts of their sessions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,21 @@ from baton_git.systems.gobby.mining import Mine, keep_local_turns
 from baton_git.verbs.revisions.recall import RecallQuestion, RecallResult, recall
 
 READING_SECONDS = 3.0
-"""For how long a question reads transcripts that nothing has read yet."""
+"""Time limit in seconds for reading new transcripts before a question is answered."""
 
 
 def newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
-    """Return the newest transcript of a session of this folder, else of any; its agent, and where that worked."""
+    """Find the newest transcript of a session in the current folder, or if there is none, of any session.
+
+    Args:
+        agent: the agent CLI; None for any.
+
+    Returns:
+        The path of the transcript, the agent CLI, and the folder in which the session worked, if known.
+
+    Raises:
+        NotFound: there is no transcript.
+    """
     here = os.path.realpath(Path.cwd())
     newest: list[tuple[bool, float, Transcript, str]] = []
     for name in [agent] if agent else AGENTS:
@@ -35,14 +45,14 @@ def newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
     if not newest:
         whose = agent or "any agent"
         raise NotFound(
-            "transcript of", whose, hint="give its path; baton session list shows the sessions that there are"
+            "transcript of", whose, hint="give the path of a transcript; to list sessions: baton session list"
         )
     _, _, transcript, name = max(newest, key=lambda entry: entry[:2])
     return transcript.path, name, transcript.cwd
 
 
 def fill_home(call: Call, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an input with the home directory and the variables that say where transcripts lie."""
+    """Return the fields of an input, with the home directory and the variables that set the folders of transcripts."""
     settings = [AGENTS[name].hooks for name in AGENTS]
     names = {name for item in settings for name in (item.folder_variable, item.home_variable)} | set(
         session_variables()
@@ -58,11 +68,11 @@ def _is_around(folder: str, cwd: str) -> bool:
 def extract_as_set_up(
     call: Call, ws: Workspace, asked: ExtractHandoff, agent: str | None, file: Path | None = None
 ) -> ExtractedHandoff:
-    """Extract the facts of a session as the settings say; of the newest transcript, if none is named.
+    """Extract the facts of a session, with the settings of `handoff_options`; by default from the newest transcript.
 
     Args:
-        agent: whose newest transcript is meant; None: that of any agent.
-        file: the settings, instead of those that are looked for.
+        agent: the agent CLI whose newest transcript is used; None for any.
+        file: the file with the settings, as for `handoff_options`.
     """
     newest: dict[str, Any] = {}
     if asked.transcript is None:
@@ -78,14 +88,14 @@ def _extract_for_client(call: Call, ws: Workspace, asked: ExtractHandoff) -> Ext
 
 
 def read_new_transcripts(call: Call, ws: Workspace) -> str:
-    """Have recall find what is in transcripts at home that nothing has read yet; returns what is still missing."""
+    """Read new transcripts in the home directory, so that recall can search them; return a message if some are left."""
     if ws.branch.read().commit is None:
         return ""
     try:
         unread = keep_local_turns(ws, call.now, Mine(**fill_home(call, {})), READING_SECONDS)
     except BatonError as error:
         return f"transcripts of earlier sessions: {error}"
-    return f"{unread} transcripts of earlier sessions are not read yet: ask again, or run baton mine" if unread else ""
+    return f"{unread} transcripts of earlier sessions are not read yet; ask again, or run baton mine" if unread else ""
 
 
 def _recall(call: Call, ws: Workspace, asked: RecallQuestion) -> RecallResult:
@@ -94,4 +104,4 @@ def _recall(call: Call, ws: Workspace, asked: RecallQuestion) -> RecallResult:
 
 
 RUNS: Mapping[str, Callable[[Call, Workspace, Any], Any]] = {"handoff extract": _extract_for_client, "recall": _recall}
-"""By verb, how it runs with the settings and transcripts of this machine."""
+"""The verbs that run with the settings and transcripts of this machine."""

@@ -1,9 +1,8 @@
-"""Decide whether a person typed the command line that runs: then its words are a person's, without being asked again.
+"""Decide whether a person typed this command, so that the person vouches for its text without another confirmation.
 
-That takes more than an answer to a prompt does, since an agent that baton does not know may run a command at a terminal
-without meaning to pass for a person. Input, output and messages must be the terminal, and not one in which agents type
-as well. An interactive shell must have started the command itself: no script, no `sh -c`. And no agent may be known to
-act (see `person`).
+The conditions are stricter than for an answer to a prompt, because an agent that baton does not know may run a command
+at a terminal. Standard input, output and error must be a terminal, and not one in which agents type too. The parent
+must be an interactive shell, not a script or `sh -c`. And no agent may be detected (see `person`).
 """
 
 from __future__ import annotations
@@ -21,14 +20,15 @@ _SHARED_TERMINALS: Final = {
     "TERM_PROGRAM": ("vscode", "zed", "WarpTerminal"),
     "TERMINAL_EMULATOR": ("JetBrains-JediTerm",),
 }
-"""Terminals of editors, and others, in which agents type into the same shells as people: by variable, its values."""
+"""Variables and values that identify terminals, such as those of editors, in which agents type into the same shells as
+people."""
 
 
 def is_person_typing(named: str | None = None) -> bool:
-    """Return whether a person typed the command line at a terminal.
+    """Return whether a person typed this command at a terminal.
 
     Args:
-        named: the agent that the command acts for, as its options or BATON_AGENT say.
+        named: the agent named by --agent or BATON_AGENT.
     """
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)) or is_shared_terminal(os.environ):
         return False
@@ -37,15 +37,15 @@ def is_person_typing(named: str | None = None) -> bool:
 
 
 def is_shared_terminal(environment: Mapping[str, str]) -> bool:
-    """Return whether agents may type in the same terminal."""
+    """Return whether agents may type into this terminal too."""
     return any(environment.get(name) in values for name, values in _SHARED_TERMINALS.items())
 
 
 def is_interactive_shell(process: Ancestor) -> bool:
-    """Return whether a process is a shell in which somebody types: it was given neither a script nor a command."""
+    """Return whether a process is an interactive shell: a shell without a script or a command in its arguments."""
     return process.name in _SHELLS and all(map(_is_harmless, process.argv[1:]))
 
 
 def _is_harmless(word: str) -> bool:
-    """Return whether a word is an option that gives a shell nothing to run; a single `-` comes before a script."""
+    """Return whether an argument of a shell is an option that runs nothing; a script may follow a single `-`."""
     return word in _HARMLESS_OPTIONS or (len(word) > 1 and word[0] == "-" and set(word[1:]) <= set("il"))

@@ -1,4 +1,4 @@
-"""Read the surroundings of workflows: their folders, and switches in git's untracked configuration."""
+"""Read the folders of workflows, and their settings in git's configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENABLED, DISABLED = "baton.enabledWorkflows", "baton.disabledWorkflows"
 
 
 def workflow_folders(call: Call) -> WorkflowFolders:
-    """Return where workflows are, and which of them the user wants. No tracked file can set any of it."""
+    """Return the folders of workflows, and the user's settings for them, which no tracked file can change."""
     top = call.settings.folder
     return WorkflowFolders(
         project=top / ".baton" / "workflows" if top is not None and not call.settings.is_own_store else None,
@@ -30,7 +30,7 @@ def workflow_folders(call: Call) -> WorkflowFolders:
 
 
 def read_list(call: Call, key: str) -> list[str]:
-    """Return the names of a list with commas."""
+    """Return the names in a comma-separated setting."""
     return [name.strip() for name in call.settings.config.get(key.lower(), "").split(",") if name.strip()]
 
 
@@ -40,7 +40,7 @@ def _words(call: Call, key: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
-        fault = InvalidArgument(f"git config {key} is no list of words: {error}")
+        fault = InvalidArgument(f"git config {key} cannot be split into words: {error}")
         if not call.settings.is_lenient:
             raise fault from None
         call.settings.add_problem(fault, "it is passed over")

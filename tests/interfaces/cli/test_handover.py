@@ -227,12 +227,12 @@ def test_the_copy_says_which_run_is_meant(baton: Baton, top: Path) -> None:
     done = baton("handover", "resume", "--session", "run-2", "--file", NAME, "--json")
     assert (done.json["SESSION_ID"], done.json["file_problem"]) == (
         "run-2",
-        f"{NAME} holds run run-3: it is left as it is",
+        f"{NAME} contains run run-3, so it was not updated",
     )
-    assert done.err == f"{NAME} holds run run-3: it is left as it is\n"
+    assert done.err == f"{NAME} contains run run-3, so it was not updated\n"
     assert (top / NAME).read_bytes() == text
     done = baton("handover", "step", "--session", "run-2", "--stay", "--file", NAME)
-    assert f"{NAME} held run run-3, which stays in git; it holds run-2 now" in done.err
+    assert f"{NAME} contained run run-3, which is still in git; now it contains run-2" in done.err
     assert "SESSION_ID: run-2\n" in (top / NAME).read_text()
 
 
@@ -247,7 +247,7 @@ def test_a_broken_copy_is_told_in_one_line_and_never_written_over(baton: Baton, 
         assert done.out == ""
     for word in ("resume", "show"):
         done = baton("handover", word, "--file", NAME)
-        assert done.err == f"the copy is left as it is, and this is what git has: {said}\n"
+        assert done.err == f"the copy was not imported, so this is the state in git: {said}\n"
         assert "resolve" in done.out
         assert baton("handover", word, "--file", NAME, "--json").json["file_problem"] == said
     assert (top / NAME).read_text() == "chain_uri: kairos://1\nstep_index: 2\n"
@@ -294,11 +294,11 @@ def test_a_step_without_its_copy_says_that_it_is_in_git_and_what_a_retry_gets(ba
     (top / "file").write_text("")
     done = step(baton, "resolve", "--index", "1", "--file", "file/x.txt", "--json", code=1)
     assert "the step of run-1 is in git, but cannot write file/x.txt" in done.err
-    assert "a retry gets exit status 3" in done.err
+    assert "a retry would be a conflict" in done.err
     assert (done.json["error"], done.json["session"]) == ("write_failed", "run-1")
     step(baton, "resolve", "--index", "1", code=3)
     done = baton("handover", "step", "--stay", "a=1", "--file", "file/x.txt", code=1)
-    assert "a retry changes nothing" in done.err
+    assert "a retry would change nothing" in done.err
     assert state(baton)["state"] == {"a": 1}
 
 

@@ -222,7 +222,7 @@ def test_a_folder_that_was_removed_under_ones_feet_is_one_clear_line(baton_proce
     line = f"rm -r {gone}; exec {sys.executable} -m baton_git status"
     done = subprocess.run(["bash", "-c", line], cwd=gone, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("baton: the folder that we stand in is gone\n")
+    assert done.stderr.startswith("baton: the current folder does not exist any more\n")
 
 
 def test_the_numbers_of_the_rules_are_configurable(baton, git, top):

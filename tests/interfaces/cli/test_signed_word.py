@@ -57,7 +57,7 @@ def test_a_key_without_a_passphrase_is_no_persons_word(baton, filled, top, key):
 
 def test_without_a_key_or_an_answer_nothing_is_signed(baton, filled, top, key, tmp_path):
     before = baton("read").json["commit"]
-    assert "there is no key to sign with" in baton(*GRADUATE, code=2).err
+    assert "no signing key is set" in baton(*GRADUATE, code=2).err
     key(PASSPHRASE)
     refuse = tmp_path / "refuse"
     refuse.write_text("#!/bin/sh\nexit 1\n")

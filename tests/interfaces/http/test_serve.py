@@ -149,8 +149,8 @@ def test_what_cannot_be_is_refused_before_anything_is_served(baton):
         (("--host", ""), {}, "--host is empty"),
         ((), {"BATON_PORT": "x"}, "is not a port"),
         ((), {"BATON_PORT": "65536"}, "is not a port"),
-        ((), {"BATON_API_TOKEN": " t"}, "no header can bring"),
-        ((), {"BATON_PAGE_TOKEN": "t\n"}, "BATON_PAGE_TOKEN holds characters that no header can bring"),
+        ((), {"BATON_API_TOKEN": " t"}, "an HTTP header cannot transport"),
+        ((), {"BATON_PAGE_TOKEN": "t\n"}, "BATON_PAGE_TOKEN contains characters that an HTTP header cannot transport"),
         (
             (),
             {"BATON_API_TOKEN": "same", "BATON_PAGE_TOKEN": "same"},
