@@ -90,8 +90,8 @@ class Call:
 
     @property
     def beside_run(self) -> Self:
-        """Return the call for a protocol run, which --session names. The current session acts; without one, the run itself,
-        if its id is a valid session name."""
+        """Return the call for a protocol run, which --session names. The current session acts; without one, the run
+        itself acts, if its id is a valid session name."""
         options = self.settings.options
         sessionless = replace(self, settings=replace(self.settings, options=options._replace(session=None)))
         if options.session is None or sessionless.settings.session or sessionless.current.get():

@@ -68,7 +68,7 @@ class SettledConflict(WrittenResult):
     examples=("baton conflicts",),
 )
 def list_conflicts(ws: Workspace, now: datetime, asked: ConflictPage) -> ConflictList:
-    """List the values that two sides changed differently; until it is resolved, one of them is in force."""
+    """List the values that two sides changed differently. Until a conflict is resolved, one value is in use."""
     version = ws.branch.read()
     shown, more = take_page(list_open_conflicts(ws), asked, lambda conflict: conflict.id)
     by_conflict = find_writers(ws, shown)

@@ -78,7 +78,7 @@ def check_command(app: App, file: str) -> None:
 @command("show", short_help="Print the file of a workflow.")
 @click.argument("name")
 def show_command(app: App, name: str) -> None:
-    """Print the file of the workflow of this name that runs here; if none runs, that of the project's.
+    """Print the file of the workflow of this name that runs here, or of the project's if none runs.
 
     \b
     baton workflow show session-handoff

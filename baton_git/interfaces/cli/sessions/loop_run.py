@@ -109,13 +109,14 @@ def loop_run(
     Each session is new, and gets the last answer of the one before. The agent ends the loop by printing the marker on a
     line of its own; any of the limits below ends it too.
 
-    To start the agent with further options: git config baton.claudeArguments "--permission-mode acceptEdits".
+    git config baton.claudeArguments (or codexArguments, geminiArguments) sets further options of the agent CLI.
 
     Exit status: 0 the task is done, 130 you interrupted it, 1 something else ended the loop.
 
     \b
     baton loop-run "Make the tests in tests/parser pass" --max-iterations 5
     baton loop-run --file task.md --cli codex --session-timeout 900
+    git config baton.claudeArguments "--permission-mode acceptEdits"
     """
     if (prompt is None) == (file is None):
         raise click.UsageError("give either a PROMPT or --file")
