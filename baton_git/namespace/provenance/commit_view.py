@@ -17,8 +17,8 @@ from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import CommitInfo, Folder, Store
 from baton_git.namespace.commit_log import CONFIRMED, CONFIRMS, parse_entry
 from baton_git.namespace.provenance.ledger import Ledger
+from baton_git.namespace.provenance.marks import CommitClaim, Mark
 from baton_git.namespace.provenance.origins import origin_of
-from baton_git.namespace.provenance.vouching_commits import CommitClaim, Mark
 
 CoveredValues = tuple[Any, ...] | None
 """The values of the fields that a facet covers; None if the record is absent or unreadable."""

@@ -15,8 +15,8 @@ from baton_git.core.state import Key
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.provenance.commit_view import CommitView, facets_of, is_absent, other_place, values_at
 from baton_git.namespace.provenance.ledger import Ledger
+from baton_git.namespace.provenance.marks import Mark, ProvenanceMarks, Slot
 from baton_git.namespace.provenance.trees import ChangedRecords, LabelledChange, find_labelled_changes, is_bare
-from baton_git.namespace.provenance.vouching_commits import Mark, ProvenanceMarks, Slot
 
 Known = Callable[[Oid], ProvenanceMarks | None]
 """Returns the cached marks at a commit, or None."""

@@ -12,8 +12,8 @@ from baton_git.core.state import Key
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.provenance.fold import marks_at
 from baton_git.namespace.provenance.ledger import Ledger
+from baton_git.namespace.provenance.marks import CommitClaim, Mark, ProvenanceMarks, Slot
 from baton_git.namespace.provenance.snapshots import MarkSnapshots
-from baton_git.namespace.provenance.vouching_commits import CommitClaim, Mark, ProvenanceMarks, Slot
 
 Kind = Literal["confirmed", "agent", "received", "hand"]
 RANK: dict[Kind, int] = {"hand": 0, "received": 1, "agent": 2, "confirmed": 3}

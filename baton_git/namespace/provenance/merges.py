@@ -23,8 +23,8 @@ from baton_git.namespace.provenance.commit_view import (
     other_place,
     values_at,
 )
+from baton_git.namespace.provenance.marks import Mark, ProvenanceMarks, Slot, combine_marks
 from baton_git.namespace.provenance.trees import blob_at, find_labelled_changes
-from baton_git.namespace.provenance.vouching_commits import Mark, ProvenanceMarks, Slot, combine_marks
 
 
 def merged_marks(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from baton_git.core.names import Oid
 from baton_git.git.files import durable_files
-from baton_git.namespace.provenance.vouching_commits import ProvenanceMarks, as_data, from_data
+from baton_git.namespace.provenance.marks import ProvenanceMarks, as_data, from_data
 
 _VERSION = 2
 _MODE = 0o600
