@@ -213,5 +213,5 @@ def takes_person(ws: Workspace, remote: str, item: WaitingRecord) -> bool:
 def _choose_remote(ws: Workspace, remote: str | None) -> str:
     name = remote or remote_of(ws)
     if name is None:
-        raise NotFound("remote to review", hint="baton review --remote NAME")
+        raise NotFound("remote to review", hint="to choose one: baton review --remote NAME")
     return name
