@@ -10,14 +10,14 @@ import click
 from baton_git.core.errors import NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.natural_times import describe_age
-from baton_git.core.output import Styled, one_line, terminal_line
+from baton_git.core.output import Styled, one_line
 from baton_git.core.records.lineage import Session
 from baton_git.interfaces.cli.app import App, command
 from baton_git.interfaces.cli.records.ready import NEED_ROLES
 from baton_git.interfaces.cli.records.showing import event_columns
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.rendering.widths import fit, fit_terminal
+from baton_git.interfaces.cli.rendering.widths import fit_terminal
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.ready import ReadyItem, ReadyResult, list_ready
 from baton_git.verbs.revisions.history import read_log
@@ -27,7 +27,6 @@ from baton_git.verbs.upkeep.namespace_status import StatusResult, status
 CONTEXT, NEEDS, CHANGES, SESSIONS = 3, 6, 5, 2
 """Maximum number of lines of each part, so that the dashboard fits on a screen of 24 lines."""
 COUNTED = ("open_loop", "follow_up", "pattern", "active_decision", "rule")
-TITLE = 34
 
 
 @command(
@@ -122,7 +121,7 @@ def _role_of_need(item: ReadyItem) -> Role:
 
 NEED_COLUMNS = (
     Column("need", lambda item: item.need.replace("_", "-"), _role_of_need),
-    Column("about", lambda item: fit(terminal_line(item.title), TITLE)),
+    Column("about", lambda item: item.title),
     Column("command", lambda item: item.command, Role.ID),
 )
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from baton_git.core.output import RED, style
+from baton_git.interfaces.cli.rendering import widths
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.rendering.widths import count_columns, fit, fit_styled, wrap, wrap_styled
+from baton_git.interfaces.cli.rendering.widths import count_columns, fit, fit_styled, wrap, wrap_after, wrap_styled
 
 COLUMNS = [
     Column("id", lambda row: row[0]),
@@ -88,3 +90,12 @@ def test_styles_take_no_room_and_end_where_a_line_is_cut() -> None:
         "    escalated",
     ]
     assert fit_styled(line, 40) == wrap_styled(line, None, "") == line
+
+
+def test_a_text_after_a_prefix_goes_on_below_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert wrap_after("  1. [ ] ", "記憶庫を配備 and look at it") == "  1. [ ] 記憶庫を配備 and look at it"
+    monkeypatch.setattr(widths, "terminal_width", lambda: 30)
+    assert wrap_after("  1. [ ] ", "記憶庫を配備 and look at it").split("\n") == [
+        "  1. [ ] 記憶庫を配備 and look",
+        "         at it",
+    ]

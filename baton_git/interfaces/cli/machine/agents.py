@@ -22,6 +22,7 @@ from baton_git.agents.settings.locations import Scope, user_folder
 from baton_git.agents.settings.report import AgentReport, FileReport, HookInspection, of_file
 from baton_git.agents.settings.settings_file import SettingsFile
 from baton_git.core.errors import BatonError, InvalidArgument, NotFound
+from baton_git.core.natural_times import describe_age
 from baton_git.git.hooks.program_health import ProgramHealth
 from baton_git.git.hooks.shipped import find_shipped
 from baton_git.git.store import Repository
@@ -35,6 +36,8 @@ from baton_git.interfaces.cli.machine.agent_extras import (
     servers_for_hooks,
     uninstall_tools,
 )
+from baton_git.interfaces.cli.rendering.styles import join
+from baton_git.interfaces.cli.rendering.widths import wrap_after
 from baton_git.interfaces.context.settings import outside_git
 
 _NAMES = click.Choice([*AGENTS, "all"])
@@ -136,7 +139,7 @@ def status_command(app: App, name: str) -> int | None:
     reports = [build_inspection(app, agent, health).report() for agent in _agents(name)]
     app.answer(
         [_describe_report(report) for report in reports],
-        "\n".join(line for report in reports for line in _format_report(report)),
+        join([line for report in reports for line in _format_report(app, report)], "\n"),
     )
     verdicts = {report.verdict for report in reports}
     missing = name != "all" and not any(report.is_installed for report in reports)
@@ -354,22 +357,27 @@ def _list_findings(report: AgentReport | FileReport) -> list[dict[str, str]]:
     return [{"verdict": finding.verdict, "said": finding.said} for finding in report.findings]
 
 
-def _format_report(report: AgentReport) -> Iterator[str]:
+def _format_report(app: App, report: AgentReport) -> Iterator[str]:
     there = f"{report.program} {report.version or ''}".strip() if report.program else "not on the PATH"
     status = {"ok": "installed" if report.is_installed else "not installed"}.get(report.verdict, report.verdict)
-    yield f"{report.agent:<8}{status}  ({flat(there)})"
+    yield wrap_after(f"{report.agent:<8}{status}  ", f"({there})")
+    yield from (wrap_after(f"  {name:<9}", text) for name, text in _list_facts(app, report))
+
+
+def _list_facts(app: App, report: AgentReport) -> Iterator[tuple[str, str]]:
+    """Yield the lines about the installation of an agent CLI, each with its name."""
     for file in report.files:
         if file.state != "absent":
-            yield f"  {file.scope:<9}{file.state}  {flat(str(file.path))}"
-        yield from (f"  {finding.verdict:<9}{flat(finding.said)}" for finding in file.findings)
+            yield file.scope, f"{file.state}  {file.path}"
+        yield from ((finding.verdict, finding.said) for finding in file.findings)
     if report.package is not None:
-        yield f"  {'package':<9}{flat(str(report.package))}"
+        yield "package", str(report.package)
     if report.is_installed:
         extras = [name for name, is_there in (("skills", report.skills), ("MCP server", report.server)) if is_there]
-        yield f"  {'with':<9}{' and '.join(extras) or 'no skills and no MCP server (baton agents install --with)'}"
-    yield from (f"  {finding.verdict:<9}{flat(finding.said)}" for finding in report.findings)
+        yield "with", " and ".join(extras) or "no skills and no MCP server (baton agents install --with)"
+    yield from ((finding.verdict, finding.said) for finding in report.findings)
     if report.last_ran:
-        yield f"  last ran {flat(report.last_ran)}"
+        yield "last ran", describe_age(report.last_ran, app.now)
 
 
 agents = group(

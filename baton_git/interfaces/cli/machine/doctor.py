@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -14,7 +13,6 @@ import click
 from baton_git import __version__
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError
-from baton_git.core.output import terminal_line
 from baton_git.git.hooks.program_health import ProgramHealth
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.cli.app import App, at_terminal, command
@@ -29,7 +27,7 @@ from baton_git.interfaces.cli.machine.agents import (
 from baton_git.interfaces.cli.printing import agrees, write
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.rendering.widths import terminal_width
+from baton_git.interfaces.cli.rendering.widths import wrap_after
 from baton_git.interfaces.context.process import own_command
 from baton_git.interfaces.context.settings import PREFIX, data_home, outside_git
 from baton_git.namespace.workspace import Workspace
@@ -251,22 +249,12 @@ def _join_checks(parts: list[DoctorFinding]) -> list[DoctorFinding]:
 
 def _format_finding(part: DoctorFinding) -> Iterator[str]:
     """Yield the lines of a finding, wrapped to the width of a terminal."""
-    head, *rest = _wrap(f"{part.check}: {part.summary}")
     severity = paint(f"{part.severity:<{INDENT}}", ROLES[part.severity], styled=shows_styles())
-    yield join([severity, head])
-    yield from (f"{'':{INDENT}}{line}" for line in rest)
+    yield wrap_after(severity, f"{part.check}: {part.summary}")
     advice = "" if part.repair else part.advice
     for name, text in (("cause", part.cause), ("repair", part.repair or ""), ("do", advice)):
-        yield from (f"{'':{INDENT}}{line}" for line in _wrap(f"{name}: {text}") if text)
-
-
-def _wrap(text: str) -> list[str]:
-    line = terminal_line(text)
-    columns = terminal_width()
-    if columns is None:
-        return [line]
-    width = max(40, columns - INDENT)
-    return textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+        if text:
+            yield wrap_after(f"{'':{INDENT}}{name}: ", text)
 
 
 def _name_surroundings(app: App, examination: Examination) -> Mapping[str, str]:

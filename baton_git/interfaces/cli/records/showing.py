@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ import click
 from baton_git.core.errors import Ambiguous, InvalidArgument, NotFound
 from baton_git.core.kinds import KINDS
 from baton_git.core.natural_times import describe_age
-from baton_git.core.output import Styled, terminal, terminal_line
+from baton_git.core.output import Styled, terminal_line
 from baton_git.core.times import parse_time_or_none
 from baton_git.core.verb import Result
 from baton_git.interfaces.cli.app import App
@@ -20,7 +19,7 @@ from baton_git.interfaces.cli.records.listing import describe_status, status_rol
 from baton_git.interfaces.cli.rendering.pager import write_paged
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
-from baton_git.interfaces.cli.rendering.widths import terminal_width
+from baton_git.interfaces.cli.rendering.widths import wrap_after
 from baton_git.interfaces.cli.revisions.history import render_commit
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
@@ -86,13 +85,14 @@ def render_record(app: App, result: ShownRecord) -> None:
 def _record_lines(app: App, result: ShownRecord) -> Iterator[str]:
     yield _heading(app, result)
     if result.title:
-        yield Styled(terminal(_wrap(result.title, "")))
+        yield wrap_after("", result.title)
     yield ""
     yield from _field_lines(app, result)
     yield from _source_lines(app, result)
     if result.history:
+        *columns, what = event_columns(app)
         yield ""
-        yield render_table(result.history, event_columns(app), headings=False)
+        yield render_table(result.history, [*columns, what._replace(wraps=True)], headings=False)
     if result.earlier:
         yield f"and {result.earlier} earlier: baton log --record {terminal_line(result.id)}"
     if result.ready is not None:
@@ -153,7 +153,8 @@ def event_columns(app: App, text: Callable[[Any], str] = lambda event: event.tex
     """Return the columns of a table of commits: revision, time, author, and the text that `text` returns."""
 
     def who(event: Any) -> str:
-        return " ".join(filter(None, (event.session, f"({event.agent})" if event.agent else "")))
+        author = event.author.partition(" <")[0] if event.op != "merge" else ""
+        return " ".join(filter(None, (event.session or author, f"({event.agent})" if event.agent else "")))
 
     def number(event: Any) -> object:
         return event.revision if event.revision is not None else event.commit[:10]
@@ -168,19 +169,7 @@ def event_columns(app: App, text: Callable[[Any], str] = lambda event: event.tex
 
 def _field(name: str, text: str) -> Styled:
     label = terminal_line(name)
-    padding = " " * max(LABEL - len(label), 1)
-    return join([_paint(label, Role.DIM), padding, terminal(_wrap(text, " " * LABEL))])
-
-
-def _wrap(text: str, indent: str) -> str:
-    """Return a text wrapped to the width of the terminal, if there is one, with all lines but the first indented."""
-    width = terminal_width()
-    lines = [line for part in text.splitlines() for line in _wrap_line(part, width, len(indent))]
-    return f"\n{indent}".join(lines)
-
-
-def _wrap_line(line: str, width: int | None, indent: int) -> list[str]:
-    return (textwrap.wrap(line, max(width - indent, 30)) if width is not None else [line]) or [""]
+    return wrap_after(join([_paint(label, Role.DIM), " " * max(LABEL - len(label), 1)]), text)
 
 
 def _paint(text: str, role: Role) -> str:

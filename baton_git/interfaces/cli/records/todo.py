@@ -5,8 +5,11 @@ from __future__ import annotations
 import click
 
 from baton_git.core.codecs import json
+from baton_git.core.output import Styled
 from baton_git.core.records.lineage import Todo
 from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, read_text
+from baton_git.interfaces.cli.rendering.styles import join
+from baton_git.interfaces.cli.rendering.widths import wrap_after
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.systems.gobby.todos import ChangedTodos, NumberedTodo, TodoList, parse_json_list, parse_list
 
@@ -36,18 +39,18 @@ def _read(file: str) -> list[Todo]:
 
 
 def _render_changed(app: App, result: ChangedTodos) -> None:
-    app.answer(result.as_data(), "\n".join(flat(_line(item)) for item in result.todos))
+    app.answer(result.as_data(), join([_line("", item) for item in result.todos], "\n"))
     app.tell_change(result)
 
 
 def _render_list(app: App, result: TodoList) -> None:
-    app.answer(result.as_data(), "\n".join(f"{item.number:>3}. {flat(_line(item))}" for item in result.todos))
+    app.answer(result.as_data(), join([_line(f"{item.number:>3}. ", item) for item in result.todos], "\n"))
     if not result.todos:
         app.say("the list is empty; to add an item: baton todo add TEXT")
 
 
-def _line(item: Todo | NumberedTodo) -> str:
-    return f"[{MARKS[item.status]}] {item.content}"
+def _line(number: str, item: Todo | NumberedTodo) -> Styled:
+    return wrap_after(f"{number}[{MARKS[item.status]}] ", flat(item.content))
 
 
 FILE = click.option(

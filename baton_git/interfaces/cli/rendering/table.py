@@ -91,7 +91,8 @@ def _plan_layout(sizes: list[int], columns: Sequence[Column], room: int | None) 
     if room is None or sum(sizes) + gaps <= room:
         return _Layout(sizes)
     *others, last = sizes
-    others = _cut_sizes(others, columns, room - gaps - min(last, WANTED), is_last_resort=False)
+    wanted = last if columns[-1].role is Role.ID else min(last, WANTED)
+    others = _cut_sizes(others, columns, room - gaps - wanted, is_last_resort=False)
     rest = room - gaps - sum(others)
     if rest >= min(last, LEAST):
         return _Layout([*others, min(last, rest)])

@@ -15,6 +15,8 @@ _STYLE = re.compile(r"\x1b\[(\d*)m")
 _MARK = re.compile("[\U000e0020-\U000e007f]")
 """Characters of no width that stand for the styles of `Styled` text, which cannot contain them."""
 
+NARROWEST_TEXT = 20
+"""Columns that a text after a prefix gets, however narrow the terminal is."""
 RESET = "\x1b[0m"
 
 
@@ -75,6 +77,14 @@ def fit_terminal(text: str, taken: int) -> str:
     terminal."""
     line, width = terminal_line(text), terminal_width()
     return line if width is None else fit(line, width - taken)
+
+
+def wrap_after(prefix: str, text: str) -> Styled:
+    """Return a text after a prefix; on a terminal, its further lines begin where the first one does."""
+    width, indent = terminal_width(), count_columns(_mark_styles(prefix))
+    room = None if width is None else max(width - indent, NARROWEST_TEXT)
+    lines = [line for part in text.splitlines() or [""] for line in wrap(terminal_line(part), room)]
+    return Styled("").join([prefix, Styled(f"\n{' ' * indent}").join(lines)])
 
 
 def fit_styled(text: Styled, width: int | None) -> Styled:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 import click
 
 from baton_git.core.diff import commit_subject
+from baton_git.core.natural_times import describe_age
 from baton_git.core.output import CYAN, YELLOW, Styled, one_line, style, terminal_line
 from baton_git.core.records.lineage import Session
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.rendering.pager import write_paged
-from baton_git.interfaces.cli.rendering.widths import fit_styled, terminal_width, wrap_styled
+from baton_git.interfaces.cli.rendering.widths import fit_styled, fit_terminal, terminal_width, wrap_styled
 from baton_git.interfaces.cli.revisions.change_lines import INDENT, LINES, change_lines, whole_subject
 from baton_git.interfaces.cli.revisions.operation_table import render_operations
 from baton_git.interfaces.cli.verb_command import Addition, Values
@@ -28,7 +30,7 @@ def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> Non
     if values.get("graph"):
         sessions = find_sessions(ws.branch.read().state)
         if sessions or app.json:
-            app.answer([session.as_data() for session in sessions], "" if app.json else _graph(sessions))
+            app.answer([session.as_data() for session in sessions], "" if app.json else _graph(sessions, app.now))
         else:
             app.say("there is no session yet; the graph shows sessions, baton log shows commits")
         return
@@ -86,7 +88,7 @@ def heading(shown: Shown) -> Styled:
     return Styled("  ").join([*about, whole_subject(shown)])
 
 
-def _graph(sessions: Sequence[Session]) -> str:
+def _graph(sessions: Sequence[Session], now: datetime) -> str:
     """Return the sessions as a tree, each below the session that it continues; a single successor is not indented."""
     parents = {session.id: session.parent for session in sessions}
     children: dict[str, list[Session]] = {session.id: [] for session in sessions}
@@ -98,7 +100,7 @@ def _graph(sessions: Sequence[Session]) -> str:
     waiting = [(session, "", "") for session in reversed(roots)]
     while waiting:
         session, first, rest = waiting.pop()
-        lines.append(f"{first}● {session_line(session)}")
+        lines.append(f"{first}● {fit_terminal(session_line(session, now), len(first) + 2)}")
         after = children[session.id]
         for number, child in reversed(list(enumerate(after))):
             last = number == len(after) - 1
@@ -119,15 +121,12 @@ def _circular(id_: str, parents: Mapping[str, str | None]) -> bool:
     return False
 
 
-def session_line(session: Session) -> str:
-    """Return a session on one line: its name, agent, machine, start, end or status, and summary."""
-    who = f"  {session.agent}" if session.agent else ""
-    where = f"@{session.machine}" if session.machine else ""
-    until = f" to {session.ended}" if session.ended else f", {session.status}"
-    return one_line(
-        f"{session.id}{who}{where} · {session.started}{until}{' · ' if session.summary else ''}{session.summary or ''}",
-        160,
-    )
+def session_line(session: Session, now: datetime) -> str:
+    """Return a session on one line: id, agent, machine, start, whether it has ended, and summary."""
+    who = "@".join(part for part in (session.agent, session.machine) if part)
+    until = f"ended {describe_age(session.ended, now)}" if session.ended else session.status
+    facts = ("  ".join(filter(None, (session.id, who))), f"started {describe_age(session.started, now)}, {until}")
+    return one_line(" · ".join(part for part in (*facts, session.summary) if part), 160)
 
 
 def render_commit(app: App, result: CommitResult) -> None:

@@ -9,10 +9,13 @@ import click
 from baton_git.core.natural_times import describe_age
 from baton_git.core.times import iso
 from baton_git.interfaces.cli.app import CHECKED_OUT, INPUT_FILE, App, baton_command, flat, read_text
+from baton_git.interfaces.cli.rendering.styles import join
+from baton_git.interfaces.cli.rendering.widths import wrap_after
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.remote_selection import format_commits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
     from baton_git.core.records.lineage import Session
@@ -67,8 +70,12 @@ def _render_wrap(app: App, result: WrapResult) -> int | None:
     return app.tell_conflicts(result.conflicts, result.named_conflicts)
 
 
+ALWAYS_COUNTED = ("open_loops", "follow_ups", "patterns", "active_decisions")
+"""The kinds that the status shows even if there is no record; others only if there is one."""
+
+
 def _render_status(app: App, result: StatusResult) -> None:
-    app.answer(result.as_data(), "\n".join(_status_lines(app, result)))
+    app.answer(result.as_data(), join(_status_lines(app, result), "\n"))
 
 
 def _status_lines(app: App, result: StatusResult) -> list[str]:
@@ -76,24 +83,32 @@ def _status_lines(app: App, result: StatusResult) -> list[str]:
     version = status.version
     when = describe_age(iso(version.time), app.now) if version.time and version.number else "nothing recorded yet"
     ref = app.settings.prefix + version.namespace.component
-    lines = [f"{version.namespace}  revision {version.number}, {when}  ({ref})"]
+    lines: list[str] = [wrap_after("", f"{version.namespace}  revision {version.number}, {when}  ({ref})")]
+    lines += [wrap_after(f"  {name:<18}", text) for name, text in _status_rows(app, status)]
+    lines += [wrap_after("  cannot be read: ", f"{file.path}: {file.why}") for file in status.damaged]
+    if status.checked_out_at:
+        lines.append(wrap_after("  ", CHECKED_OUT.format(status.checked_out_at)))
+    return lines
+
+
+def _status_rows(app: App, status: NamespaceStatus) -> Iterator[tuple[str, str]]:
+    """Yield the lines of the status, each with its name."""
     for name, counts in status.counts.items():
         text = ", ".join(f"{count} {value.replace('_', ' ')}" for value, count in sorted(counts.items()))
-        lines.append(f"  {name.replace('_', ' '):<18}{text or 'none'}")
-    lines += [f"  {'at work':<18}{text}" for text in _working(status, app.now)]
-    lines += [f"  {'gone':<18}{_session_line(session, app.now)}; its process is gone" for session in status.gone[:5]]
-    waits = [f"{format_commits(remote.commits)} from {remote.remote}" for remote in status.waiting]
-    lines += [f"  {'waiting':<18}{text} (baton sync shows why, baton review which)" for text in waits]
-    lines += [
-        f"  {'pending':<18}{format_commits(number)} for {name} (baton sync)" for name, number in status.pending.items()
-    ]
+        if text or name in ALWAYS_COUNTED:
+            yield name.replace("_", " "), text or "none"
+    yield from (("at work", text) for text in _working(status, app.now))
+    yield from (("gone", f"{_session_line(session, app.now)}; its process is gone") for session in status.gone[:5])
+    for remote in status.waiting:
+        waits = f"{format_commits(remote.commits)} from {remote.remote}"
+        yield "waiting", f"{waits} (baton sync shows why, baton review which)"
+    for remote_name, number in status.pending.items():
+        yield "pending", f"{format_commits(number)} for {remote_name} (baton sync)"
     if status.quarantined:
         rows = f"{status.quarantined} imported {'row' if status.quarantined == 1 else 'rows'}"
-        lines.append(f"  {'quarantined':<18}{rows} that did not fit (baton import quarantine)")
+        yield "quarantined", f"{rows} that did not fit (baton import quarantine)"
     elif status.quarantined is None:
-        lines.append(f"  {'quarantined':<18}unknown: the quarantine cannot be read (baton doctor)")
-    lines += [f"  cannot be read: {file.path}: {file.why}" for file in status.damaged]
-    return [*lines, f"  {CHECKED_OUT.format(status.checked_out_at)}"] if status.checked_out_at else lines
+        yield "quarantined", "unknown: the quarantine cannot be read (baton doctor)"
 
 
 def _working(status: NamespaceStatus, now: datetime) -> list[str]:
