@@ -123,9 +123,9 @@ def _circular(id_: str, parents: Mapping[str, str | None]) -> bool:
 
 def session_line(session: Session, now: datetime) -> str:
     """Return a session on one line: id, agent, machine, start, whether it has ended, and summary."""
-    who = "@".join(part for part in (session.agent, session.machine) if part)
+    who = f"{f'  {session.agent}' if session.agent else ''}{f'@{session.machine}' if session.machine else ''}"
     until = f"ended {describe_age(session.ended, now)}" if session.ended else session.status
-    facts = ("  ".join(filter(None, (session.id, who))), f"started {describe_age(session.started, now)}, {until}")
+    facts = (f"{session.id}{who}", f"started {describe_age(session.started, now)}, {until}")
     return one_line(" · ".join(part for part in (*facts, session.summary) if part), 160)
 
 

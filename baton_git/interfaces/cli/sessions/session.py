@@ -194,12 +194,16 @@ def _render_snapshots(app: App, result: SnapshotList) -> None:
         app.say("there is no recorded snapshot; to record one: baton session record TARGET")
 
 
+def _describe_place(session: Session) -> str:
+    return f"{session.agent or ''}{f'@{session.machine}' if session.machine else ''}"
+
+
 def _render_lineage(app: App, result: Lineage) -> None:
     sessions = [parse(Session, session) for session in result.sessions]
     columns = [
         Column("began", lambda session: describe_age(session.started, app.now), Role.DIM),
         Column("session", lambda session: session.id, Role.ID),
-        Column("who", lambda session: "@".join(filter(None, (session.agent, session.machine)))),
+        Column("who", _describe_place),
         Column("ended", lambda session: describe_age(session.ended, app.now) or "at work"),
         Column("summary", lambda session: session.summary),
     ]
