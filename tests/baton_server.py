@@ -1,6 +1,6 @@
-"""A small server of session-baton's wire: it answers as the original and as memory-hall (with revisions) do.
+"""A small server for session-baton's API, with the responses of the original or of memory-hall (with revisions).
 
-`Wire` speaks the wire; `Odd` gives one kind of invalid answer, to test clients against it.
+`Wire` implements the API; `Odd` gives one kind of invalid response, to test clients.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 
 @dataclass
 class Wire:
-    """What a server holds and how it answers.
+    """The data of a server and how it responds.
 
     Attributes:
-        counts: whether it knows revisions.
-        after_write: called once a write is stored, before it is answered.
+        counts: whether it has revisions.
+        after_write: called after a write is stored and before the response is sent.
     """
 
     counts: bool = False

@@ -140,9 +140,9 @@ def top(tmp_path: Path, _first_commit: FolderCopy) -> Path:
 
 @pytest.fixture
 def baton(top: Path, monkeypatch: pytest.MonkeyPatch) -> Baton:
-    """Runs the command in this process, in the repository `top` unless `cwd` says otherwise.
+    """Runs the command in this process, in the repository `top` or in `cwd`.
 
-    `given` is its standard input; `env` is added to the surroundings; `code` None lets any exit status pass.
+    `given` is its standard input; `env` is added to its environment; `code` None accepts any exit status.
     """
 
     def call(
@@ -236,7 +236,7 @@ def pytest_configure() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Report which groups were left out, and how to run them."""
+    """Report which groups were not run, and how to run them."""
     if config.option.markexpr == DEFAULT:
         terminalreporter.write_line(
             "left out: the slow group (many processes, kills, full disks); run it with: pytest -m slow"

@@ -1,4 +1,4 @@
-"""Call the verbs that go back, as a person or not, and return what they wrote."""
+"""Call undo, redo and rollback, as a person or not, and return their results."""
 
 from __future__ import annotations
 

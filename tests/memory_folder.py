@@ -21,7 +21,7 @@ class MemoryItem:
 
 
 class MemoryFolder:
-    """A folder of `files` (path → content). A missing one reads as empty, as the store's does.
+    """A folder of `files` (path → content). A missing folder reads as empty, as in the store.
 
     `torn`: paths whose content cannot be read. `reads` collects the paths that were read, folders with a slash at the
     end.

@@ -1,7 +1,7 @@
-"""States that grew apart: a base and sides made of it by a few operations each, as sessions do them.
+"""Diverged states: a base, and sides made from it by a few operations each, like those of sessions.
 
-There are few ids and few values, so that the sides meet: the same id for two records, an id used again after its
-record was closed, a graduation that somebody contests, files that cannot be read.
+Ids and values are few, so that the sides often collide: the same id for two records, an id used again after its
+record was closed, a contested graduation, files that cannot be read.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DATED = {
 
 
 def about_field(kind: str) -> str:
-    """The field that says what a record of a kind is about; empty where there is none."""
+    """Return the field with the title of a kind's records; empty if there is none."""
     return ALL_KINDS[kind].about if kind in ALL_KINDS else ""
 
 
@@ -85,7 +85,7 @@ def of_records(state: State, kinds: Iterable[str], *, archived: bool = False) ->
 
 
 def put(state: State, key: Key, entry: Entry | None) -> State:
-    """Whatever stands there now."""
+    """Return the state with this entry, whether or not it has one."""
     return State(state.source, {**state.edits, key: entry})
 
 
@@ -347,7 +347,7 @@ def grown(state: State, steps: Sequence[Step]) -> State:
 
 
 def steps(word: str, *, without: Sequence[str] = (), least: int = 0, most: int = 5) -> st.SearchStrategy[list[Step]]:
-    """Operations of one side; `word` and one that all sides have are its titles and texts."""
+    """The operations of one side. Its titles and texts are `word`, and one that all sides share."""
     ops = [op for op in (*USUAL, *OPS) if op not in without]
     words = st.sampled_from(("same", word, f"{word} 2"))
     numbers = [st.integers(0, most_) for most_ in (9, 7, 40)]
@@ -407,7 +407,7 @@ def histories(draw: st.DrawFn, *, without: Sequence[str] = (), start: State | No
     return History(base, *sides)
 
 
-# --- what stands in a state
+# --- reading a state
 
 
 def entries(state: State) -> dict[Key, Entry]:
@@ -417,7 +417,7 @@ def entries(state: State) -> dict[Key, Entry]:
 
 
 def tree(state: State) -> Tree:
-    """The files that a state stands for, whole."""
+    """Return all files of a state, with their content."""
     return {path: text for path, text in layout.encode(entries(state), limited=False).items() if text is not None}
 
 

@@ -55,7 +55,7 @@ def state_of(text: str, *, archived: bool) -> State:
         model = row.model
         assert issubclass(model, Record)
         if archived and kind == "identity":
-            continue  # what is set once stays
+            continue  # fields that are set once are kept
         data = filled(model, text, FIXED.get(kind, {}))
         one = parse(model, known(data) if kind == "handover" else data)
         if archived and kind not in (
@@ -87,7 +87,7 @@ def filled(model: type[Part], text: str, fixed: Mapping[str, Any] | None = None,
 
 
 def known(data: Any) -> Any:
-    """Remove the fields that the model does not know; the format of KAIROS cannot hold them."""
+    """Remove the fields that are not in the model; KAIROS' format cannot represent them."""
     if not isinstance(data, dict):
         return data
     return {name: known(one) for name, one in data.items() if not name.startswith("unknown_")}

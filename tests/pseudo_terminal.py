@@ -1,4 +1,4 @@
-"""Run the command on a pseudo-terminal, with somebody who types."""
+"""Run a command on a pseudo-terminal, and type into it."""
 
 import os
 import pty

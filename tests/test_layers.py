@@ -97,7 +97,7 @@ def is_below(folder: str, other: str) -> bool:
 
 
 def worldly(source: str, forbidden: set[str] = FORBIDDEN) -> set[str]:
-    """Return what a module uses of the terminal, the environment, the home directory and the clock."""
+    """Return the names by which a module uses the terminal, the environment, the home directory or the clock."""
     nodes = parse_nodes(source)
     known = _names(nodes)
     used = {_full(node, known) for node in nodes if isinstance(node, ast.Name | ast.Attribute)}

@@ -1,6 +1,6 @@
-"""Whatever stands in records, commits, trailers and file names: no output holds a character that steers what shows it.
+"""Texts in records, commits, trailers and file names: no output contains a control character from them.
 
-Every command, every route that is read and every tool that only reads is found and called by itself, a new one too.
+All commands, GET routes and read-only tools are found and called automatically, including new ones.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def test_no_command_prints_what_steers_a_terminal(baton: Any, top: Path, tmp_pat
     for words, command in sorted(all_commands().items()):
         if isinstance(command, click.Group) or words in RUN_ON:
             continue
-        ref.write_bytes(tip)  # what the commands before have written is not there
+        ref.write_bytes(tip)  # without the changes of earlier commands
         rest = GIVEN.get(words) or arguments(command, tmp_path)
         given = [*words, *(["--json"] if as_json else []), *rest]
         done = baton(*given, code=None, env={"BATON_AGENT": "zero"})

@@ -1,4 +1,4 @@
-"""The same short session as each agent's releases have written it: a fixture for every form of transcript.
+"""The same short session in the formats of each agent's releases: a fixture for every form of transcript.
 
 Whoever reads it finds the goal, a list of three items, the files, two commits (one of them quiet), and in the list of
 last calls the same five; and does not find the edit that failed, the commit that failed, and the one only spoken of.

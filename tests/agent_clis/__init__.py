@@ -1,6 +1,6 @@
-"""The real CLIs of the three agents, offline, with models that say what a test scripted.
+"""The real CLIs of the three agents, offline, with models that give scripted answers.
 
-The versions stand in `package.json` beside this file, and nowhere else. To run the group:
+Only `package.json` beside this file has the versions of the CLIs. To run the group:
 
     mkdir DIR && cp tests/agent_clis/package.json DIR && npm install --prefix DIR
     BATON_AGENT_CLIS=DIR pytest -m agents

@@ -35,6 +35,6 @@ def agent(cli: Cli, tmp_path: Path, top: Path) -> Iterator[Agent]:
         place.home.mkdir()
         cli.configure(place)
         agent = Agent(cli, place, model, INSTALLED)
-        # the shell of Codex reads it, after a profile of the machine that begins PATH anew
+        # the shell of Codex reads it after the machine's profile, which resets PATH
         (place.home / ".profile").write_text(f"export PATH={shlex.quote(agent.environment['PATH'])}\n")
         yield agent

@@ -42,7 +42,7 @@ def prepare(agent: Agent, scope: str = "--user") -> None:
 
 
 def plan(agent: Agent) -> None:
-    """Return the script of a turn that edits a file, notes what is left to do, and commits; the last answer is not
+    """Return the script of a turn that edits a file, notes the remaining work, and commits; the last answer is not
     included."""
     agent.model.play(Say("I begin."), Write(str(agent.project / FILE), 'def greet():\n    return "hello"\n'))
     agent.model.play(Shell(f"baton todo add '{TODO}'"))
@@ -54,7 +54,7 @@ def head(agent: Agent) -> str:
 
 
 def briefs(request: Request) -> list[str]:
-    """Return what baton gave to the model, as often as it is in the request."""
+    """Return baton's texts in a request to the model, each as often as it occurs."""
     return re.findall(r"=== [^\n]* ===\n.*?=== end of brief [^\n]* ===", request.conversation, re.DOTALL)
 
 

@@ -1,7 +1,7 @@
-"""A hook that writes down what it was given, and answers as it was told: `spy.py JOURNAL REPLIES`.
+"""A hook that records its input and prints a configured reply: `spy.py JOURNAL REPLIES`.
 
-JOURNAL gets a line of JSON for each call. REPLIES is a JSON file: event → what to print; `@MARK@` in it becomes
-`MARK-<event>-<source, reason or trigger>-<number of the call>`. Events that it does not name are answered with `{}`.
+JOURNAL gets a line of JSON for each call. REPLIES is a JSON file: event → the reply; `@MARK@` in it becomes
+`MARK-<event>-<source, reason or trigger>-<number of the call>`. The reply to other events is `{}`.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Hooks that record what a CLI passed to them, in the order of the calls."""
+"""Hooks that record their input from a CLI, in the order of the calls."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Spy:
         return f"! command -v python3 >/dev/null 2>&1 || exec {shlex.join(words)}"
 
     def answer(self, **replies: Any) -> None:
-        """Set what the hooks print from now on, by event."""
+        """Set the output of the hooks from now on, by event."""
         (self.folder / "replies").write_text(json.dumps(replies))
 
     @property
@@ -65,7 +65,7 @@ class Spy:
 
 
 def context(event: str) -> dict[str, Any]:
-    """Return what a hook prints to give the model a mark."""
+    """Return the output of a hook that adds a mark to the model's context."""
     return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": "a note: @MARK@."}}
 
 

@@ -86,7 +86,7 @@ class Terminal:
 
 @contextmanager
 def terminal(argv: list[str], cwd: Path, environment: dict[str, str], socket: Path) -> Iterator[Terminal]:
-    """Run `argv` in a 120×40 terminal within the block, then kill what is left of it."""
+    """Run `argv` in a 120×40 terminal within the block, then kill its remaining processes."""
     here = Terminal(socket, environment)
     start = ["start-server", ";", "set-option", "-g", "remain-on-exit", "on", ";", "new-session", "-d", "-s", "cli"]
     here.tmux("-f", os.devnull, *start, "-x", "120", "-y", "40", "-c", str(cwd), shlex.join(["exec", *argv]))

@@ -1,4 +1,4 @@
-"""Where the work of a real CLI's session stands: told to the next session, mined, and recalled."""
+"""The digest of a real CLI's session: passed to the next session, mined, and recalled."""
 
 from __future__ import annotations
 

@@ -99,12 +99,12 @@ def test_a_cleared_conversation_has_a_new_id_in_the_same_process(agent, spy):
     old = spy.calls[0].session
     assert started.session != old
     assert len({call.parent for call in spy.calls}) == 1
-    if agent.cli.name == "codex":  # which ends both sessions when it is left, in no certain order
+    if agent.cli.name == "codex":  # which ends both sessions when it exits, in no particular order
         assert {call.session for call in spy.calls[-2:]} == {started.session, old}
     else:
         assert names[names.index("SessionStart(clear)") - 1] == "SessionEnd(clear)"
     given = [mark for mark in marks(request) if "SessionStart" in mark]
-    assert len(given) == (0 if agent.cli.name == "gemini" else 1)  # Gemini drops what a hook says at a clear
+    assert len(given) == (0 if agent.cli.name == "gemini" else 1)  # Gemini discards the output of hooks at a clear
 
 
 def test_a_stop_that_a_hook_refuses_goes_on_with_its_reason(agent, spy):

@@ -1,4 +1,4 @@
-"""What the three real CLIs remember with baton, seen in the requests to their models."""
+"""What the three real CLIs pass from one session to the next with baton, checked in the requests to their models."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ONE_CLI = pytest.mark.parametrize("cli", ["claude"], indirect=True)
 
 
 def known(agent: Agent) -> tuple[str, ...]:
-    """What the session after that of `plan` must know."""
+    """The facts that the session after that of `plan` must receive."""
     return GOAL, FILE, f"[ ] {TODO}", head(agent)
 
 

@@ -1,4 +1,4 @@
-"""The work of a real CLI's subagent is told to the next session as work of the session that started it."""
+"""The next session receives the work of a real CLI's subagent as work of the session that started it."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def prompts(found: list[Event]) -> list[str]:
 
 
 def test_bare_lines_are_read(read):
-    """As 0.20 writes them: without times and folder, only what the model sees."""
+    """Transcripts of version 0.20: without times and folder, with the model's input and output only."""
     found = read(
         {"id": SESSION, "timestamp": TIME, "instructions": None, "git": GIT},
         {"record_type": "state"},
@@ -170,7 +170,7 @@ def test_the_code_of_a_patch_is_what_its_files_have_after_it() -> None:
 
 
 def test_what_code_ran_is_a_call_of_its_own(read):
-    """Code mode: the model calls `exec` with a program, and only items tell what that did."""
+    """Code mode: the model calls `exec` with a program, and only the items show its effects."""
     found = read(
         line("response_item", type="custom_tool_call", name="exec", input="await tools.exec_command({})", call_id="c1"),
         item("CommandExecution", id="e1", command=["bash", "-lc", "ls"], cwd="file:///repo", exit_code=0,

@@ -14,7 +14,7 @@ Events = Callable[[Path], Iterator[Event]]
 
 
 def write(path: Path, *records: Any) -> Path:
-    """Write a file of JSON lines; a record that is text or bytes is written as it is."""
+    """Write a file of JSON lines; a record that is text or bytes is written unchanged."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [
         one if isinstance(one, bytes) else (one if isinstance(one, str) else json.dumps(one)).encode()

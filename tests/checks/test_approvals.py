@@ -1,4 +1,4 @@
-"""What the user allowed, by repository: what holds, for whom, and that nothing of it is lost."""
+"""The user's approvals by repository: which apply, to which repository, and that none is lost."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_where_there_is_no_flock_it_goes_on_without(approvals, monkeypatch):
     assert approvals.revoke(("a",))
 
 
-# --- what a command is made of
+# --- the parts of a command that an approval covers
 
 
 @pytest.fixture

@@ -202,7 +202,7 @@ def test_a_server_that_trickles_its_answer_does_not_stretch_the_limit(server):
 def test_the_body_is_not_read(server):
     assert ask(server.url + "/huge") == Passed(http_status=200)
     server.stopping.set()
-    assert server.body_bytes < 50_000_000  # what buffers hold; the body would have been 10**12
+    assert server.body_bytes < 50_000_000  # the size of buffers; the whole body has 10**12
 
 
 def test_a_refused_connection_fails():

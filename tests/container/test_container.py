@@ -57,7 +57,7 @@ def environment():
 
 
 def copied(stage):
-    """What a stage takes of the checkout."""
+    """The files of the checkout that a stage copies."""
     words = [shlex.split(rest) for word, rest in stage if word in ("COPY", "ADD") and not rest.startswith("--from=")]
     return [source for line in words for source in line[:-1]]
 

@@ -1,4 +1,4 @@
-"""Whatever a record's file contains, it is either a record that can be written again, or unreadable."""
+"""Any file is either read as a record that can be written again, or is unreadable."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read(changes: list[tuple[Key, dict[str, str]]]) -> State:
 
 
 def said(state: State) -> dict[Key, str]:
-    """Return what every record of a state says after it was written, on a side or as an edit of a merge."""
+    """Return the data of every record of a state after it was written, on a side or as an edit of a merge."""
     source = state.source
     assert isinstance(source, layout.TreeSource)
     before = {path: source.root.read(path) for path in layout.paths_below(source.root)}

@@ -348,7 +348,7 @@ def test_sessions_beyond_the_newest_go_to_the_archive_but_never_the_one_that_is_
     assert "s0" in late.ids("session")
 
 
-# --- claims that nobody here confirmed
+# --- claims without a valid confirmation
 
 
 def told(

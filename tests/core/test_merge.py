@@ -50,7 +50,7 @@ def both(base: Record, ours: Record, theirs: Record) -> State:
 
 
 def conflicts(state: State) -> dict[str, tuple[Any, Any, str]]:
-    """Return by field the two values, and which of them stands."""
+    """Return, by field, the two values and which of them is in use."""
     return {one.field: (one.ours, one.theirs, one.winner) for one in state.records(Conflict)}
 
 
@@ -415,7 +415,7 @@ def test_a_broken_file_at_the_place_of_a_conflict_stops_no_merge() -> None:
     assert {**other.as_data(), "id": ""} == {**conflict.as_data(), "id": ""}
 
 
-# --- what a record became on the other side
+# --- changes of a record on the other side
 
 
 def test_an_edit_follows_a_record_that_got_another_id_meanwhile() -> None:
@@ -543,7 +543,7 @@ def test_two_rules_that_were_made_apart_are_not_put_together() -> None:
     assert conflicts(result) == {"text": ("b\n", "a\n", "ours")}
 
 
-# --- beside, either, and fields that nobody knows
+# --- beside, either, and unknown fields
 
 
 def test_a_check_goes_with_the_status_that_stands() -> None:

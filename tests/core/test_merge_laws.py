@@ -344,7 +344,7 @@ def test_text_that_only_grew_is_never_contested_and_all_of_it_is_kept(
         assert text.strip("\n") in result.head.context
 
 
-# --- what is made once, set once, or one thing
+# --- records made once, fields set once, records merged as a whole
 
 
 @some
@@ -545,7 +545,7 @@ def test_a_record_that_fits_stands_before_one_that_somebody_made_too_large_by_ha
 @some
 @given(histories(), st.booleans())
 def test_another_order_of_keys_is_no_change(history: History, mirrored: bool) -> None:
-    """One side has written the base anew, in another order: the result says what the other side says."""
+    """If one side wrote the base again in another order, the result equals the other side."""
     rewritten = reversed_fields(history.base)
     result = merged(history.base, *((rewritten, history.ours) if mirrored else (history.ours, rewritten)))
     was, now = entries(history.ours), entries(result)

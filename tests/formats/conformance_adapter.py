@@ -43,7 +43,7 @@ def as_json(content: bytes) -> Any:
 
 
 def key_of(kind: str, path: str) -> Key:
-    """The key of the record whose file is at `path` within the folder of its kind."""
+    """Return the key of the record whose file is at `path` within the folder of its kind."""
     if kind in kinds.SINGLETONS:
         return Key(kind)
     folder = kinds.ARCHIVE if kind == "archived" else kinds.KINDS[kind].folder

@@ -1,4 +1,4 @@
-"""Writes what `formats/` says about the models anew: each `schema.json`, and the tables in each `README.md`.
+"""Generate the parts of `formats/` that describe the models: each `schema.json`, and the tables in each `README.md`.
 
 Run by hand: `python tests/formats/regenerate.py`.
 """
@@ -24,7 +24,7 @@ def schema_text(kind: str) -> str:
 
 
 def page(kind: str, text: str) -> str:
-    """The page of a kind with the tables that its schema gives."""
+    """Return the page of a kind with the tables of its schema."""
     assert TABLES.search(text), f"formats/{kind}/README.md has no place for the table of its fields"
     return TABLES.sub(lambda _: "\n".join(tables(kind)) + "\n", text)
 

@@ -51,7 +51,7 @@ def cases(group: str) -> list[Any]:
 
 
 def key_of(kind: str, group: str, path: Path) -> Key:
-    """The key that the place of a golden file stands for."""
+    """Return the key of the record in a golden file, from the file's path."""
     inside = path.relative_to(FORMATS / kind / group).as_posix()
     if kind in kinds.SINGLETONS:
         return Key(kind)
@@ -66,7 +66,7 @@ def expected(path: Path, suffix: str) -> Any:
 
 
 def found_faults(key: Key, text: bytes) -> list[Fault]:
-    """What is wrong with a stored file, each fault by itself."""
+    """Return the faults of a stored file."""
     row = kinds.ALL_KINDS[key.kind]
     try:
         if key.archived:
@@ -295,7 +295,7 @@ def test_a_component_that_no_id_has_is_refused(component: str) -> None:
 
 
 def by_the_book(text: str) -> str:
-    """The encoding as `formats/README.md` tells it, step by step: a second implementation."""
+    """Encode a name by the steps of `formats/README.md`: a second implementation."""
     plain_bytes = b"abcdefghijklmnopqrstuvwxyz0123456789-_."
     made = "".join(chr(byte) if byte in plain_bytes else f"%{byte:02x}" for byte in text.encode())
     made = re.sub(r"\.+", lambda run: dots(run[0]), made)

@@ -42,7 +42,7 @@ def test_there_are_golden_merges_of_whole_trees_with_every_action() -> None:
 
 
 def versions_of(case: dict[str, Any]) -> tuple[int, ...]:
-    """The versions of the rules for which a case holds: all, unless it names one."""
+    """Return the versions of the rules to which a case applies: all, unless it names one."""
     return (case["rules"],) if "rules" in case else RULES
 
 

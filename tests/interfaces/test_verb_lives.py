@@ -1,8 +1,8 @@
-"""The lives of verbs: what one call after the other answers, through every interface alike.
+"""The lives of verbs: scenarios of calls, each run through every interface with the same expected results.
 
-A life is a list of steps: a verb, the fields of its input, and what the answer holds, or the code and words of the
-error. `{name}` in a text stands for the id that a step kept under that name. What an interface does not have (a tool
-that models must not call, a field that it hides) is done by the library, so that the life can go on.
+A life is a list of steps: a verb, the fields of its input, and the expected fields of its result, or its error's code
+and words. `{name}` in a text is replaced by the id that a step stored under that name. Calls that an interface lacks
+(a tool that models must not call, a hidden field) are made by the library, so that the life can continue.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def step(
 
 
 def document(**lists: Any) -> Step:
-    """A step that reads the state: the records that its lists hold."""
+    """A step that reads the state, with the expected records of its lists."""
     return step("read", {"baton": lists})
 
 
@@ -206,7 +206,7 @@ def fill(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def assert_holds(found: Any, expected: Any, at: str) -> None:
-    """What is expected is there; tables may hold more, lists may not."""
+    """Check that the expected values are present; tables may have more keys, lists no more items."""
     if isinstance(expected, Mapping):
         for name, value in expected.items():
             assert name in found, f"{at} lacks {name}: {found}"

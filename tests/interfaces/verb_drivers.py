@@ -28,7 +28,7 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True)
 class Answer:
-    """What a call came to: data, or the code of an error (where the interface tells it) and its words."""
+    """The outcome of a call: data, or the code of an error (if the interface has codes) and its words."""
 
     data: Any = None
     error: str | None = None
@@ -37,7 +37,7 @@ class Answer:
 
 @dataclass
 class Driver:
-    """The library, on a namespace of the repository `place`; other interfaces leave to it what they do not have."""
+    """The library, on a namespace of the repository `place`. It also makes the calls that another interface lacks."""
 
     place: Path
     namespace: str
@@ -84,7 +84,7 @@ class CommandLine(Driver):
             data = done.json
             if "error" not in data:
                 return Answer(data)
-            # a late document is refused as session-baton's clients know it
+            # a stale document is refused in the form that session-baton's clients expect
             return Answer(error=data["error"].removeprefix("baton_"), words=data.get("message", done.err))
         return Answer(error="invalid_argument" if done.code == 2 else None, words=done.err)
 
@@ -94,7 +94,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def to_words(verb: Verb[Any, Any], name: str, value: Any) -> list[str]:
-    """The words of a command line that give a field its value."""
+    """Return the words of a command line that set a field."""
     if name in BY_HAND:
         return BY_HAND[name](value)
     if name in verb.options and verb.options[name].flags:

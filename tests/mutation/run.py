@@ -1,7 +1,7 @@
 """Check that the default tests notice when a rule is broken: apply one mutant after the other and run the tests.
 
     python tests/mutation/run.py              # every mutant of mutants.toml
-    python tests/mutation/run.py merge locks  # only those whose name contains one of the words
+    python tests/mutation/run.py merge locks  # only mutants whose names contain one of the words
     python tests/mutation/run.py --whole      # a survivor of its own tests meets the whole default run as well
 
 A mutant names a file, a text that occurs in it once, what to put there instead, and the test paths (of the default run)
@@ -45,7 +45,7 @@ class Mutant(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What became of a mutant, and the test that says so, or why there is none."""
+    """The result of a mutant, and the test that killed it, or the reason why none did."""
 
     mutant: Mutant
     outcome: str
@@ -53,14 +53,14 @@ class Found(NamedTuple):
 
 
 def load_mutants(words: list[str]) -> list[Mutant]:
-    """The mutants of mutants.toml whose name contains one of `words`; all of them without words."""
+    """Return the mutants of mutants.toml whose names contain one of `words`; all of them without words."""
     entries = tomllib.loads(Path(__file__).with_name("mutants.toml").read_text())["mutant"]
     mutants = [Mutant(**{**entry, "tests": tuple(entry["tests"])}) for entry in entries]
     return [mutant for mutant in mutants if not words or any(word in mutant.name for word in words)]
 
 
 def outcome(copy: Path, words: tuple[str, ...]) -> tuple[str, str]:
-    """What becomes of a mutant in the copy with these words for pytest, and the test that says so."""
+    """Run pytest with these arguments on a mutant in the copy; return the result, and the test that killed it."""
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "--tb=no", "-rfE", "-p", "no:cacheprovider", *words]
     try:
@@ -76,7 +76,7 @@ def outcome(copy: Path, words: tuple[str, ...]) -> tuple[str, str]:
 
 
 def tried(copy: Path, mutant: Mutant, *, whole: bool) -> Found:
-    """What becomes of a mutant in a copy of the project, which is afterwards as it was."""
+    """Test a mutant in a copy of the project, and restore the copy; return the result."""
     path = copy / mutant.file
     source = path.read_text() if path.exists() else ""
     if source.count(mutant.old) != 1:

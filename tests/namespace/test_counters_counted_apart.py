@@ -40,7 +40,7 @@ def count(machine: Machine, times: int) -> None:
 
 
 def counts(machine: Machine) -> list[int]:
-    """What all counters of a machine say."""
+    """Return all counters of a machine."""
     state = machine.get("identity", "zero").mutable.state
     drift = state.drift_checks
     return [
@@ -57,7 +57,7 @@ def revert(machine: Machine, session: str) -> None:
 
 
 def judge(machine: Machine) -> Workspace:
-    """Somebody else there: what a session takes back is its own doing as well."""
+    """Return another session on the machine, because a session also undoes its own changes."""
     return replace(machine.ws, actor=replace(machine.ws.actor, session="s-judge"))
 
 

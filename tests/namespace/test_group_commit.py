@@ -157,7 +157,7 @@ def test_documents_of_one_session_follow_each_other(ws, together):
 
 
 def test_documents_of_several_sessions_are_merged_with_those_in_the_same_group(ws, together, git):
-    """What a session started from is looked up in commits of which some are not published yet."""
+    """The start of a session is searched in commits of which some are not published yet."""
     sessions = [f"s{number}" for number in range(4)]
     for one in sessions:
         write_document(acting(ws, one), NOW, document(one, follow_ups=_items("FU-0")))
@@ -318,7 +318,7 @@ def test_namespaces_of_one_store_do_not_wait_for_each_other(ws):
 
 
 def test_what_is_damaged_for_one_is_told_to_nobody_else(ws, together):
-    """A change puts back a file whose bytes are gone; the others of its group know nothing of it."""
+    """A change restores a file whose object is missing; the other changes of its group are not affected."""
 
     def borrowing(tip):
         return ProposedState(tip.state, files={"notes/a.txt": "1" * 40})

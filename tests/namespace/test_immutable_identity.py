@@ -1,4 +1,4 @@
-"""The immutable part of an identity: nobody changes it, whatever way they come."""
+"""The immutable part of an identity: no verb, merge, sync or commit by hand changes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session saw last: the index says what the history says, and a write does not read the history."""
+"""What a session saw last: the index agrees with the history, and a write does not read the history."""
 
 from __future__ import annotations
 

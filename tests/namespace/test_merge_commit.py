@@ -1,4 +1,4 @@
-"""Two commits into one: the same one wherever it is made, whatever the histories and the files are."""
+"""Merge commits: every machine makes the same one, for all shapes of histories and files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Pair = tuple[Machine, Machine]
 
 
 def joined_everywhere(one: Machine, other: Machine) -> Oid:
-    """The merge of both tips, made on both machines, in both orders, by stores that know nothing yet."""
+    """Merge both tips on both machines, in both orders, by stores without caches; return the merge."""
     tips = one.tip, other.tip
     one.git("fetch", "-q", str(other.top), f"{REF}:refs/other")
     other.git("fetch", "-q", str(one.top), f"{REF}:refs/other")
@@ -91,7 +91,7 @@ def test_two_rules_proposed_apart_are_a_conflict_and_a_merge_by_older_rules_is_k
     assert older.commit != ada.tip
     assert is_pure(ada.store, ada.store.commit(older.commit))
     now, then = (Labels(ada.ws.branch, tip, Vouching()).of(Key("pattern", "PAT-9")) for tip in (ada.tip, older.commit))
-    assert (now.kind, then) == ("hand", now)  # git fetched what bob said, which is as good as by hand
+    assert (now.kind, then) == ("hand", now)  # git fetched bob's claim, which counts like a commit by hand
 
 
 def test_a_merge_that_somebody_added_to_is_not_pure(pair: Pair) -> None:

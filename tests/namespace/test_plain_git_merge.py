@@ -1,4 +1,4 @@
-"""A plain `git merge` or `git pull` of the branch, by a person with a work tree of it, gives what a sync gives."""
+"""A plain `git merge` or `git pull` in a work tree of the branch has the same result as a sync."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DRIVER = f"{sys.executable} -m baton_git merge-driver %O %A %B %P"
 
 
 class Person:
-    """Somebody on Ada's machine, who has the branch checked out in a work tree of its own."""
+    """A user of Ada's machine who has checked out the branch in a separate work tree."""
 
     def __init__(self, ada: Machine, bob: Machine) -> None:
         self.ada, self.bob = ada, bob
@@ -35,7 +35,7 @@ class Person:
         return done.stdout + done.stderr
 
     def sees(self) -> str:
-        """The tree that a sync would make of both; they are merged by git now, but not yet committed if that stops."""
+        """Merge with git, which may stop before the commit; return the tree that a sync would make."""
         self.ada.git("worktree", "add", "-q", str(self.tree), "baton/x")
         self.ada.git("fetch", "-q", str(self.bob.top), f"{REF}:refs/other")
         done = create_merge_commit(self.ada.store, self.ada.tip, self.bob.tip)

@@ -23,7 +23,7 @@ def meet(ada: Machine, bob: Machine) -> None:
 
 @pytest.fixture
 def met(pair: Pair) -> tuple[Machine, str, str]:
-    """A machine with two commits of one number: its own, and the other one's, whose line was the longer one."""
+    """A machine with two commits of one number: its own, and one of the other machine, whose history was longer."""
     ada, bob = pair
     ada.loop("OL-ada")
     bob.loop("OL-bob")
@@ -69,7 +69,7 @@ def test_a_commit_of_the_other_machine_is_taken_back_by_its_id(met: tuple[Machin
 
 @pytest.mark.parametrize("session", ["s-ada", "s-bob"])
 def test_a_session_that_was_merged_is_taken_back_whole(pair: Pair, session: str) -> None:
-    """On whichever of the two lines it stands."""
+    """The commit may be on either of the two lines of history."""
     ada, bob = pair
     ada.loop("OL-ada")
     for id_ in ("OL-bob", "OL-bob2"):

@@ -1,4 +1,4 @@
-"""Records that a merge would make too large to be edited, and conflicts that are too large to hold both sides."""
+"""Records that a merge would make too large to edit, and conflicts too large to contain both sides."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_of_two_sides_that_are_too_large_together_one_stands_and_can_be_edited(p
 
 @pytest.mark.slow  # megabytes of TOML
 def test_sides_that_no_conflict_can_hold_are_named_by_their_blobs(pair: tuple[Machine, Machine]) -> None:
-    """Somebody committed megabytes by hand."""
+    """A file of megabytes was committed by hand."""
     ada, bob = pair
     files = met(ada, bob, tuple(f'{one} = "{one * 1_100_000}"\n'.encode() for one in "xy"))  # type: ignore[arg-type]
     [told] = ada.conflicts()

@@ -26,7 +26,7 @@ NOT_FOUND = (
 
 
 def write_sources(folder: Path) -> None:
-    """Write what the generator reads."""
+    """Write the generator's input."""
     pages = {**read_pages(), **make_reference()}
     config = read_config(set(pages))
     (folder / "zensical.toml").write_text(tomli_w.dumps(config), encoding="utf-8")
@@ -40,7 +40,7 @@ def write_sources(folder: Path) -> None:
 
 
 def build_site(target: Path) -> list[str]:
-    """Build the site into a folder, which is replaced; return what is wrong with it, one line per fault.
+    """Build the site into a folder, which is replaced; return its faults, one line each.
 
     Raises:
         CalledProcessError: the generator found a fault and has printed it.

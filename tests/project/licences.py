@@ -1,6 +1,6 @@
-"""The licences of what baton installs, from the metadata of the installed packages.
+"""The licences of baton's dependencies, from the metadata of the installed packages.
 
-Run by hand to write docs/licences.md anew, with all extras installed: `python tests/project/licences.py`.
+Run by hand to update docs/licences.md, with all extras installed: `python tests/project/licences.py`.
 """
 
 from __future__ import annotations

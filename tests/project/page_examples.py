@@ -1,6 +1,6 @@
 """Run the examples of a page of the documentation, in one shell and one repository, and compare what they print.
 
-A block of the language `console` has commands after `$ ` and what they print; one of `sh` has commands only. A command
+A block of the language `console` has commands after `$ ` and their output; one of `sh` has commands only. A command
 must end with status 0, unless its comment names another one: `# exit 3`. In printed text `…` stands for anything; ids,
 digests and times may differ, but one that occurs twice must be the same each time, and commands are given the id that
 was really printed.
@@ -12,7 +12,7 @@ Comments of HTML before a block steer it, unseen by readers:
                                  `transcript` that of a session of Claude Code
     <!-- may exit: 1 5 -->       statuses that the commands of the next block may also end with
 
-Where the output of a page has changed: `python tests/project/page_examples.py docs/tutorial.md` writes it anew.
+To update changed output in a page: `python tests/project/page_examples.py docs/tutorial.md`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Example:
 
     Attributes:
         command: its text, with the comments.
-        output: what the page says that it prints; None if it says nothing about that.
+        output: its output as the page shows it; None if the page does not.
         statuses: the exit statuses that it may end with.
         start, end: where the output is in the text of the page.
     """
@@ -141,7 +141,7 @@ class Shell:
     marks: Iterator[int] = field(default_factory=itertools.count)
 
     def run(self, command: str) -> tuple[str, int]:
-        """Run a command without standard input; return what it prints, errors too, and its exit status."""
+        """Run a command without standard input; return its output, including errors, and its exit status."""
         words = find_words(command)
         if self.call is not None and self.place and words[:1] == ["baton"]:
             return self._clean(*self.call(words[1:], self.place))
@@ -166,7 +166,7 @@ class Shell:
         return f"{output}\n" if output else "", status
 
     def try_example(self, example: Example) -> tuple[str, str]:
-        """Run an example; return what it printed, with the page's names, and what is wrong with it."""
+        """Run an example; return its output, with the page's names, and its fault."""
         command = VARYING.sub(lambda match: self.names.get(match[0], match[0]), example.command)
         output, status = self.run(command)
         fault = "" if status in example.statuses else f"ends with {status} in place of {example.statuses[0]}"
@@ -235,7 +235,7 @@ def start_shell(folder: Path, call: Call | None = None) -> Shell:
 
 
 def run_page(text: str, folder: Path, call: Call | None = None) -> Iterator[tuple[Example, str, str]]:
-    """Run the examples of a page; yield each with what it printed and what is wrong with it."""
+    """Run the examples of a page; yield each with its output and its fault."""
     shell = start_shell(folder, call)
     with shell.process:
         for example in find_examples(text):
@@ -245,7 +245,7 @@ def run_page(text: str, folder: Path, call: Call | None = None) -> Iterator[tupl
 
 
 def rewrite_page(page: Path) -> None:
-    """Write the outputs of a page anew where they have changed."""
+    """Update the changed outputs of a page."""
     text = page.read_text(encoding="utf-8")
     changes = []
     with tempfile.TemporaryDirectory() as folder:

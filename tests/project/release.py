@@ -1,4 +1,4 @@
-"""Check everything that a release needs, and say what is missing: `python tests/project/release.py [--quick]`.
+"""Check everything that a release needs, and list what is missing: `python tests/project/release.py [--quick]`.
 
 The sdist and the wheel are built twice, in two clones, and must be equal to the byte. Each is installed into empty
 environments, with the lowest and with the newest versions of the dependencies, and used there. `--quick` tries one
@@ -60,7 +60,7 @@ class Installation(NamedTuple):
 
 
 def run(*command: str | Path, cwd: Path = TOP, env: dict[str, str] | None = None, text: str = "") -> str:
-    """Run a program and return what it printed.
+    """Run a program and return its output.
 
     Raises:
         Problem: the program exited with another code than 0.
@@ -78,7 +78,7 @@ def run(*command: str | Path, cwd: Path = TOP, env: dict[str, str] | None = None
 
 
 def find_source_problems(version: str, changelog: str, urls: Iterable[str], tags: Iterable[str]) -> Iterator[str]:
-    """Yield what the changelog, the addresses and the tags at the released commit lack."""
+    """Yield the missing parts of the changelog, the addresses and the tags at the released commit."""
     if not re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE):
         yield f"CHANGELOG.md has no section `## [{version}] - YYYY-MM-DD`"
     for name in URLS:
@@ -182,7 +182,7 @@ def try_installation(installation: Installation, version: str, python: str) -> N
 
 
 def use_installation(programs: Path, home: Path, version: str) -> None:
-    """Write and read a record, and run what a user runs first."""
+    """Write and read a record, and run the first commands of a user."""
     baton, env = programs / "baton", {"HOME": str(home), "PATH": f"{programs}:{os.environ['PATH']}"}
     for program in ("baton", "baton-git"):
         expect(run(programs / program, "--version", cwd=home), f"baton, version {version}\n")
@@ -198,7 +198,7 @@ def use_installation(programs: Path, home: Path, version: str) -> None:
 
 
 def check_extras(programs: Path, home: Path, installed: bool) -> None:
-    """With the extras, import every module and call a tool over MCP; without, expect the line that says what to do."""
+    """With the extras, import every module and call a tool over MCP; without, expect the package to install."""
     shop, python = home / "shop", programs / "python"
     if installed:
         run(python, "-c", IMPORT_ALL, cwd=shop)

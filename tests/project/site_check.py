@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class PageLinks(HTMLParser):
-    """The ids of a page, what it links to, and what a browser loads with it."""
+    """The ids of a page, its links, and the files that a browser loads with it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class PageLinks(HTMLParser):
 
 
 def find_faults(site: Path) -> list[str]:
-    """Return what is wrong with the pages below a folder, one line per fault."""
+    """Return the faults of the pages below a folder, one line each."""
     pages = {file: PageLinks(file.read_text(encoding="utf-8")) for file in sorted(site.rglob("*.html"))}
     faults = [
         f"{file.relative_to(site)}: {fault}"

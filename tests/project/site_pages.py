@@ -71,7 +71,7 @@ def rewrite_links(text: str, source: str, names: dict[str, str]) -> str:
 
 
 def _change_prose(text: str, change: Callable[[str], str]) -> str:
-    """Apply a change to what is no code."""
+    """Apply a change to the text outside of code."""
     parts, end = [], 0
     for match in CODE.finditer(text):
         parts += [change(text[end : match.start()]), match[0]]

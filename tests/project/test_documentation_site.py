@@ -1,6 +1,6 @@
 """The documentation site: every page is in its navigation, links are rewritten, and dead ones are found.
 
-`nox -s docs` builds the whole site; this is what it is made of.
+`nox -s docs` builds the whole site; these are tests of its parts.
 """
 
 from __future__ import annotations

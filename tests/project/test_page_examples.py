@@ -24,7 +24,7 @@ PAGES = [
 
 
 def find_wrong(page: Path, folder: Path, call: Call | None = None) -> list[str]:
-    """What is wrong with the examples of a page, one text per example."""
+    """Return the faults of a page's examples, one text per example."""
     tries = run_page(page.read_text(encoding="utf-8"), folder, call)
     return [f"{tried.command}: {fault}\n{output}" for tried, output, fault in tries if fault]
 

@@ -1,4 +1,4 @@
-"""Tests use what is public: no attribute, import or patched name of the package that begins with an underscore."""
+"""Tests use public names only: no attribute, import or patched name of the package begins with an underscore."""
 
 from __future__ import annotations
 

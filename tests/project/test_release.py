@@ -1,4 +1,4 @@
-"""What the check of a release refuses, without building anything."""
+"""The faults that the check of a release reports, without building anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is generated from the table of verbs is as the table is now, and the example of the library works."""
+"""The files generated from the table of verbs are up to date, and the example of the library works."""
 
 from __future__ import annotations
 

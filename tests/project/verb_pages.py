@@ -1,4 +1,4 @@
-"""What is generated from the table of verbs: the types of the library's methods, and the reference page.
+"""Generate files from the table of verbs: the types of the library's methods, and the reference page.
 
 Run by hand after a verb has changed: `python tests/project/verb_pages.py`.
 """
@@ -26,7 +26,7 @@ Name = Callable[[type[Any]], str]
 
 
 def type_text(annotation: Any, name: Name) -> str:
-    """The text of a type; `name` gives that of a class."""
+    """Return the text of a type; `name` returns that of a class."""
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return type_text(args[0], name)

@@ -72,7 +72,7 @@ def told(ws: Workspace) -> Workspace:
     return ws
 
 
-# --- what is found
+# --- matches
 
 
 def test_an_answer_names_session_time_agent_and_who_vouches_for_it(told: Workspace) -> None:

@@ -1,6 +1,6 @@
 """Credentials of many kinds in realistic settings, and harmless texts that look like them.
 
-The values are made when the tests run, always the same ones, so no file holds anything that looks like a real secret.
+The values are generated when the tests run, always the same, so no file contains anything like a real secret.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a history owes to those who wrote it: looked up in every commit, so that the one that lost something is found.
+"""Check every commit of a history for lost writes, so that the first faulty commit is identified.
 
 Words like `K00012q` are written once. A merge must have all words that one side brought, and those that both have. A
 commit of one parent may drop words only where its verb is there to do so. Counts are the sum of what was counted.
@@ -87,7 +87,7 @@ class History:
     # --- counts
 
     def check_counts(self, tip: Oid) -> int:
-        """Raises AssertionError at the first merge where a count is not the sum; gives how many were looked at."""
+        """Raise AssertionError at the first merge in which a count is not the sum; return the number of merges."""
         unclear = {title for info in self.store.log(tip) for title in self._unclear(info)}
         sums = self._sums(tip)
         plain = {title: found[0] for title, found in self.counts(tip).items() if title not in unclear}
@@ -96,7 +96,7 @@ class History:
         return len(plain)
 
     def _unclear(self, info: CommitInfo) -> set[Title]:
-        """What is there twice, goes, went back, or came from both sides: of these nobody can say what the count is."""
+        """Records with an unpredictable count: duplicated, removed, reverted, or added on both sides."""
         after = self.counts(info.oid)
         twice = {title for title, found in after.items() if len(found) > 1}
         if len(info.parents) == 1:
@@ -104,7 +104,7 @@ class History:
             gone = before.keys() - after.keys()
             both = before.keys() & after.keys()
             back = {title for title in both if after[title][0] < before[title][0]}
-            if parse_entry(info).op in DOCUMENTS:  # its writer may have read what others counted since its base
+            if parse_entry(info).op in DOCUMENTS:  # its writer may have read counts that others wrote after its base
                 back |= {title for title in both if after[title] != before[title]}
             return twice | gone | back | (after.keys() - before.keys() if gone else set())  # perhaps with another title
         sides = [self.counts(parent) for parent in info.parents]

@@ -1,4 +1,4 @@
-"""Clones of one remote, each with a clock of its own, and what is done in them: verbs, edits by hand, kills."""
+"""Clones of one remote, each with its own clock, and the actions in them: verbs, edits by hand, kills."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def _supersede(ws: Workspace, now: datetime, act: Act) -> Revision | None:
 
 
 def changed_document(data: Mapping[str, Any], act: Act) -> dict[str, Any]:
-    """A document as an agent gives it back: something new, something else, something left out."""
+    """A document that an agent changed: records added, changed and left out."""
     new = deepcopy({**data, "session_id": act.session or "s1"})
     if act.which % 2:
         new["context"] = act.mark("L")
@@ -288,7 +288,7 @@ PLAIN = ("loop add", "followup add", "pattern record", "decision add", "followup
 
 
 def by_hand(clone: Clone, now: datetime, act: Act) -> Oid | None:
-    """A commit as a person makes it with git, without a word of ours in it."""
+    """A commit made with git alone, without trailers."""
     tip = clone.tip
     if tip is None:
         return None
@@ -368,7 +368,7 @@ def _retitled(root: Folder, clone: Clone, act: Act) -> dict[str, bytes | None]:
 
 
 def _forged(root: Folder, clone: Clone, act: Act) -> dict[str, bytes | None]:
-    """A pattern made a rule by hand, which nobody confirmed."""
+    """A pattern made a rule by hand, without a confirmation."""
     one = _pick(clone.workspace(), Pattern, act.which)
     if one is None or one.status == "graduated":
         return {}
@@ -392,7 +392,7 @@ def sync(ws: Workspace, now: datetime, settle: Any = None, **how: Any) -> syncin
 
 @dataclass
 class Racing:
-    """A remote where somebody else is faster: `meanwhile` happens after the fetch, or before the push, once."""
+    """A remote to which others push first: `meanwhile` is called once, after the fetch or before the push."""
 
     remote: Remote
     meanwhile: list[Callable[[], object]]
@@ -444,7 +444,7 @@ def write_many(top: Path, offset: timedelta, passed: timedelta, acts: list[Act],
 
 
 def attempted(do: Callable[[], Any]) -> Any:
-    """What it gives; the error when there was one that is meant."""
+    """Return the result, or the error if it is an expected one."""
     try:
         return do()
     except BatonError as error:
@@ -454,7 +454,7 @@ def attempted(do: Callable[[], Any]) -> Any:
 def killed(
     clone: Clone, passed: timedelta, acts: list[Act], journal: Path, *, syncs: bool, milliseconds: int
 ) -> list[Oid]:
-    """Acts in another process, which is killed so many milliseconds after its first words; gives what was
+    """Act in another process, which is killed so many milliseconds after its first output; return the writes that it
     acknowledged before."""
     process = _PROCESSES.Process(target=write_many, args=(clone.top, clone.offset, passed, acts, syncs, journal))
     process.start()

@@ -50,7 +50,7 @@ def fill_up(path):
 
 
 def one_clear_line(done, *codes):
-    """Holds the answer to what the design promises; gives the line."""
+    """Check an error against the rules for messages; return its line."""
     assert done.code in codes, done
     assert "Traceback" not in done.err
     assert "a bug" not in done.err

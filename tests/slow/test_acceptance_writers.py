@@ -57,7 +57,7 @@ def finish(processes, seconds=280):
 
 
 def acknowledged(journal: Path) -> list[tuple[str, str]]:
-    """What the writers were told: the id and the commit; a line cut short by a kill was not told."""
+    """The writes that were acknowledged, with id and commit; a line cut off by a kill does not count."""
     lines = journal.read_text().splitlines(keepends=True) if journal.exists() else []
     return [(line.split()[0], line.split()[1]) for line in lines if line.endswith("\n")]
 

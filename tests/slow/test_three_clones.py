@@ -1,4 +1,4 @@
-"""Three clones and one remote: whatever happens in between, in the end all have one commit, and nothing is lost."""
+"""Three clones and one remote: after any sequence of actions, all end with the same commit, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class ThreeClones(RuleBasedStateMachine):
         self._told(done)
 
     def _told(self, done: Any) -> None:
-        """A sync that works does its work; one that cannot says so."""
+        """A sync succeeds or reports an error."""
         if isinstance(done, BatonError):
             assert isinstance(done, RemoteError), done
             assert self.away.exists() or self._has_hooks(), done
@@ -168,7 +168,7 @@ class ThreeClones(RuleBasedStateMachine):
 
     @rule(name=clones, other=clones, before_push=st.booleans(), verb=verbs, which=numbers, id_=ids)
     def it_loses_a_race(self, name: str, other: str, before_push: bool, verb: str, which: int, id_: str | None) -> None:
-        """Another clone writes and syncs, or somebody writes in this very clone, while this one is at it."""
+        """During a sync, another clone writes and syncs, or another process writes in this clone."""
         clone, rival = self.clones[name], self.clones[other]
         act = self._act(verb, which, id_)
 
@@ -226,7 +226,7 @@ class ThreeClones(RuleBasedStateMachine):
         return any((self.bare / "hooks" / name).exists() for name in _HOOKS)
 
     def _is_set_back(self) -> None:
-        """Somebody forces an older commit there, or removes the branch where it has few."""
+        """Force an older commit on the remote, or delete the branch if it has few commits."""
         if self.bare.exists():
             with Store(Repository.open(self.bare)) as store:
                 tip = store.tip(REF)
@@ -244,14 +244,14 @@ class ThreeClones(RuleBasedStateMachine):
     def git_cleans_up(self, name: str) -> None:
         if (self.folder / name).exists():
             words = ["git", "-C", str(self.folder / name), "gc", "-q", "--prune=now"]
-            subprocess.run(words, capture_output=True, check=False)  # it may not, where somebody died with a lock
+            subprocess.run(words, capture_output=True, check=False)  # a killed process may have left a lock
 
     @rule(name=clones, hours=skews, days=st.integers(0, 9))
     def time_passes_and_a_clock_is_set(self, name: str, hours: int, days: int) -> None:
         self.passed += timedelta(days=days, minutes=hours % 60)
         self.clones[name].offset = timedelta(hours=hours)
 
-    # --- what always holds
+    # --- invariants
 
     @invariant()
     def nothing_is_lost_and_nothing_goes_backwards(self) -> None:

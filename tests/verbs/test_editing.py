@@ -1,4 +1,4 @@
-"""Edit, forget and reopen records by the rules of their life; changing what a person confirmed takes a person."""
+"""Edit, forget and reopen records by the rules of their life; changing a confirmed record needs a person."""
 
 from __future__ import annotations
 

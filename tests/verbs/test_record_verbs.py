@@ -25,7 +25,7 @@ from baton_git.verbs.work_items.patterns import dismiss_pattern, graduate_patter
 
 
 def ada(made, rule):
-    """Return Ada's confirmation of a rule, as it was shown to her."""
+    """Return Ada's confirmation of the rule that she was shown."""
     return Confirmed("Ada", "terminal", made.id, rule)
 
 

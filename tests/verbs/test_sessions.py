@@ -1,4 +1,4 @@
-"""Start and end of a session: nothing blocks them, nothing is lost, and whatever is broken is named."""
+"""Start and end of a session: nothing blocks them, nothing is lost, and faults are named."""
 
 from __future__ import annotations
 

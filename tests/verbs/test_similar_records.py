@@ -1,4 +1,4 @@
-"""Records that say nearly the same are pointed out when they are added, and merged on request."""
+"""Nearly equal records are reported when they are added, and merged on request."""
 
 from __future__ import annotations
 

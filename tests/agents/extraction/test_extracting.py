@@ -364,7 +364,7 @@ def test_what_a_subagent_changed_counts_and_what_it_called_does_not(read):
     assert not any(SIDE in one for one in found["recent_activity"])
 
 
-# --- what is wanted
+# --- selected facts
 
 
 @pytest.mark.parametrize("name", SESSIONS)
@@ -424,7 +424,7 @@ def test_paths_that_begin_nobody_knows_where_are_told_so(tmp_path):
     assert told["unknown"] == {}
 
 
-# --- what is no transcript
+# --- files that are not transcripts
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b"# Title\n", b"{}", b"\0" * 100])

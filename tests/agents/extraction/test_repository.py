@@ -111,7 +111,7 @@ def test_a_long_status_is_cut_at_a_line():
     assert keep_whole_lines("aaaa\n", 100) == "aaaa"
 
 
-# --- what only git knows
+# --- facts from git
 
 
 @pytest.fixture

@@ -54,7 +54,7 @@ def test_the_transcripts_of_subagents_are_read(tmp_path: Path, place: str) -> No
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(lines(make_subagent()))
     check_facts(extract(path, memory=memory), "agent-1.jsonl")
-    file.unlink()  # what is known of it stays
+    file.unlink()  # the facts known so far are kept
     check_facts(extract(path, memory=memory), "agent-1.jsonl")
 
 

@@ -1,4 +1,4 @@
-"""When a supervisor is killed, its session ends with all descendants, and the record says so."""
+"""When a supervisor is killed, its session ends with all descendants, and its record has the reason."""
 
 from __future__ import annotations
 

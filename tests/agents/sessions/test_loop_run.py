@@ -204,7 +204,7 @@ def test_an_interrupt_at_the_moment_of_the_start_leaves_nothing_behind(agents, q
         process = begin(argv, *words, **more)
         if str(argv[0]).endswith("claude"):
             begun.append(process.pid)
-            os.kill(os.getpid(), number)  # the process is there, and nobody knows it yet
+            os.kill(os.getpid(), number)  # the process runs, but is not recorded yet
         return process
 
     monkeypatch.setattr("baton_git.agents.sessions.process.subprocess.Popen", interrupted)

@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture
 def home(monkeypatch, tmp_path) -> Path:
-    """A home directory without any CLI on the PATH, except `baton` and what a shell needs."""
+    """A home directory, with only `baton` and the programs that a shell needs on the PATH."""
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"):
         monkeypatch.delenv(name, raising=False)
     programs = tmp_path / "bin"

@@ -1,4 +1,4 @@
-"""Whatever a settings file looks like: what we add is removed again to the byte, and nothing else changes."""
+"""Edits of any settings file: uninstalling restores the file byte for byte, and installing changes nothing else."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_it_is_so_without_the_copy_too(file):
         one.unlink()
     file.uninstall()
     data = json.loads(file.path.read_text())
-    assert data.pop("env") == {"X": "1"}  # nobody knows any more whose it is
+    assert data.pop("env") == {"X": "1"}  # its owner is no longer known
     assert data == json.loads(original)
 
 

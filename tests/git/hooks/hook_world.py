@@ -1,4 +1,4 @@
-"""What the tests of git hooks share: hooks of other tools, and waiting for what happens in the background."""
+"""Helpers for the tests of git hooks: write hooks of other tools, and wait for background processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CLIENT = ("post-commit", "post-merge", "post-checkout", "post-rewrite", "pre-pus
 
 
 def hook(folder: Path, event: str, text: str, *, mode: int = 0o755) -> Path:
-    """Writes a hook as somebody else would."""
+    """Write a hook of another tool."""
     folder.mkdir(exist_ok=True, parents=True)
     path = folder / event
     path.write_text(text)
@@ -66,7 +66,7 @@ exit $status
 
 
 def pre_commit(folder: Path, event: str, *, config: str = ".pre-commit-config.yaml", tool: str = "pre-commit") -> None:
-    """`pre-commit install -t EVENT`: what is there and not its own goes to `<event>.legacy`, over what is there."""
+    """Do as `pre-commit install -t EVENT`: move another tool's hook to `<event>.legacy`, and overwrite that file."""
     path = folder / event
     if path.exists() and "# ID: 138fd403232d2ddd5efb44317e38bf03\n" not in path.read_text():
         path.replace(folder / f"{event}.legacy")
@@ -95,7 +95,7 @@ def eventually(found: Callable[[], object], seconds: float = 40) -> None:
 
 
 def quiet(top: Path) -> None:
-    """Waits until no hook is at work any more: none is asked for, and nobody has the lock."""
+    """Wait until no hook is running: none is requested, and the lock is free."""
     asked = top / ".git/baton/asked"
     eventually(lambda: not asked.exists() or not _lives(asked))
 

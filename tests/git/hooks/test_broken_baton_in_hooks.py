@@ -19,7 +19,7 @@ SECONDS = {"pre-push": " 10 ", "pre-receive": " 300)", "post-commit": " 120 "}
 
 @pytest.fixture
 def git_dir(tmp_path) -> Path:
-    """What a script looks at of a repository."""
+    """The files of a repository that a hook's script reads."""
     folder = tmp_path / "work.git"
     for name in ("objects", "hooks", "baton/due", "baton/unsent"):
         (folder / name).mkdir(parents=True)

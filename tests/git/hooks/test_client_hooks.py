@@ -87,7 +87,7 @@ def test_of_many_commits_in_a_row_the_last_one_is_looked_at(git, hooked, loop, d
 
 @pytest.mark.slow
 def test_no_session_is_named_and_nobody_elses_name_is_used(baton, git, hooked, loop, diary):
-    """A commit in the name of a session would say that it has seen what others wrote."""
+    """A commit in the name of a session would claim that the session has seen what others wrote."""
     baton("boot", "--session", "s1", "--no-verify")
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
@@ -196,7 +196,7 @@ def test_one_that_was_asked_and_has_not_begun_is_asked_once(git, hooked, loop, d
     commit(git, hooked)
     time.sleep(0.3)
     assert asked.read_text() == f"{os.getpid()}\n"
-    os.utime(asked, (0, 0))  # it was killed, and somebody else has its number
+    os.utime(asked, (0, 0))  # it was killed, and another process has its id
     commit(git, hooked)
     eventually(lambda: "OL-1 verified" in diary()[0])
 
@@ -272,7 +272,7 @@ def test_a_project_with_modules_of_our_names_is_not_run(git, hooked, loop, diary
 
 @pytest.fixture
 def pushed(git, hooked):
-    """Pushes main to a fresh remote; gives what was said."""
+    """Push main to a new remote; return the output."""
     git(hooked, "init", "-q", "--bare", "../r.git")
     git(hooked, "remote", "add", "origin", "../r.git")
 
@@ -337,7 +337,7 @@ def test_what_was_done_is_told_in_one_line(hooked, pushed):
 
 @pytest.mark.slow
 def test_what_the_user_pushes_himself_is_left_to_him(hooked, pushed):
-    """Our push would move the remote's branch after git has asked where it is, and git's own would fail."""
+    """Our push would move the remote's branch after git has read it, and git's own push would fail."""
     along(hooked, IN_PLACE.format("lambda *_: 'called'"))
     assert pushed("origin", "main", "baton/work") == ""
 

@@ -25,7 +25,7 @@ def status(baton, top):
 
 @pytest.fixture
 def waits(baton, top, git):
-    """A loop that the file `done` settles; gives what has become of it."""
+    """Add a loop that the file `done` verifies; return its status after a commit."""
     baton("init")
     baton("loop", "add", "x", "--expect", "y", "--id", "OL-1", "--verify-file", "done")
 
@@ -46,7 +46,7 @@ def commit(git, where):
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", [".husky/_", ".githooks"])
 def test_a_tracked_folder_of_hooks_is_never_written_to(baton, git, top, status, waits, folder):
-    """lefthook#1429: installed into a folder that git did not look at; husky: what is in .git/hooks stops silently."""
+    """lefthook#1429: installed into a folder that git does not use; husky: hooks in .git/hooks silently stop."""
     (top / folder).mkdir(parents=True)
     git(top, "config", "core.hooksPath", folder)
     before = everything(top / ".git/hooks"), everything(top / folder)
@@ -182,7 +182,7 @@ def test_the_hooks_of_a_copy_leave_the_original_alone(baton, git, top, waits):
 
 @pytest.fixture
 def newer_git(tmp_path, monkeypatch):
-    """A git that says it is 2.54, and ignores the settings of hooks as this one does."""
+    """A git that reports version 2.54, but ignores the settings of hooks as the installed one does."""
     real = shutil.which("git")
     folder = tmp_path / "newer"
     hook(folder, "git", f'#!/bin/sh\n[ "$1" != version ] || {{ echo git version 2.54.1; exit; }}\nexec {real} "$@"\n')

@@ -260,7 +260,7 @@ GUARDED = '#!/bin/bash\nif [ "${BASH_SOURCE[0]}" = "$0" ]; then echo main >>ran;
     ids=["pre-commit", "lefthook", "husky", "python", "guarded", "flags", "name", "bare"],
 )  # fmt: skip
 def test_a_hook_that_was_there_runs_as_it_did(baton, git, top, folder, text, said):
-    """entireio/cli#802: one that asks for its own name got another; opencode-beads#83: one lost its folder."""
+    """entireio/cli#802: a hook that reads its own name got a wrong one; opencode-beads#83: a hook lost its folder."""
     hook(folder, "h", HUSKY_H)
     hook(folder, "post-commit", text)
     git(top, "commit", "-q", "--allow-empty", "-m", "x")

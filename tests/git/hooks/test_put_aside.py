@@ -1,4 +1,4 @@
-"""Other tools that put our script aside and run it from their own hook: pre-commit, prek, and whoever does likewise."""
+"""Tools that rename our script and run it from their own hook: pre-commit, prek, and similar ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def folder(baton, git, top):
 
 @pytest.fixture
 def ran(git, top, folder):
-    """Pushes; gives who was run, one after the other, with ours as `baton`."""
+    """Push; return the hooks that ran, in order, with ours as `baton`."""
     number = iter(range(9))
 
     def push() -> list[str]:
@@ -48,7 +48,7 @@ def ran(git, top, folder):
 
 @pytest.fixture
 def said(baton):
-    """What the status says of pre-push: whether it runs, and how."""
+    """Return the line of the status about pre-push: whether it runs, and how."""
 
     def ask() -> tuple[bool, str]:
         (one,) = (one for one in baton("hooks", "status", "--json").json["events"] if one["event"] == "pre-push")

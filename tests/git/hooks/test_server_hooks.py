@@ -1,4 +1,4 @@
-"""What a bare repository lets in, and what it does with it."""
+"""Which pushes a bare repository accepts, and what it does after a push."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def server(baton, git, top):
 
 @pytest.fixture
 def push(top):
-    """Pushes; gives the exit status and what stood on the screen."""
+    """Push; return the exit status and the output."""
 
     def call(*words: str, to: str = "origin") -> tuple[int, str]:
         done = subprocess.run(["git", "push", to, *words], cwd=top, capture_output=True, text=True, timeout=60)
@@ -45,7 +45,7 @@ def push(top):
 
 @pytest.fixture
 def by_hand(git, top):
-    """A commit on the branch with these files, as a person makes it."""
+    """Make a commit with these files on the branch, as a person would."""
 
     def make(files: dict[str, str], *, branch: str = "baton/work", parent: str | None = None) -> str:
         index = str(top / ".git/scratch-index")

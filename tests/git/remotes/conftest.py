@@ -32,7 +32,7 @@ def need(kind: str) -> None:
 
 @pytest.fixture(scope="session")
 def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Starts a server when it is asked for the first time."""
+    """Start a server when a test first needs it."""
     running: dict[str, Server] = {}
     with ExitStack() as stack:
 
@@ -89,7 +89,7 @@ def both(make_place: Callable[..., Place], kind: str) -> tuple[Place, Place]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Whatever asks for `both` runs with each server, unless it names its own."""
+    """Run each test that uses `both` with every server, unless it names its own."""
     named = any("kind" in str(mark.args[0]) for mark in metafunc.definition.iter_markers("parametrize"))
     if "both" in metafunc.fixturenames and not named:
         metafunc.parametrize("kind", ALL)

@@ -1,4 +1,4 @@
-"""What the tests of remotes share: a repository of a user, commits on its memory branch, and a remote to send them."""
+"""Helpers for the tests of remotes: a user's repository, commits on its memory branch, and a remote to push to."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Place:
         return self.received({there: here}).get(there)
 
     def received(self, wants: Mapping[str, str], name: str | None = None, seconds: float = SECONDS) -> dict[str, Oid]:
-        """Where the wanted refs of the server stand, after they came in here."""
+        """Fetch refs from the server, and return their values."""
         with self.store() as store:
             return fetch_and_check(store, self.remote(name), wants, seconds=seconds).tips
 
@@ -76,7 +76,7 @@ class Place:
             return store.tip(ref)
 
     def tip_there(self, ref: str = X) -> str:
-        """Where the ref stands on the server; empty when it is not there."""
+        """Return the value of a ref on the server; empty if it does not exist."""
         asked = ["git", "--git-dir", str(self.served.bare), "rev-parse", "-q", "--verify", ref]
         return subprocess.run(asked, capture_output=True, text=True).stdout.strip()
 

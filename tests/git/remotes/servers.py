@@ -40,7 +40,7 @@ class Served:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def hook(self, name: str, script: str) -> None:
-        """Gives the repository a server-side hook."""
+        """Install a server-side hook in the repository."""
         file = self.bare / "hooks" / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(f"#!/bin/sh\n{script}\n")
@@ -49,7 +49,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Server:
-    """`start` is the beginning of its URLs; `folder` holds its repositories."""
+    """`start` is the beginning of its URLs; `folder` contains its repositories."""
 
     start: str
     folder: Path
@@ -176,7 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def sshd(folder: Path, authorized: str) -> Iterator[str]:
-    """A real OpenSSH server for the present user; gives the beginning of its URLs."""
+    """Run a real OpenSSH server for the current user; yield the beginning of its URLs."""
     port = free_port()
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)  # sshd wants it when it starts as root
@@ -192,7 +192,7 @@ def sshd(folder: Path, authorized: str) -> Iterator[str]:
 
 
 def ssh_key(file: Path) -> str:
-    """A new key pair at `file`; gives its public half."""
+    """Create a key pair at `file`; return its public key."""
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", file.name, "-f", str(file)], check=True)
     return file.with_name(f"{file.name}.pub").read_text()
 

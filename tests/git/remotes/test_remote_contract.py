@@ -1,4 +1,4 @@
-"""What a remote does with every server: the contract of `Remote`."""
+"""The contract of `Remote`, checked with every kind of server."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_nothing_of_the_user_is_touched(both: Both, git):
     kept = [name for name in before if not name.startswith(objects)]
     again = _files(top)
     assert {name: again[name] for name in kept} == {name: before[name] for name in kept}
-    # git itself notes where a branch of a named remote stands after a push; nothing else may be new
+    # git itself updates the tracking ref of a named remote after a push; nothing else may be new
     ours = {X, INCOMING, "refs/remotes/origin/baton/x"}
     assert {line.split("\t")[1] for line in refs_of(top).splitlines()} - ours == {
         line.split("\t")[1] for line in refs.splitlines()

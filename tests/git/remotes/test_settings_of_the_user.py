@@ -89,7 +89,7 @@ def test_headers_and_rewritten_addresses_of_the_user_are_used(make_place, git, m
 def test_the_users_proxy_is_used_unless_it_is_excepted(make_place):
     place = make_place("http")
     start, _, name = place.served.url.rpartition("/")
-    proxy = start.replace(f"{LOGIN}@", "")  # a server that looks only at the path of a URL can stand for a proxy
+    proxy = start.replace(f"{LOGIN}@", "")  # a server that uses only the path of a URL can act as a proxy
     url = f"http://{LOGIN}@memory.invalid/{name}"
     through = type(place)(place.top, place.served, {"http_proxy": proxy})
     first = place.commit(X, "first")

@@ -107,7 +107,7 @@ def world(tmp_path: Path, keys: Path, git, request) -> Iterator[World]:
         yield World(store, keys, git)
 
 
-# --- what is signed here
+# --- signing
 
 
 @pytest.mark.parametrize("world", ["sha1", "sha256"], indirect=True)
@@ -407,7 +407,7 @@ def agent(keys: Path) -> Iterator[dict[str, str]]:
         )
         try:
             assert process.stdout
-            process.stdout.readline()  # it listens before it says where
+            process.stdout.readline()  # it listens before it prints its address
             subprocess.run(["ssh-add", "-q", str(keys / "ada")], env=environment, check=True, capture_output=True)
             yield environment
         finally:

@@ -1,4 +1,4 @@
-"""What the tests of the store share: a writer of commits, and the bytes of everything below a folder."""
+"""Helpers for the tests of the store: write commits, and read the bytes of all files below a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packs are merged beside the command that writes, and a merge that was killed is gone on with."""
+"""Packs are merged in the background of a write, and a killed merge is continued."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def packs(top: Path) -> list[str]:
 
 @pytest.fixture
 def written(writer, top):
-    """A store with some packs that nobody has merged, and what its tip holds."""
+    """Create a store with some unmerged packs; return it with the content of its tip."""
     writer.store.housekeeping.enough = 1000
     for number in range(6):
         writer.commit({f"f{number}": b"%d" % number})

@@ -1,4 +1,4 @@
-"""Merge bases and what is ahead, compared with git on random graphs whose clocks and numbers lie."""
+"""Merge bases and the commits ahead, compared with git on random graphs with wrong times and revision numbers."""
 
 from __future__ import annotations
 

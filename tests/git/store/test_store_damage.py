@@ -1,4 +1,4 @@
-"""Whatever the bytes are: the right content or `Corrupt`, never another error and never wrong content."""
+"""Any damaged bytes: reading returns the right content or raises `Corrupt`, never another error or wrong content."""
 
 from __future__ import annotations
 

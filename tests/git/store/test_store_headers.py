@@ -1,4 +1,4 @@
-"""Kind and size of objects, read without expanding them, are what git says."""
+"""Kind and size of objects, read without expanding them, equal those of git."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_headers_are_what_git_says(varied: Path, git, offsets: str) -> None:
 
 
 def test_a_delta_that_begins_with_the_tables_of_its_code_is_read(top: Path, git) -> None:
-    """What zlib gives for the first bytes of a large delta is nothing: they are its Huffman tables."""
+    """zlib returns nothing for the first bytes of a large delta, which are its Huffman tables."""
     words = random.Random(5)
     lines = TEXT.splitlines()
     for _ in range(6):

@@ -147,7 +147,7 @@ def test_a_writer_holds_its_ticket_before_it_is_the_lock(top, monkeypatch):
     real, calls = locks.try_flock, []
 
     def contended(fd):
-        """The first look comes at the instant at which a sweeper holds the flock of the ticket."""
+        """The first attempt happens while a sweeper holds the flock of the ticket."""
         calls.append(fd)
         return False if len(calls) == 1 else real(fd)
 
@@ -229,7 +229,7 @@ def test_a_ref_that_was_moved_on_from_our_value_did_move(store, writer, git, top
 
 @pytest.fixture
 def no_flock(monkeypatch):
-    """A file system that knows no flock."""
+    """A file system without flock."""
     monkeypatch.setattr(locks, "try_flock", lambda fd: None)
     monkeypatch.setattr(locks, "wait_for_flock", lambda fd: None)
 
@@ -240,7 +240,7 @@ def test_without_flock_the_lock_of_a_killed_holder_is_broken_after_its_time(hold
     holder.wait()
     lock = top / ".git" / (REF + ".lock")
     store.locks.wait = 0.05
-    with pytest.raises(Busy):  # nobody can say that it is dead
+    with pytest.raises(Busy):  # whether it is dead cannot be determined
         writer.commit({"a": b"1"})
     os.utime(lock, (time.time() - 90, time.time() - 90))
     new = writer.commit({"a": b"1"})
@@ -274,7 +274,7 @@ def test_without_flock_a_lock_that_was_taken_anew_is_put_back(top, monkeypatch):
         monkeypatch.setattr(
             locks, "identity_of", lambda path, real=locks.identity_of: identity if path == lock_file else real(path)
         )
-        lock.rename(top / "kept")  # so that its number is not given again
+        lock.rename(top / "kept")  # so that its id is not reused
         lock.write_text("of a living one")
         return said
 

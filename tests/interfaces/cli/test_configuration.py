@@ -147,4 +147,4 @@ def test_folders_of_one_name_have_states_of_their_own_outside_of_a_repository(ba
     assert baton("read", cwd=tmp_path / "link/api").json["namespace"] == names[0]
 
 
-# --- 6. and 7. what a person is shown is what is stored
+# --- 6. and 7. what a person sees equals what is stored

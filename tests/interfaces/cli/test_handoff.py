@@ -1,4 +1,4 @@
-"""`baton handoff`: what a project's settings may change, how facts are shown, and whose handoff it is."""
+"""`baton handoff`: the effect of a project's settings, the output of facts, and the choice of the handoff."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FACTS: dict[str, Any] = {
 
 @pytest.fixture
 def options(top: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return the options that the user's and the project's files give, and the reported problems."""
+    """Return the options from the user's and the project's files, and the reported problems."""
 
     def given(own: str = "", project: str = "", *, lenient: bool = False) -> tuple[Options, list[str]]:
         for path, text in ((Path(os.environ["XDG_CONFIG_HOME"]) / "baton", own), (top / ".baton", project)):

@@ -153,7 +153,7 @@ def trailer(git: Git, top: Path) -> str:
 
 def test_a_named_run_does_not_hide_who_acts(baton: Baton, git: Git, top: Path) -> None:
     step(baton, "resolve")
-    assert trailer(git, top) == "run-1"  # nobody else is known
+    assert trailer(git, top) == "run-1"  # no other run is known
     baton("boot", "--session", "at-work", "--no-verify")
     step(baton, "confirm")
     assert trailer(git, top) == "at-work"
@@ -211,7 +211,7 @@ def test_the_copy_is_kept_where_it_is_set_up(baton: Baton, git: Git, top: Path) 
     done = baton("handover", "resume")
     assert "imported from" in done.err
     assert "challenge: confirm" in done.out
-    assert b"\r\n" in file.read_bytes()  # it says what git has: no need to write it
+    assert b"\r\n" in file.read_bytes()  # it equals the branch: no need to write it
     assert "imported from" not in baton("handover", "resume").err
     baton("handover", "clear", "--outcome", "completed", cwd=top / "below")
     assert not file.exists()

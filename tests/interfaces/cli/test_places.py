@@ -116,7 +116,7 @@ def test_an_absent_or_empty_folder_becomes_a_bare_repository_when_asked(baton, g
     assert not exists or not any(place.iterdir())
     folder = place.stat().st_ino if exists else None
     baton("followup", "add", "x", "--repo", str(place), "--create")
-    assert folder in (None, place.stat().st_ino)  # who stands in it stays in it
+    assert folder in (None, place.stat().st_ino)  # a current folder inside of it is kept
     assert git(place, "rev-parse", "--is-bare-repository") == "true"
     assert baton("read", "--repo", str(place)).json["namespace"] == place.name.removesuffix(".git")
     git(place, "fsck", "--strict")
@@ -247,7 +247,7 @@ def test_who_acts_comes_from_options_variables_and_the_session_that_booted(baton
     assert baton("show", "--json").json["session"] is None
 
 
-# --- inside of a hook, and what stays as it is
+# --- inside of a hook, and unchanged behaviour
 
 
 def untouched(top: Path) -> dict[str, bytes]:

@@ -179,7 +179,7 @@ def is_harmless(screen: str) -> bool:
 
 @pytest.mark.slow
 def test_texts_of_sessions_cannot_send_control_characters_to_a_terminal(baton, home, top, tmp_path, monkeypatch):
-    monkeypatch.setenv("NO_COLOR", "1")  # what is left of styles comes from the texts
+    monkeypatch.setenv("NO_COLOR", "1")  # the remaining escapes come from the texts
     put(home / ".claude/session-data", {"2026-02-03-evil-session.tmp": f"# evil {EVIL} red\n"})
     evil = a_snapshot(worker(f"w{EVIL}", state=f"s{EVIL}", label=EVIL), id_=f"evil{EVIL}")
     put(
@@ -344,7 +344,7 @@ def test_what_two_machines_recorded_is_merged_and_both_are_in_the_history(baton,
 
 
 def test_boot_joins_the_session_of_an_agent_that_names_none_to_its_programs(baton, top, monkeypatch):
-    """Gemini CLI says in its shell that it is one, and not which session it is in; hooks know its process."""
+    """Gemini CLI's shell has a variable that names the CLI, but none for the session; hooks recorded its process."""
     memory = HookSessionStore(str(top / ".git"))
     for session, pid, seen in (("mine", os.getppid(), "1"), ("cleared", os.getppid(), "0"), ("others", 4_000_000, "2")):
         memory.save(HookSession("gemini", session, pid=pid, seen=seen))

@@ -24,7 +24,7 @@ def needs(shell):
 
 @pytest.fixture
 def completes(baton, tmp_path, top, monkeypatch):
-    """Return a function that gives the line that a shell makes of another one and the tabulator key."""
+    """Return a function that completes a line in a shell with the tab key."""
     program = tmp_path / "bin" / "baton"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m baton_git "$@"\n')
@@ -54,7 +54,7 @@ def completes(baton, tmp_path, top, monkeypatch):
 
 
 def _type(terminal, text, awaited):
-    """Type a text, and return what the screen shows then: the first group of a pattern, or all that fits it."""
+    """Type a text; return the match of a pattern on the screen, or its first group."""
     os.write(terminal, text.encode())
     screen = ""
     while not (match := re.search(awaited, screen)):

@@ -64,7 +64,7 @@ class Client:
         return answer
 
     def _check_documented(self, method: str, answer: httpx2.Response) -> None:
-        """An operation of the OpenAPI document answers only with what stands there."""
+        """Check that a response is one that the OpenAPI document describes."""
         if not _DOCUMENTED:
             _DOCUMENTED.extend(_operations(self._client.get("/openapi.json").json()))
         for pattern, its_method, statuses in _DOCUMENTED:
@@ -132,7 +132,7 @@ Serve = Callable[..., Client]
 
 @pytest.fixture
 def serve(top: Path) -> Iterator[Serve]:
-    """Starts a server: of `top` and the namespace `project:x`, unless `repo` and `namespace` say otherwise."""
+    """Start a server, by default for `top` and the namespace `project:x`."""
     with ExitStack() as stack:
 
         def start(*, repo: Path = top, namespace: str = NAMESPACE, token: str | None = None, **options: Any) -> Client:

@@ -1,6 +1,6 @@
-"""Requests to session-baton's API, good, bad and odd; what the original answered is in session_baton_answers.json.
+"""Requests to session-baton's API, good, bad and odd; session_baton_answers.json has the original's responses.
 
-To record them anew, of an original that stores nothing yet: python tests/interfaces/http/session_baton_cases.py http://127.0.0.1:9101
+To record them again from an original with an empty database: python tests/interfaces/http/session_baton_cases.py http://127.0.0.1:9101
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Answer(NamedTuple):
 
 
 def asked(url: str, case: Case) -> Answer:
-    """What the server at `url` answers."""
+    """Return the response of the server at `url`."""
     if case.before is not None:
         _request(url, Case("POST", WRITE, case.before))
     status, headers, body = _request(url, case)

@@ -1,4 +1,4 @@
-"""Whatever is stored on a branch, by a hand or by another program, is told; no list fails for one bad file."""
+"""Broken files on a branch, made by hand or by another program, are reported; no list fails because of one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BAD: dict[str, bytes] = {
 
 @pytest.fixture
 def odd(api: Any, git: Any, tmp_path: Path) -> Any:
-    """A namespace with broken files of every kind, by a commit whose message and author are no UTF-8."""
+    """Make a namespace with broken files of every kind, in a commit whose message and author are not UTF-8."""
     api.post("/v1/loops", {"action": "x", "expect": "y", "id": "OL-0"}, code=201)
     branch = api.post("/v1/namespaces", {"namespace": api.namespace}).json()["ref"].removeprefix("refs/heads/")
     tree = tmp_path / "tree"

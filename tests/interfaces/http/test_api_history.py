@@ -138,7 +138,7 @@ def test_if_match_counts_for_a_requests_first_write(story: Any) -> None:
 
 
 def test_if_match_is_of_a_commit_and_a_star_of_any(story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before it is written, somebody sets the branch to another commit with the same number."""
+    """Before the write, another process sets the branch to another commit with the same number."""
     real, moved = Branch.update, []
 
     def update(branch: Branch, change: Any, stamp: Any, **more: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The verbs of records over HTTP, and reading what they made."""
+"""The verbs of records over HTTP, and reads of their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes as they happen, whoever makes them."""
+"""The event stream: changes by all processes as they happen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may come in, and what is done with whoever sends nonsense: on the application itself, and by raw sockets."""
+"""Which requests are admitted, and the handling of malformed ones: on the application itself, and by raw sockets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ READ = "/v1/baton/read"
 
 
 async def inner(scope: Any, receive: Any, send: Any) -> None:
-    """An application that takes the whole body and says who came."""
+    """An application that reads the whole body and returns who sent the request."""
     while (await receive()).get("more_body"):
         pass
     kind = scope.get(CALLER, ("?",))[0].encode()
@@ -35,7 +35,7 @@ def asked(
     app: Any, *headers: tuple[bytes, bytes], path: str = READ, method: str = "POST", parts: tuple[bytes, ...] = (b"",),
     pause: float = 0.0,
 ) -> tuple[int, dict[bytes, bytes], bytes]:  # fmt: skip
-    """What an application answers to a request whose body comes in parts, `pause` seconds apart."""
+    """Return the response of an application to a request whose body comes in parts, `pause` seconds apart."""
     sent: list[dict[str, Any]] = []
     left = list(parts)
 
@@ -211,7 +211,7 @@ def test_an_answer_that_does_not_come_is_503():
         await receive()
         try:
             await asyncio.sleep(5)
-        except Exception as error:  # what a framework does with whatever goes wrong
+        except Exception as error:  # how a framework handles errors
             raise AssertionError from error
 
     code, headers, body = asked(TimeLimits(sleeps, answer_seconds=0.05), HOST)
@@ -271,7 +271,7 @@ def test_a_body_that_is_too_large_is_413_whether_it_says_so_or_not():
 
 @pytest.fixture
 def raw(api):
-    """Sends bytes to the server and gives what comes back until it ends, or `wait` seconds long."""
+    """Send bytes to the server; return its output until it closes the connection, or for `wait` seconds."""
 
     def send(data: bytes, wait: float = 5.0) -> bytes:
         with socket.create_connection(urlsplit(api.url).netloc.split(":"), timeout=wait) as talk:

@@ -30,7 +30,7 @@ NAMESPACE = "project:x"
 
 
 class Process:
-    """One `baton serve`; started anew it listens on the same port."""
+    """One `baton serve`; after a restart it listens on the same port."""
 
     def __init__(self, repository: Path) -> None:
         self._argv = [
@@ -65,7 +65,7 @@ class Process:
 
 @dataclass
 class Acknowledged:
-    """What the servers said they had written."""
+    """The writes that the servers reported as done."""
 
     revisions: dict[int, str] = field(default_factory=dict)
     """By revision its commit: no two writes may be told the same."""
@@ -200,7 +200,7 @@ def test_what_three_servers_acknowledged_is_there_though_one_was_killed(servers,
 
 
 def _all_is_there(repository: Path, done: Acknowledged) -> None:
-    """Live, or in the archive: a document that leaves out what its session knew puts it there."""
+    """Live or archived: a record that its session knew and a document leaves out is archived."""
     assert len(done.records) > CLIENTS * ROUNDS
     assert len(done.checkpoints) == CLIENTS * ROUNDS
     with Store(Repository.open(repository)) as store:

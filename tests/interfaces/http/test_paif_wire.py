@@ -54,7 +54,7 @@ def test_each_checkpoint_without_a_session_gets_a_fresh_one(api):
 
 
 def test_what_a_body_does_not_say_gets_the_defaults(api):
-    """As the original: of its fields only the duration is worked out here, where nobody says it."""
+    """Return the data as the original returns it; only a missing duration is computed."""
     for body, seconds in (({}, 0), ({"duration_seconds": 12}, 12)):
         made = api.post("/checkpoint/zero", body, code=201).json()
         assert made["metadata"]["duration_seconds"] == seconds
@@ -148,7 +148,7 @@ def test_what_comes_by_another_face_is_the_same(api, baton):
 
 @pytest.fixture
 def agents(guarded):
-    """Two registered agents with a checkpoint each; gives their tokens."""
+    """Register two agents with a checkpoint each; return their tokens."""
     tokens = {name: guarded.post("/agents", {"agent_id": name}, code=201).json()["token"] for name in ("zero", "one")}
     for name in tokens:
         guarded.post(f"/checkpoint/{name}", {"conversation_summary": f"of {name}"}, code=201)

@@ -1,4 +1,4 @@
-"""Requests made up from the OpenAPI document: none is answered with a 5xx, or with what the document does not say."""
+"""Requests generated from the OpenAPI document: no response has status 5xx or is undocumented."""
 
 from __future__ import annotations
 

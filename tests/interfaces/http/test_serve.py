@@ -1,4 +1,4 @@
-"""`baton serve` as a process: where it listens, what it refuses, how it ends; and what programs that it starts see."""
+"""`baton serve` as a process: its address, refusals and exit, and the environment of programs that it starts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def asked(url: str, path: str, body: Any = None, **headers: str) -> Any:
 
 @contextmanager
 def serving(*words: str, cwd: Path, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A running server and its address, which it says on its first line."""
+    """Run a server; yield it with its address, which it prints on its first line."""
     started = subprocess.Popen(
         [*ARGV, *words], cwd=cwd, env={**os.environ, **variables}, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -36,7 +36,7 @@ ADDED = ("revision", "commit", "held")
 
 @pytest.fixture
 def api(wire):
-    """The original knows no namespace before it is written."""
+    """In the original, a namespace does not exist before it is written."""
     return wire
 
 

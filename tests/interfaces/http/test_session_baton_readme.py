@@ -1,4 +1,4 @@
-"""The calls that session-baton's README documents, as they stand there, against our server."""
+"""The requests of session-baton's README, unchanged, against our server."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ METHODS = ("http", "file_exists", "process_running", "manual")
 
 
 def test_what_began_in_a_command_fits_the_originals_models_and_comes_back_whole(api, baton):
-    """Its models want a head with all of its fields, and know four methods; other keys they pass over."""
+    """Its models require a head with all fields, have four methods, and ignore other keys."""
     for words in (("--verify-port", "80"), ("--verify-file", "a"), ("--verify-command", "--", "pytest")):
         where = ("-n", api.namespace, "--create")
         baton("loop", "add", f"for {words[-1]}", "--expect", "b", *where, *words, cwd=api.folder)
@@ -144,7 +144,7 @@ def test_what_began_in_a_command_fits_the_originals_models_and_comes_back_whole(
 
 @pytest.fixture
 def api(wire):
-    """The original knows no namespace before it is written."""
+    """In the original, a namespace does not exist before it is written."""
     return wire
 
 

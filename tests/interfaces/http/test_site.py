@@ -1,4 +1,4 @@
-"""What a server serves while somebody changes, moves or takes away the repository under it."""
+"""The responses of a server while its repository is changed, moved or removed."""
 
 from __future__ import annotations
 

@@ -22,14 +22,14 @@ def era(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def here(baton, top, monkeypatch) -> None:
-    """We stand in a repository with a namespace."""
+    """The current folder is a repository with a namespace."""
     baton("init")
     monkeypatch.chdir(top)
 
 
 @pytest.fixture
 def call(here) -> Call:
-    """Calls a tool; gives its structured answer, or with `error` the text of the refusal."""
+    """Call a tool; return its structured result, or with `error` the text of its error."""
 
     def run(tool: str, *, error: bool = False, client: dict[str, Any] | None = None, **arguments: Any) -> Any:
         found = talk(lambda one: one.call_tool(tool, arguments), **(client or {}))
@@ -41,7 +41,7 @@ def call(here) -> Call:
 
 @pytest.fixture
 def read(here) -> Call:
-    """Reads a resource; gives its text."""
+    """Read a resource; return its text."""
 
     def run(uri: str, **options: Any) -> str:
         return talk(lambda one: one.read_resource(uri), **options).contents[0].text

@@ -1,4 +1,4 @@
-"""What the model is told when something goes wrong: one line, with what to do."""
+"""The errors that a model receives: one line, with the next step."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ CODE = "PAT-1"
 
 
 def types(text, asked=None, before=None):
-    """A person at the client who types `text`; `asked` gets the questions."""
+    """A person at the client who types `text`; the questions are appended to `asked`."""
     from mcp.types import ElicitResult
 
     async def answer(_, params):
@@ -39,7 +39,7 @@ def candidate(baton, here):
 
 @pytest.fixture
 def graduate(candidate, era, git, top):
-    """Asks for it; gives whether that was refused, and what was said."""
+    """Call the tool; return whether it was refused, and its text."""
 
     def run(person=None, **arguments):
         options = {"elicitation_callback": person} if person is not None else {}
@@ -118,10 +118,10 @@ def test_a_rule_that_changes_while_the_person_reads_is_not_the_one_they_confirme
     found = talk(
         lambda client: client.call_tool("pattern_graduate", {"id": CODE}), mode=era, elicitation_callback=person
     )
-    if era == "legacy":  # the question was asked in the middle of the call, which then ends
+    if era == "legacy":  # the server asks within the call, which then ends
         assert "the rule changed while you were asked" in found.content[0].text
         assert status(baton) == "rule_candidate"
-    else:  # the client calls again with the answer, which is for another question: it is asked again
+    else:  # the client calls again with the answer to another question: the server asks again
         assert "Trust everyone" in asked[1]
         assert "Trust everyone" in git(top, "show", f"baton/work:rules/{CODE}.md")
 

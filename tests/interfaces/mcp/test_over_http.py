@@ -61,7 +61,7 @@ def request_for(url: str, method: str = "POST", **headers: str) -> urllib.reques
 
 
 def called(url: str, tool: str, arguments: dict, *, mode: str = "auto", token: str | None = None):
-    """What a client of the SDK gets."""
+    """Return the result of a call by a client of the SDK."""
     import httpx2
     from mcp.client import Client
     from mcp.client.streamable_http import streamable_http_client

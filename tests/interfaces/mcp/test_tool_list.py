@@ -1,4 +1,4 @@
-"""What the list of tools says, and what it costs: all of it is in every request of the model."""
+"""The content and size of the list of tools, which is part of every request to the model."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_the_session_is_the_named_one_or_that_of_the_agent_or_the_one_that_boote
     call("boot", session="booted")
     assert session_of() == "booted"
     monkeypatch.setenv("GEMINI_SESSION_ID", "of-gemini")
-    assert session_of() == "booted"  # nobody knows that session here: no hook has seen it
+    assert session_of() == "booted"  # that session is unknown here: no hook has seen it
     HookSessionStore(str(top / ".git")).save(HookSession("gemini", "of-gemini"))
     assert session_of() == "of-gemini"
     assert call("log", limit=1)["commits"][0]["agent"] == "gemini"

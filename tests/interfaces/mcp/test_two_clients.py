@@ -17,7 +17,7 @@ CALLS = {
 
 
 def talking(use, *, era="auto", over_http=False):
-    """What `use` makes of two clients, each with a server of its own, or both with one that serves many."""
+    """Return the result of `use` for two clients, with a server for each, or with one HTTP server for both."""
     from mcp.client import Client
 
     from baton_git.interfaces.mcp.server import server
@@ -67,7 +67,7 @@ def test_who_has_ended_its_session_is_not_taken_for_the_other(here, baton):
     *unnamed, last = sessions(baton, 3)
     assert last == two
     assert unnamed == [unnamed[0]] * 2
-    assert unnamed[0].startswith("mcp-")  # what the SDK's client calls itself
+    assert unnamed[0].startswith("mcp-")  # the name that the SDK's client sends
     assert unnamed[0] != first
     baton("followup", "add", "The command line goes on with it")
     assert sessions(baton, 1) == [two]

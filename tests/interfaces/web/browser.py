@@ -1,4 +1,4 @@
-"""Debian's chromium, without a screen; what pages asked for and complained about is kept."""
+"""Debian's chromium, headless. It records the requests of pages and the messages of their console."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Browser:
         return self.until(lambda: (self.one(css).text,))[0]
 
     def reads(self, words: str) -> bool:
-        """Whether the page comes to say so: a click may lead to another page a moment later."""
+        """Wait until the page contains the text: a click may lead to another page a moment later."""
         try:
             return self.until(lambda: words in self.text())
         except TimeoutException:
@@ -97,15 +97,15 @@ class Browser:
         Path(SHOTS).mkdir(parents=True, exist_ok=True)
         (Path(SHOTS) / f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
 
-    # --- what it noticed
+    # --- recorded requests and messages
 
     def complaints(self) -> list[str]:
-        """What stands in its console since one looked last: errors of scripts, refusals of the content policy."""
+        """Return the new messages of the console: errors of scripts, violations of the content policy."""
         logs = self.driver.get_log("browser")
         return [one["message"] for one in logs if one["level"] in ("SEVERE", "WARNING")]
 
     def hosts(self) -> set[str]:
-        """The hosts that pages asked for something since one looked last."""
+        """Return the hosts that pages sent requests to since the last call."""
         events = (json.loads(one["message"])["message"] for one in self.driver.get_log("performance"))
         sent = (one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent")
         return {urlsplit(url).netloc for url in sent if not url.startswith(("data:", "chrome:", "about:"))}

@@ -1,4 +1,4 @@
-"""The verbs as forms and buttons: what a click does, what is refused, and that nothing else gets through."""
+"""The verbs as forms and buttons: the effects of clicks, refused input, and rejected requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def work(baton: Any) -> None:
 
 
 def click(served: Served, page: str, words: str, **more: Any) -> Any:
-    """Press the button in a list that is called so; gives the answer, after following where it leads."""
+    """Press the button with this label in a list; return the response, after following redirects."""
     text = served.get(page).text
     buttons = re.findall(r'<button[^>]*form="acts" formaction="([^"]+)">([^<]+)', text)
     address = next(unescape(url) for url, name in buttons if name == words)

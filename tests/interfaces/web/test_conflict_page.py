@@ -1,4 +1,4 @@
-"""A conflict on the page: what in use now is shown as it is, and nothing is wiped, lost or put back unseen."""
+"""A conflict on the page: the value in use is shown unchanged, and no value is lost or restored unseen."""
 
 from __future__ import annotations
 

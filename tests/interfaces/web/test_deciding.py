@@ -1,4 +1,4 @@
-"""What a person decides on a page: only what was shown, only by a person where it takes one, and never over others."""
+"""Decisions on a page: only about what was shown, by a person if required, and never overwriting others' changes."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ Opened = Callable[..., Browser]
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Opened]:
-    """Opens a browser on a server, logged in where that needs it. What it complained about fails the test."""
+    """Open a browser on a server, logged in if necessary. Messages in its console fail the test."""
     with ExitStack() as stack:
         found: list[Browser] = []
 
@@ -302,7 +302,7 @@ def test_everything_works_without_a_mouse(world: World, serve: Any, opened: Open
 
 
 def _tab_until(page: Browser, kind: str) -> list[str]:
-    """Presses Tab until a control of a kind has the focus; gives how each that had it was outlined."""
+    """Press Tab until a control of this kind has the focus; return the outline of each control on the way."""
     outlines = []
     for _ in range(20):
         page.driver.switch_to.active_element.send_keys(Keys.TAB)

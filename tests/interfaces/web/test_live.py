@@ -1,4 +1,4 @@
-"""Open pages are told of changes, with few connections, and nothing is logged when one of them closes."""
+"""Open pages receive changes, with few connections, and nothing is logged when one of them closes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may see the pages, and whose forms count."""
+"""Access to the pages, and which forms are accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever stands in a record is text on the page: no tag, no attribute, no address of it is a part of the page."""
+"""The content of records is only text on the page: it never becomes a tag, an attribute or an address."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TAGS = {
 
 
 class Reader(HTMLParser):
-    """What a browser would make elements, attributes and addresses of."""
+    """Texts that a browser could take for elements, attributes and addresses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Reader(HTMLParser):
 
 
 def plant(served: Any) -> list[str]:
-    """Writes a record of every kind, live and closed; gives the addresses of all pages that show them."""
+    """Write a record of every kind, live and closed; return the addresses of all pages that show them."""
     for state in planted_states():
         with served.site.work("shop", session=SESSION) as ws:
             edits = state.edits

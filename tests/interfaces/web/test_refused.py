@@ -1,4 +1,4 @@
-"""What is refused is said where it was entered, and nothing that was entered is lost; commands are safe to copy."""
+"""Errors are shown next to the field, the input is kept, and commands are safe to copy."""
 
 from __future__ import annotations
 

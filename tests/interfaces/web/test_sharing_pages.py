@@ -1,4 +1,4 @@
-"""Begin a review, trust a remote, work on todos, and see what the doctor finds."""
+"""Begin a review, trust a remote, work on todos, and see the doctor's findings."""
 
 from __future__ import annotations
 

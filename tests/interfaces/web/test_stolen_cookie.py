@@ -1,4 +1,4 @@
-"""A cookie goes to every port of a host. Whoever has received one can look, and changes nothing."""
+"""A browser sends a cookie to every port of a host. With the cookie alone, another server can read but not write."""
 
 from __future__ import annotations
 

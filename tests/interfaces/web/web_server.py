@@ -1,4 +1,4 @@
-"""The pages as `baton serve` gives them, in a thread of this process, and a browser that knows no scripts."""
+"""The pages of `baton serve`, in a thread of this process, and a browser without scripts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Served:
         return answer
 
     def send(self, path: str, fields: dict[str, str], *, code: int = 303, **more: Any) -> httpx2.Response:
-        """Sends a form as it stands on the page, with these fields in it."""
+        """Submit a form of the page, with these fields changed."""
         path = path if path.startswith("/") else self.path(path)
         page = self.client.get(path).text
         return self.post(path, {**hidden(page, fields), **fields}, code=code, **more)

@@ -1,4 +1,4 @@
-"""A namespace as it is after some weeks of work, on two machines: everything that the pages can show."""
+"""A namespace like one after some weeks of work on two machines, with everything that the pages can show."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NS = ("--namespace", "shop")
 
 @dataclass(frozen=True)
 class World:
-    """Two clones of one repository: the one that is served, and another machine."""
+    """Two clones of one repository: the served one, and another machine."""
 
     baton: Baton
     git: Git
@@ -47,7 +47,7 @@ def two_machines(baton: Baton, git: Git, top: Path) -> World:
 
 
 def rich(world: World) -> World:
-    """Loops, follow-ups, patterns, decisions, conflicts, what was handed over, and a queue to review."""
+    """Make loops, follow-ups, patterns, decisions, conflicts, handovers, and a queue to review."""
     here = world.here
     here("boot", *CLAUDE)
     here("loop", "add", "Deployed the shop to staging", "--id", "OL-stage", "--expect", "its health answers 200",
@@ -120,7 +120,7 @@ def _both_at_once(world: World) -> None:
 
 
 def _said(who: Any, loop: str, outcome: str) -> None:
-    """Another text for what a loop expects, by a whole document, as session-baton's clients write it."""
+    """Change a loop's expected outcome with a whole document, as session-baton's clients do."""
     document = json.loads(who("read", "--json"))
     baton = document["baton"]
     for one in baton["open_loops"]:
@@ -137,7 +137,7 @@ def _handed(world: World) -> None:
 
 
 def _queue(world: World) -> None:
-    """What the other machine sent, and waits."""
+    """Make commits of the other machine that wait for review."""
     world.here("sync", code=3)
     world.git(world.top, "config", "remote.origin.batonPolicy", "review")
     world.there("sync", code=3)

@@ -17,7 +17,7 @@ FILE, FOLDER, LINK = b"100644", b"40000", b"120000"
 
 @dataclass(frozen=True)
 class Hostile:
-    """Somebody who may push to `bare`."""
+    """An attacker who may push to `bare`."""
 
     bare: Path
 

@@ -1,4 +1,4 @@
-"""What a remote sends is fetched into a quarantine, checked there, kept, and only then does a ref lead to it."""
+"""Commits of a remote are fetched into a quarantine and checked, then stored, and only then is a ref moved to them."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ SAFE = [
 
 
 def test_no_tree_comes_in_that_git_fsck_calls_an_error(mallory: Hostile) -> None:
-    """git itself is asked about the same trees."""
+    """Compare with git's own check of the same trees."""
     trees = {mallory.tree((FILE, name, mallory.blob())): name for name in UNSAFE}
     trees |= {tree: kind.encode() for kind, tree in _trees(mallory).items()}
     safe = {mallory.tree((FILE, name, mallory.blob())): name for name in SAFE}
@@ -364,7 +364,7 @@ def test_a_server_wants_every_new_commit_signed(ada: Machine) -> None:
 
 @pytest.mark.slow
 def test_a_delta_that_would_become_large_is_not_applied(pair: Pair, mallory: Hostile) -> None:
-    """A few hundred bytes that stand for 112 MiB: the same 14 MiB, copied eight times."""
+    """A few hundred bytes that expand to 112 MiB: the same 14 MiB, copied eight times."""
     _, bob = pair
     base, result = mallory.delta_bomb(14 << 20, 8)
     mallory.push((FILE, b"a", base), (FILE, b"z", result))

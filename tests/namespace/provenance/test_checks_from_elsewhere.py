@@ -1,4 +1,4 @@
-"""Checks that somebody else wrote ask nothing of this machine until its user allows them, and nothing is sent back."""
+"""Checks from elsewhere do not access this machine until its user approves them, and their results are not shared."""
 
 from __future__ import annotations
 

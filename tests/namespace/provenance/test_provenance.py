@@ -1,4 +1,4 @@
-"""Who vouches for a record is computed from the commits that made it, whatever the record says and however it came."""
+"""Provenance is computed from the commits that made a record, not from its fields or the way it arrived."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def forge(one: Machine, message: str = "by hand") -> None:
 
 
 def forge_decision(one: Machine, message: str = "by hand") -> None:
-    """A decision that says a person confirmed it, and that takes the place of `DEC-1`."""
+    """A decision that claims a person's confirmation, and supersedes `DEC-1`."""
     old = one.get("active_decision", "DEC-1")
     new = old.replace(id="DEC-9", what="do as I say", source_tier="human_confirmed")
     gone = old.replace(status="superseded", superseded_by="DEC-9")
@@ -88,7 +88,7 @@ def trusting(one: Machine, folder: Path) -> Approvals:
 
 
 def signing(one: Machine, folder: Path) -> AllowedSigners:
-    """Whose signatures count on the machines of a test: only those of this one, which signs from now on."""
+    """Let the machines of a test accept only this machine's signatures; it signs from now on."""
     key = folder / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     file = folder / "allowed"
@@ -98,7 +98,7 @@ def signing(one: Machine, folder: Path) -> AllowedSigners:
     return AllowedSigners(file, "ssh-keygen", dict(os.environ))
 
 
-# --- what a record says of itself
+# --- claims of a record about itself
 
 
 @pytest.mark.parametrize("is_signing", [False, True])
@@ -315,7 +315,7 @@ def test_only_a_signed_confirmation_counts_where_keys_are_configured(patterned: 
     bob.sync()
     ada.sync()
     assert rules(ada) == ["PAT-1"]
-    # revoked by its maker, then revived by somebody without a key, as it was
+    # revoked by its author, then restored unchanged by somebody without a key
     was = bob.files()
     rollback_record(bob.ws, bob.clock(), "PAT-1", "3")
     bob.by_hand({path: was[path] for path in ("patterns/PAT-1.toml", "rules/PAT-1.md")}, CONFIRMED)
@@ -415,7 +415,7 @@ def test_a_server_refuses_what_no_person_confirmed(patterned: Pair, message: str
     assert {"status", "source_tier", "graduated_to", "text"} <= found
 
 
-# --- what is kept
+# --- stored marks
 
 
 def test_an_older_installation_gets_its_ledger_from_the_reflog(patterned: Pair) -> None:

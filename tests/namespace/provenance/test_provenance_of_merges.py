@@ -1,4 +1,4 @@
-"""A merge by somebody whom nobody here vouches for makes no record better vouched for than it was on a side."""
+"""A merge by an untrusted author gives no record a better provenance than it had on one of the sides."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ steps = st.lists(st.tuples(st.sampled_from(TEXTS), st.sampled_from(["confirmed",
 
 
 class Line:
-    """Commits in memory, each by a person here, an agent here, or somebody unknown."""
+    """Commits in memory, each by a person or an agent of this machine, or by an unknown author."""
 
     def __init__(self, one: Machine, draft: ObjectDraft) -> None:
         self.one = one

@@ -35,7 +35,7 @@ def settle(one: Machine, id_: str, side: Any = None, value: Any = None) -> None:
 
 @pytest.fixture
 def contested(pair: Pair) -> Pair:
-    """Both changed the action of `OL-1`, and both machines know it."""
+    """Both machines changed the action of `OL-1`, and both have the conflict."""
     ada, bob = pair
     ada.change("open_loop", "OL-1", action="here")
     bob.change("open_loop", "OL-1", action="there")
@@ -304,7 +304,7 @@ def test_settling_graduates_nothing(pair: Pair) -> None:
     assert bob.get("pattern", "PAT-1").status == "dismissed"
 
 
-# --- conflicts that somebody made up
+# --- forged conflicts
 
 
 def made_up(one: Machine, **fields: str) -> None:

@@ -360,7 +360,7 @@ def signing(one: Machine, key: Path | None) -> None:
 
 @pytest.fixture
 def signed(pair: Pair, keys: Path) -> Pair:
-    """Ada takes over by itself what Bob signed."""
+    """Let Ada automatically accept commits that Bob signed."""
     ada, bob = pair
     signers = AllowedSigners(keys / "allowed", "ssh-keygen", dict(os.environ))
     ada.reach(policies={"origin": "signed"}, signers=signers)
@@ -407,7 +407,7 @@ def test_merges_that_this_program_makes_need_no_signature(signed: Pair, keys: Pa
 
 
 def test_a_beginning_of_its_own_is_no_way_around_a_signature(signed: Pair, make: Make) -> None:
-    """A first commit of time 0 is that of every namespace only if it holds what that holds."""
+    """A first commit of time 0 is the common first commit only if it has the same content."""
     ada, bob = signed
     files = {name: bob.files()[name] for name in ("format.toml", ".gitattributes")}
     draft = bob.store.draft()

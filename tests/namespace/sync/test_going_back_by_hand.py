@@ -1,4 +1,4 @@
-"""A commit made by hand that goes back: what waits for a person, and what says for itself that it was meant."""
+"""Commits made by hand that return to an older state: which wait for a person, and which were clearly intended."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def bob(pair: tuple[Machine, Machine]) -> Machine:
 
 @pytest.fixture
 def known(bob: Machine) -> Oid:
-    """What the other machine has before anything went back."""
+    """The other machine's state before the revert."""
     return Oid(str(bob.tip))
 
 
 def received(bob: Machine, known: Oid) -> Plan:
-    """What a machine that stands at `known` does with the commits that Bob pushed."""
+    """Return the result of a sync with Bob's commits on a machine whose tip is `known`."""
     return plan_sync(bob.ws.branch, BranchTips(known, bob.tip, known), Terms())
 
 

@@ -17,7 +17,7 @@ Pair = tuple[Machine, Machine]
 
 @pytest.fixture
 def cloned(pair: Pair, bare: Path, tmp_path: Path) -> Iterator[object]:
-    """Makes a machine by a real `git clone` with some options; `main` is the branch that it is about."""
+    """Make a machine by a real `git clone` with these options; its branch is `main`."""
     ada, made = pair[0], []
     ada.git("commit", "-q", "--allow-empty", "-m", "code")
     ada.git("push", "-q", "origin", "HEAD:refs/heads/main")

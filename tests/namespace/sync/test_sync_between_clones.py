@@ -1,4 +1,4 @@
-"""Machines that sync over one remote: what is done, what is said, and what is left alone."""
+"""Machines that sync over one remote: results, reports, and what is not touched."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_a_dry_run_of_a_first_sync_creates_nothing(ada: Machine) -> None:
 
 
 class Overtaking:
-    """A remote at which somebody else is faster: before each push, once more of `turns` happens."""
+    """A remote to which others push first: before each push, the next of `turns` is called."""
 
     def __init__(self, remote, turns) -> None:
         self.remote, self.turns, self.name = remote, list(turns), "origin"
@@ -552,7 +552,7 @@ def test_a_policy_that_is_none_is_said_before_anything_happens(pair: Pair) -> No
     assert set_remote_policy(ada.ws, ada.clock(), remote="origin", policy="review").previous == "reviewed"
 
 
-# --- what is the user's is left alone
+# --- the user's data is not touched
 
 
 def snapshot(top: Path) -> dict[str, bytes]:

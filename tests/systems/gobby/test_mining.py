@@ -1,4 +1,4 @@
-"""`baton mine`: which transcripts are taken over, what they become, and that a second run adds nothing."""
+"""`baton mine`: which transcripts are imported, the resulting records, and that a second run adds nothing."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_the_settings_of_the_agents_say_where_transcripts_lie(baton, top, tmp_pa
     assert kept(baton) == ["claude/a"]
 
 
-# --- whose transcripts they are
+# --- the repository of a transcript
 
 
 def test_another_repository_is_not_taken_even_inside_of_this_one(baton, git, top, home):
@@ -262,7 +262,7 @@ def test_outside_of_a_repository_the_folder_itself_counts(baton, home, tmp_path)
     assert kept(baton, cwd=folder) == ["claude/a"]
 
 
-# --- what is left out
+# --- transcripts that are not imported
 
 
 def test_subagents_old_transcripts_links_and_pipes_are_left_out(baton, top, home, tmp_path):
@@ -289,7 +289,7 @@ def test_the_session_at_work_is_left_to_its_hooks(baton, top, home):
 
 
 def test_a_session_whose_process_runs_is_left_to_its_hooks(baton, top, home, tmp_path):
-    """Also one that no hook knows: its program runs in its folder since before the transcript changed."""
+    """A running session without hooks is also skipped: its program has run in its folder since before the change."""
     os.utime(lay(home, top, "old"), (1e9, 1e9))
     claude = Path(shutil.copy(shutil.which("sleep") or "", tmp_path / "claude"))
     with subprocess.Popen([claude, "60"], cwd=top) as process:
@@ -338,7 +338,7 @@ def test_another_run_at_the_same_time_is_busy(baton, top):
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_ended(ws, home, tmp_path):
-    """What was read stays on this machine; the next run stores it without reading it again."""
+    """The results of reading are cached on this machine; the next run stores them without reading again."""
     paths = [lay(home, tmp_path, name) for name in ("a", "b")]
     asked = Mine(home=str(home), all_projects=True)
 

@@ -1,4 +1,4 @@
-"""`baton mine` with files that nobody meant for it: whatever is in them, it ends, says so, and stores the rest."""
+"""`baton mine` with malformed and hostile files: it ends, reports them, and imports the others."""
 
 from __future__ import annotations
 

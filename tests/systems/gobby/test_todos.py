@@ -1,4 +1,4 @@
-"""The session's own list of what is to be done."""
+"""The session's own to-do list."""
 
 from __future__ import annotations
 

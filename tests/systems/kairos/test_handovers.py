@@ -345,7 +345,7 @@ def test_what_another_client_changed_is_taken_in(ws: Workspace, copy: Copy) -> N
     assert take_in(ws, later(minutes=2), copy) is not None
     assert ws.branch.read().commit == before
     text = copy.path.read_bytes()
-    assert out(ws, copy) == text  # it says what git has: no need to write it
+    assert out(ws, copy) == text  # it equals the branch: no need to write it
     step(ws, later(minutes=3), "run-1", Going(stays=True))
     assert b"\r" not in out(ws, copy)
 

@@ -1,4 +1,4 @@
-"""The verbs of PAIF's session protocol: checkpoint, restore, sessions, and what a session's start and end do."""
+"""The verbs of PAIF's session protocol: checkpoint, restore, sessions, and the start and end of a session."""
 
 from __future__ import annotations
 
@@ -460,7 +460,7 @@ def test_the_session_of_a_body_is_held_to_what_an_option_is(nameless, session):
     assert nameless.branch.read().commit is None
 
 
-# --- clocks, repetitions, a disk that says no
+# --- clocks, repetitions, disk errors
 
 
 def test_one_checkpoint_from_the_future_does_not_hide_those_that_come_after(ws):

@@ -1,4 +1,4 @@
-"""PAIF's drift check: which texts drift, by whose taboos, and what brings the agent back."""
+"""PAIF's drift check: which texts drift, which taboos apply, and the text that reminds the agent of its identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs of identities: made once, shown, held against texts, and never changed in what is immutable."""
+"""The verbs of identities: created once, shown, compared with texts, and unchanged in their immutable part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`paif_config` in `.claude/CLAUDE.md`: wherever it stands, and what is wrong with it."""
+"""`paif_config` in `.claude/CLAUDE.md`: its possible positions, and its faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PAIF's checkpoint folders: taken over and given back without loss, and nothing beyond the folder is touched."""
+"""PAIF's checkpoint folders: imported and exported without loss, and without touching files outside of the folder."""
 
 from __future__ import annotations
 

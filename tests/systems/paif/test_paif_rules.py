@@ -370,7 +370,7 @@ def test_an_identity_that_cannot_be_one_is_refused_by_field(said, why):
         identity_updates.make_identity(None, "zero", said, NOW)
 
 
-# --- what a restore prints
+# --- the output of a restore
 
 
 def test_what_a_restore_prints_keeps_within_its_budget_and_each_text_on_a_line():

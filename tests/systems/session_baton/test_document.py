@@ -25,7 +25,7 @@ AT = "2026-11-21T08:14:19Z"
 
 
 def stored(state: State) -> State:
-    """The state as it is read back from its files."""
+    """Return the state read back from its files."""
     files = {path: text for path, text in layout.encode(state.edits).items() if text is not None}
     return layout.state_of(MemoryFolder(files))
 

@@ -1,4 +1,4 @@
-"""The whole document: a three-way write that loses nothing, and a read that gives back what was written."""
+"""The whole document: three-way writes without loss, and reads that return what was written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def conflicts(ws):
     return ws.branch.read().state.records(Conflict)
 
 
-# --- what was written comes back
+# --- round trips
 
 
 def test_a_namespace_that_does_not_exist_has_no_document(ws):
@@ -68,7 +68,7 @@ def test_any_document_comes_back_equal_through_a_real_repository(data):
 
 
 def _assert_same(found, data, held):
-    """Equal, but for the records of which a claim was held back."""
+    """Check that the documents are equal, except for records with a held claim."""
     sections = [name for name, value in data.items() if isinstance(value, list)]
     assert alike(
         {name: value for name, value in found.items() if name not in sections},
@@ -129,7 +129,7 @@ def test_the_past_is_read_by_revision(ws):
     assert ids(ws, "open_loops") == []
 
 
-# --- what a document starts from
+# --- the base of a document
 
 
 def test_a_stale_expected_revision_is_refused_and_nothing_written(ws):

@@ -1,4 +1,4 @@
-"""Batons taken over from session-baton and given back, and files and branches checked."""
+"""Import batons from session-baton and export them; validate files and branches."""
 
 from __future__ import annotations
 

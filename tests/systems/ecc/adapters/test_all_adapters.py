@@ -55,7 +55,7 @@ def sessions(around):
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Installs a tiny distribution whose entry points are adapters, as pip would lay it out."""
+    """Install a tiny distribution whose entry points are adapters, with pip's layout."""
     place = tmp_path / "site"
     place.mkdir()
     monkeypatch.syspath_prepend(str(place))
@@ -128,7 +128,7 @@ def test_a_path_that_nobody_opens_is_told_for_what_it_is(tmp_path):
             look(where, target)
 
 
-# --- what an adapter gives
+# --- the results of an adapter
 
 
 @for_each("data", [None, [], "x", 7, {}, {"schemaVersion": "ecc.session.v1"}])
@@ -285,7 +285,7 @@ def test_one_can_say_that_it_left_something_out(tmp_path, install):
 def test_a_source_that_cannot_be_listed_is_one_line_and_the_others_are_listed(tmp_path):
     where = around(tmp_path)
     for name in (".claude", ".codex", ".gemini"):
-        (where.home / name).symlink_to(name)  # a loop: nobody may look, not even root
+        (where.home / name).symlink_to(name)  # a loop of links: not even root can read it
     put(where.cwd, {".orchestration/demo/w/status.md": "- State: running\n"})
     (where.cwd / ".claude").symlink_to(".claude")
     found, broken = list_sessions(where)
@@ -314,7 +314,7 @@ def test_the_lists_of_all_are_one_newest_first(tmp_path, install):
 
 
 def test_a_session_is_listed_once_and_all_are_in_order(tmp_path, install):
-    """What was begun first may have ended last, and other packages give their sessions in any order."""
+    """The first session to begin may be the last to end, and other packages list their sessions in any order."""
     install("mars-rover", GOOD.replace("2026-11-21T07:30:00Z", "2026-11-19T07:30:00Z"))
     ids = {"a1b2": "2026-01-09", "late": "2026-01-08", "early": "2026-01-07"}
     sessions = [

@@ -1,4 +1,4 @@
-"""ECC's session files of Claude Code: which one a target means, and what it says."""
+"""ECC's session files of Claude Code: which file a target names, and its content."""
 
 from __future__ import annotations
 

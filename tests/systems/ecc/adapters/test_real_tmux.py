@@ -22,7 +22,7 @@ Tmux = Callable[..., str]
 
 @pytest.fixture
 def server(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The environment of a tmux whose sessions nobody else sees; in a language that is no UTF-8."""
+    """The environment of a private tmux server, with a locale that is not UTF-8."""
     if shutil.which("tmux") is None:
         pytest.skip("tmux not installed here (apt-get install tmux)")
     names = {name: os.environ[name] for name in ("PATH", "HOME")}

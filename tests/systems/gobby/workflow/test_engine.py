@@ -1,4 +1,4 @@
-"""The engine: what the workflows of an event do, and that no fault of one stops the others."""
+"""The engine: the effects of an event's workflows, and that a fault of one does not stop the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton_git.systems.gobby.workflow.engine import run_workflows
 
 
 class Recorded:
-    """Effects that record what was done."""
+    """Effects that record their calls."""
 
     def __init__(self, kept=None):
         self.done = []

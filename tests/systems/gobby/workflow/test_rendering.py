@@ -1,4 +1,4 @@
-"""Conditions and templates: what the documents write works as written, and nothing can be reached or exhausted."""
+"""Conditions and templates: Gobby's documented examples work, and the sandbox and its limits hold."""
 
 from __future__ import annotations
 

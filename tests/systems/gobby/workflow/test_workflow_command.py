@@ -1,4 +1,4 @@
-"""`baton workflow`: which run, who must be allowed first, what is switched, and what an event comes to."""
+"""`baton workflow`: which workflows run, which need an approval, how to switch them, and the effects of an event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the cache share: a server that counts revisions or does not, and the command on it."""
+"""Helpers for the tests of the cache: a server with or without revisions, and the command that uses it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def folder() -> Path:
 
 @pytest.fixture
 def cache(baton: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
-    """Runs `baton cache`; a document that is given goes in as its file."""
+    """Run `baton cache`, with a document as its file if one is given."""
 
     def call(verb: str, *words: str, url: str = "", doc: Any = None, code: int | None = 0, **rest: Any) -> Any:
         there = ["--url", url] if url else []

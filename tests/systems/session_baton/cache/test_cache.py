@@ -353,7 +353,7 @@ def test_a_server_that_counts_decides_by_the_revision_and_nobody_slips_between(c
 def test_a_namespace_that_is_new_must_still_be_so_when_it_is_written(cache, counting):
     cache("write", "work", url=counting.url, doc=a_baton("one"))
     expected = [body.get("expected_revision") for path, body in counting.asked if path.endswith("write")]
-    assert expected == [0, None]  # memory-hall turns 0 away where nothing is; it has said then that nothing is
+    assert expected == [0, None]  # memory-hall refuses revision 0 for a namespace after it said that it does not exist
     assert counting.get("work")["context"] == "one"
 
 

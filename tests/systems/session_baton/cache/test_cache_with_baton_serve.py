@@ -1,4 +1,4 @@
-"""The cache with `baton serve` on the other side: revisions, a conflict, and a merge that nobody loses by."""
+"""The cache with `baton serve` as its server: revisions, a conflict, and a merge without loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`baton cache send --ours, --theirs, --merge`: only what was shown is settled, and only here."""
+"""`baton cache send --ours, --theirs, --merge`: they apply only to shown versions of this namespace."""
 
 from __future__ import annotations
 

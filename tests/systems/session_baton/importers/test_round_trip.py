@@ -1,4 +1,4 @@
-"""Export → import gives the same content, for any document and any namespace."""
+"""Export → import preserves the content of any document in any namespace."""
 
 from __future__ import annotations
 
