@@ -38,7 +38,7 @@ class Number(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
         if math.isnan(number):
-            self.fail(f"{value} is no number.", param, ctx)
+            self.fail(f"{value} is not a number.", param, ctx)
         return number
 
 
@@ -137,7 +137,7 @@ class App(Call):
         if not set(named).issuperset(ids):
             noun = "conflict is" if len(ids) == 1 else "conflicts are"
             self.say(f"{len(ids)} {noun} open: {', '.join(ids[:5])} (baton conflicts)")
-        from baton_git.interfaces.cli.error_handler import CONFLICT  # imports this module's neighbours
+        from baton_git.interfaces.cli.error_handler import CONFLICT  # imports modules that import this one
 
         return CONFLICT
 

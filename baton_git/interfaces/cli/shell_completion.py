@@ -90,7 +90,7 @@ def _offer_times() -> Words:
 
 
 def _offer_ids(ws: Workspace, word: str, ctx: click.Context) -> Words:
-    """Give the ids of records: of the kinds that the command is about, or of all; from the archive for `reopen`."""
+    """Yield the ids of the records that the command takes; those of archived records for `reopen`."""
     yield from _list_ids(ws, KINDS_OF.get(word, tuple(KINDS)), archived=word == "reopen")
 
 

@@ -55,10 +55,11 @@ class _WithDashes(CommonCommand):
 def trust_command(
     app: App, words: tuple[str, ...], remote: str | None, yes: bool, revoke: bool, show: bool
 ) -> int | None:
-    """Approve, for this repository on this machine, something that somebody else may have written: the check of an
-    open loop, a command with exactly these arguments, or a remote.
+    """Approve a check, a command or a remote, for this repository on this machine.
 
-    Confirmations and checks from an approved remote are accepted here; commands from it still need an approval.
+    Checks and commands that somebody else may have written run here only after an approval: ID approves the check of
+    that open loop, and -- COMMAND a command with exactly these arguments. Confirmations and checks from an approved
+    remote are accepted; commands from it still need an approval.
 
     It shows what would be approved, and asks at a terminal. Without a terminal, it needs --yes.
 

@@ -13,7 +13,7 @@ ELLIPSIS = "…"
 DEFAULT_WIDTH = 80
 _STYLE = re.compile(r"\x1b\[(\d*)m")
 _MARK = re.compile("[\U000e0020-\U000e007f]")
-"""Characters of no width that stand for the styles of `Styled` text, which cannot contain them."""
+"""Zero-width characters that replace the style codes of `Styled` text while it is cut; text cannot contain them."""
 
 NARROWEST_TEXT = 20
 """Columns that a text after a prefix gets, however narrow the terminal is."""
@@ -88,7 +88,7 @@ def wrap_after(prefix: str, text: str) -> Styled:
 
 
 def fit_styled(text: Styled, width: int | None) -> Styled:
-    """Return a styled line cut to `width` columns; whole for None."""
+    """Return a styled line cut to `width` columns; None for no limit."""
     if width is None:
         return text
     marked = _mark_styles(text)
@@ -97,7 +97,7 @@ def fit_styled(text: Styled, width: int | None) -> Styled:
 
 
 def wrap_styled(text: Styled, width: int | None, indent: str) -> Styled:
-    """Return a styled line as lines of at most `width` columns, the further ones indented; whole for None."""
+    """Return a styled line wrapped to `width` columns, with all lines but the first indented; None for no limit."""
     marked = _mark_styles(text)
     first = wrap(marked, width)[0]
     rest = marked[len(first) :].lstrip()

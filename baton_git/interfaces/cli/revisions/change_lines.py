@@ -17,14 +17,14 @@ COLOURS = {"added": GREEN, "restored": GREEN, "changed": YELLOW, "archived": BLU
 LINES = Styled("\n")
 INDENT = " " * 8
 LONGEST = 1000
-"""Characters of a title or a reason in a subject."""
+"""Maximum number of characters of a title or a reason in a commit's subject."""
 
 
 def change_lines(changes: Sequence[RecordChange]) -> Iterator[Styled]:
     """Yield a line for each changed field, `OL-7k3f9q  status: open → verified`, or for a whole record, such as an
     added one.
 
-    On a terminal, longer ones go on in further lines.
+    On a terminal, long lines are wrapped.
     """
     width = terminal_width()
     yield from (wrap_styled(line, width, INDENT) for line in _whole_lines(changes))
@@ -71,7 +71,7 @@ def _value(side: tuple[Any, ...]) -> str:
 
 
 def whole_subject(shown: Shown) -> str:
-    """Return the subject of a commit with whole titles and reasons, of which it has only the beginning."""
+    """Return the subject of a commit, with titles and reasons that were cut replaced by the whole text."""
     subject = shown.entry.subject
     for change in shown.changes:
         info = ALL_KINDS.get(change.kind)

@@ -91,7 +91,7 @@ def fill_checked(app: App, values: Values) -> Values:
 
 
 def _render_checked(app: App, result: CheckedIdentity) -> int | None:
-    """Print what a check found; the exit status is 1 on drift."""
+    """Print the result of a check; return exit status 1 on drift."""
     held = result.held
     phrases = [f"  {flat(phrase)}" for phrase in result.phrases]
     lines = [f"⚠️ {held.drift.alert}", *phrases, "", held.prompt] if result.drift else ["no drift"]
@@ -103,7 +103,7 @@ def _render_checked(app: App, result: CheckedIdentity) -> int | None:
 
 
 def exit_unknown_on_errors(check: click.Command) -> click.Command:
-    """Have a command whose status 1 says that a check failed exit with 5 where it could not check."""
+    """Make a command exit with 5 instead of 1 after an error, because status 1 means that its check failed."""
     run = check.callback
     assert run is not None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import click
 
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.records import cost_in_words
-from baton_git.interfaces.cli.app import INPUT_FILE, App, command, flat, read_text
+from baton_git.interfaces.cli.app import INPUT_FILE, App, Number, command, flat, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.context.workflows import workflow_folders
 from baton_git.systems.gobby.foreground_loops import (
@@ -29,16 +28,6 @@ from baton_git.systems.gobby.workflow.looping import LoopLimits
 from baton_git.systems.gobby.workflows import list_stop_files
 
 DEFAULT = LoopLimits()
-
-
-class _Finite(click.FloatRange):
-    """A number: `nan` is within no range, though it is not outside of any."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value} is no number.", param, ctx)
-        return number
 
 
 DAY = 86400
@@ -60,14 +49,14 @@ DAY = 86400
 )
 @click.option(
     "--session-timeout",
-    type=_Finite(0.1, DAY),
+    type=Number(0.1, DAY),
     default=DEFAULT.session_seconds,
     show_default=True,
     help="Time limit of one session in seconds.",
 )
 @click.option(
     "--total-timeout",
-    type=_Finite(0.1, 30 * DAY),
+    type=Number(0.1, 30 * DAY),
     default=DEFAULT.total_seconds,
     show_default=True,
     help="Time limit of all sessions together in seconds.",
@@ -87,7 +76,7 @@ DAY = 86400
 )
 @click.option(
     "--budget",
-    type=_Finite(0.000001, 100_000),
+    type=Number(0.000001, 100_000),
     default=DEFAULT.budget_usd,
     show_default=True,
     help="Stop at this cost in US dollars, if the agent reports its cost.",
