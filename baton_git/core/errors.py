@@ -30,8 +30,29 @@ The message is one line that says what is wrong and where; `hint` is the next st
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
+
+_FIELD = re.compile(r"\{(\w+)\}")
+
+
+class FieldHint(str):
+    """A hint that names fields of a verb's input, such as `leave out {id}`.
+
+    As a text it has the names of the fields; an interface that calls them something else uses `with_names`.
+    """
+
+    def __new__(cls, template: str) -> Self:
+        hint = super().__new__(cls, _FIELD.sub(r"\1", template))
+        hint._template = template
+        return hint
+
+    _template: str
+
+    def with_names(self, names: Mapping[str, str]) -> str:
+        """Return the hint with other names of fields; a field without one keeps its own."""
+        return _FIELD.sub(lambda match: names.get(match[1], match[1]), self._template)
 
 
 class Fault(NamedTuple):

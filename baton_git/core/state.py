@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
-from baton_git.core.errors import Ambiguous, Corrupt, NotAllowed, NotFound
+from baton_git.core.errors import Ambiguous, Corrupt, FieldHint, NotAllowed, NotFound
 from baton_git.core.names import derive_id
 from baton_git.core.records.archive import Archived
 from baton_git.core.records.base import Part, Record, same
@@ -226,7 +226,7 @@ class State:
         for archived in (False, True):
             key = Key(record.kind, record.id, archived)
             if self.entry(key) is not None:
-                raise NotAllowed(f"{key} exists already", hint="leave out the id to get a new one")
+                raise NotAllowed(f"{key} exists already", hint=FieldHint("leave out {id} to get a new one"))
         return self.put(record)
 
     def archive(self, record: Record, *, at: str, reason: str, session: str | None) -> State:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_serializer
 
 from baton_git.core import diff
-from baton_git.core.errors import NotFound
+from baton_git.core.errors import FieldHint, NotFound
 from baton_git.core.natural_times import TIME_TEXT
 from baton_git.core.redaction.changes import Redactions
 from baton_git.core.verb import Input, Result
@@ -204,6 +204,6 @@ def take_page(items: Sequence[Item], page: PageInput, name: Callable[[Item], str
     if page.after is not None:
         begin = next((number for number, item in enumerate(items, 1) if name(item) == page.after), 0)
         if not begin:
-            raise NotFound("item", page.after, hint="it may be gone; begin again without `after`")
+            raise NotFound("item", page.after, hint=FieldHint("it may be gone; begin again without {after}"))
     shown = items[begin : begin + page.limit]
     return shown, name(shown[-1]) if begin + page.limit < len(items) else None

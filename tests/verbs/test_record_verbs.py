@@ -57,8 +57,9 @@ def test_a_beginning_that_several_ids_share_is_ambiguous(ws):
 
 def test_an_id_that_is_taken_is_refused_also_by_the_archive(ws):
     add_loop(ws, NOW, action="a", expect="b", id="OL-1")
-    with pytest.raises(NotAllowed, match="exists already"):
+    with pytest.raises(NotAllowed, match="exists already") as taken:
         add_loop(ws, NOW, action="c", expect="d", id="OL-1")
+    assert taken.value.hint == "leave out id to get a new one"
     close_loop(ws, NOW, "OL-1")
     with pytest.raises(NotAllowed, match="archived open loop OL-1 exists already"):
         add_loop(ws, NOW, action="c", expect="d", id="OL-1")

@@ -15,7 +15,7 @@ import annotated_types
 import click
 from pydantic.fields import FieldInfo
 
-from baton_git.core.errors import InvalidArgument
+from baton_git.core.errors import BatonError, FieldHint, InvalidArgument
 from baton_git.core.names import is_minted_session
 from baton_git.core.verb import READS, Input, Option, Result, Verb
 from baton_git.interfaces.cli.app import SESSION_HELP, App, Number, command, command_alone, group
@@ -77,7 +77,7 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         asked = _parse(verb, own, app.now)
         app = _know_fields(app, verb) if app.fields else app
         app = addition.acting(app) if addition.acting is not None else app
-        with _open_workspace(app, verb) as ws:
+        with _open_workspace(app, verb) as ws, _name_options(verb):
             ws = _with_typing_person(app, verb, ws)
             with progress_line(addition.progress) as line:
                 ws = replace(ws, progress=line.advance) if addition.progress else ws
@@ -133,6 +133,19 @@ def _open_workspace(app: App, verb: Verb[Any, Any]) -> Iterator[Any]:
         verb.check_namespace(ws)
         is_new = verb.session == "begins" and not app.settings.session and not app.settings.hooked_session
         yield replace(ws, actor=replace(ws.actor, session=None, follows=_find_left(app))) if is_new else ws
+
+
+@contextmanager
+def _name_options(verb: Verb[Any, Any]) -> Iterator[None]:
+    """Let the hint of an error call the fields of a verb what the command line calls them."""
+    try:
+        yield
+    except BatonError as error:
+        if isinstance(error.hint, FieldHint):
+            error.hint = error.hint.with_names(
+                {name: option_name(verb, name) for name in verb.input_model.model_fields}
+            )
+        raise
 
 
 def _with_typing_person(app: App, verb: Verb[Any, Any], ws: Any) -> Any:

@@ -15,7 +15,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from baton_git.core.errors import Busy, InvalidDocument, LimitExceeded, NotAllowed, NotFound, StepConflict, WriteFailed
+from baton_git.core.errors import (
+    Busy,
+    FieldHint,
+    InvalidDocument,
+    LimitExceeded,
+    NotAllowed,
+    NotFound,
+    StepConflict,
+    WriteFailed,
+)
 from baton_git.core.layout import MAX_RECORD_BYTES, path_of
 from baton_git.core.merge import Prefer, apply, decide
 from baton_git.core.records.base import alike, parse
@@ -128,7 +137,7 @@ def export_kairos(
     if not force and not _may_replace(path, run.id, text):
         raise NotAllowed(
             f"{show_path(path)} is there already, and is no handover file of {run.id}",
-            hint="choose another name, or --force to replace it", path=show_path(path), session=run.id,
+            hint=FieldHint("choose another name, or {force} to replace it"), path=show_path(path), session=run.id,
         )  # fmt: skip
     write_all({path: text})
     return run.id

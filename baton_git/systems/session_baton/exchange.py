@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from baton_git.core.errors import BatonError, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
+from baton_git.core.errors import BatonError, FieldHint, InvalidArgument, InvalidDocument, LimitExceeded, NotFound
 from baton_git.core.names import Namespace
 from baton_git.core.progress import track
 from baton_git.core.times import iso
@@ -163,7 +163,8 @@ def _choose_batons(
     if len(entries) == 1 and namespace is None:
         return [*entries]
     names = ", ".join(sorted(baton.namespace for baton in batons)) or "none that can be read"
-    raise NotFound("baton of namespace", namespace or own, hint=f"there: {names}; choose with --from NS, or --all")
+    hint = f"there: {names}; choose one with {{source}}, or all with {{everything}}"
+    raise NotFound("baton of namespace", namespace or own, hint=FieldHint(hint))
 
 
 def _import_baton(ws: Workspace, now: datetime, entry: ImportedBaton | UnusableEntry, target: str) -> BatonImport:

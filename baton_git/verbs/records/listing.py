@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
-from baton_git.core.errors import InvalidArgument, NotFound, shorten
+from baton_git.core.errors import FieldHint, InvalidArgument, NotFound, shorten
 from baton_git.core.kinds import KINDS
 from baton_git.core.natural_times import TimeField
 from baton_git.core.state import Key, State
@@ -128,7 +128,7 @@ def _drop_before(keys: Sequence[Key], kinds: Sequence[str], after: str | None) -
         return keys
     kind, _, id_ = after.partition("/")
     if kind not in kinds:
-        raise NotFound("item to go on from", after, hint="begin again, without after")
+        raise NotFound("item to go on from", after, hint=FieldHint("begin again, without {after}"))
     last = (kinds.index(kind), id_)
     return [key for key in keys if (kinds.index(key.kind), key.id) > last]
 

@@ -99,7 +99,8 @@ def check_loops(
     loops = [state.find(OpenLoop, id_) for id_ in ids] if ids else due_checks(state)
     for loop in loops:
         if loop.verify is None:
-            raise InvalidArgument(f"open loop {loop.id} has no check", hint="say what you found: passed or failed")
+            hint = f"to record what you observed: baton loop verify {loop.id} --passed, or --failed"
+            raise InvalidArgument(f"open loop {loop.id} has no check", hint=hint)
     checks = run_checks(ws, now, version, loops, budget_seconds)
 
     def change(tip: Revision) -> State:

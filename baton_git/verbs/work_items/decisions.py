@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from baton_git.core.errors import NeedsHuman
+from baton_git.core.errors import FieldHint, NeedsHuman
 from baton_git.core.kinds import KINDS
 from baton_git.core.lifecycle import apply_monitoring, apply_supersession
 from baton_git.core.records.base import parse
@@ -99,7 +99,7 @@ def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Added:
     if asked.tier == "human_confirmed" and author.tier != "human_confirmed":
         raise NeedsHuman(
             "a decision is human_confirmed only when a person vouches for it",
-            hint="add it in a terminal and type yes when asked, or leave out the tier",
+            hint=FieldHint("add it in a terminal and type yes when asked, or leave out {tier}"),
         )
     data: dict[str, Any] = {
         "id": id_,

@@ -6,16 +6,13 @@ from typing import Any
 
 import click
 
-from baton_git.core.errors import InvalidArgument
 from baton_git.core.records.check_methods import CHECK_METHODS
 from baton_git.core.records.work_items import OpenLoop
 from baton_git.interfaces.cli.app import App, path_from_top
 from baton_git.interfaces.cli.records.checks import render_checks
 from baton_git.interfaces.cli.verb_command import Addition, Values, render
 from baton_git.namespace.results import Changed
-from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.verification.checks import CheckResults
-from baton_git.verbs.work_items.loops import LoopFinding, verify_loop
 
 WORDED_METHODS = ("http", "file_exists", "process_running", "port_open", "git_commit", "manual", "command")
 PLAIN_METHODS = tuple(method for method in CHECK_METHODS if method not in WORDED_METHODS)
@@ -140,17 +137,7 @@ def _render_finding(app: App, results: CheckResults) -> int | None:
     return None
 
 
-def _verify(app: App, ws: Workspace, asked: LoopFinding, values: Values) -> CheckResults:
-    try:
-        return verify_loop(ws, app.now, asked)
-    except InvalidArgument as error:
-        if asked.result is not None:
-            raise
-        hint = f"to record what you observed: baton loop verify {asked.id} --passed, or --failed"
-        raise InvalidArgument(str(error), hint=hint) from None
-
-
 ADDITIONS = {
     "loop add": Addition(CHECKS, fill=_fill_check, render=_render_added),
-    "loop verify": Addition(run=_verify, render=_render_finding),
+    "loop verify": Addition(render=_render_finding),
 }
