@@ -40,7 +40,7 @@ def _down_to(newest_first: Iterable[LogEntry], commits: Collection[Oid]) -> Iter
             return
 
 
-class _Line(NamedTuple):
+class _MergeSide(NamedTuple):
     """One side of a merge: its state, and its commits that the other side does not have, newest first."""
 
     state: State
@@ -57,14 +57,14 @@ class _Reverter(NamedTuple):
     undone: Collection[str]
 
     def revert(self, state: State, newest_first: Sequence[LogEntry], commits: Collection[Oid]) -> State:
-        left = set(commits)
+        remaining = set(commits)
         for entry in newest_first:
-            if entry.commit in left and entry.parents:
+            if entry.commit in remaining and entry.parents:
                 before = self.branch.revision_at(entry.parents[0]).state
-                state = _carry_over(state, self.branch.revision_at(entry.commit).state, before)
-            elif left and len(entry.parents) == 2:
-                state, reverted = self._remerge(state, entry.parents, left)
-                left -= reverted
+                state = _apply_difference(state, self.branch.revision_at(entry.commit).state, before)
+            elif remaining and len(entry.parents) == 2:
+                state, reverted = self._remerge(state, entry.parents, remaining)
+                remaining -= reverted
         return state
 
     def _remerge(self, state: State, parents: Sequence[Oid], commits: Collection[Oid]) -> tuple[State, set[Oid]]:
@@ -73,18 +73,18 @@ class _Reverter(NamedTuple):
         Returns:
             The new state, and the reverted commits.
         """
-        lines = [self._line(parents[0], parents[1]), self._line(parents[1], parents[0])]
-        apart = {commit for line in lines for commit in line.commits() if commit in commits}
-        if apart:
+        sides = [self._load_side(parents[0], parents[1]), self._load_side(parents[1], parents[0])]
+        one_sided = {commit for side in sides for commit in side.commits() if commit in commits}
+        if one_sided:
             base = self._base(parents)
-            before, decisions = _merge(base, [self._without(line, set()) for line in lines])
-            after, _ = _merge(base, [self._without(line, apart) for line in lines])
-            state = _carry_over(state, before, _with_ids(before, after, decisions))
-        return state, apart
+            before, decisions = _merge(base, [self._state_without(side, set()) for side in sides])
+            after, _ = _merge(base, [self._state_without(side, one_sided) for side in sides])
+            state = _apply_difference(state, before, _with_ids(before, after, decisions))
+        return state, one_sided
 
-    def _line(self, side: Oid, opposite: Oid) -> _Line:
+    def _load_side(self, side: Oid, opposite: Oid) -> _MergeSide:
         store = self.branch.store
-        return _Line(
+        return _MergeSide(
             self.branch.revision_at(side).state, [load_entry(store, info) for info in store.only_in(side, opposite)]
         )
 
@@ -93,12 +93,12 @@ class _Reverter(NamedTuple):
         tree = base_tree(self.branch.store, draft, parents[0], parents[1])
         return State() if tree is None else state_of(draft.folder(tree))
 
-    def _without(self, line: _Line, commits: Collection[Oid]) -> State:
-        """Return a line's state without these commits, and without the commits that were undone after the merge."""
-        undone_before = find_undone(line.entries)
-        undone_after = {commit for commit in line.commits() if commit in self.undone} - undone_before
-        commits = undone_after | line.commits().intersection(commits)
-        return self._replace(undone=undone_before).revert(line.state, line.entries, commits)
+    def _state_without(self, side: _MergeSide, commits: Collection[Oid]) -> State:
+        """Return a side's state without these commits, and without the commits that were undone after the merge."""
+        undone_before = find_undone(side.entries)
+        undone_after = {commit for commit in side.commits() if commit in self.undone} - undone_before
+        commits = undone_after | side.commits().intersection(commits)
+        return self._replace(undone=undone_before).revert(side.state, side.entries, commits)
 
 
 def _merge(base: State, sides: Sequence[State]) -> tuple[State, Sequence[Decision]]:
@@ -119,7 +119,7 @@ def _with_ids(before: State, after: State, decisions: Sequence[Decision]) -> Sta
     return after
 
 
-def _carry_over(state: State, before: State, after: State) -> State:
+def _apply_difference(state: State, before: State, after: State) -> State:
     """Apply the difference between `before` and `after` to `state`, except to values that were changed since."""
     after = _keep_evidence(state, before, _keep_changed(state, before, after))
     wanted = [
@@ -143,7 +143,7 @@ def _keep_changed(state: State, before: State, after: State) -> State:
     """Return `after` without the differences that would discard later work.
 
     A record that `after` lacks is kept if it was changed since; only its counts are reverted. Records that were removed
-    or created again since are left alone.
+    or created again since are remaining alone.
     """
     kept = {
         key: without_counts(entry)

@@ -89,15 +89,16 @@ class MarkFold:
         self._ledger = ledger.freeze()
         self._walk = walk
         self._marks: dict[Oid, ProvenanceMarks] = dict(walk.starts)
-        self._users = Counter(needed for name in walk.commits for needed in walk.needs(name))
+        self._uses_left = Counter(needed for name in walk.commits for needed in walk.needs(name))
         self._default = next((marks.default for marks in walk.starts.values()), None)
 
     def run(self, tip: Oid) -> ProvenanceMarks:
+        """Compute the marks at `tip`. Marks that no later commit needs are dropped on the way."""
         for info in self._walk.in_order():
             self._marks[info.oid] = self._fold_commit(info)
             for needed in self._walk.needs(info.oid):
-                self._users[needed] -= 1
-                if not self._users[needed]:
+                self._uses_left[needed] -= 1
+                if not self._uses_left[needed]:
                     del self._marks[needed]
         return self._marks[tip]
 
@@ -119,8 +120,8 @@ class MarkFold:
         if not info.parents:
             return ProvenanceMarks(self._default or _NOBODY, {})
         [parent] = info.parents
-        is_ours = self._users[parent] == 1 and parent not in self._walk.starts
-        return self._at(parent) if is_ours else self._at(parent).copy()
+        is_last_use = self._uses_left[parent] == 1 and parent not in self._walk.starts
+        return self._at(parent) if is_last_use else self._at(parent).copy()
 
     def _at(self, commit: Oid) -> ProvenanceMarks:
         """Return the marks at a commit; before the first record they have the default of this fold."""
@@ -153,6 +154,7 @@ class _Step:
         self.after = ChangedRecords(view.store, {change.key: change.after for change in changed})
 
     def apply(self, keys: list[Key]) -> None:
+        """Update the marks. A record that was archived or reopened takes its marks along to its new key."""
         moved = {key: was for key in keys if (was := self._moved_from(key)) is not None}
         kept = {
             key: [(facet, self.marks.of(Slot(was, facet))) for facet in facets_of(key)] for key, was in moved.items()
@@ -166,6 +168,7 @@ class _Step:
             self._mark(key, moved.get(key, key))
 
     def _mark(self, key: Key, was: Key) -> None:
+        """Mark the facets of a record whose values the commit changed; `was` is the key of the record before."""
         for facet in facets_of(key):
             new = self.view.mark(key, facet)
             slot, values = Slot(key, facet), values_at(self.after, key, facet)

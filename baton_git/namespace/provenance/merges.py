@@ -40,7 +40,7 @@ def merged_marks(
         Corrupt: a tree cannot be read.
     """
     if len(parents) > 2:
-        return _of_many(view, parents)
+        return _merge_many_parents(view, parents)
     return _Merge(view, parents, bases).marks()
 
 
@@ -51,18 +51,20 @@ class _Side(NamedTuple):
     state: State
     marks: Sequence[ProvenanceMarks]
 
-    def pair(self, slot: Slot) -> tuple[CoveredValues, Mark | None] | None:
+    def value_and_mark(self, slot: Slot) -> tuple[CoveredValues, Mark | None] | None:
         """Return the values and the mark of a facet; None if the record is absent.
 
         The mark is None if several bases have different marks.
         """
         if is_absent(self.state, slot.key):
             return None
-        marks = {mark.of(slot) for mark in self.marks}
-        return values_at(self.state, slot.key, slot.facet), marks.pop() if len(marks) == 1 else None
+        of_bases = {marks.of(slot) for marks in self.marks}
+        return values_at(self.state, slot.key, slot.facet), of_bases.pop() if len(of_bases) == 1 else None
 
 
 class _Merge:
+    """Computes the marks at a merge commit of two parents."""
+
     def __init__(self, view: CommitView, parents: Sequence[ProvenanceMarks], bases: Sequence[ProvenanceMarks]) -> None:
         self.view = view
         self.state = view.state()
@@ -111,12 +113,12 @@ class _Merge:
         """Return the records whose mark may differ from that of the first parent."""
         first, second = self.parents
         known = {slot.key for parent in self.parents for slot in parent.known if first.of(slot) != second.of(slot)}
-        plain = (
+        is_uniform = (
             not (first.known or second.known)
             and self.view.plain_mark == first.default
             and not self.view.has_marks_apart
         )
-        if plain:
+        if is_uniform:
             return known
         return known.union(*(self._changed_keys(side.root) for side in self.sides))
 
@@ -124,15 +126,23 @@ class _Merge:
         return {change.key for change in find_labelled_changes(self.view.store, root.oid, self.view.root.oid)}
 
     def _mark(self, slot: Slot) -> Mark:
+        """Return the mark of one facet.
+
+        - If the merge commit confirms the record and changes it, it is the mark of the merge commit.
+        - If the values differ from the automatic merge, it is the mark of the side that a review on this machine chose,
+          or else that of the merge commit.
+        - If only one side changed the record, it is the mark of that side.
+        - Otherwise it is the combined mark of both sides.
+        """
         values = values_at(self.state, slot.key, slot.facet)
         of_sides = [values_at(side.state, slot.key, slot.facet) for side in self.sides]
         if self.view.covers(slot.key) and any(values != of_side for of_side in of_sides):
             return self.view.mark(*slot)
         if not self._is_expected(slot, values):
-            kept = self._kept_here(slot, values)
+            kept = self._reviewed_mark(slot, values)
             return kept if kept is not None else self.view.mark(*slot)
-        first, second = (side.pair(slot) for side in self.sides)
-        base = self.base.pair(slot)
+        first, second = (side.value_and_mark(slot) for side in self.sides)
+        base = self.base.value_and_mark(slot)
         for mine, theirs in ((first, second), (second, first)):
             if theirs == base and mine is not None and mine[0] == values and mine[1] is not None:
                 return mine[1]
@@ -157,11 +167,11 @@ class _Merge:
         blob = blob_at(self.view.root, slot.key)
         return blob == blob_at(root, slot.key) or values == values_at(self.view.state(root), slot.key, slot.facet)
 
-    def _kept_here(self, slot: Slot, values: CoveredValues) -> Mark | None:
+    def _reviewed_mark(self, slot: Slot, values: CoveredValues) -> Mark | None:
         """Return the mark of the side whose values a review on this machine chose; None without such a review."""
         if self.view.origin.source != "here":
             return None
-        pairs = (side.pair(slot) for side in self.sides)
+        pairs = (side.value_and_mark(slot) for side in self.sides)
         return next((mark for pair in pairs if pair is not None and pair[0] == values and (mark := pair[1])), None)
 
     def _combine_marks(self, slot: Slot) -> Mark:
@@ -172,9 +182,9 @@ class _Merge:
             pair[1]
             for side in self.sides
             for key in sorted(keys)
-            if (pair := side.pair(Slot(key, slot.facet))) is not None and pair[1] is not None
+            if (pair := side.value_and_mark(Slot(key, slot.facet))) is not None and pair[1] is not None
         ]
-        return _all_of(marks) or self.view.mark(*slot)
+        return _combine_all(marks) or self.view.mark(*slot)
 
     def _renamed_from(self, key: Key) -> Iterable[Key]:
         if any(blob_at(side.root, key) is not None for side in self.sides):
@@ -183,7 +193,7 @@ class _Merge:
         return [decision.key for decision in merged.decisions if decision.to == key]
 
 
-def _of_many(view: CommitView, parents: Sequence[ProvenanceMarks]) -> ProvenanceMarks:
+def _merge_many_parents(view: CommitView, parents: Sequence[ProvenanceMarks]) -> ProvenanceMarks:
     """Return the marks at a merge of more than two parents, which baton never makes.
 
     Records that differ from a parent get the mark of the merge; all others get the marks of all parents.
@@ -192,7 +202,7 @@ def _of_many(view: CommitView, parents: Sequence[ProvenanceMarks]) -> Provenance
     roots = [view.parent_root(number) for number in range(len(parents))]
     changed = {change.key for root in roots for change in find_labelled_changes(view.store, root.oid, view.root.oid)}
     for slot in {slot for parent in parents for slot in parent.known}:
-        result.set(slot, _all_of([parent.of(slot) for parent in parents]))
+        result.set(slot, _combine_all([parent.of(slot) for parent in parents]))
     state = view.state()
     for key in sorted(changed):
         result.drop(key)
@@ -202,7 +212,7 @@ def _of_many(view: CommitView, parents: Sequence[ProvenanceMarks]) -> Provenance
     return result
 
 
-def _all_of(marks: Sequence[Mark]) -> Mark:
+def _combine_all(marks: Sequence[Mark]) -> Mark:
     combined: Mark = marks[0] if marks else ()
     for mark in marks[1:]:
         combined = combine_marks(combined, mark)
