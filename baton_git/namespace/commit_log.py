@@ -29,6 +29,7 @@ MERGE_SUBJECT = "Merge concurrent changes"
 """The subject of merge commits. The commit id depends on it, so it never changes; viewers describe the changes."""
 
 _TRAILER = re.compile(r"^(Baton-[A-Za-z]+): (.*)$", re.MULTILINE)
+_REVISION = re.compile(r"[0-9]{1,9}")
 _REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{7,64})", re.MULTILINE)
 """The line that `git revert` writes; with `--reference` the id is abbreviated."""
 
@@ -78,7 +79,7 @@ def parse_entry(info: CommitInfo) -> LogEntry:
     return LogEntry(
         info.oid, info.parents, info.tree, _time_of(info.time), info.author, subject,
         values.get("Baton-Op", ""), values.get("Baton-Session"), values.get("Baton-Agent"), values.get("Baton-Machine"),
-        int(revision) if revision.isdecimal() and len(revision) < 10 else None, trailers, tuple(_REVERTS.findall(body)),
+        int(revision) if _REVISION.fullmatch(revision) else None, trailers, tuple(_REVERTS.findall(body)),
     )  # fmt: skip
 
 

@@ -25,7 +25,9 @@ from runner import make_stream, write_file
 
 from baton_git.core import layout
 from baton_git.core.merge import fields
+from baton_git.core.merge.applying import conflict
 from baton_git.core.merge.combining import Value
+from baton_git.core.merge.decisions import ContestedValue
 from baton_git.core.names import Oid
 from baton_git.core.records.merge_rules import MergeRule
 from baton_git.core.state import State
@@ -43,9 +45,17 @@ RULES = {
     "Keyed", "Either",
 }  # fmt: skip
 """The merge rules that the random merges must use."""
+REVISION = "Baton-Revision:"
 WORKED_ON = ("open_loop", "follow_up", "pattern", "active_decision")
 Files = Mapping[str, Any]
-"""Path → text, or `{"base64": …}`; None removes the file."""
+"""Path → text, `{"base64": …}`, or one of them with its `Mode`; None removes the file."""
+
+
+class Mode(NamedTuple):
+    """A file of another mode than 100644."""
+
+    mode: bytes
+    content: Any
 
 
 class Commit(NamedTuple):
@@ -72,8 +82,19 @@ class Commit(NamedTuple):
         head = f"commit refs/heads/baton/{self.name}\nauthor {who}\ncommitter {who}\ndata {len(message.encode())}\n{message}"
         words = ("from", *["merge"] * (len(self.parents) - 1))
         links = [f"{word} refs/heads/baton/{parent}\n" for word, parent in zip(words, self.parents, strict=True)] if self.parents else []
-        files = b"".join(write_file(path, content) for path, content in sorted(self.files.items()))
+        files = b"".join(write_with_mode(path, content) for path, content in sorted(self.files.items()))
         return f"{head}{''.join(links)}".encode() + files + b"\n"
+
+
+def write_with_mode(path: str, content: Any) -> bytes:
+    """Return the part of a fast-import stream that writes a file with its mode, or removes it."""
+    if not isinstance(content, Mode):
+        return write_file(path, content)
+    return write_file(path, content.content).replace(b"100644", content.mode, 1)
+
+
+def with_mode(mode: bytes, files: Files) -> Files:
+    return {path: Mode(mode, content) for path, content in files.items()}
 
 
 class GoldenRepository(NamedTuple):
@@ -122,10 +143,12 @@ def archived_loop(id_: str, folder: str, at: str) -> Files:
     }
 
 
-def sides(name: str, about: str, base: Files, first: Files, second: Files, **options: Any) -> GoldenRepository:
-    """Return a base and two commits on top of it, the second one a minute later."""
+def sides(
+    name: str, about: str, base: Files, first: Files, second: Files, *, revision: int = 2, **options: Any
+) -> GoldenRepository:
+    """Return a base and two commits on top of it, the second one a minute later; `revision` is that of the first."""
     commits = (
-        root(), Commit("base", ("root",), base, 1), Commit("first", ("base",), first, 2),
+        root(), Commit("base", ("root",), base, 1), Commit("first", ("base",), first, revision),
         Commit("second", ("base",), second, 2, START + 60),
     )  # fmt: skip
     return GoldenRepository(name, about, commits, **options)
@@ -175,8 +198,51 @@ def list_repositories() -> Iterator[GoldenRepository]:
     )  # fmt: skip
     broken = "open_loops/OL-1.toml"
     yield sides("unreadable", "both sides broke one file", loop("OL-1"), {broken: "id = \n"}, {broken: {"base64": "//4="}})
+    yield from list_modes()
+    yield make_conflict_twice()
     yield from list_foreign_files()
     yield from list_histories()
+
+
+def list_modes() -> Iterator[GoldenRepository]:
+    run, folder = b"100755", layout.shard("OL-3")
+    identity = {"identity/zero.toml": '[immutable.purpose]\nstatement = "Guards"\n'}
+    yield sides(
+        "modes", "executable records: rewritten, taken, archived, in two places, and brought back",
+        {**with_mode(run, {**follow_up("FU-1", 1), **loop("OL-3"), **identity}), **follow_up("FU-2", 1), **follow_up("FU-3", 1), **loop("OL-2")},
+        {
+            **with_mode(run, {**follow_up("FU-1", 2), **follow_up("FU-2", 2), **loop("OL-3", status="verified"), **loop("OL-4", "Deployed X")}),
+            **follow_up("FU-3", 2), "identity/zero.toml": None,
+        },
+        {
+            **follow_up("FU-1", 3), **follow_up("FU-2", 3), **with_mode(run, {**follow_up("FU-3", 3), **loop("OL-2"), **loop("OL-4", "Deployed Y")}),
+            **with_mode(run, archived_loop("OL-3", folder, "2026-11-02T08:00:00Z")), "open_loops/OL-3.toml": None,
+        },
+        revision=3,
+    )  # fmt: skip
+    link = b"120000"
+    yield sides(
+        "symbolic-links", "symbolic links at the paths of records: their target is read as the content",
+        {**follow_up("FU-1", 1), **loop("OL-1"), **loop("OL-2")},
+        {**with_mode(link, follow_up("FU-1", 2)), "open_loops/OL-1.toml": Mode(link, "elsewhere"), **loop("OL-2", status="failed")},
+        {**follow_up("FU-1", 3), **loop("OL-1", status="verified"), "open_loops/OL-2.toml": Mode(link, "elsewhere")},
+        revision=3,
+    )  # fmt: skip
+
+
+def make_conflict_twice() -> GoldenRepository:
+    """Return a repository with conflicts at the paths of those that the merge makes: one readable, and one not."""
+    values = [("FU-1", "the release comes first", "nobody has time"), ("FU-2", "no time", "no money")]
+    ids = [conflict("follow_up", id_, ContestedValue("reason", (), (a,), (b,), "ours")).id for id_, a, b in values]
+    older = '# settled soon\nrecord_kind = "follow_up"\nrecord_id = "FU-9"\nfield = "reason"\nours = "a"\ntheirs = "b"\nwinner = "ours"\nnote = "kept?"\n'
+    base = {
+        **follow_up("FU-1", 1), **follow_up("FU-2", 1), f"conflicts/{ids[0]}.toml": f'id = "{ids[0]}"\n{older}',
+        f"conflicts/{ids[1]}.toml": "id = \n", f"conflicts/{ids[1]}.2.toml": f'id = "{ids[1]}.2"\n{older}',
+    }  # fmt: skip
+    changed = [{path: text for id_, *words in values for path, text in follow_up(id_, 1, words[side]).items()} for side in (0, 1)]
+    return sides(
+        "conflict-twice", "at the path of a new conflict there is a readable one, or a file that cannot be read", base, *changed
+    )
 
 
 def list_foreign_files() -> Iterator[GoldenRepository]:
@@ -223,6 +289,12 @@ def list_histories() -> Iterator[GoldenRepository]:
         "by-hand", "commits without trailers count their own revisions; the longer side comes first",
         (*start, Commit("first", ("base",), loop("OL-2"), None), Commit("x", ("base",), loop("OL-3"), None),
          Commit("second", ("x",), loop("OL-4"), None, START + 60)),
+    )  # fmt: skip
+    yield GoldenRepository(
+        "trailers", "trailers several times, in the subject, among other lines, with zeros in front, and with too many digits",
+        (root(), Commit("base", ("root",), loop("OL-1"), 5),
+         Commit("first", ("base",), loop("OL-2"), None, message=f"{REVISION} 40\n\n{REVISION} 9\n\nMore words\n{REVISION} 002\nand more\n"),
+         Commit("second", ("base",), loop("OL-3"), None, message=f"second\n\n{REVISION} 7\n{REVISION} 1234567890\n")),
     )  # fmt: skip
     yield GoldenRepository(
         "clock", "a time beyond the largest one that a merge takes",

@@ -22,7 +22,7 @@ from baton_git.core.names import Oid
 from baton_git.git.objects.values import CommitInfo
 from baton_git.git.store.history import Load, all_commits, in_order
 
-_REVISION = re.compile(r"^Baton-Revision: (\d{1,9})$", re.MULTILINE)
+_REVISION = re.compile(r"^Baton-Revision: ([0-9]{1,9})$", re.MULTILINE)
 
 _ONE: Final = 1
 _OTHER: Final = 2
