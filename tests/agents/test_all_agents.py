@@ -54,7 +54,7 @@ def test_an_empty_file_is_refused_as_that(tmp_path):
         detect(write(tmp_path / "a"))
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path):
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(NotFound):
         detect(tmp_path / "nowhere")
 

@@ -85,7 +85,7 @@ def test_the_setting_is_told_first_and_when_it_changes(read):
 
 
 @pytest.mark.parametrize("mark", ["isMeta", "isSidechain", "isVisibleInTranscriptOnly"])
-def test_what_is_marked_is_no_prompt(read, mark):
+def test_marked_text_is_no_prompt(read, mark):
     assert prompts(read(user("injected", **{mark: True}))) == []
 
 
@@ -100,12 +100,12 @@ def test_what_is_marked_is_no_prompt(read, mark):
         "<system-reminder>read this</system-reminder>", "<ide_opened_file>The user opened a.py</ide_opened_file>",
     ],
 )  # fmt: skip
-def test_what_the_program_wrote_in_the_persons_name_is_no_prompt(read, words):
+def test_text_of_the_program_in_the_persons_name_is_no_prompt(read, words):
     assert prompts(read(user(words))) == []
     assert prompts(read(user([text(words)]))) == []
 
 
-def test_what_another_task_says_is_no_prompt(read):
+def test_a_message_of_another_task_is_no_prompt(read):
     assert prompts(read(user("done", origin={"kind": "task-notification"}))) == []
     assert prompts(read(user("fix it", origin={"kind": "human"}, promptSource="typed"))) == ["fix it"]
 
@@ -115,7 +115,7 @@ def test_a_turn_with_only_results_is_no_prompt(read):
     assert prompts(read(user([result(), text("and now this")]))) == ["and now this"]
 
 
-def test_what_stands_around_a_prompt_is_taken_off(read):
+def test_text_around_a_prompt_is_removed(read):
     opened = "<ide_opened_file>The user opened a.py</ide_opened_file>"
     assert prompts(read(user([text(opened), text("fix it")]))) == ["fix it"]
     assert prompts(read(user(f"{opened}\n<system-reminder>x</system-reminder>\nfix it"))) == ["fix it"]
@@ -161,7 +161,7 @@ def test_a_failed_result_says_so(read):
     assert only(ToolResult, found)[0].structured is None
 
 
-def test_what_is_noted_of_several_results_at_once_belongs_to_none(read):
+def test_a_note_about_several_results_belongs_to_none(read):
     found = read(user([result("a", "t1"), result("b", "t2")], toolUseResult={"x": 1}))
     assert [one.structured for one in only(ToolResult, found)] == [None, None]
 

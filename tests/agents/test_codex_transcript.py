@@ -169,7 +169,7 @@ def test_the_code_of_a_patch_is_what_its_files_have_after_it() -> None:
     assert find_patch_code(patch) == "class Shop:\ndef sell():\n    new_price"
 
 
-def test_what_code_ran_is_a_call_of_its_own(read):
+def test_a_call_made_by_code_is_a_separate_call(read):
     """Code mode: the model calls `exec` with a program, and only the items show its effects."""
     found = read(
         line("response_item", type="custom_tool_call", name="exec", input="await tools.exec_command({})", call_id="c1"),
@@ -200,7 +200,7 @@ def test_what_code_ran_is_a_call_of_its_own(read):
         "Warning: apply_patch was requested via shell.",
     ],
 )  # fmt: skip
-def test_what_the_program_wrote_in_the_persons_name_is_no_prompt(read, text):
+def test_text_of_the_program_in_the_persons_name_is_no_prompt(read, text):
     assert prompts(read(message("user", text), message("assistant", "x"))) == []
 
 
@@ -214,7 +214,7 @@ def test_a_prompt_that_the_screen_does_not_confirm_is_none_where_others_are_conf
     assert prompts(found) == ["fix it"]
 
 
-def test_what_is_marked_as_not_typed_is_no_prompt(read):
+def test_text_marked_as_not_typed_is_no_prompt(read):
     def kinds(kind: str) -> dict[str, Any]:
         return {"internal_chat_message_metadata_passthrough": {"content_item_kinds": [kind]}}
 
@@ -222,7 +222,7 @@ def test_what_is_marked_as_not_typed_is_no_prompt(read):
     assert prompts(read(told("user", "x", **kinds("user.text")))) == ["x"]
 
 
-def test_what_an_editor_puts_before_a_prompt_is_taken_off(read):
+def test_text_that_an_editor_adds_before_a_prompt_is_removed(read):
     text = "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\nfix it\n"
     assert prompts(read(line("event_msg", type="user_message", message=text))) == ["fix it"]
 
@@ -255,7 +255,7 @@ def test_a_reply_that_only_the_screen_has_counts(read):
         ("Script failed\nWall time 0.0 seconds\nOutput:\nx", "x", True),
     ],
 )
-def test_an_output_is_told_without_what_is_around_it(read, given, text, failed):
+def test_an_output_is_read_without_its_wrapper(read, given, text, failed):
     result = only(ToolResult, read(output(given)))[0]
     assert (result.text, result.failed) == (text, failed)
 
@@ -284,7 +284,7 @@ def test_a_patch_that_failed_changed_nothing(read):
     assert [one.failed for one in only(ToolResult, found)] == [True, True]
 
 
-def test_a_tool_of_a_server_that_code_called_is_told(read):
+def test_a_server_tool_called_by_code_is_read(read):
     found = read(line("event_msg", type="mcp_tool_call_end", call_id="m1", invocation={
         "server": "baton", "tool": "load", "arguments": {"x": 1}
     }, result={"Ok": {"content": [{"type": "text", "text": "hi"}], "isError": False}}))  # fmt: skip

@@ -84,7 +84,7 @@ def test_a_message_that_is_written_again_counts_once_in_its_newest_form(read):
     assert [one.model for one in only(Setting, found)] == [None, "gemini-3"]
 
 
-def test_of_an_older_message_that_is_written_again_what_is_new_is_told(read):
+def test_the_new_part_of_a_rewritten_message_is_read(read):
     running = gemini("", toolCalls=[call("read_file", status="executing")])
     ended = gemini("Done.", toolCalls=[call("read_file", "hi")])
     found = read(user("fix it"), running, user("wait", "u2"), ended, ended, user("go on", "u3"))
@@ -126,11 +126,11 @@ def test_a_resumed_session_is_one_session(read):
      "This is the Gemini CLI. We are setting up the context for our chat.\n", "System: Please continue.",
      [{"functionResponse": {"name": "read_file"}}], [], None],
 )  # fmt: skip
-def test_what_nobody_typed_is_no_prompt(read, content):
+def test_text_that_was_not_typed_is_no_prompt(read, content):
     assert prompts(read(user(content))) == []
 
 
-def test_what_hooks_put_around_a_prompt_is_taken_off(read):
+def test_text_that_hooks_add_to_a_prompt_is_removed(read):
     content = [{"text": "<hook_context>a</hook_context>\n\nfix it"}, {"text": "<hook_context>b</hook_context>"}]
     assert prompts(read(user(content))) == ["fix it"]
     assert prompts(read(user("fix it: @a.py", displayContent=[{"text": "fix it"}]))) == ["fix it"]
@@ -163,7 +163,7 @@ def test_a_call_that_has_not_ended_has_no_result(read):
     assert told(found) == [ToolCall, EndReached]
 
 
-def test_what_is_displayed_of_a_result_is_kept(read):
+def test_the_displayed_part_of_a_result_is_kept(read):
     display = {"filePath": "/repo/a.py", "isNewFile": True}
     found = read(gemini("", toolCalls=[call("write_file", "ok", resultDisplay=display)]))
     assert only(ToolResult, found)[0].structured == display
@@ -174,7 +174,7 @@ def grown(path: Path, *records: Any) -> Path:
     return path
 
 
-def test_only_what_was_written_since_is_told_on_the_next_reading(tmp_path):
+def test_the_next_reading_has_only_new_events(tmp_path):
     path = write(tmp_path / "a", HEAD, user("one"), gemini("x"))
     *_, end = events(path)
     assert isinstance(end, EndReached)
@@ -207,7 +207,7 @@ def test_what_changes_earlier_messages_is_told_without_reading_all_of_it_again(t
 
 
 @pytest.mark.parametrize("target", ["u1", "g0"])
-def test_all_is_told_anew_when_something_that_was_told_is_taken_back(tmp_path, target):
+def test_all_events_are_read_again_when_one_was_removed(tmp_path, target):
     path = write(tmp_path / "a", HEAD, user("one"), gemini("x", "g0"), gemini("y"))
     *_, end = events(path)
     assert isinstance(end, EndReached)
@@ -217,13 +217,13 @@ def test_all_is_told_anew_when_something_that_was_told_is_taken_back(tmp_path, t
     assert prompts(rest) == (["two"] if target == "u1" else ["one", "two"])
 
 
-def test_what_was_taken_back_is_not_told_by_a_first_reading(read):
+def test_removed_events_are_not_read_at_first(read):
     found = read(user("one"), gemini("x", "g0"), user("two", "u2"), {"$rewindTo": "g0"}, user("three", "u3"))
     assert told(found) == [Prompt, Prompt, EndReached]
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_a_session_that_is_one_object_is_told_whole_on_every_reading(tmp_path, indent):
+def test_a_session_in_one_object_is_read_whole_every_time(tmp_path, indent):
     path = write(tmp_path / "a", json.dumps({**HEAD, "messages": [user("one")]}, indent=indent))
     *_, end = events(path)
     assert isinstance(end, EndReached)
@@ -254,7 +254,7 @@ def test_its_sessions_are_found_newest_first_with_the_projects_they_are_for(tmp_
     ]  # fmt: skip
 
 
-def test_its_sessions_are_found_where_its_variable_says(tmp_path):
+def test_its_sessions_are_found_in_the_folder_of_its_variable(tmp_path):
     path = write(tmp_path / "else/.gemini/tmp/repo/chats/session-1.jsonl", HEAD)
     assert [one.path for one in sessions(tmp_path, {"GEMINI_CLI_HOME": str(tmp_path / "else")})] == [path]
     assert list(sessions(tmp_path, {})) == []

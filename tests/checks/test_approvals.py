@@ -38,7 +38,7 @@ def other(approvals, tmp_path):
     return approvals._replace(repository=tmp_path / "other")
 
 
-def test_exactly_what_was_approved_holds(approvals):
+def test_an_approval_covers_exactly_the_approved_check(approvals):
     assert not approvals.holds(("make", "test"))
     assert approvals.add(("make", "test"), AT)
     assert not approvals.add(("make", "test"), AT)
@@ -131,7 +131,7 @@ def test_an_id_that_is_none_approves_nothing_until_a_new_one_is_made(approvals, 
     assert [one.argv for one in approvals.commands()] == [("b",)]
 
 
-def test_what_was_approved_for_a_path_by_an_earlier_version_counts_no_more_and_is_named(approvals):
+def test_approvals_by_path_of_an_earlier_version_are_invalid_and_named(approvals):
     approvals.path.parent.mkdir()
     old = {str(approvals.repository): [{"argv": ["a"], "at": AT}], "/elsewhere": [{"argv": ["b"], "at": AT}]}
     approvals.path.write_text(json.dumps(old))
@@ -266,7 +266,7 @@ def test_a_file_that_was_not_there_and_a_link_that_leads_elsewhere_are_changes(a
         (),
     ],
 )
-def test_what_is_outside_of_the_work_tree_is_bound_by_its_arguments_alone(tree, argv):
+def test_files_outside_of_the_work_tree_are_bound_by_their_path_only(tree, argv):
     assert contents_of(argv, tree, "/usr/bin:/bin") == {}
     assert contents_of(argv, None, "/usr/bin:/bin") == {}
 

@@ -85,7 +85,7 @@ def test_names_of_metadata_services_are_not_even_looked_up(host):
 
 
 @for_each("host", ["nowhere.invalid", "a..b", "x" * 70, "-.invalid"])
-def test_an_unknown_name_is_said_to_be_unknown(host):
+def test_an_unknown_host_name_is_reported(host):
     with pytest.raises(AddressRefused, match="is not known"):
         resolve(host, 80, CheckDeadline.after(2), allow_private=False)
 

@@ -42,7 +42,7 @@ def test_the_last_line_is_short_and_printable(world):
     assert len(outcome.why.removeprefix("exit 1: ")) == 200
 
 
-def test_what_it_says_at_its_very_end_is_read(world, monkeypatch):
+def test_the_last_output_of_a_program_is_read(world, monkeypatch):
     """Also when it ends between two looks at it: just after nothing was there to be read."""
     real = subprocess.Popen.poll
 
@@ -88,7 +88,7 @@ def test_the_environment_is_the_given_one_without_git_variables_and_secrets(tmp_
 
 
 @pytest.mark.parametrize("argv", [(), ("baton-no-such-program",), ("a\0b",), ("/",), ("./plain.txt",)])
-def test_what_cannot_be_run_is_unknown(world, argv):
+def test_a_check_that_cannot_be_run_is_unknown(world, argv):
     Path(world.folder, "plain.txt").write_text("x")
     assert isinstance(run(world, *argv), Unknown)
 

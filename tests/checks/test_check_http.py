@@ -265,7 +265,7 @@ def tls_server(server, certificate):
     return server
 
 
-def test_a_certificate_nobody_trusts_is_unknown(tls_server):
+def test_an_untrusted_certificate_is_unknown(tls_server):
     outcome = ask(f"https://localhost:{tls_server.server_port}/")
     assert isinstance(outcome, Unknown)
     assert "TLS" in outcome.why

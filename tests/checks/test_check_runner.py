@@ -53,7 +53,7 @@ def test_one_that_hangs_is_unknown_at_the_budget_and_the_rest_answer():
     assert isinstance(found["good"].outcome, Passed)
 
 
-def test_what_never_got_its_turn_is_unknown_and_is_not_begun_later():
+def test_a_check_without_time_left_is_unknown_and_not_started_later():
     begun = []
     release = threading.Event()
 

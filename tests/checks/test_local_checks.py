@@ -132,7 +132,7 @@ def test_no_process_name_is_unknown():
         ([], set()),
     ],
 )
-def test_what_a_command_line_goes_by(argv, names):
+def test_the_parts_of_a_command_line_that_identify_it(argv, names):
     assert set(names_of(argv)) == names
 
 

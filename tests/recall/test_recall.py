@@ -92,7 +92,7 @@ def test_a_session_that_fits_much_better_comes_before_newer_ones(told: Workspace
     assert ask(told, "which Kafka topic has the orders?").excerpts[0].session == KAFKA
 
 
-def test_short_passages_are_quoted_whole_and_long_ones_around_what_fits(ws: Workspace) -> None:
+def test_short_passages_are_quoted_whole_and_long_ones_around_the_matches(ws: Workspace) -> None:
     keep_turns(ws, KAFKA, ("How are invoices numbered?", "By year. The counter starts at one. Gaps are allowed."))
     padding = " ".join(f"Detail {number} is of no importance here." for number in range(40))
     keep_turns(ws, LATER, ("Tell me all", f"{padding} Invoices are numbered by the tax office's rule. {padding}"))
@@ -159,7 +159,7 @@ def test_an_answer_can_be_narrowed(told: Workspace) -> None:
 # --- records
 
 
-def test_what_was_superseded_comes_after_what_took_its_place(ws: Workspace) -> None:
+def test_a_superseded_decision_comes_after_its_replacement(ws: Workspace) -> None:
     old = add_decision(ws, NOW, what="Events go over Kafka", why="it is fast")
     person = replace(ws, confirmed=Vouched("Ada", "terminal"))
     new = add_decision(person, later(days=1), what="Events go over SQS", why="no brokers", tier="human_confirmed")
@@ -170,7 +170,7 @@ def test_what_was_superseded_comes_after_what_took_its_place(ws: Workspace) -> N
     assert [excerpt.label for excerpt in answer.excerpts] == ["confirmed", "agent"]
 
 
-def test_an_earlier_value_is_found_and_stands_behind_the_present_one(ws: Workspace) -> None:
+def test_an_earlier_value_is_found_and_comes_after_the_current_one(ws: Workspace) -> None:
     add_decision(ws, NOW, what="Begin", why="so")
     by_hand(ws, {"open_loops/OL-1.toml": _loop("The limit is forty requests")})
     by_hand(ws, {"open_loops/OL-1.toml": _loop("The limit is ninety calls")}, minutes=5)
@@ -211,7 +211,7 @@ def test_the_record_of_the_session_that_wrote_it_is_named(ws: Workspace) -> None
     assert (excerpt.session, excerpt.agent, excerpt.label) == ("2026-11-01-007", "claude", "agent")
 
 
-def test_what_came_from_a_remote_is_labelled_so_and_stays_in_the_frame(tmp_path: Path) -> None:
+def test_text_from_a_remote_is_labelled_and_stays_in_the_frame(tmp_path: Path) -> None:
     clock = Clock()
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "origin.git")], check=True)
     ours, theirs = (machine(tmp_path, name, clock) for name in ("ours", "theirs"))
@@ -223,7 +223,7 @@ def test_what_came_from_a_remote_is_labelled_so_and_stays_in_the_frame(tmp_path:
     assert (answer.text.count("\n## "), answer.text.count("\n===")) == (1, 1)
 
 
-def test_other_namespaces_answer_only_when_all_are_asked(told: Workspace, open_workspace: Any) -> None:
+def test_other_namespaces_are_searched_only_with_all_projects(told: Workspace, open_workspace: Any) -> None:
     other = replace(told, branch=replace(told.branch, namespace=Namespace("other")))
     add_decision(other, NOW, what="Kafka stays in billing", why="contract")
     add_decision(told, NOW, what="Nothing", why="here")
@@ -368,7 +368,7 @@ def test_two_processes_that_build_the_index_at_once_both_answer(baton: Any, top:
 # --- at the prompt
 
 
-def test_a_prompt_gets_what_clearly_fits_once(told: Workspace) -> None:
+def test_a_prompt_gets_a_clear_match_once(told: Workspace) -> None:
     first = recall_for_prompt(told, "run the Kafka brokers again", "now", ())
     assert "nobody wants to run brokers" in first.text
     assert len(first.text.encode()) <= BUDGET
@@ -428,5 +428,5 @@ def test_the_command_prints_the_answer_or_one_line_on_standard_error(baton: Any)
 
 
 @given(st.text(max_size=300))
-def test_what_a_text_has_can_be_asked_for(text: str) -> None:
+def test_words_of_a_text_can_be_searched(text: str) -> None:
     assert parse_question(text).weights.keys() <= set(extract_terms(text)) | {""}

@@ -56,7 +56,7 @@ def test_only_a_change_of_what_the_record_is_about_marks_it(baton, code):
     assert line(baton, "on x") == "agent"
 
 
-def test_a_moved_file_is_followed_and_one_that_is_gone_is_told(baton, code, git, top):
+def test_a_moved_file_is_followed_and_a_missing_one_is_reported(baton, code, git, top):
     decide(baton, "on x", "x.py:f")
     git(top, "mv", "x.py", "z.py")
     code()

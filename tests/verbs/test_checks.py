@@ -78,7 +78,7 @@ def test_a_program_whose_name_has_a_space_can_be_checked(here):
     assert add_loop(here, NOW, action="a", expect="b", verify={"method": "command", "argv": ["./my program"]}).id
 
 
-def test_a_result_that_says_what_the_last_one_said_makes_no_commit(here):
+def test_an_unchanged_result_makes_no_commit(here):
     slow = [sys.executable, "-c", "import time; print(f'1 failed in {time.time():.6f}s'); exit(1)"]
     made = command(here, *slow)
     trust(here, NOW, tuple(slow))
@@ -120,7 +120,7 @@ def test_nothing_to_check_writes_nothing(here):
     assert here.branch.read().commit == before
 
 
-def test_a_result_that_is_known_is_told_and_not_written_again(here):
+def test_an_unchanged_result_is_printed_and_not_written_again(here):
     made = add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"}).id
     verify(here, NOW)
     before = here.branch.read().commit
@@ -128,7 +128,7 @@ def test_a_result_that_is_known_is_told_and_not_written_again(here):
     assert here.branch.read().commit == before
 
 
-def test_what_was_not_approved_is_told_and_not_written(here):
+def test_a_check_without_approval_is_reported_and_not_written(here):
     made = command(here, "true")
     before = here.branch.read().commit
     found = verify(here, NOW).evidence[made]

@@ -119,7 +119,7 @@ def test_a_stale_document_that_was_redacted_before_does_not_come_back_as_a_chang
     assert current(ws)["context"] == "O's words"
 
 
-def test_without_a_session_the_value_of_the_others_stands_again(ws):
+def test_without_a_session_the_value_of_the_others_is_restored(ws):
     write_document(ws, NOW, document("P", follow_ups=[ITEM]))
     write_document(ws, NOW, document("A", "P", follow_ups=[{**ITEM, "item": "Refactor", "reason": "A"}]))
     write_document(ws, NOW, document("S", "P", follow_ups=[{**ITEM, "item": "Refactor", "reason": "S"}]))
@@ -128,7 +128,7 @@ def test_without_a_session_the_value_of_the_others_stands_again(ws):
     assert stored(ws, "follow_up", "FU-1").reason == "A"
 
 
-def test_what_is_undone_is_not_undone_twice(ws):
+def test_an_undone_change_is_not_undone_twice(ws):
     add_follow_up(ws, NOW, item="x", id="FU-1")
     for _ in range(3):
         revision = defer_follow_up(ws, NOW, "FU-1").written.revision.number
@@ -149,7 +149,7 @@ def test_going_back_keeps_the_sessions_that_are_at_work(ws):
     assert stored(ws, "session", "S2").status == "active"
 
 
-def test_another_import_does_not_archive_what_the_first_brought(ws):
+def test_another_import_does_not_archive_records_of_the_first(ws):
     write_document(ws, NOW, document("i1", open_loops=[LOOP]), op="import", where="/a.json")
     write_document(ws, NOW, document("i2", follow_ups=[ITEM]), op="import", where="/b.json")
     assert (ids(ws, "open_loops"), ids(ws, "follow_ups")) == (["OL-001"], ["FU-1"])

@@ -84,7 +84,7 @@ def test_a_field_that_names_a_record_is_looked_up(ws):
         assert hint in caught.value.hint, fields
 
 
-def test_what_a_person_confirmed_is_edited_and_forgotten_by_a_person(confirmed):
+def test_a_confirmed_record_is_edited_and_forgotten_only_by_a_person(confirmed):
     ws = confirmed
     with pytest.raises(NeedsHuman, match="a person confirmed DEC-1"):
         edit_record(ws, NOW, "DEC-1", fields={"what": "Use Y"})
@@ -131,7 +131,7 @@ def test_what_cannot_come_back_says_why(ws):
         reopen_record(ws, NOW, "DEC-9")
 
 
-def test_what_is_forgotten_already_is_said_to_be_in_the_archive(ws):
+def test_forgetting_an_archived_record_says_that_it_is_archived(ws):
     add_follow_up(ws, NOW, item="Old", id="FU-1")
     forget_record(ws, NOW, "FU-1", reason="a mistake")
     with pytest.raises(NotFound, match="no live follow-up") as gone:

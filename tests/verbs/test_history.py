@@ -158,7 +158,7 @@ def test_rollback_to_a_time(ws):
     assert files(ws) == then
 
 
-def test_rollback_to_where_it_stands_writes_nothing(ws):
+def test_rollback_to_the_current_revision_writes_nothing(ws):
     add_loop(ws, NOW, action="a", expect="b")
     assert rollback_to(ws, NOW, "1").changes == ()
     assert ws.branch.read().number == 1

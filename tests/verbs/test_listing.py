@@ -71,7 +71,7 @@ def test_a_list_is_read_page_by_page(work, sort):
     assert seen == everything
 
 
-def test_what_no_record_can_be_is_refused_with_what_there_is(work):
+def test_an_unknown_kind_is_refused_with_the_known_kinds(work):
     with pytest.raises(InvalidArgument, match="open loops have no status 'opne'") as refused:
         list_records(work, NOW, kind="loops", status="opne")
     assert refused.value.hint == "there are open, verified, failed, escalated"

@@ -17,7 +17,7 @@ def needs(ws, at=NOW):
     return {(item.need, item.id): item for item in list_ready(ws, at).items}
 
 
-def test_each_need_is_told_with_what_settles_it_the_most_urgent_first(ws):
+def test_each_need_is_listed_with_its_command_most_urgent_first(ws):
     add_loop(ws, NOW, action="Looked", expect="x", id="OL-new", ttl_days=30)
     add_loop(ws, NOW, action="Sent", expect="x", id="OL-late")
     add_loop(ws, NOW, action="Deployed", expect="x", id="OL-bad", verify={"method": "file_exists", "path": "nope"})

@@ -25,11 +25,11 @@ from baton_git.verbs.work_items.similar_records import says_the_same
         ("…", "!", False),
     ],
 )
-def test_the_same_words_in_other_forms_say_the_same(one, other, same):
+def test_other_forms_of_the_same_words_are_similar(one, other, same):
     assert says_the_same(one, other) is says_the_same(other, one) is same
 
 
-def test_what_is_like_a_live_record_is_pointed_out_with_the_command_that_merges_them(baton):
+def test_a_similar_live_record_is_reported_with_the_command_to_merge_it(baton):
     first = baton("followup", "add", "Refactor the scoring formula").id
     second = baton("followup", "add", "refactor scoring formulas in the", "--json")
     assert second.json["similar"] == [first]
@@ -83,7 +83,7 @@ def test_merged_decisions_join_their_evidence(ws):
     assert (kept.what, kept.why, kept.evidence, kept.rejected) == ("a", "b", ("x", "y", "z"), ("w",))
 
 
-def test_what_is_superseded_or_the_same_record_is_not_merged(ws):
+def test_a_superseded_record_or_the_record_itself_is_not_merged(ws):
     for id_, tier in (("DEC-1", "llm_derived"), ("DEC-2", "raw_source"), ("DEC-3", "llm_derived")):
         add_decision(ws, NOW, what=id_, why="b", id=id_, tier=tier)
     with pytest.raises(InvalidArgument, match="into itself"):

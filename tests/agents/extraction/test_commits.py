@@ -94,7 +94,7 @@ def test_a_mention_and_a_commit_elsewhere_are_not(command):
         ("git commit -m x", "[detached HEAD 1234567] x", [("1234567", "x")]),
     ],
 )
-def test_what_git_said_tells_what_came_of_it(command, output, found):
+def test_the_output_of_git_shows_whether_it_committed(command, output, found):
     assert made(command, output) == found
 
 

@@ -63,7 +63,7 @@ def test_reading_in_pieces_gives_the_same_turns(read: Any, tmp_path: Path) -> No
     assert pieced.facts == read(whole).facts
 
 
-def test_the_answer_that_a_hook_is_told_counts_before_the_transcript_has_it(read: Any) -> None:
+def test_the_answer_in_a_hook_event_counts_before_the_transcript_has_it(read: Any) -> None:
     session = make_pivot()
     session.user("And the header?")
     extraction = add_final_answer(read(session), "Kept. Is that right?")
@@ -77,7 +77,7 @@ def test_the_answer_that_a_hook_is_told_counts_before_the_transcript_has_it(read
     assert add_final_answer(told, "") is told
 
 
-def test_files_that_were_used_often_and_last_stand_first(read: Any) -> None:
+def test_files_used_often_and_recently_come_first(read: Any) -> None:
     session = Claude("2.1")
     session.user("Refactor")
     session.run("Read", {"file_path": f"{HERE}/old.py"}, "text")

@@ -98,7 +98,7 @@ def test_damage_around_the_records_changes_no_fact(read, name, damage):
 
 @SUITE
 @given(name=st.sampled_from(sorted(SESSIONS)), data=st.data())
-def test_a_file_that_grows_gives_at_each_look_what_it_gives_at_once(tmp_path_factory, name, data):
+def test_a_growing_file_read_in_steps_gives_the_same_as_read_whole(tmp_path_factory, name, data):
     content = SESSIONS[name][1]
     cuts = data.draw(st.lists(st.integers(0, len(content)), max_size=6).map(sorted))
     folder = tmp_path_factory.mktemp("grown")
@@ -116,7 +116,7 @@ def outcome(path: Path, **more: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_a_file_that_grows_by_every_single_line_gives_what_it_gives_at_once(tmp_path, name):
+def test_a_file_growing_line_by_line_gives_the_same_as_read_whole(tmp_path, name):
     path, memory, content = tmp_path / "session", tmp_path / "memory", SESSIONS[name][1]
     parts = content.split(b"\n")
     for number in range(1, len(parts) + 1):
@@ -125,7 +125,7 @@ def test_a_file_that_grows_by_every_single_line_gives_what_it_gives_at_once(tmp_
 
 
 @pytest.mark.parametrize("name", ["claude-2.1", "codex-0.16", "gemini-0.6"])
-def test_what_is_remembered_is_not_read_again(tmp_path, monkeypatch, name):
+def test_remembered_events_are_not_read_again(tmp_path, monkeypatch, name):
     agent, content = SESSIONS[name]
     path, memory = tmp_path / "session", tmp_path / "memory"
     path.write_bytes(content)
@@ -192,7 +192,7 @@ _RECORDS = st.one_of(
 
 @settings(SUITE, max_examples=150)
 @given(records=st.lists(_RECORDS, max_size=10), data=st.data())
-def test_whatever_gemini_writes_again_or_takes_back_pieces_give_what_the_whole_gives(tmp_path_factory, records, data):
+def test_reading_a_rewritten_gemini_transcript_in_steps_gives_the_same_as_read_whole(tmp_path_factory, records, data):
     content = lines([_GEMINI_HEAD, *records])
     cuts = data.draw(st.lists(st.integers(0, len(content)), max_size=4).map(sorted))
     folder = tmp_path_factory.mktemp("gemini")
@@ -202,7 +202,7 @@ def test_whatever_gemini_writes_again_or_takes_back_pieces_give_what_the_whole_g
         assert outcome(path, memory=memory) == outcome(path)
 
 
-def test_what_is_remembered_holds_no_secret_and_is_the_users_own(tmp_path):
+def test_remembered_state_has_no_secret_and_is_private(tmp_path):
     path, memory = tmp_path / "session", tmp_path / "memory"
     secret = "ghp_" + "a1B2" * 9
     memory.write_bytes(b"of an older version, which everybody could read")
@@ -269,7 +269,7 @@ def test_a_command_with_arguments_is_a_goal(read):
     assert read(made.records).facts["initial_goal"] == "/do it"
 
 
-def test_a_summary_of_a_compaction_is_no_goal_and_the_rest_is_told(read):
+def test_a_compaction_summary_is_no_goal_and_later_events_are_read(read):
     made = Claude("2.1")
     made.user("This session is being continued from a previous conversation. Do X.", isCompactSummary=True)
     made.work()
@@ -279,7 +279,7 @@ def test_a_summary_of_a_compaction_is_no_goal_and_the_rest_is_told(read):
     assert found.facts["files_modified"] == [GREET, README]
 
 
-def test_what_codex_keeps_as_the_aim_is_the_goal_where_nobody_asked_and_the_task_while_it_is_active(read):
+def test_a_codex_goal_is_the_goal_without_a_prompt_and_the_task_while_active(read):
     def goal(status: str) -> list[Any]:
         kept = {"type": "thread_goal_updated", "goal": {"objective": "All greeted", "status": status}}
         return [{"timestamp": "t", "type": "event_msg", "payload": kept}]
@@ -358,7 +358,7 @@ def test_decisions_are_marked_as_found_by_their_wording(read):
     assert all(one["heuristic"] is True for one in found)
 
 
-def test_what_a_subagent_changed_counts_and_what_it_called_does_not(read):
+def test_changes_of_a_subagent_count_and_its_calls_do_not(read):
     found = read(SESSIONS["claude-1.0"][1], options=Options.model_validate({"include_recent_activity": 50})).facts
     assert SIDE in found["files_modified"]
     assert not any(SIDE in one for one in found["recent_activity"])
@@ -377,7 +377,7 @@ def test_of_few_turns_only_the_goal_is_from_before_them(read, name):
     assert many.facts == read(content).facts
 
 
-def test_what_is_not_wanted_is_not_there(read):
+def test_facts_that_were_not_requested_are_absent(read):
     off = dict.fromkeys(("todowrite", "files_modified", "git_commits", "initial_goal", "recent_activity"), False)
     off |= dict.fromkeys(("conversation", "files_used", "errors"), False)
     facts = read(SESSIONS["claude-2.0"][1], options=Options.model_validate({"extract": off})).facts
@@ -412,7 +412,7 @@ def test_no_settings_are_the_defaults():
     assert parse_options(None) == parse_options({}) == Options()
 
 
-def test_paths_that_begin_nobody_knows_where_are_told_so(tmp_path):
+def test_paths_relative_to_an_unknown_folder_are_reported(tmp_path):
     path = tmp_path / "session"
     path.write_bytes(SESSIONS["gemini-0.6"][1].replace(GREET.encode(), b"src/greet.py"))
     untold = extract(path).facts

@@ -32,7 +32,7 @@ def test_questions_are_sentences_that_end_with_a_question_mark() -> None:
     assert find_questions(ANSWER) == ["Is that what the customer wants?", "Which branch should I push to?"]
 
 
-def test_steps_are_the_items_below_headings_of_what_is_left() -> None:
+def test_steps_are_the_items_below_headings_of_remaining_work() -> None:
     assert find_next_steps(ANSWER) == ["Update the docs", "Add a test for quotes", "ask Anna", "publish"]
 
 
@@ -43,7 +43,7 @@ def test_steps_are_the_items_below_headings_of_what_is_left() -> None:
         "**Open questions:**", "Follow-ups", "Still to do:", "Suggested next steps (optional):", "Not done yet:",
     ],
 )  # fmt: skip
-def test_headings_of_what_is_left(heading: str) -> None:
+def test_headings_of_remaining_work(heading: str) -> None:
     assert find_next_steps(f"{heading}\n\n- a\n- b\n") == ["a", "b"]
 
 
@@ -52,7 +52,7 @@ def test_other_headings_and_sentences_begin_no_list_of_steps(heading: str) -> No
     assert find_next_steps(f"{heading}\n- a\n") == []
 
 
-def test_what_is_found_is_bounded() -> None:
+def test_results_are_bounded() -> None:
     assert len(find_questions("Really so? " * 3 + "".join(f"Is it {n}? " for n in range(50)))) == MAX_QUESTIONS
     steps = find_next_steps("Next:\n" + "".join(f"- step {n} {'x' * 900}\n" for n in range(50)))
     assert len(steps) == MAX_STEPS

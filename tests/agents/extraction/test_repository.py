@@ -41,7 +41,7 @@ def commit(top, git, monkeypatch):
     return committing
 
 
-def test_what_is_not_committed_is_told_and_an_empty_text_says_that_nothing_is(top, made):
+def test_uncommitted_files_are_listed_and_an_empty_text_means_none(top, made):
     assert look(top, made).facts["git_status"] == ""
     (top / "nöw").write_text("x")
     assert look(top, made).facts["git_status"] == "?? nöw"
@@ -126,7 +126,7 @@ def live(top, git) -> Claude:
     return session
 
 
-def test_what_a_script_committed_and_wrote_is_found(top, git, live):
+def test_commits_and_files_of_a_script_are_found(top, git, live):
     (top / "old.txt").write_text("from before\n")
     os.utime(top / "old.txt", (1, 1))
     git(top, "add", "-A")

@@ -94,7 +94,7 @@ def test_calls_of_baton_are_no_activity(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrap", ["{}\n\n{}", "{1}\n\n{0}", "{}\n\n<stdin>\n{}\n</stdin>"])
-def test_what_loop_run_tells_its_sessions_is_no_goal(tmp_path: Path, wrap: str) -> None:
+def test_the_instructions_of_loop_run_are_no_goal(tmp_path: Path, wrap: str) -> None:
     last = LoopTurn("exited", "I did half.\n\nMore tomorrow.")
     for context in (write_context(1, LoopLimits(), None), write_context(2, LoopLimits(), last)):
         session = Claude("2.1")

@@ -123,7 +123,7 @@ def assert_facts(text: str, commit: str) -> None:
         assert expected in text, text
 
 
-def test_a_new_session_is_told_what_the_last_one_left(hook, session, git, baton):
+def test_a_new_session_receives_the_facts_of_the_last_one(hook, session, git, baton):
     hook("SessionStart", source="startup")
     commit = session.work(git)
     assert hook("Stop", last_assistant_message="done") is None
@@ -132,7 +132,7 @@ def test_a_new_session_is_told_what_the_last_one_left(hook, session, git, baton)
     assert [one["id"] for one in baton("status", "--json").json["active_sessions"]] == [NEW]
 
 
-def test_the_next_session_is_told_the_pivot_and_the_answer_that_only_the_hook_knows(hook, session, git, repo, tmp_path):
+def test_the_next_session_gets_the_last_prompt_and_the_answer_from_the_hook_event(hook, session, git, repo, tmp_path):
     hook("SessionStart", source="startup")
     session.work(git)
     session.say("assistant", [{"type": "text", "text": "Bug A is in greet.py."}])
@@ -175,7 +175,7 @@ def test_compaction_keeps_the_facts_and_prints_nothing_into_it(hook, session, gi
     assert_facts(context(hook("SessionStart", source="compact")), commit)
 
 
-def test_a_compaction_gives_back_what_is_in_force_and_open(hook, session, git, baton):
+def test_after_a_compaction_decisions_rules_and_open_work_are_given_back(hook, session, git, baton):
     hook("SessionStart", source="startup")
     commit = session.work(git)
     baton("decision", "add", "Use TOML", "--why", "people read it")
@@ -210,7 +210,7 @@ def test_a_start_for_an_unknown_reason_gets_the_whole_brief(hook, session, git, 
     assert "Use TOML" in told
 
 
-def test_a_resumed_session_is_told_what_its_start_settled(hook, session, git, baton, repo):
+def test_a_resumed_session_receives_the_results_of_its_start(hook, session, git, baton, repo):
     (repo / "built").touch()
     baton("loop", "add", "Built it", "--expect", "it is there", "--verify-file", "built")
     hook("SessionStart", source="startup")
@@ -222,7 +222,7 @@ def test_a_resumed_session_is_told_what_its_start_settled(hook, session, git, ba
     assert "Built it" not in told
 
 
-def test_what_the_start_after_a_compaction_lost_the_next_prompt_brings_once(hook, session, git):
+def test_the_next_prompt_brings_once_what_the_start_after_a_compaction_lost(hook, session, git):
     hook("SessionStart", source="startup")
     commit = session.work(git)
     hook("PreCompact", trigger="manual")
@@ -230,7 +230,7 @@ def test_what_the_start_after_a_compaction_lost_the_next_prompt_brings_once(hook
     assert hook("UserPromptSubmit", prompt="and on") is None
 
 
-def test_what_arrived_after_a_compaction_is_not_told_again(hook, session, git):
+def test_a_frame_that_arrived_after_a_compaction_is_not_repeated(hook, session, git):
     hook("SessionStart", source="startup")
     session.work(git)
     hook("PreCompact", trigger="manual")
@@ -258,7 +258,7 @@ def test_a_session_that_was_killed_is_saved_by_the_next_start(hook, session, git
     assert_facts(context(hook("SessionStart", NEW, source="startup")), commit)
 
 
-def test_a_resumed_session_is_told_only_what_others_changed(hook, session, git, baton):
+def test_a_resumed_session_receives_only_the_changes_of_others(hook, session, git, baton):
     hook("SessionStart", source="startup")
     session.work(git)
     hook("SessionEnd", reason="other")
@@ -280,7 +280,7 @@ def test_an_event_that_comes_twice_is_answered_once(hook, session, git, repo):
     assert git(repo, "rev-parse", f"baton/{repo.name}") == before
 
 
-def test_todos_of_the_session_are_told(hook, session, git, baton):
+def test_a_session_receives_its_todos(hook, session, git, baton):
     hook("SessionStart", source="startup")
     baton("todo", "add", "ask about the name")
     session.work(git)
@@ -297,7 +297,7 @@ def test_a_repository_without_a_namespace_is_left_alone(hook, tmp_path, git):
     assert git(other, "for-each-ref") == ""
 
 
-def test_another_projects_state_is_never_told(hook, session, git, tmp_path, baton):
+def test_another_projects_state_is_never_injected(hook, session, git, tmp_path, baton):
     hook("SessionStart", source="startup")
     session.work(git)
     hook("SessionEnd", reason="other")
@@ -308,7 +308,7 @@ def test_another_projects_state_is_never_told(hook, session, git, tmp_path, bato
     assert "greet" not in context(hook("SessionStart", NEW, source="startup", folder=other))
 
 
-def test_another_work_trees_session_is_not_told(hook, session, git, repo, tmp_path):
+def test_another_work_trees_session_is_not_injected(hook, session, git, repo, tmp_path):
     hook("SessionStart", source="startup")
     session.work(git)
     hook("SessionEnd", reason="other")
@@ -326,7 +326,7 @@ def test_an_empty_transcript_path_is_found_by_the_session(hook, session, git, tm
     assert_facts(context(hook("SessionStart", source="compact", transcript_path="")), commit)
 
 
-def test_gemini_is_told_with_the_prompt_since_a_start_may_lose_it(hook, session, git):
+def test_gemini_gets_the_brief_with_the_prompt_since_a_start_may_lose_it(hook, session, git):
     hook("SessionStart", source="startup")
     commit = session.work(git)
     hook("SessionEnd", reason="other")
@@ -398,7 +398,7 @@ def other(tmp_path: Path, git: Callable[..., str], baton: Baton) -> Path:
     return folder
 
 
-def test_what_a_session_does_elsewhere_stays_with_the_folder_it_began_in(hook, session, git, other, monkeypatch, repo):
+def test_a_sessions_work_elsewhere_belongs_to_the_folder_it_began_in(hook, session, git, other, monkeypatch, repo):
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(repo))
     hook("SessionStart", source="startup")
     commit = session.work(git)
@@ -432,7 +432,7 @@ def test_handoffs_can_be_switched_off(hook, session, git, repo):
     assert "handoffs" not in git(repo, "ls-tree", "-r", "--name-only", f"baton/{repo.name}")
 
 
-def test_what_a_compaction_lost_is_told_also_after_a_kill_and_a_resume(hook, session, git):
+def test_text_lost_by_a_compaction_is_given_back_after_a_kill_and_a_resume(hook, session, git):
     hook("SessionStart", source="startup")
     commit = session.work(git)
     hook("PreCompact", trigger="auto")
@@ -440,7 +440,7 @@ def test_what_a_compaction_lost_is_told_also_after_a_kill_and_a_resume(hook, ses
     assert hook("UserPromptSubmit", prompt="go on") is None
 
 
-def test_a_session_whose_transcript_nobody_names_is_saved_all_the_same(hook, session, git):
+def test_a_session_is_saved_even_if_no_event_names_its_transcript(hook, session, git):
     hook("SessionStart", source="startup", transcript_path="")
     commit = session.work(git)
     home = Path.home() / ".claude" / "projects" / "p"
@@ -485,7 +485,7 @@ def test_a_workflow_cannot_keep_an_agent_from_stopping_for_ever(hook, session):
     assert answers[-1] is None
 
 
-def test_only_others_changes_are_told_to_a_resumed_session(hook, session, baton):
+def test_a_resumed_session_receives_no_changes_of_its_own(hook, session, baton):
     hook("SessionStart", source="startup")
     session.say("user", GOAL)
     baton("followup", "add", "my own thought")
@@ -517,7 +517,7 @@ def test_a_session_that_did_nothing_hides_nothing(hook, session, git, repo, tmp_
     assert_facts(told, commit)
 
 
-def test_what_was_left_undone_is_told_until_somebody_says_it_is_done(hook, session, git, repo, tmp_path, baton):
+def test_unfinished_work_is_repeated_until_it_is_marked_as_done(hook, session, git, repo, tmp_path, baton):
     hook("SessionStart", source="startup")
     session.work(git)
     hook("SessionEnd", reason="other")
@@ -534,11 +534,11 @@ def test_what_was_left_undone_is_told_until_somebody_says_it_is_done(hook, sessi
     assert "write its tests" not in context(hook("SessionStart", "fourth", source="startup"))
 
 
-def test_the_first_session_of_all_is_told_nothing(hook):
+def test_the_very_first_session_receives_nothing(hook):
     assert hook("SessionStart", source="startup") is None
 
 
-def test_a_resumed_session_is_told_what_another_one_left_meanwhile(hook, session, git, repo, tmp_path):
+def test_a_resumed_session_receives_the_facts_of_a_session_in_between(hook, session, git, repo, tmp_path):
     hook("SessionStart", source="startup")
     session.say("user", "first of all")
     hook("SessionEnd", reason="other")
@@ -549,7 +549,7 @@ def test_a_resumed_session_is_told_what_another_one_left_meanwhile(hook, session
     assert_facts(context(hook("SessionStart", source="resume")), commit)
 
 
-def test_what_is_remembered_of_a_transcript_is_the_users_alone(hook, session, git, repo):
+def test_the_stored_state_of_a_transcript_is_private(hook, session, git, repo):
     hook("SessionStart", source="startup")
     session.work(git)
     hook("Stop")
@@ -582,7 +582,7 @@ def test_sessions_at_work_beside_us_have_left_nothing_yet(hook, session, git):
     assert "Handed off by claude session" in context(hook("SessionStart", "third", source="startup"))
 
 
-def test_sessions_that_worked_at_the_same_time_are_all_told(hook, session, git, repo, tmp_path):
+def test_all_concurrent_sessions_are_mentioned(hook, session, git, repo, tmp_path):
     git(repo, "worktree", "add", "-q", str(tmp_path / "linked"))
     third, linked = "33333333-0000-4000-8000-000000000003", "44444444-0000-4000-8000-000000000004"
     hook("SessionStart", source="startup")
@@ -696,7 +696,7 @@ def test_a_handoff_that_cannot_be_read_is_named(hook, session, git, repo):
     assert path in context(hook("SessionStart", NEW, source="startup"))
 
 
-def test_a_commit_that_was_reset_away_is_told_as_such(hook, session, git, repo):
+def test_a_commit_that_was_reset_away_is_marked(hook, session, git, repo):
     hook("SessionStart", source="startup")
     commit = session.work(git)
     git(repo, "reset", "-q", "--hard", "HEAD~1")

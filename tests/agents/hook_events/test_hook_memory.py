@@ -113,7 +113,7 @@ def kept(repo: Path) -> Path:
     return repo
 
 
-def test_a_session_that_nobody_knows_is_looked_at(kept):
+def test_an_unknown_session_is_examined(kept):
     assert not idle(kept, happening("UserPromptSubmit"), None)
     assert not idle(kept, happening("Stop"), None)
 
@@ -145,7 +145,7 @@ def test_geminis_storm_before_every_request_costs_nothing(kept, tmp_path):
     assert not idle(kept, happening("PreCompress", "gemini", detail="auto"), seen)
 
 
-def test_an_end_that_is_told_twice_is_done_once(kept, tmp_path):
+def test_an_end_reported_twice_is_handled_once(kept, tmp_path):
     transcript = tmp_path / "t.jsonl"
     transcript.write_text("x" * 10)
     seen = HookSession("gemini", "s", told=True, size=10, transcript=str(transcript), ended="exit")

@@ -39,11 +39,11 @@ def test_the_events_of_all_agents_are_five_moments(event, more, moment, detail):
 
 
 @for_each("text", ["", "nothing", "[]", "7", "null", '{"hook_event_name": "Stop"}', '{"session_id": "s"}', "[" * 5000])
-def test_what_is_no_event_is_none(text):
+def test_invalid_input_is_no_event(text):
     assert parse(text, "claude", {}) is None
 
 
-def test_an_event_that_nobody_listens_to_is_none():
+def test_an_unhandled_event_is_ignored():
     assert parse(told("PreToolUse"), "claude", {}) is None
 
 
@@ -58,13 +58,13 @@ def test_an_event_that_nobody_listens_to_is_none():
         ({}, {}, "claude"),
     ],
 )
-def test_who_calls_is_told_by_the_payload_when_nobody_says(more, environment, agent):
+def test_the_payload_names_the_agent_by_default(more, environment, agent):
     payload = parse(told("Stop", **more), None, environment)
     assert payload is not None
     assert payload.agent == agent
 
 
-def test_what_hooks_put_before_a_prompt_is_not_the_persons():
+def test_text_that_hooks_add_before_a_prompt_is_not_the_persons():
     payload = parse(told("BeforeAgent", prompt="<hook_context>old</hook_context>\n\nfix it"), "gemini", {})
     assert payload is not None
     assert payload.prompt == "fix it"
@@ -105,7 +105,7 @@ def test_a_workflow_can_keep_an_agent_from_stopping():
 
 
 @given(st.text(max_size=4000))
-def test_what_fits_is_at_most_the_limit_in_bytes_and_in_utf_16(text):
+def test_text_is_limited_in_bytes_and_in_utf_16_units(text):
     payload = Payload("claude", "SessionStart", START, "s")
     if fits(payload, text):
         printed = reply(payload, text).encode("utf-8", "replace")

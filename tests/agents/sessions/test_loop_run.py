@@ -133,7 +133,7 @@ def test_it_ends_when_sessions_fail_again_and_again(agents, quick):
     assert "cost unknown, tokens unknown: exit 1: no key; log: /" in done.err
 
 
-def test_a_session_that_a_signal_ended_says_which(agents, quick):
+def test_a_session_ended_by_a_signal_names_it(agents, quick):
     agents.shell("claude", "kill -9 $$")
     assert ": SIGKILL; log: /" in quick("--max-failures", "1").err
 
@@ -184,7 +184,7 @@ def test_no_session_starts_while_the_stop_file_is_there(agents, loop, top):
     assert (top / ".git/baton/stop").exists()
 
 
-def test_a_session_without_permissions_is_told_after_the_first_one(agents, quick):
+def test_a_session_without_permissions_is_reported_after_the_first_one(agents, quick):
     agents.answering("I need permission to edit the file.", "Still.")
     done = quick("--max-iterations", "2")
     hint = 'changed nothing, and says why; to allow more: git config baton.claudeArguments "--permission-mode'
@@ -239,7 +239,7 @@ def test_an_interrupt_ends_the_session_and_reports(agents, top, tmp_path, number
     ("gemini", r'{"response":"ok\nLOOP_COMPLETE","stats":{"models":{"m":{"tokens":{"total":9}}}}}'),
 ])  # fmt: skip
 @pytest.mark.slow
-def test_the_other_clis_are_told_over_standard_input(agents, loop, cli, output):
+def test_the_other_clis_get_the_prompt_over_standard_input(agents, loop, cli, output):
     agents.shell(cli, f"cat > \"$NOTES\"; cat <<'END'\n{output}\nEND")
     done = loop()
     assert (done.code, done.data["sessions"][0]["cli"], done.data["cost_usd"]) == (0, cli, None)
@@ -254,7 +254,7 @@ def test_the_prompt_can_come_from_a_file(agents, here, top):
     assert agents.calls()[0][0][1] == "Fix all"
 
 
-def test_what_cannot_begin_is_a_matter_of_usage(agents, quick):
+def test_a_chain_that_cannot_begin_is_a_usage_error(agents, quick):
     assert quick().code == 2  # no CLI is there
     assert quick("--cli", "codex").code == 2
     agents.answering(DONE)
@@ -314,7 +314,7 @@ def test_a_failed_session_does_not_complete_anything():
     assert decide_ending([LoopTurn("failed", DONE)], LoopLimits(), "x", None, 0.0) is None
 
 
-def test_what_stopped_in_between_is_not_stuck():
+def test_sessions_with_progress_in_between_are_not_stuck():
     turns = [
         LoopTurn("exited", "a", "1"),
         LoopTurn("exited", "b", "2"),

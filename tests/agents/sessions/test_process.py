@@ -27,7 +27,7 @@ def test_its_output_its_exit_and_its_log_are_kept(pids, tmp_path):
 
 
 @pytest.mark.slow
-def test_at_its_time_limit_everything_ends_also_what_does_not_want_to(pids):
+def test_the_time_limit_ends_all_processes_even_stubborn_ones(pids):
     done = run(a_command(f"{FAMILY} sleep 600", pids, 3.0), grace=0.5)
     assert done.how == "timed_out"
     assert len(pids.read_text().split()) == 4
@@ -46,14 +46,14 @@ def test_who_never_stops_writing_meets_the_time_limit_too(pids):
     assert len(done.output) <= HEAD + TAIL
 
 
-def test_what_a_session_leaves_behind_ends_with_it(pids):
+def test_processes_left_by_a_session_end_with_it(pids):
     child = "sh -c 'echo $$ >> $PIDS; exec sleep 60' &"
     done = run(a_command(f"{child} while [ ! -s $PIDS ]; do sleep 0.05; done; exit 0", pids), grace=0.5)
     assert (done.how, done.exit) == ("ended", 0)
     assert living(pids) == []
 
 
-def test_it_ends_when_somebody_wants_it_to(pids):
+def test_it_ends_on_request(pids):
     done = run(a_command(f"{FAMILY} sleep 60", pids), stopped=lambda: pids.exists(), grace=0.2)
     assert done.how == "stopped"
     until(lambda: not living(pids))
@@ -75,6 +75,6 @@ def test_input_that_nobody_reads_does_no_harm(pids):
 
 
 @pytest.mark.parametrize("argv", [["/nonexistent"], ["sh", "a\0b"]])
-def test_what_cannot_be_started_is_said(argv):
+def test_a_failed_start_is_reported(argv):
     with pytest.raises((OSError, ValueError)):
         run(Command(argv, "/", dict(os.environ), 1.0))

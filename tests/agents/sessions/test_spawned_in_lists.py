@@ -42,7 +42,7 @@ def test_a_list_says_how_they_ended_and_what_they_cost(baton, records):
     assert "0.25 USD" in fine
 
 
-def test_a_record_that_cannot_be_read_is_told(baton, records):
+def test_an_unreadable_record_is_reported(baton, records):
     records.folder.mkdir(parents=True)
     (records.folder / "SP-torn00.json").write_text("{")
     (records.folder / "SP-list00.json").write_text(
@@ -57,7 +57,7 @@ def test_a_record_that_cannot_be_read_is_told(baton, records):
     assert "__init__" not in done.err
 
 
-def test_nothing_of_what_a_list_shows_is_meant_for_the_machine_alone(baton, records):
+def test_a_list_shows_no_internal_data(baton, records):
     me = Process.of(os.getpid())
     records.save(SpawnedSession("SP-run000", "claude", process=me, variables={"secret": 1}))
     one = baton("session", "list", "--spawned", "--json").json[0]

@@ -168,7 +168,7 @@ def test_a_session_that_fails_says_why(agents, records, spawner):
 
 
 @pytest.mark.slow
-def test_a_session_that_fails_at_once_is_an_error_for_whoever_asked(agents, spawner, monkeypatch):
+def test_a_session_that_fails_immediately_is_an_error_of_the_caller(agents, spawner, monkeypatch):
     monkeypatch.setattr("baton_git.agents.sessions.starting.QUICK_FAILURE_SECONDS", 30.0)
     agents.shell("claude", "echo no key >&2; exit 7")
     assert spawner(wish(agents), {}) == {"error": "claude ended at once: no key"}
@@ -176,7 +176,7 @@ def test_a_session_that_fails_at_once_is_an_error_for_whoever_asked(agents, spaw
     assert spawner(wish(agents), {}) == {"error": "claude ended at once: Not logged in"}
 
 
-def test_what_cannot_be_started_fails_at_once_and_counts_no_more(agents, records, spawner, monkeypatch):
+def test_a_failed_start_fails_immediately_and_does_not_count(agents, records, spawner, monkeypatch):
     agents.shell("claude", "exit 0")
 
     def refuse(*_, **__):
@@ -265,7 +265,7 @@ def test_stopping_ends_all_of_it(agents, records, spawner, tmp_path):
     assert stop(records, done, "later") == done
 
 
-def test_a_session_can_be_stopped_when_nobody_looks_after_it_any_more(records):
+def test_a_session_without_a_supervisor_can_be_stopped(records):
     child = subprocess.Popen(["sleep", "60"], start_new_session=True)
     records.save(SpawnedSession("SP-one", "claude", process=Process.of(child.pid), keeper=Process(2**22 - 1, 1.0)))
     assert records.get("SP-one").status == "running"
@@ -287,7 +287,7 @@ def test_it_outlives_who_started_it(agents, records, spawner):
 
 @pytest.mark.slow
 @pytest.mark.slow
-def test_a_chain_ends_at_its_limit_whatever_workflows_say(agents, records, spawner):
+def test_a_chain_ends_at_its_limit_despite_workflows(agents, records, spawner):
     agents.answering("x")
     id_, iterations = None, []
     for _ in range(4):
@@ -340,7 +340,7 @@ def test_a_chain_ends_when_its_money_is_spent(agents, records, spawner):
     assert spawner.prepare(wish(agents, budget_usd=21.0), {})
 
 
-def test_a_chain_whose_length_cannot_be_known_goes_on_no_more(agents, records, spawner):
+def test_a_chain_of_unknown_length_ends(agents, records, spawner):
     agents.answering("x")
     records.folder.mkdir()
     for content in (None, "{", '{"id": "SP-gone00", "status": "huh"}', '{"id": "SP-x", "cli": "x", "iteration": "1"}'):
@@ -361,7 +361,7 @@ def test_only_so_many_run_at_once(agents, records, spawner):
 # --- records
 
 
-def test_a_record_whose_processes_are_gone_is_lost(records):
+def test_a_record_without_running_processes_is_lost(records):
     records.save(SpawnedSession("SP-a", "claude", process=Process(2**22 - 1, 1.0), keeper=Process(2**22 - 2, 1.0)))
     records.save(
         SpawnedSession("SP-b", "claude", process=Process(os.getpid(), 1.0))
@@ -370,7 +370,7 @@ def test_a_record_whose_processes_are_gone_is_lost(records):
     assert {one.id: one.status for one in records.all()[0]} == {"SP-a": "lost", "SP-b": "lost", "SP-c": "running"}
 
 
-def test_records_are_found_by_a_beginning_and_damage_is_told(records):
+def test_records_are_found_by_a_prefix_and_damage_is_reported(records):
     for id_ in ("SP-abc", "SP-abd"):
         records.save(SpawnedSession(id_, "claude", "exited"))
     (records.folder / "SP-bad.json").write_text("{}")

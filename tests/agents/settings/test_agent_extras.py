@@ -43,7 +43,7 @@ def test_skills_and_the_server_go_in_and_come_out_to_the_byte(baton, top, agent)
     assert tree(top) == before
 
 
-def test_what_is_in_the_files_already_stays_as_it_is(baton, top):
+def test_existing_content_of_the_files_is_unchanged(baton, top):
     own = {
         ".mcp.json": '{"mcpServers": {"other": {"command": "x"}}}',
         ".codex/config.toml": 'model = "m"  # mine\n[a]\nb=1',
@@ -94,7 +94,7 @@ def test_nothing_more_is_installed_unless_asked_for(baton, top):
     assert baton("agents", "install", "all", "--project", "--with", "hooks", code=2).code == 2
 
 
-def test_at_a_terminal_one_is_asked_and_enter_means_yes(monkeypatch, top):
+def test_at_a_terminal_it_asks_and_enter_means_yes(monkeypatch, top):
     for typed, is_installed in ((b"n\n", False), (b"\n", True)):
         code, screen = typing_here(monkeypatch, top, "agents", "install", "claude", "--project", typed=typed)
         assert code == 0, screen

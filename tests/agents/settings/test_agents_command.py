@@ -105,14 +105,14 @@ def test_outside_a_repository_nothing_is_made_but_the_settings(baton, home, tmp_
     assert "there is no work tree here" in baton("agents", "install", "claude", "--project", cwd=outside, code=2).err
 
 
-def test_a_second_time_it_says_that_nothing_is_to_be_done(baton, home):
+def test_a_second_install_reports_that_nothing_is_to_be_done(baton, home):
     baton("agents", "install", "gemini")
     done = baton("agents", "install", "gemini", "--json")
     assert "already installed in" in done.err
     assert done.json["agents"]["gemini"]["changed"] is False
 
 
-def test_installed_twice_over_it_says_so(baton, home, top):
+def test_hooks_installed_in_two_places_are_reported(baton, home, top):
     baton("agents", "install", "claude")
     assert "each hook runs twice" in baton("agents", "install", "claude", "--project").err
 
@@ -136,7 +136,7 @@ def said(report):
     return [one["said"] for place in (report, *report["files"]) for one in place["findings"]]
 
 
-def test_what_is_not_installed_is_off_only_when_it_was_asked_for(baton, home):
+def test_a_missing_install_is_off_only_if_it_was_named(baton, home):
     assert baton("agents", "status").out.count("not installed") == 3
     baton("agents", "status", "gemini", code=1)
 
@@ -160,7 +160,7 @@ def test_an_entry_of_an_older_baton_is_not_up_to_date(baton, home):
     assert said(report) == ["not up to date: baton agents install claude"]
 
 
-def test_a_baton_that_is_gone_is_told(baton, home, top):
+def test_a_missing_baton_is_reported(baton, home, top):
     baton("agents", "install", "claude", "--project")
     report = of(baton("agents", "status", "--json", code=1), "claude")
     assert said(report) == ["hooks do nothing: baton is missing: install baton again"]
@@ -174,7 +174,7 @@ def test_a_baton_that_is_gone_is_told(baton, home, top):
         ("gemini", {"hooksConfig": {"disabled": ["baton"]}}, "hooksConfig.disabled"),
     ],
 )
-def test_what_switches_hooks_off_is_named(baton, home, agent, setting, why):
+def test_the_setting_that_switches_hooks_off_is_named(baton, home, agent, setting, why):
     path = home / FILES[agent]
     path.parent.mkdir()
     path.write_text(json.dumps(setting))
@@ -190,7 +190,7 @@ def test_a_file_that_cannot_be_read_is_unknown(baton, home):
     assert report["verdict"] == "unknown"
 
 
-def test_a_transcript_in_an_unknown_form_is_told(baton, home, top):
+def test_a_transcript_in_an_unknown_format_is_reported(baton, home, top):
     folder = top / ".git/baton/agents"
     folder.mkdir(parents=True)
     path = folder / "t.jsonl"
@@ -201,7 +201,7 @@ def test_a_transcript_in_an_unknown_form_is_told(baton, home, top):
     assert line.startswith(f"{path}: records seen 3, understood 0")
 
 
-def test_when_a_hook_ran_last_is_told_by_the_mark_that_it_left(baton, home, top):
+def test_the_time_of_the_last_hook_comes_from_its_mark(baton, home, top):
     folder = top / ".git/baton/agents"
     folder.mkdir(parents=True)
     for name, text in {
@@ -252,7 +252,7 @@ def test_a_codex_that_does_not_answer_leaves_it_unknown(baton, codex, text):
     assert any(line.startswith("cannot tell whether codex trusts the hooks: codex app-server") for line in said(report))
 
 
-def test_a_codex_that_says_nothing_is_not_waited_for(programs, tmp_path):
+def test_a_silent_codex_is_not_waited_for(programs, tmp_path):
     a_program(programs / "codex", "#!/bin/sh\nsleep 600 & wait\n")
     with pytest.raises(StoreError, match="gave no answer"):
         Codex(str(programs / "codex"), tmp_path, dict(os.environ), seconds=0.3).hooks()

@@ -102,7 +102,7 @@ def test_a_stream_that_is_closed_is_no_trouble(program, closed):
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 @pytest.mark.parametrize("size", [0, 10_000, 200_000])
-def test_what_baton_answers_arrives_whole_with_the_process_of_the_cli(program, shell, size):
+def test_the_reply_arrives_whole_and_has_the_process_of_the_cli(program, shell, size):
     program.write_text('#!/bin/sh\nprintf "%s %s " "$BATON_HOOK_PARENT" "$*"\ncat\necho a warning >&2\n')
     program.chmod(0o755)
     line = hook_line("claude", [str(program)])(9.5)
@@ -203,7 +203,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize("what", NAMED)
-def test_status_names_what_is_broken_and_the_command_that_mends_it(baton, program, what, monkeypatch):
+def test_status_names_the_fault_and_the_command_that_repairs_it(baton, program, what, monkeypatch):
     monkeypatch.setattr("baton_git.git.hooks.program_health.SECONDS", 0.2)
     spoil(program, what)
     line = installed(baton, "gemini")

@@ -48,7 +48,7 @@ def test_hooks_of_packages_are_those_that_are_installed(path, agent, line):
     assert data(path)["hooks"] == {event: [group] for event, group in groups.items()}
 
 
-def test_what_serves_two_agents_is_the_same_in_both():
+def test_files_for_two_agents_are_equal():
     for skill in EXTENSION.glob("skills/*/SKILL.md"):
         assert skill.read_bytes() == (PLUGIN / "baton" / skill.relative_to(EXTENSION)).read_bytes()
     servers = (data(PLUGIN / "baton/.mcp.json"), data(EXTENSION / "gemini-extension.json"))
@@ -101,7 +101,7 @@ def test_skills_say_what_must_not_be_forgotten():
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_the_package_of_each_agent_is_told_with_how_to_add_it(baton, agent):
+def test_each_agents_package_is_printed_with_the_command_to_add_it(baton, agent):
     done = baton("agents", "package", agent)
     folder = Path(done.out.strip())
     assert folder.is_dir()

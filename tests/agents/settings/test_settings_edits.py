@@ -98,7 +98,7 @@ def without_ours(data: Any) -> Any:
 @example("{}", True)
 @example('{"a":1} // x', False)
 @example('{\n"a":[]/* b */}/* c */\n', False)
-def test_what_is_put_in_comes_out_again_to_the_byte(text, env):
+def test_uninstalling_removes_all_edits_byte_for_byte(text, env):
     want = wanted("exec baton", env=env, comments=True)
     there = install_entries(text, want)
     assert remove_entries(there, comments=True, env=want.env) == text

@@ -54,7 +54,7 @@ def test_a_second_time_changes_nothing(file):
     [FOREIGN, "{}", "{}\n", "", " \n", "{\r\n  \"a\": 1\r\n}\r\n", '{"hooks":{}}', b"\xef\xbb\xbf{\n}\n",
      '{\n  "hooks": {\n  }\n}', '{"a":{"b":[1,2]},"hooks":{"Stop":[]}}'],
 )  # fmt: skip
-def test_taken_out_the_file_is_to_the_byte_what_it_was(file, text):
+def test_uninstalling_restores_the_file_byte_for_byte(file, text):
     original = given(file, text)
     file.install(wanted())
     assert file.uninstall()
@@ -79,7 +79,7 @@ def test_a_file_and_a_folder_that_we_made_go_again(file, tmp_path):
     assert not (tmp_path / "home").exists()
 
 
-def test_a_folder_that_somebody_uses_meanwhile_stays(file):
+def test_a_folder_used_by_another_program_is_kept(file):
     file.install(wanted())
     (file.path.parent / "other").touch()
     file.uninstall()
@@ -87,7 +87,7 @@ def test_a_folder_that_somebody_uses_meanwhile_stays(file):
     assert (file.path.parent / "other").exists()
 
 
-def test_what_somebody_changes_meanwhile_stays(file):
+def test_concurrent_changes_are_kept(file):
     given(file, FOREIGN)
     file.install(wanted())
     file.path.write_text(file.path.read_text().replace('"model": "x"', '"model": "y"'))
@@ -95,7 +95,7 @@ def test_what_somebody_changes_meanwhile_stays(file):
     assert file.path.read_text() == FOREIGN.replace('"model": "x"', '"model": "y"')
 
 
-def test_what_another_program_writes_into_a_file_of_ours_stays(file):
+def test_text_of_another_program_in_our_file_is_kept(file):
     file.install(wanted())
     data = json.loads(file.path.read_text())
     file.path.write_text(json.dumps({**data, "model": "z"}, indent=4))
@@ -103,7 +103,7 @@ def test_what_another_program_writes_into_a_file_of_ours_stays(file):
     assert json.loads(file.path.read_text()) == {"model": "z"}
 
 
-def test_an_upgrade_replaces_our_own_entries_where_they_stand(file):
+def test_an_upgrade_replaces_our_own_entries_in_place(file):
     given(file, FOREIGN)
     file.install(wanted(program="/old/baton"))
     text = file.path.read_text()
@@ -120,7 +120,7 @@ def test_entries_of_events_that_are_no_longer_wanted_go(file):
     assert "PostCompact" not in json.loads(file.path.read_text())["hooks"]
 
 
-def test_entries_that_stand_twice_become_one(file):
+def test_duplicate_entries_become_one(file):
     file.install(wanted())
     data = json.loads(file.path.read_text())
     data["hooks"]["Stop"] *= 3
@@ -136,7 +136,7 @@ def test_hooks_of_others_come_first_and_keep_their_places(file):
     assert [group["hooks"][0]["command"].split()[0] for group in stop] == ["beep", "exec"]
 
 
-def test_somebody_elses_handler_in_an_entry_of_ours_stays(file):
+def test_a_foreign_handler_in_our_entry_is_kept(file):
     file.install(wanted(program="/old/baton"))
     data = json.loads(file.path.read_text())
     data["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "beep"})
@@ -169,7 +169,7 @@ def test_a_variable_with_another_value_is_not_changed(file):
     assert file.path.read_bytes() == original
 
 
-def test_comments_stay_where_they_may_stand(tmp_path):
+def test_comments_are_kept_where_allowed(tmp_path):
     text = '{\n  // mine\n  "theme": "dark", /* so */\n  "hooks": {} // none yet\n}\n'
     file = SettingsFile(tmp_path / "settings.json", tmp_path / "state", comments=True)
     original = given(file, text)
@@ -231,7 +231,7 @@ def test_a_damaged_copy_is_as_good_as_none(file):
         ('{"a":' * 5000, "nested more than"),
     ],
 )
-def test_a_file_that_is_not_as_it_should_be_is_told_in_a_line_and_left_alone(file, text, said):
+def test_an_invalid_file_is_reported_in_a_line_and_not_changed(file, text, said):
     original = given(file, text)
     for do in (lambda: file.install(wanted()), file.uninstall, file.entries):
         with pytest.raises(InvalidDocument, match=said) as found:
@@ -242,7 +242,7 @@ def test_a_file_that_is_not_as_it_should_be_is_told_in_a_line_and_left_alone(fil
     assert not file.memory.exists()
 
 
-def test_a_folder_or_a_pipe_in_its_place_is_told(file):
+def test_a_folder_or_a_pipe_in_its_place_is_reported(file):
     file.path.mkdir(parents=True)
     with pytest.raises(InvalidArgument, match="is a folder"):
         file.install(wanted())
@@ -255,7 +255,7 @@ def test_a_file_that_is_far_too_large_is_refused(file):
         file.install(wanted())
 
 
-def test_where_the_folder_should_be_stands_a_file(file):
+def test_a_file_in_place_of_the_folder_is_reported(file):
     file.path.parent.parent.mkdir(parents=True)
     file.path.parent.touch()
     with pytest.raises((StoreError, WriteFailed)):
@@ -264,7 +264,7 @@ def test_where_the_folder_should_be_stands_a_file(file):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
-def test_a_folder_that_cannot_be_written_is_told(file):
+def test_an_unwritable_folder_is_reported(file):
     original = given(file, FOREIGN)
     file.path.parent.chmod(0o500)
     with pytest.raises(WriteFailed, match="cannot write"):

@@ -58,7 +58,7 @@ def test_git_hooks_that_were_overwritten_removed_or_closed_are_installed_again(
     assert snapshot(made) == broken
 
 
-def test_a_git_hook_whose_interpreter_is_gone_is_written_anew(made: Path, baton: Any, findings: Any) -> None:
+def test_a_git_hook_without_its_interpreter_is_written_again(made: Path, baton: Any, findings: Any) -> None:
     baton("hooks", "install")
     for event in EVENTS:
         for path in (made / "hooks" / event, made / "baton/hooks" / event):
@@ -121,7 +121,7 @@ def test_hooks_of_an_agent_are_checked_repaired_and_as_they_were_after_the_undo(
         assert snapshot(home) == broken, name
 
 
-def test_switches_and_settings_that_cannot_be_read_are_told(claude: Path, findings: Any) -> None:
+def test_switches_and_unreadable_settings_are_reported(claude: Path, findings: Any) -> None:
     claude.write_text(json.dumps({**json.loads(claude.read_text()), "disableAllHooks": True}))
     assert "disableAllHooks" in findings("agents", code=1)[0]["summary"]
     claude.write_text("{")
@@ -129,7 +129,7 @@ def test_switches_and_settings_that_cannot_be_read_are_told(claude: Path, findin
     assert (unreadable["severity"], unreadable["repair"]) == ("unknown", None)
 
 
-def test_the_last_event_the_last_save_and_what_was_not_saved_are_told(
+def test_the_last_event_the_last_save_and_unsaved_turns_are_reported(
     claude: Path, made: Path, tmp_path: Path, findings: Any, make_older: Any
 ) -> None:
     store = HookSessionStore(str(made))
@@ -152,7 +152,7 @@ def test_the_last_event_the_last_save_and_what_was_not_saved_are_told(
     assert "perhaps a new transcript format" in found[0]["summary"]
 
 
-def test_problems_that_hooks_logged_lately_are_told(made: Path, findings: Any) -> None:
+def test_recent_problems_in_the_hooks_log_are_reported(made: Path, findings: Any) -> None:
     now = datetime.now().astimezone()
     lines = [
         f"{moment.isoformat(timespec='seconds')} claude Stop c-1: gave up: it took too long"
@@ -169,7 +169,7 @@ def test_the_cost_of_a_hook_is_measured(claude: Path, findings: Any) -> None:
     assert "ms with nothing to do" in finding["summary"]
 
 
-def test_an_mcp_server_that_cannot_be_started_is_told(claude: Path, made: Path, findings: Any) -> None:
+def test_an_mcp_server_that_cannot_be_started_is_reported(claude: Path, made: Path, findings: Any) -> None:
     assert findings("mcp")[0]["summary"] == "not configured anywhere"
     servers = made.parent / ".mcp.json"
     servers.write_text(json.dumps({"mcpServers": {"baton": {"command": "/nowhere/baton", "args": ["mcp"]}}}))
@@ -210,7 +210,7 @@ def web_server(folder: Path) -> Iterator[str]:
         server.server_close()
 
 
-def test_how_a_remote_stands_to_the_branch_is_told(
+def test_the_state_of_a_remote_against_the_branch_is_reported(
     made: Path, baton: Any, git: Any, tmp_path: Path, findings: Any
 ) -> None:
     top, there, branch = made.parent, tmp_path / "there.git", "refs/heads/baton/work"

@@ -58,7 +58,7 @@ def test_a_record_that_cannot_be_read_comes_back_and_the_undo_brings_the_broken_
     assert "was changed meanwhile" in baton("doctor", "--undo", "--yes", code=1).err
 
 
-def test_claims_that_nobody_vouches_for_are_a_warning(made: Path, git: Any, findings: Any) -> None:
+def test_unconfirmed_claims_are_a_warning(made: Path, git: Any, findings: Any) -> None:
     rule = (Path(__file__).parents[3] / "formats/rule/valid/PAT-001.md").read_text()
     commit_by_hand(git, made.parent, "rules/PAT-001.md", rule)
     found = findings("provenance")
@@ -67,7 +67,7 @@ def test_claims_that_nobody_vouches_for_are_a_warning(made: Path, git: Any, find
     assert "PAT-001" in found[0]["summary"]
 
 
-def test_wrong_clocks_are_told_by_machine(made: Path, git: Any, findings: Any) -> None:
+def test_wrong_clocks_are_reported_by_machine(made: Path, git: Any, findings: Any) -> None:
     top = made.parent
     assert findings("clock")[0]["severity"] == "ok"
     commit_by_hand(git, top, "readme", "1\n", GIT_AUTHOR_DATE="2099-01-01T00:00:00Z")
@@ -110,7 +110,7 @@ def test_a_damaged_index_is_removed_and_built_anew_by_the_next_question(made: Pa
     assert "exporter" in baton("recall", "exporter").out
 
 
-def test_what_a_newer_baton_wrote_is_told(made: Path, git: Any, findings: Any) -> None:
+def test_data_of_a_newer_baton_is_reported(made: Path, git: Any, findings: Any) -> None:
     top = made.parent
     commit_by_hand(git, top, "dreams/D-1.toml", 'id = "D-1"\n')
     assert "folders of no kind that this baton knows: dreams" in findings("versions")[0]["summary"]
@@ -118,7 +118,7 @@ def test_what_a_newer_baton_wrote_is_told(made: Path, git: Any, findings: Any) -
     assert "has layout 9" in findings("versions", code=1)[0]["summary"]
 
 
-def test_machines_that_write_with_another_version_are_told(made: Path, baton: Any, git: Any, findings: Any) -> None:
+def test_machines_with_another_version_are_reported(made: Path, baton: Any, git: Any, findings: Any) -> None:
     baton("boot")
     assert "Baton-Version: " in git(made.parent, "log", "-1", "--format=%b", BRANCH)
     assert findings("versions")[0]["severity"] == "ok"
@@ -131,7 +131,7 @@ def test_machines_that_write_with_another_version_are_told(made: Path, baton: An
     assert old["advice"] == "update baton on old"
 
 
-def test_another_baton_on_the_path_is_told(made: Path, tmp_path: Path, findings: Any) -> None:
+def test_another_baton_on_the_path_is_reported(made: Path, tmp_path: Path, findings: Any) -> None:
     program = tmp_path / "bin/baton"
     program.parent.mkdir()
     for text, said in (("echo 'baton, version 0.0.1'", "is baton 0.0.1, and"), ("exit 3", "does not work")):
@@ -141,7 +141,7 @@ def test_another_baton_on_the_path_is_told(made: Path, tmp_path: Path, findings:
         assert [said in finding["summary"] for finding in found][:1] == [True]
 
 
-def test_settings_that_make_no_sense_are_told(made: Path, git: Any, findings: Any) -> None:
+def test_invalid_settings_are_reported(made: Path, git: Any, findings: Any) -> None:
     git(made.parent, "config", "baton.ttlDays", "soon")
     (finding,) = findings("settings")
     assert "baton.ttlDays is 'soon'" in finding["summary"]

@@ -96,7 +96,7 @@ def test_an_object_that_no_remote_has_is_only_reported_wherever_it_belongs(made:
     assert findings("objects")[0]["severity"] == "ok"
 
 
-def test_what_killed_processes_left_is_removed_and_comes_back_with_the_undo(
+def test_files_of_killed_processes_are_removed_and_restored_by_the_undo(
     made: Path, baton: Any, findings: Any, make_older: Any
 ) -> None:
     left = [
@@ -124,9 +124,7 @@ def test_what_killed_processes_left_is_removed_and_comes_back_with_the_undo(
     assert [path.read_bytes() for path in left] == [b"baton 999999\n"] * 6
 
 
-def test_what_somebody_else_did_before_the_question_was_answered_is_not_undone_by_a_repair(
-    made: Path, baton: Any, make_older: Any
-) -> None:
+def test_a_repair_keeps_changes_made_before_the_question_was_answered(made: Path, baton: Any, make_older: Any) -> None:
     ref, lock = made / "refs/heads/baton/work", made / "refs/heads/baton/x.lock"
     good = ref.read_bytes()
     ref.write_bytes(b"")
@@ -180,7 +178,7 @@ def test_outside_of_a_repository_and_in_one_that_cannot_be_used_it_says_so(
     assert "reftable" in unusable.out
 
 
-def test_what_is_wrong_with_the_call_is_said(baton: Any, made: Path) -> None:
+def test_invalid_arguments_are_reported(baton: Any, made: Path) -> None:
     assert "there is no check 'nope'" in baton("doctor", "nope", code=1).err
     assert "--yes goes with" in baton("doctor", "--yes", code=2).err
     assert "one of" in baton("doctor", "--fix", "--undo", "--yes", code=2).err
