@@ -50,7 +50,7 @@ WANTED = (
 MOST = 1_000_000
 """Maximum of a numeric setting."""
 
-FLAGS = ("autosync", "shareTurns", "recallAtPrompt", "recordSnapshots", "allowPrivateHosts")
+FLAGS = ("autosync", "shareTurns", "recallAtPrompt", "recordSnapshots", "allowPrivateHosts", "allowRewrite")
 """The boolean settings."""
 ON, OFF = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
 
@@ -439,6 +439,11 @@ class Settings:
     def records_snapshots(self) -> bool:
         """Whether `session inspect` also records the snapshot (`baton.recordSnapshots`)."""
         return self._read_flag("recordSnapshots")
+
+    @property
+    def allows_rewrite(self) -> bool:
+        """Whether a push may rewrite or delete a branch of a namespace here (`baton.allowRewrite`)."""
+        return self._read_flag("allowRewrite")
 
     @property
     def private_hosts(self) -> bool:

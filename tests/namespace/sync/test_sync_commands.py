@@ -193,6 +193,7 @@ def test_what_waits_is_shown_but_not_injected(baton: Baton, waiting: Path) -> No
     begun = baton("boot", "--session", "s1", "--no-verify", "--json").json
     assert WAITING in begun["brief"]
     assert "SECRET PLAN" not in json.dumps(begun)
+    assert baton("list").err == f"{WAITING}\n"
     status = baton("status")
     assert "2 commits from origin (baton sync shows why, baton review which)" in status.out
     assert "SECRET PLAN" not in status.out

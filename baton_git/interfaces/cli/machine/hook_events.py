@@ -90,13 +90,12 @@ def _check_push(app: App, *_: Any) -> int | None:
     settings = app.settings
     if settings.fault is not None:
         raise settings.fault
-    may_rewrite = settings.config.get("baton.allowrewrite", "").lower() in ("true", "yes", "on", "1")
     folders = _find_object_folders()
     with Store(settings.repository, more_objects=folders) as store:
         pushed = parse_ref_updates(sys.stdin.read())
         refusals = check_ref_updates(
             store, settings.prefix, pushed,
-            trusted=settings.reach.signature_check(store), may_rewrite=may_rewrite,
+            trusted=settings.reach.signature_check(store), may_rewrite=settings.allows_rewrite,
             quarantine=next(iter(folders), None),
         )  # fmt: skip
         refused = [f"baton: {flat(format_refusal(refusal))}" for refusal in islice(refusals, SHOWN)]

@@ -12,14 +12,16 @@ from baton_git.core.kinds import KINDS, find_kind
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import Styled
 from baton_git.core.verb import Option
-from baton_git.interfaces.cli.app import App, path_from_top
+from baton_git.interfaces.cli.app import App, flat, path_from_top
 from baton_git.interfaces.cli.rendering.pager import write_paged
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values, verb_command
+from baton_git.namespace.remote_selection import waiting_counts
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.listing import ListedRecords, RecordFilter, list_records
 from baton_git.verbs.records.stored import StoredRecord
+from baton_git.verbs.sharing.review_notice import describe_waiting
 
 STATUS_ROLES = {
     **dict.fromkeys(("failed", "escalated", "unreadable"), Role.BAD),
@@ -79,6 +81,14 @@ def _render_records(app: App, result: ListedRecords) -> None:
         app.say(f"there are more records: baton list --after {result.next}, or --limit with a higher number")
 
 
+def _list_records(app: App, ws: Workspace, asked: RecordFilter, values: Values) -> ListedRecords:
+    """List the records; on standard error, also say what of a remote waits and so is not among them."""
+    if not app.json:
+        for remote, commits in waiting_counts(ws):
+            app.say(flat(describe_waiting(ws.branch, remote, commits)))
+    return list_records.verb.run(ws, app.now, asked)
+
+
 def _make_tables(app: App, records: list[StoredRecord]) -> Styled:
     """Return a table for each kind; a single table if the records are not sorted by kind."""
     groups = [(kind, list(items)) for kind, items in groupby(records, key=lambda record: record.kind)]
@@ -107,7 +117,8 @@ def fill_filter(app: App, values: Values) -> Values:
 
 LISTING = Addition(
     about="With --session or --agent, only records that the session or agent created or changed are listed.",
-    fill=fill_filter, session_help="Only records that this session created or changed.", render=_render_records,
+    fill=fill_filter, run=_list_records, session_help="Only records that this session created or changed.",
+    render=_render_records,
 )  # fmt: skip
 ADDITIONS = {"list": LISTING}
 
