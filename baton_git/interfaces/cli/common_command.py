@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 COMMON = frozenset({"--create", "--repo", "--namespace", "--session", "--agent", "--json", "--help"})
 """Options listed under "Options of every command"; only commands that can create a namespace have `--create`."""
@@ -43,8 +46,18 @@ def offer_for(field: str, word: str) -> Callable[[click.Context, click.Parameter
 class CommonCommand(click.Command):
     """A command with the options that every command has."""
 
+    answer: type[BaseModel] | None = None
+    """What a command that takes no words answers: a word after `--json` that is one of its fields selects it."""
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, list(_join_fields(args)))
+        return super().parse_args(ctx, list(_join_fields(args, self._is_field)))
+
+    def _is_field(self, word: str) -> bool:
+        if self.answer is None:
+            return False
+        from baton_git.interfaces.cli.field_selection import list_fields  # few commands name fields
+
+        return word in list_fields(self.answer)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help text, with long examples broken into several lines."""
@@ -68,7 +81,7 @@ class CommonCommand(click.Command):
                     formatter.write_dl(records)
 
 
-def _join_fields(args: Sequence[str]) -> Iterator[str]:
+def _join_fields(args: Sequence[str], is_field: Callable[[str], bool]) -> Iterator[str]:
     """Join `--json` with the next word if that is a list of fields; else give it an empty value."""
     words = iter(args)
     for word in words:
@@ -80,11 +93,11 @@ def _join_fields(args: Sequence[str]) -> Iterator[str]:
             yield word
             continue
         after = next(words, None)
-        if after is not None and _FIELDS.fullmatch(after):
+        if after is not None and (_FIELDS.fullmatch(after) or is_field(after)):
             yield f"--json={after}"
         else:
             yield "--json="
-            yield from _join_fields([after, *words] if after is not None else [])
+            yield from _join_fields([after, *words] if after is not None else [], is_field)
             return
 
 

@@ -78,13 +78,11 @@ def _lines(
     yield ""
     yield from _need_lines(ready)
     yield ""
-    yield _head("Newest changes")
-    yield render_table(
-        [change for change in changes if change.parents],
-        event_columns(app, lambda change: change.subject),
-        headings=False,
-    )
-    yield ""
+    made = [change for change in changes if change.parents]
+    if made:
+        yield _head("Newest changes")
+        yield render_table(made, event_columns(app, lambda change: change.subject), headings=False)
+        yield ""
     yield _describe_counts(ws)
     yield fit_terminal("baton list · show ID · ready · log · recall QUESTION · --help", 0)
 

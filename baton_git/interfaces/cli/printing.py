@@ -41,6 +41,14 @@ def tell_usage(error: click.ClickException) -> None:
     text = io.StringIO()
     error.show(file=text)
     tell(text.getvalue().rstrip("\n"))
+    if isinstance(error, click.MissingParameter) and (example := _find_example(error)):
+        tell(f"For example: {example}")
+
+
+def _find_example(error: click.UsageError) -> str:
+    """Return the first example in the help of the command that an error is about; empty if there is none."""
+    about = error.ctx.command.help if error.ctx is not None else None
+    return next((line.strip() for line in (about or "").splitlines() if line.strip().startswith("baton ")), "")
 
 
 def ask(question: str) -> str:

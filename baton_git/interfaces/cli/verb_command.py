@@ -19,7 +19,7 @@ from baton_git.core.errors import BatonError, FieldHint, InvalidArgument
 from baton_git.core.names import is_minted_session
 from baton_git.core.verb import READS, Input, Option, Result, Verb
 from baton_git.interfaces.cli.app import SESSION_HELP, App, Number, command, command_alone, group
-from baton_git.interfaces.cli.common_command import offer_for
+from baton_git.interfaces.cli.common_command import CommonCommand, offer_for
 from baton_git.interfaces.cli.printing import progress_line
 from baton_git.namespace.results import Changed, Preview, WrittenResult
 from baton_git.namespace.workspace import Vouched, Workspace
@@ -99,7 +99,11 @@ def verb_command(verb: Verb[Any, Any], addition: Addition = NOTHING) -> click.Co
         if verb.standalone
         else functools.partial(command, session_help=addition.session_help, may_create=verb.may_create)
     )
-    return declare(verb.name.split()[-1], **settings)(wrapped)
+    made = declare(verb.name.split()[-1], **settings)(wrapped)
+    takes_words = any(verb.input_model.model_fields[name].is_required() for name in verb.positional)
+    if isinstance(made, CommonCommand) and verb.effect == READS and not takes_words:
+        made.answer = verb.result_model
+    return made
 
 
 def _know_fields(app: App, verb: Verb[Any, Any]) -> App:

@@ -265,7 +265,7 @@ def _acting_session(ws: Workspace, state: State) -> Session:
     hint = "baton boot begins a session; --session or BATON_SESSION names one"
     name = ws.actor.session
     if name is None:
-        raise NotFound("session at work here", ws.branch.namespace.text, hint=hint)
+        raise NotFound("session at work in the namespace", ws.branch.namespace.text, hint=hint)
     session = find_session(state, name)
     if session is None or state.entry(Key(Session.kind, name)) is None:
         raise NotFound("session", name, hint=hint)

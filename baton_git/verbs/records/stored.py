@@ -86,6 +86,11 @@ class StoredRecord(ResultPart):
     unreadable: UnreadableFile | None = Field(None, description="Why it is unreadable; the file is not changed.")
 
 
+def _name_kind(kind: str) -> str:
+    """Return the plural of a kind as people type it, `open-loops`."""
+    return KINDS[kind].name(2).replace(" ", "-")
+
+
 def check_kind(name: str) -> str:
     """Return the kind with this name, singular or plural, in any of its spellings.
 
@@ -95,10 +100,9 @@ def check_kind(name: str) -> str:
     kind = find_kind(name)
     if kind is None:
         near = suggest_kind(name)
-        meant = f"did you mean {near}? " if near else ""
-        raise InvalidArgument(
-            f"there is no kind of record {shorten(name)}", hint=f"{meant}there are {', '.join(KINDS)}"
-        )
+        meant = f"did you mean {_name_kind(near)}? " if near else ""
+        kinds = ", ".join(map(_name_kind, KINDS))
+        raise InvalidArgument(f"there is no kind of record {shorten(name)}", hint=f"{meant}there are {kinds}")
     return kind
 
 

@@ -67,7 +67,9 @@ def test_an_unknown_field_is_named_with_those_that_there_are():
 
 def test_json_takes_the_next_word_only_where_it_lists_fields(baton, filled):
     assert {"id", "title"} == set(baton("list", "--json", "id,title").json[0])
-    assert set(baton("status", "--json=revision").json) == {"revision"}
+    for words in (["--json=revision"], ["--json", "revision"]):
+        assert set(baton("status", *words).json) == {"revision"}
+    assert baton("list", "--json", "id", "--limit", "1").json == [{"id": "OL-1"}]
     assert {record["kind"] for record in baton("list", "--json", "loops").json["records"]} == {"open_loop"}
     before = baton("status", "--json=revision").json
     assert "no field 'colour'" in baton("followup", "add", "later", "--json=colour", code=2).err

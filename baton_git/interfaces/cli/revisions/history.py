@@ -47,7 +47,7 @@ def _print_log(app: App, ws: Workspace, asked: LogFilter, values: Values) -> Non
     if not number and ws.branch.read().commit is None:
         app.say(f"there is no namespace {flat(str(ws.branch.namespace))} here (baton log -n NAMESPACE)")
     elif not number:
-        app.say("no commit matches")
+        app.say("no operation matches" if asked.ops else "no commit matches")
 
 
 def _print_commits(asked: LogFilter, commits: Iterable[Shown], *, oneline: bool) -> int:
