@@ -71,10 +71,10 @@ class ImportedRecordings(Result):
     ),
 )
 def import_ecc(ws: Workspace, now: datetime, asked: ImportEcc) -> ImportedRecordings:
-    """Take over ECC's recordings of sessions (ecc.session.recording.v1): one file, or a folder of them.
+    """Import ECC's recordings of sessions (ecc.session.recording.v1): a file, or a folder of files.
 
-    Each snapshot of a history becomes a revision, in the order of the file. Importing again adds nothing. What the
-    file has as its latest stands afterwards, unless the branch has something that the file lacks and that is newer.
+    Each snapshot in a recording's history becomes a revision, in the order of the file. Importing again adds nothing.
+    The latest snapshot of the file becomes the latest here, unless a newer one is here that the file does not have.
 
     Raises:
         NotFound: nothing there.
@@ -205,7 +205,7 @@ class ExportEcc(Input):
 
     folder: Path = Field(description="The folder of the recordings.")
     id: str | None = Field(
-        None, description="Only this session: ADAPTER/SESSION, or a unique beginning.",
+        None, description="Export only this session: ADAPTER/SESSION, or a unique beginning of it.",
         examples=["claude-history/a1b2c3d4"],
     )  # fmt: skip
     force: bool = Field(False, description="Write over files that have more than this namespace.")
@@ -238,9 +238,9 @@ _IN_THE_WAY = FieldHint("import it first (baton import ecc FILE), or write over 
     ),
 )
 def export_ecc(ws: Workspace, now: datetime, asked: ExportEcc) -> ExportedRecordings:
-    """Write the recorded sessions as ECC keeps them: FOLDER/ADAPTER/SESSION.json, the latest and the history.
+    """Write the recorded sessions in ECC's format to FOLDER/ADAPTER/SESSION.json, with their history.
 
-    A file that has anything this namespace lacks is left as it is and named; import it first.
+    A file with snapshots that this namespace does not have is not replaced; import it first.
 
     Raises:
         NotFound: nothing was recorded.

@@ -28,7 +28,7 @@ RECORDED = "recorded:"
 TAG = "snapshots"
 TIME = "2026-06-17T12:30:00Z"
 ID = "claude-history/a1b2c3d4"
-ID_ABOUT = "ADAPTER/SESSION, the session alone, or a unique beginning."
+ID_ABOUT = "ADAPTER/SESSION, only SESSION, or a unique beginning of either."
 SNAPSHOT = {
     "schemaVersion": "ecc.session.v1", "adapterId": "claude-history",
     "session": {"id": "a1b2c3d4", "kind": "history", "state": "recorded", "repoRoot": None,
@@ -75,7 +75,7 @@ class SnapshotHistoryInput(Input):
     """Whose snapshots to list."""
 
     id: str = Field(description=ID_ABOUT, examples=[ID])
-    limit: int = Field(20, ge=1, le=1000, description="At most so many.")
+    limit: int = Field(20, ge=1, le=1000, description="Maximum number of snapshots.")
 
 
 class FormerSnapshot(BaseModel):
@@ -121,7 +121,7 @@ class ShownSnapshot(AtNamespace):
     examples=("baton session record claude:latest", "baton session record --file snapshot.json"),
 )
 def record_snapshot(ws: Workspace, now: datetime, asked: RecordSnapshot) -> RecordedSnapshot:
-    """Keep the snapshot of a session as its latest one; nothing is written if nothing changed.
+    """Record a snapshot of a session as its latest one; nothing is written if it did not change.
 
     Raises:
         InvalidDocument: it breaks a rule of ECC's contract, or its id holds a secret.
@@ -133,7 +133,7 @@ def record_snapshot(ws: Workspace, now: datetime, asked: RecordSnapshot) -> Reco
 
 @verb("session snapshots", "GET /v1/snapshots", effect=READS, tag=TAG, examples=("baton session snapshots",))
 def list_snapshots(ws: Workspace, now: datetime, asked: PageInput) -> SnapshotList:
-    """List the sessions of which a snapshot is kept, the newest first."""
+    """List the sessions with recorded snapshots, newest first."""
     shown, after = take_page(recorded(ws), asked, lambda snapshot: snapshot.id)
     summaries = [summarise_snapshot(snapshot) for snapshot in shown]
     return SnapshotList(snapshots=summaries, next=after, **full_position(ws.branch.read()))
@@ -149,7 +149,7 @@ def list_snapshots(ws: Workspace, now: datetime, asked: PageInput) -> SnapshotLi
     examples=("baton session history claude-history/a1b2c3d4", "baton session history a1b2 --json"),
 )
 def list_former_snapshots(ws: Workspace, now: datetime, asked: SnapshotHistoryInput) -> SnapshotHistory:
-    """List the snapshots that a session had, each different from the one before it, the newest first.
+    """List the recorded snapshots of a session, newest first.
 
     Raises:
         NotFound: the session was never recorded.

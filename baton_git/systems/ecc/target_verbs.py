@@ -20,7 +20,7 @@ from baton_git.systems.ecc.snapshot_verbs import RECORDED
 from baton_git.systems.ecc.snapshots import find
 
 HIDDEN = Option(hidden=True)
-ADAPTER = Field(None, description="Who must know it; else each is asked in turn.", examples=["claude-history"])
+ADAPTER = Field(None, description="The adapter to use. Default: try each.", examples=["claude-history"])
 
 
 Around = Annotated[
@@ -32,7 +32,7 @@ class ListTargets(Input):
     """Which sessions to list."""
 
     adapter: str | None = ADAPTER
-    limit: int = Field(20, ge=1, le=1000, description="At most so many.")
+    limit: int = Field(20, ge=1, le=1000, description="Maximum number of sessions.")
     around: Around = None
 
 
@@ -45,7 +45,7 @@ class InspectTarget(Input):
         examples=["claude:latest"],
     )
     adapter: str | None = ADAPTER
-    target_type: str | None = Field(None, description="What TARGET is: plan, session, claude-alias, …")
+    target_type: str | None = Field(None, description="The type of TARGET: plan, session, claude-alias, …")
     around: Around = None
 
 
@@ -130,10 +130,10 @@ def list_targets(ws: Workspace, now: datetime, asked: ListTargets) -> TargetList
     ),
 )
 def inspect_target(ws: Workspace, now: datetime, asked: InspectTarget) -> InspectedTarget:
-    """Give the canonical snapshot (ecc.session.v1) of a session.
+    """Show the canonical snapshot (ecc.session.v1) of a session.
 
-    TARGET is one that baton session list shows, the path of a plan, of a session file or of a transcript, or
-    recorded:ADAPTER/ID for what was recorded.
+    TARGET is a target that baton session list shows, the path of a plan, a session file or a transcript, or
+    recorded:ADAPTER/ID for a recorded snapshot.
 
     Raises:
         NotFound: nothing matches the target.
@@ -150,7 +150,7 @@ def inspect_target(ws: Workspace, now: datetime, asked: InspectTarget) -> Inspec
 
 @verb("session adapters", effect=READS, anywhere=True, examples=("baton session adapters",))
 def list_session_adapters(ws: Workspace, now: datetime, asked: NoInput) -> AdapterList:
-    """List the sources of sessions, also those that other packages bring."""
+    """List the session adapters, including those of other packages."""
     known = list_adapters()
     usable = [adapter for adapter in known if not isinstance(adapter, BrokenAdapter)]
     adapters = [

@@ -39,16 +39,20 @@ class ExtractHandoff(Input):
     """Which facts of which session to extract."""
 
     transcript: Path | None = Field(None, description="The transcript; an interface may find the newest one.")
-    max_turns: int | None = Field(None, ge=1, le=1_000_000, description="Only the last N turns, the goal apart.  [all]")
-    activity: UpTo = Field(None, description="So many of the last calls.  [5]")
-    max_commits: UpTo = Field(None, description="At most N commits, the newest.  [20]")
-    diff_stats: bool = Field(False, description="With what each commit changed.")
-    format: Literal["structured", "narrative"] | None = Field(None, description="Sections, or sentences.  [structured]")
-    only: list[FactName] = Field([], description="Only this fact.")
-    without: list[FactName] = Field([], description="Not this fact.")
-    memory: Path | None = Field(None, description="Go on where this file says; keep it.")
-    folder: Path | None = Field(None, description="Where the session works, if untold.")
-    keep: bool = Field(False, description="Keep them as the session's handoff.")
+    max_turns: int | None = Field(
+        None, ge=1, le=1_000_000, description="Use only the last N turns (and the goal).  [all]"
+    )
+    activity: UpTo = Field(None, description="Number of last tool uses to include.  [5]")
+    max_commits: UpTo = Field(None, description="Maximum number of newest commits.  [20]")
+    diff_stats: bool = Field(False, description="Include the changed files of each commit.")
+    format: Literal["structured", "narrative"] | None = Field(
+        None, description="Print sections, or sentences.  [structured]"
+    )
+    only: list[FactName] = Field([], description="Include only this fact.")
+    without: list[FactName] = Field([], description="Leave out this fact.")
+    memory: Path | None = Field(None, description="Store the progress in this file, and continue from it next time.")
+    folder: Path | None = Field(None, description="The session's folder, if the transcript does not name it.")
+    keep: bool = Field(False, description="Store the facts as the session's handoff.")
     cli: str | None = Field(None, description="Whose transcript it is; else that is found out.", examples=["codex"])
     session: str | None = Field(None, description="The name of the session in the namespace, where it has its todos.")
     options: Options = Field(Options(), description="The settings: the block `autonomous_handoff`.")
@@ -166,7 +170,7 @@ class ExtractedHandoff(Result):
     ),
 )  # fmt: skip
 def extract_handoff(ws: Workspace, now: datetime, asked: ExtractHandoff) -> ExtractedHandoff:
-    """Extract the facts of a session that a compaction loses: goal, task, todos, commits, files, last calls.
+    """Extract the facts of a session from its transcript: goal, task, to-dos, commits, files, last tool uses.
 
     FACT is one of initial_goal, active_task, todo_state, files_modified, git_commits, git_status, recent_activity,
     key_decisions, latest_prompts, last_answer, open_questions, next_steps, files_used, errors.

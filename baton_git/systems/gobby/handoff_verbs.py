@@ -24,7 +24,7 @@ class ShowHandoff(Input):
     """Which handoff to show."""
 
     id: str | None = Field(
-        None, description="AGENT/SESSION, the session alone, or a unique beginning.", examples=["claude/1f0c"]
+        None, description="AGENT/SESSION, only SESSION, or a unique beginning of either.", examples=["claude/1f0c"]
     )
     at: PastRevision = None
 
@@ -56,7 +56,7 @@ class HandoffList(PageResult):
 
 @verb("handoff list", "GET /v1/handoffs", effect=READS, tag="sessions", examples=("baton handoff list",))
 def list_kept_handoffs(ws: Workspace, now: datetime, asked: PageInput) -> HandoffList:
-    """List the sessions whose facts are kept, in short, the newest first."""
+    """List the stored handoffs with a summary of each, newest first."""
     version = ws.branch.read()
     handoffs = sorted(version.state.records(Handoff), key=extraction_time, reverse=True)
     shown, after = take_page(handoffs, asked, lambda handoff: handoff.id)
@@ -74,13 +74,14 @@ def list_kept_handoffs(ws: Workspace, now: datetime, asked: PageInput) -> Handof
     examples=("baton handoff show", "baton handoff show claude/1f0c --json", "baton handoff show 1f0c ~2"),
 )
 def show_handoff(ws: Workspace, now: datetime, asked: ShowHandoff) -> ShownHandoff:
-    """Show the facts that are kept of a session; those of the last one in this work tree, if none is named.
+    """Show the stored facts of a session. The default is the last session of this work tree.
 
-    If there was none, the newest of another machine is shown; those of other work trees of this machine only by id.
+    If this work tree has no session, the default is the newest of another machine. Sessions of other work trees of this
+    machine are shown only by id.
 
     Raises:
-        NotFound: there is none.
-        Ambiguous: several ids begin so.
+        NotFound: there is no such handoff.
+        Ambiguous: several ids begin with this text.
     """
     version = ws.branch.read(asked.at)
     handoff = resolve_handoff(version.state, asked.id) if asked.id else find_last_handoff(ws, version.state)

@@ -51,15 +51,15 @@ LOOK_AGAIN = timedelta(minutes=1)
 class Mine(Input):
     """Which transcripts to take over."""
 
-    agent: str | None = Field(None, description="Only those of this agent's CLI.", examples=["claude"])
+    agent: str | None = Field(None, description="Import only transcripts of this agent CLI.", examples=["claude"])
     since: TimeField = Field(
-        None, description="Only those that changed since this date or time.", examples=["2026-06-01"]
+        None, description="Import only transcripts that changed since this date or time.", examples=["2026-06-01"]
     )
-    dry_run: bool = Field(False, description="Only say what would be stored.")
+    dry_run: bool = Field(False, description="Only show what would be imported.")
     project: str | None = Field(
-        None, description="Those of sessions in this folder instead: where the repository was, or another clone."
+        None, description="Import the sessions of this folder: an earlier folder of the repository, or another clone."
     )
-    all_projects: bool = Field(False, description="Those of all projects, into this namespace.")
+    all_projects: bool = Field(False, description="Import the sessions of all projects into this namespace.")
     home: str = Field("", description="The home directory in which the agents' CLIs keep transcripts; else yours.")
     variables: dict[str, str] = Field(
         {}, description="Variables of the CLIs: where else they keep them, and in which session this is."
@@ -122,11 +122,9 @@ class MineResult(AtNamespace):
 def mine(ws: Workspace, now: datetime, asked: Mine) -> MineResult:
     """Import earlier sessions of this repository from transcripts on this machine.
 
-    Each becomes a handoff, as the hooks would have left it: redacted, with its sources, all in one commit. What is
-    known already stays as it is. Transcripts of folders that are gone are taken only if they name commits of this
-    repository, or git knows the folder.
-
-    There is no route over HTTP and no tool: it reads the home directory of this machine.
+    Each session becomes a handoff like those that the hooks store: without secrets, and with its sources. All are
+    stored in one commit. Sessions that were already imported are not changed. Transcripts of deleted folders are
+    imported only if they name commits of this repository, or if the folder was one of its work trees.
 
     Raises:
         InvalidArgument: there is no such agent, or a time is none.

@@ -17,7 +17,7 @@ from baton_git.systems.gobby.workflows import open_spawned_sessions
 class StopSession(Input):
     """Which session to end."""
 
-    id: str = Field(description="One that was started here, or a unique beginning.", examples=["SP-7k3f9q"])
+    id: str = Field(description="The id of a started session, or a unique beginning of it.", examples=["SP-7k3f9q"])
 
 
 class StoppedSession(Result):
@@ -37,13 +37,13 @@ class StoppedSession(Result):
     examples=("baton session stop SP-7k3f9q",),
 )
 def stop_session(ws: Workspace, now: datetime, asked: StopSession) -> StoppedSession:
-    """End a session that a workflow or a loop started, with all that it started itself.
+    """Stop a session that a workflow or a loop started, with all of its child processes.
 
-    ID is one that baton session list --spawned shows, or a unique beginning.
+    To list the ids of started sessions: baton session list --spawned.
 
     Raises:
-        NotFound: no such session was started here.
-        Ambiguous: several begin so.
+        NotFound: no session with this id was started here.
+        Ambiguous: several ids begin with this text.
     """
     records = open_spawned_sessions(ws)
     session = records.find(asked.id)

@@ -53,11 +53,11 @@ class ExportedHandover(Result):
     examples=("baton import kairos kairos-session-handover.txt",),
 )
 def import_handover(ws: Workspace, now: datetime, asked: ImportHandover) -> ImportedHandover:
-    """Take over a KAIROS handover file. What is here stays; both are merged. An older copy of ours is no change.
+    """Import a KAIROS handover file, and merge it with the run here. An older copy of the run changes nothing.
 
     Raises:
-        NotFound: nothing is there, or it is empty.
-        InvalidDocument, LimitExceeded: the file is broken, or too large.
+        NotFound: the file does not exist, or is empty.
+        InvalidDocument, LimitExceeded: the file is invalid, or too large.
         StepConflict: the run has ended.
     """
     copy = Copy.at(asked.file, ws.branch.store.repository.common_dir, ws.branch.namespace)

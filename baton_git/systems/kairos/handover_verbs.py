@@ -25,7 +25,7 @@ from baton_git.systems.kairos.rules import STALE_AFTER, Going, as_data
 TAG = "handovers"
 MAX_HOURS = 10 * 365 * 24
 RunId = Annotated[
-    str | None, Field(description="The run: its `SESSION_ID`; else the only live one.", examples=["run-1"])
+    str | None, Field(description="The `SESSION_ID` of the run. Default: the only live run.", examples=["run-1"])
 ]
 HIDDEN = Option(hidden=True)
 
@@ -34,15 +34,18 @@ class StepHandover(Input):
     """The next step of a run."""
 
     session: RunId = None
-    challenge: str | None = Field(None, description="What the step is called.", examples=["find_slot"])
+    challenge: str | None = Field(None, description="The name of the step.", examples=["find_slot"])
     uri: str | None = Field(None, description="The URI of the step.", examples=["kairos://mem/step2"])
     index: int | None = Field(
-        None, ge=1, le=2**53, description="Its number, from 1; else one more than now, if there is one."
+        None,
+        ge=1,
+        le=2**53,
+        description="The number of the step, from 1. Default: the next number, if the run has one.",
     )
-    came_from: str | None = Field(None, description="Only if the run stands at this challenge.")
-    stay: bool = Field(False, description="Still the same step: only keep this partial state.")
+    came_from: str | None = Field(None, description="Refuse unless the run is at this challenge.")
+    stay: bool = Field(False, description="Stay at the same step, and only update the partial state.")
     state: dict[str, Any] = Field({}, description="Partial state, by key.", examples=[{"duration_minutes": 30}])
-    unset: list[str] = Field([], max_length=1000, description="Take this key out of the partial state.")
+    unset: list[str] = Field([], max_length=1000, description="Remove this key from the partial state.")
 
 
 class ResumeHandover(Input):
@@ -54,7 +57,7 @@ class ResumeHandover(Input):
         STALE_AFTER / timedelta(hours=1),
         ge=0,
         le=MAX_HOURS,
-        description="The age in hours at which it is called stale.",
+        description="The age in hours from which a run is stale.",
     )
 
     @model_validator(mode="after")
@@ -183,15 +186,16 @@ class Handovers(PageResult):
     ),
 )  # fmt: skip
 def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedHandover:
-    """Go on to the next step of a run, or begin it.
+    """Record the next step of a run, or start a run.
 
-    If no run is named, it is the only live one; where none is live, one begins under a fresh SESSION_ID. It is refused,
-    with the current state, if the run is at that step already, if the index is not larger than its number, if it has
-    left the challenge that one comes from, if another client was faster, or if the run has ended.
+    If no run is named, it is the only live run; if there is none, a run with a new SESSION_ID starts. The step is
+    refused, and the current state is returned, if the run is already at that step, if its index is not larger than the
+    current one, if the run is not at the challenge of --from, if another client was faster, or if the run has ended.
 
     Raises:
-        StepConflict: it is refused.
-        InvalidArgument, NotFound: challenge or URI is missing, or it is unclear which run is meant.
+        StepConflict: the step is refused.
+        InvalidArgument: the challenge or the URI is missing, or several runs are live.
+        NotFound: there is no such run.
     """
     going = Going(
         asked.challenge, asked.uri, asked.index, asked.came_from, asked.stay, asked.state, tuple(asked.unset)
@@ -214,15 +218,14 @@ def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedH
     examples=("baton handover resume --session run-1", "baton handover resume --uri kairos://mem/step2 --json"),
 )  # fmt: skip
 def resume_handover(ws: Workspace, now: datetime, asked: ResumeHandover) -> ResumedHandover:
-    """Show where a run stands, to go on from there.
+    """Show the current step and state of a run, to continue it.
 
-    It is stale if it was not touched for long; its age is unknown if `updated_at` cannot be read. A run that has ended
-    is told apart from one that never was.
+    A run is stale if its last change is too old; its age is unknown if `updated_at` cannot be read.
 
     Raises:
-        EndedError: there was such a run, and it has ended.
-        NotFound: there is none.
-        InvalidArgument: several runs are meant.
+        EndedError: the run has ended.
+        NotFound: there is no such run.
+        InvalidArgument: several runs match.
     """
     resumed = resume(ws, now, asked.session, asked.uri, timedelta(hours=asked.stale_after))
     age = resumed.age
@@ -243,12 +246,12 @@ def resume_handover(ws: Workspace, now: datetime, asked: ResumeHandover) -> Resu
     examples=("baton handover clear --session run-1 --outcome completed",),
 )
 def clear_handover(ws: Workspace, now: datetime, asked: ClearHandover) -> ClearedHandover:
-    """Archive a run that has ended; its history stays.
+    """End a run, and archive it; its history is kept.
 
     Raises:
-        EndedError: it had ended before.
-        StepConflict: somebody changed it while this was under way.
-        NotFound, InvalidArgument: there is no such run, or several are meant.
+        EndedError: the run had already ended.
+        StepConflict: another client changed the run at the same time.
+        NotFound, InvalidArgument: there is no such run, or several runs match.
     """
     done = clear(ws, now, asked.session, asked.outcome)
     return ClearedHandover.of(done.written, SESSION_ID=done.handover.id, outcome=asked.outcome)
@@ -256,7 +259,7 @@ def clear_handover(ws: Workspace, now: datetime, asked: ClearHandover) -> Cleare
 
 @verb("handover list", "GET /v1/handovers", effect=READS, tag=TAG, examples=("baton handover list",))
 def list_handovers(ws: Workspace, now: datetime, asked: PageInput) -> Handovers:
-    """List the live runs; those that have ended are among the archived records."""
+    """List the live runs; `baton list handovers --archived` lists ended runs."""
     version = ws.branch.read()
     runs, after = take_page(version.state.records(Handover), asked, lambda run: run.id)
     return Handovers(handovers=[RunState(**as_data(run)) for run in runs], next=after, **full_position(version))
@@ -272,10 +275,10 @@ def list_handovers(ws: Workspace, now: datetime, asked: PageInput) -> Handovers:
     examples=("baton handover show", "baton handover show --session run-1 --at ~1"),
 )
 def show_handover(ws: Workspace, now: datetime, asked: ShowHandover) -> HandoverRun:
-    """Show a run as it is, or was; one that has ended, as it was last.
+    """Show a run, now or at an older revision; an ended run as it was at its end.
 
     Raises:
-        NotFound: there is none.
-        InvalidArgument: several are live, and none was named.
+        NotFound: there is no such run.
+        InvalidArgument: no run is named, and several are live.
     """
     return HandoverRun.of(show(ws, asked.session, asked.at))

@@ -59,8 +59,8 @@ class ImportBatons(Input):
     """Which batons to import."""
 
     path: Path = Field(description="A database, a cache folder, or a JSON file of session-baton.")
-    source: str | None = Field(None, description="The namespace to take over, when PATH has several.")
-    everything: bool = Field(False, description="Take over all, each into the namespace of its own name.")
+    source: str | None = Field(None, description="The namespace to import, if PATH has several.")
+    everything: bool = Field(False, description="Import all namespaces of PATH, each under its own name.")
 
     @model_validator(mode="after")
     def _check_choice(self) -> Self:
@@ -96,8 +96,8 @@ class ExportBatons(Input):
     """Which batons to export, and where to."""
 
     path: Path = Field(description="The database, cache folder, or JSON file.")
-    to: Storage | None = Field(None, description="What PATH is; else by its name.")
-    everything: bool = Field(False, description="All namespaces, not for json.")
+    to: Storage | None = Field(None, description="The type of PATH. Default: found from its name.")
+    everything: bool = Field(False, description="Export all namespaces; not possible for json.")
     at: PastRevision = None
 
 
@@ -121,11 +121,11 @@ class ExportedBatons(Result):
     ),
 )
 def import_session_baton(ws: Workspace, now: datetime, asked: ImportBatons) -> ImportedBatons:
-    """Take over what session-baton keeps: its SQLite database, its cache folder, or a JSON file.
+    """Import batons of session-baton from its SQLite database, its cache folder, or a JSON file.
 
-    What is here stays; both are merged. Importing again brings what changed there since: records of an earlier import
-    that the new one lacks go to the archive. Unless a namespace is named, that of the same name is meant, or the only
-    one. Rows that do not fit are kept aside: baton import quarantine.
+    Imported records are merged with those here. Importing again applies the changes since: records of an earlier import
+    that the new one does not contain are archived. The namespace to import is the one named with --from, else the one
+    of the same name, else the only one. Invalid rows are quarantined: baton import quarantine.
 
     Raises:
         NotFound: there is no baton, or none of that name.
@@ -211,7 +211,7 @@ def _screen(ws: Workspace, now: datetime, entry: ImportedBaton) -> ScreenedDocum
     ),
 )
 def export_session_baton(ws: Workspace, now: datetime, asked: ExportBatons) -> ExportedBatons:
-    """Give the state to session-baton: into its SQLite database, its cache folder, or a JSON file.
+    """Write the state to session-baton's SQLite database, its cache folder, or a JSON file.
 
     Raises:
         NotFound: the namespace does not exist.
