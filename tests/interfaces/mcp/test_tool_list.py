@@ -83,6 +83,6 @@ def test_only_a_value_of_any_kind_has_no_type(told):
 
 def test_the_page_about_mcp_lists_every_tool(told: Any) -> None:
     page = (Path(__file__).parents[3] / "docs/mcp.md").read_text(encoding="utf-8")
-    table = page.partition("## Tools")[2].partition("Each tool")[0]
+    table = page.partition("## Tools")[2].partition("The annotations")[0]
     assert sorted(re.findall(r"`(\w+)`", table)) == sorted(tool["name"] for tool in told["tools"])
     assert f"{len(told['tools'])} tools" in table
