@@ -1,4 +1,4 @@
-"""What the reader's last checkpoint says, as a section of the brief."""
+"""The section of the brief about the agent's last checkpoint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from baton_git.systems.seed_system import BriefRequest
 
 
 def make_sections(request: BriefRequest) -> Iterator[Section]:
-    """The checkpoint of the agent that reads: agents are apart."""
+    """Return the section about the newest checkpoint of the agent that reads the brief; other agents' checkpoints are
+    left out."""
     reader = _find_reader(request.state, request.agent)
     request.problems.extend(f"{entry.path}: {entry.why}" for entry in _list_unreadable(request, reader))
     agents = _list_agents(request.state)
@@ -40,7 +41,8 @@ def _list_agents(state: State) -> list[str]:
 
 
 def _find_reader(state: State, agent: str | None) -> str | None:
-    """Whose checkpoint is meant; where nobody says who reads, an agent that is alone in the namespace."""
+    """Return the agent whose checkpoint is shown: the one that reads, or the only agent of the namespace if the reader
+    is not known."""
     agents = _list_agents(state)
     if agent is None:
         return agents[0] if len(agents) == 1 else None

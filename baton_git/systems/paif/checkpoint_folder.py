@@ -1,7 +1,7 @@
 """PAIF's checkpoint folder, `~/.memory-bridge/checkpoints/`: one folder per agent, one JSON file per checkpoint.
 
     <agent>/checkpoint-2026-04-04T18-34-00.json      UTC, without milliseconds
-    <agent>/checkpoint-2026-04-04T18-34-00_2.json    another one of the same second, which PAIF itself would overwrite
+    <agent>/checkpoint-2026-04-04T18-34-00_2.json    a second one of that second; PAIF itself would overwrite the first
 
 A link that leads out of the folder is not followed, and a file with another document is never replaced.
 """
@@ -24,11 +24,11 @@ from baton_git.git.files.atomic_files import read_bytes, reading, show_path, wri
 _SUFFIX = ".json"
 _FOLDER = "checkpoints"
 _MAX_NAME = 240
-"""Bytes of a file name, so that `_2` has room."""
+"""Maximum size of a file name in bytes, so that there is room for `_2`."""
 
 
 class CheckpointFile(NamedTuple):
-    """One checkpoint file. `agent` comes from its folder or the caller."""
+    """One checkpoint file. `agent` is the name of its folder, or was given by the caller."""
 
     agent: str | None
     document: dict[str, Any]
@@ -53,14 +53,16 @@ class OutgoingCheckpoint(NamedTuple):
 
 
 def read_checkpoints(path: Path, agent: str | None = None) -> list[CheckpointFile | UnusableCheckpoint]:
-    """Read the checkpoints at `path`: a folder of agents, the folder of one agent, or one file; by agent and name.
+    """Read the checkpoints at `path` (a folder of agents, the folder of one agent, or one file), sorted by agent and
+    file name.
 
     Args:
-        agent: only those of this agent; a folder with files is taken to be that agent's, whatever its name.
+        agent: read only the checkpoints of this agent. If `path` is a folder of files, they are taken to be this
+    agent's, whatever the folder is called.
 
     Raises:
-        NotFound: there is nothing, or no folder of that agent.
-        StoreError: it cannot be read.
+        NotFound: `path` does not exist, or has no folder of that agent.
+        StoreError: `path` cannot be read.
     """
     with reading(path):
         path.stat()
@@ -70,7 +72,7 @@ def read_checkpoints(path: Path, agent: str | None = None) -> list[CheckpointFil
     own = [_read_inside(file, root, agent or root.name) for file in _list_files(path)]
     folders = [entry for entry in _list_folder(path) if entry.is_dir() and agent in (None, entry.name)]
     if agent is not None and not own and not folders:
-        raise NotFound("folder of the agent", agent, hint=f"{show_path(path)} has none of that name")
+        raise NotFound("folder of the agent", agent, hint=f"{show_path(path)} has no such folder")
     return own + [entry for folder in folders for entry in _read_folder(folder, root)]
 
 
@@ -128,7 +130,7 @@ def _read_file(path: Path, agent: str | None) -> CheckpointFile | UnusableCheckp
 def _parse_file(path: Path) -> dict[str, Any]:
     data = json.loads(read_bytes(path))
     if not isinstance(data, dict):
-        raise InvalidDocument([Fault("", "a checkpoint is an object, and this is not one")])
+        raise InvalidDocument([Fault("", "a checkpoint must be a JSON object")])
     return data
 
 
@@ -136,22 +138,23 @@ def _parse_file(path: Path) -> dict[str, Any]:
 
 
 def write_checkpoints(folder: Path, leaving: list[OutgoingCheckpoint], *, one_agent: bool = False) -> list[Path]:
-    """Write the checkpoints as PAIF keeps them, and return their paths; existing ones are left alone.
+    """Write checkpoints in PAIF's layout and return their paths. Existing files are left alone.
 
     Args:
-        one_agent: whether `folder` is the folder of one agent, and not of all.
+        one_agent: whether `folder` is the folder of one agent rather than of all agents.
 
     Raises:
-        InvalidName: an agent whose name can be no folder's.
-        InvalidArgument: a link leads out of the folder, or something else than a folder stands in the way.
-        WriteFailed: the disk said no. In each case nothing was written.
+        InvalidName: the name of an agent cannot be the name of a folder.
+        InvalidArgument: a link leads out of the folder, or a path that should be a folder is something else.
+        WriteFailed: the disk is full or refuses the write.
+
+    When an error is raised, nothing has been written.
     """
     taken: set[tuple[str, str]] = set()
     paths: list[Path] = []
     contents: dict[Path, bytes] = {}
-    for checkpoint in sorted(
-        leaving, key=lambda entry: _find_own_name(entry) is None
-    ):  # who has a name of its own gets it
+    by_name = sorted(leaving, key=lambda entry: _find_own_name(entry) is None)  # imported names come first
+    for checkpoint in by_name:
         place = folder if one_agent else folder / AgentId(checkpoint.agent).text
         _check_place(place, folder)
         path, is_there = _choose_path(place, checkpoint, taken)
@@ -171,7 +174,7 @@ def _check_place(place: Path, folder: Path) -> None:
 
 
 def _choose_path(folder: Path, checkpoint: OutgoingCheckpoint, taken: set[tuple[str, str]]) -> tuple[Path, bool]:
-    """Choose the first file name that is free or has the same document, and return whether it has."""
+    """Return the first file name that is free or holds the same document, and whether it holds the document."""
     for name in _list_names(checkpoint):
         path = folder / name
         if (checkpoint.agent.casefold(), name.casefold()) in taken:
@@ -194,14 +197,15 @@ def _list_names(checkpoint: OutgoingCheckpoint) -> Iterator[str]:
 
 
 def _find_own_name(checkpoint: OutgoingCheckpoint) -> str | None:
-    """Find the name that a checkpoint was imported under, if it is a valid one: a record may say anything."""
+    """Return the file name that a checkpoint was imported under, or None if it is not a valid name (a record can
+    contain any text)."""
     name = checkpoint.file or ""
     fits = name.endswith(_SUFFIX) and name.isprintable() and len(name.encode()) <= _MAX_NAME
     return name if fits and not name.startswith(".") and "/" not in name else None
 
 
 def _holds_document(path: Path, document: dict[str, Any]) -> bool:
-    """Return whether the file at `path` holds this document; an unreadable file does not."""
+    """Return whether the file at `path` holds this document; False if it cannot be read."""
     try:
         return path.is_file() and alike(_parse_file(path), document)
     except BatonError:

@@ -1,7 +1,7 @@
-"""The checkpoints of an agent in a state: their ids, their order, and how many stay live.
+"""Place the checkpoints of an agent in a state: their ids, their order, and how many stay live.
 
-<agent>/2026-04-04t18-34-00.123z-<session>       the point in time is that of `metadata.ended_at`, in UTC
-<agent>/2026-04-04t18-34-00.123z-<session>.2     another one of the same moment and session
+<agent>/2026-04-04t18-34-00.123z-<session>       the time is `metadata.ended_at`, in UTC
+<agent>/2026-04-04t18-34-00.123z-<session>.2     a second checkpoint of the same time and session
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from baton_git.systems.paif.records.checkpoint import Checkpoint
 from baton_git.systems.paif.records.identity import Identity
 
 KEPT = 50
-"""How many checkpoints of an agent stay live, the newest ones; the others are archived."""
+"""Number of checkpoints of an agent that stay live; older ones are archived."""
 AHEAD = timedelta(minutes=5)
-"""How far the clock of a checkpoint may be ahead of ours."""
+"""How far in the future a checkpoint may be dated before its clock is considered wrong."""
 _ROOM = 190
-"""Bytes of a file name that an id may take, so that `.2` has room."""
+"""Maximum size of an id in bytes, so that a file name has room for `.2`."""
 _ROOM_OF_AGENT = 140
 
 
@@ -35,7 +35,7 @@ def parse_agent(text: str) -> str:
     """Parse the id of an agent.
 
     Raises:
-        InvalidName: it cannot be one, or is too long for the names of its files.
+        InvalidName: it is not a valid id, or it is too long for the names of its files.
     """
     agent = AgentId(text).text
     with suppress(InvalidName):
@@ -71,10 +71,11 @@ def list_all(state: State, agent: str) -> list[Checkpoint]:
 
 
 def find_newest(state: State, agent: str, now: datetime, session: str | None = None) -> Checkpoint | None:
-    """Find the newest checkpoint of an agent; one more than `AHEAD` in the future only if there is no other.
+    """Return the newest checkpoint of an agent. One that is dated more than `AHEAD` in the future is returned only if
+    there is no other.
 
     Args:
-        session: only checkpoints of this session.
+        session: consider only checkpoints of this session.
     """
     future: Checkpoint | None = None
     for checkpoints in (list_live(state, agent), list_all(state, agent)):
@@ -112,7 +113,8 @@ def _sort_newest_first(checkpoints: Iterable[Checkpoint]) -> list[Checkpoint]:
 
 
 def place_checkpoint(state: State, record: Checkpoint) -> tuple[State, str]:
-    """Place a checkpoint under its id; return the state, unchanged if it has the checkpoint, and the id."""
+    """Return the state with a checkpoint under its id, and the id; the state is unchanged if it already has this
+    checkpoint."""
     first = _make_id(record)
     for number in count(1):
         id_ = first if number == 1 else f"{first}.{number}"
@@ -143,7 +145,7 @@ def format_stamp(at: datetime) -> str:
 
 
 def _is_same(stored: Checkpoint, record: Checkpoint) -> bool:
-    """Return whether two records are one checkpoint; imported files with different names are two."""
+    """Return whether two records are the same checkpoint; two files imported under different names never are."""
     names = {
         checkpoint.foreign.file
         for checkpoint in (stored, record)
@@ -153,9 +155,9 @@ def _is_same(stored: Checkpoint, record: Checkpoint) -> bool:
 
 
 def trim_checkpoints(state: State, agent: str, now: datetime, *, session: str | None) -> State:
-    """Archive all but the newest `KEPT` checkpoints of an agent; those from the future go first."""
+    """Archive all but the newest `KEPT` checkpoints of an agent, those dated in the future first."""
     ordered = sorted(list_live(state, agent), key=lambda checkpoint: _is_ahead(checkpoint, now))
     for old in ordered[KEPT:]:
-        with suppress(InvalidName):  # the folder can have ids, made elsewhere, that are too long for the archive
+        with suppress(InvalidName):  # ids made elsewhere can be too long for the archive
             state = state.archive(old, at=iso(now), reason="older than the newest checkpoints", session=session)
     return state

@@ -1,4 +1,4 @@
-"""The verbs of PAIF's session protocol: save where an agent stands, restore it, list its sessions."""
+"""The verbs of PAIF's session protocol: save a checkpoint, restore an agent, list its sessions."""
 
 from __future__ import annotations
 
@@ -44,61 +44,63 @@ BODY_FIELDS = {
 
 
 class SaveCheckpoint(Input):
-    """Where an agent stands."""
+    """The content of a checkpoint."""
 
     agent: str | None = Field(None, description="The agent.", examples=["zero"])
-    summary: str | None = Field(None, description="What happened, in short.")
-    pending: list[str] = Field([], description="What is left unresolved.")
-    focus: str | None = Field(None, description="What the agent is at; else what its identity says.")
-    project: list[str] = Field([], description="A project that was worked on.")
+    summary: str | None = Field(None, description="A summary of what happened.")
+    pending: list[str] = Field([], description="An unresolved item.")
+    focus: str | None = Field(None, description="What the agent is working on. Default: the focus in its identity.")
+    project: list[str] = Field([], description="A project that the session worked on.")
     scratchpad: str | None = Field(None, description="Partial code, draft text, intermediate results.")
     open_file: list[str] = Field([], description="A file that was being edited.")
-    stack: list[str] = Field([], description="What the agent was doing, the outermost first.")
-    memory_id: list[str] = Field([], description="A memory that the session made.")
-    last_query: str | None = Field(None, description="What was searched for last.")
-    started_at: str | None = Field(None, description="When the session began, where baton does not know it.")
+    stack: list[str] = Field([], description="A step of the task stack, outermost first.")
+    memory_id: list[str] = Field([], description="A memory that the session created.")
+    last_query: str | None = Field(None, description="The last search query.")
+    started_at: str | None = Field(None, description="When the session began, if baton does not know.")
     duration: int | None = Field(
-        None, ge=0, le=1_000_000_000, description="How long it lasted, in seconds; else worked out."
+        None, ge=0, le=1_000_000_000, description="Duration of the session in seconds. Default: since its start."
     )
-    more: dict[str, Any] = Field({}, description="PAIF's request body, or a whole checkpoint; the others count more.")
-    periodic: bool = Field(False, description="On the way: only if the newest one is old enough.")
+    more: dict[str, Any] = Field(
+        {}, description="PAIF's request body, or a whole checkpoint; other fields override it."
+    )
+    periodic: bool = Field(False, description="Save a periodic checkpoint, if the newest one is old enough.")
     interval_minutes: int = Field(
-        INTERVAL_MINUTES, le=1_000_000_000, description="How old the newest one must be for a periodic one."
+        INTERVAL_MINUTES, le=1_000_000_000, description="Minimum age of the newest checkpoint for a periodic one."
     )
-    source: str = Field("", description="Where `more` comes from, for messages.")
+    source: str = Field("", description="Source of `more`, for messages.")
 
 
 class SavedCheckpoint(WrittenResult):
-    """The checkpoint that was saved, or why none was."""
+    """The checkpoint that was saved, or the reason why none was."""
 
-    id: str | None = Field(description="Its id; null where a periodic one was not due.", examples=["zero/2026-06-17"])
-    saved: bool = Field(description="Whether it was saved now; false if the same one was there, or none was due.")
-    younger: str = Field("", description="The checkpoint that is so young that none was due.")
-    interval_minutes: int = Field(0, description="How old it must be, where none was due.")
+    id: str | None = Field(description="The id; null if no checkpoint was due.", examples=["zero/2026-06-17"])
+    saved: bool = Field(description="Whether it was saved; false if the same checkpoint exists, or none was due.")
+    younger: str = Field("", description="The recent checkpoint because of which none was due.")
+    interval_minutes: int = Field(0, description="Minimum age for a periodic checkpoint, if none was due.")
 
 
 class RestoreAgent(Input):
-    """Which agent to restore."""
+    """The agent to restore."""
 
     agent: str | None = Field(None, description="The agent.", examples=["zero"])
-    budget: int = Field(BUDGET, ge=MIN_BUDGET, le=1_000_000, description="Bytes of the text.")
-    look: bool = Field(False, description="Only print it: no session begins, nothing is written.")
+    budget: int = Field(BUDGET, ge=MIN_BUDGET, le=1_000_000, description="Maximum size of the text in bytes.")
+    look: bool = Field(False, description="Preview: begin no session and write nothing.")
 
 
 class RestoredAgent(AtRevision):
-    """What an agent begins with."""
+    """The identity and the checkpoint that an agent starts with."""
 
     agent: str = Field(description="The agent.", examples=["zero"])
-    identity: dict[str, Any] = Field(description="Its identity, as PAIF has it.")
-    checkpoint: dict[str, Any] | None = Field(description="Its newest checkpoint, as PAIF has it.")
-    checkpoint_id: str | None = Field(description="The id of that checkpoint.")
-    session: str | None = Field(description="The session that begins.")
-    restored_at: str | None = Field(description="When it was restored.")
+    identity: dict[str, Any] = Field(description="The identity in PAIF's form.")
+    checkpoint: dict[str, Any] | None = Field(description="The newest checkpoint in PAIF's form.")
+    checkpoint_id: str | None = Field(description="The id of the newest checkpoint.")
+    session: str | None = Field(description="The new session.")
+    restored_at: str | None = Field(description="Time of the restore.")
     recorded: bool = Field(description="Whether the restore was recorded.")
     damaged: list[UnreadableFile] = Field(description="Checkpoints that cannot be read.")
-    left_out: dict[str, Any] = Field(description="What the text leaves out.")
-    brief: str = Field(description="All of it as text.")
-    problems: list[str] = Field(description="What went wrong, in words.")
+    left_out: dict[str, Any] = Field(description="What was left out of the text for lack of space.")
+    brief: str = Field(description="The restored state as text.")
+    problems: list[str] = Field(description="Problems, one sentence each.")
     unrecorded: str = Field("", description="Why the restore could not be recorded.")
     verbose: ClassVar[frozenset[str]] = frozenset(
         {"commit", "identity", "checkpoint_id", "restored_at", "recorded", "damaged", "left_out", "unrecorded"}
@@ -106,7 +108,7 @@ class RestoredAgent(AtRevision):
 
     @classmethod
     def of(cls, restored: Restored, now: datetime, asked: RestoreAgent) -> Self:
-        """Return the result for an agent that was restored, or only looked at."""
+        """Return the result for an agent that was restored or previewed."""
         checkpoint, state, error = restored.checkpoint, restored.identity.mutable.state, restored.unrecorded
         text = restore_text.make_restore_brief(restored.identity, checkpoint, now, fresh_mark(), asked.budget)
         problems = [f"this restore was not recorded: {error}"] if error is not None else []
@@ -129,7 +131,7 @@ class RestoredAgent(AtRevision):
 
 
 class ListAgentSessions(PageInput):
-    """Whose sessions to list."""
+    """The agent whose sessions to list."""
 
     agent: str = Field(description="The agent.", examples=["zero"])
 
@@ -154,7 +156,7 @@ class AgentSessions(PageResult):
         "started_at": Option(metavar="TIME"), "duration": Option(metavar="SECONDS"),
     },
     tool=Tool(
-        "Save where an agent stands (PAIF).",
+        "Save a checkpoint of an agent (PAIF).",
         hidden=(
             "focus", "project", "scratchpad", "open_file", "stack", "memory_id", "last_query", "started_at", "duration",
             "interval_minutes", "source",
@@ -166,14 +168,15 @@ class AgentSessions(PageResult):
     ),
 )  # fmt: skip
 def save_agent_checkpoint(ws: Workspace, now: datetime, asked: SaveCheckpoint) -> SavedCheckpoint:
-    """Save where an agent stands, for its next session.
+    """Save a checkpoint of an agent for its next session.
 
-    What is new about the agent goes into its identity. Periodic checkpoints are at least 30 minutes apart, or as many
-    as checkpoint_interval_minutes says in .claude/CLAUDE.md.
+    Beliefs, skills and relationships in the checkpoint are added to the agent's identity. With `periodic`, a checkpoint
+    is saved only if the newest one is at least 30 minutes old, or as old as checkpoint_interval_minutes in
+    .claude/CLAUDE.md says.
 
     Raises:
-        InvalidArgument: no agent is named, or there is nothing to save.
-        InvalidDocument: a field does not fit.
+        InvalidArgument: no agent is named, or the checkpoint would be empty.
+        InvalidDocument: a field is not valid.
     """
     options = {body: value for name, body in BODY_FIELDS.items() if (value := getattr(asked, name)) not in (None, [])}
     body = overlay_document(nest_sections(asked.more, where=asked.source), nest_sections(options))
@@ -189,7 +192,7 @@ def save_agent_checkpoint(ws: Workspace, now: datetime, asked: SaveCheckpoint) -
     "restore",
     effect=ADDS,
     options={"agent": HIDDEN},
-    tool=Tool("Become an agent: identity, newest checkpoint (PAIF).", hidden=("budget", "look")),
+    tool=Tool("Restore an agent's identity and newest checkpoint (PAIF).", hidden=("budget", "look")),
     examples=(
         "baton restore --agent zero",
         "baton restore --agent zero --look",
@@ -197,9 +200,9 @@ def save_agent_checkpoint(ws: Workspace, now: datetime, asked: SaveCheckpoint) -
     ),
 )
 def restore_agent(ws: Workspace, now: datetime, asked: RestoreAgent) -> RestoredAgent:
-    """Restore an agent: its identity and its newest checkpoint, and count one more of experience.
+    """Restore an agent from its identity and its newest checkpoint, and raise its session count by one.
 
-    A session of the agent begins: where none acts it gets a name, which is that of the checkpoints that follow.
+    This begins a session of the agent. If no session is named, one is created, and the next checkpoints belong to it.
 
     Raises:
         InvalidArgument: no agent is named.
@@ -218,7 +221,7 @@ def restore_agent(ws: Workspace, now: datetime, asked: RestoreAgent) -> Restored
     examples=("baton sessions --agent zero", "baton sessions --agent zero --limit 5 --json"),
 )
 def list_agent_sessions(ws: Workspace, now: datetime, asked: ListAgentSessions) -> AgentSessions:
-    """List the sessions of an agent, saved or only restored, the newest first (PAIF).
+    """List the sessions of an agent, newest first, including restored sessions without a checkpoint (PAIF).
 
     Raises:
         NotFound: the agent has no identity and no checkpoint.

@@ -1,4 +1,4 @@
-"""PAIF's session protocol: save where an agent stands, restore it, list its sessions."""
+"""PAIF's session protocol: save a checkpoint, restore an agent, list its sessions."""
 
 from __future__ import annotations
 
@@ -46,9 +46,12 @@ Table = Mapping[str, Any]
 
 
 class Saved(NamedTuple):
-    """What a checkpoint came to. `id` is None where a periodic one was not due: `younger` is then the one there is.
+    """The outcome of saving a checkpoint.
 
-    `known`: the very same one was there already, under that id.
+    Attributes:
+        id: None if a periodic checkpoint was not due.
+        younger: the checkpoint that is too recent for a periodic one to be due.
+        known: whether the same checkpoint existed already, under this id.
     """
 
     id: str | None
@@ -58,9 +61,12 @@ class Saved(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """What an agent begins with. `checkpoint` is None before its first; `damaged` are those that cannot be read.
+    """The identity and the checkpoint that an agent starts with.
 
-    `unrecorded`: why it could not be written down that a session began; all else is true nevertheless.
+    Attributes:
+        checkpoint: None if the agent has no checkpoint yet.
+        damaged: the checkpoints that cannot be read.
+        unrecorded: why the beginning of the session could not be recorded; the other values are valid nevertheless.
     """
 
     identity: Identity
@@ -71,9 +77,9 @@ class Restored(NamedTuple):
 
 
 class SessionOf(NamedTuple):
-    """One session of an agent: what its newest checkpoint says, and the ids of all, the newest first.
+    """One session of an agent: the metadata of its newest checkpoint and the ids of all its checkpoints, newest first.
 
-    Of a session that was restored and never saved, `metadata` says when it began, and there are no ids.
+    For a session that was restored and never saved, `metadata` holds its start and there are no ids.
     """
 
     metadata: Metadata
@@ -82,12 +88,12 @@ class SessionOf(NamedTuple):
 
     @property
     def time(self) -> datetime:
-        """When its newest checkpoint was made; else when it began."""
+        """The time of the session's newest checkpoint, or of its start if it has none."""
         at = parse_time_or_none(self.metadata.ended_at if self.ids else self.metadata.started_at)
         return at or datetime.min.replace(tzinfo=UTC)
 
     def as_data(self) -> dict[str, Any]:
-        """Return the session as plain data, as PAIF's clients get it."""
+        """Return the session as plain data, in the form that PAIF's clients expect."""
         return {
             **self.metadata.model_dump(mode="json"),
             "ended_at": self.metadata.ended_at or None,
@@ -99,30 +105,30 @@ class SessionOf(NamedTuple):
 
 
 def acting(ws: Workspace, agent: str) -> Workspace:
-    """The workspace in which the agent acts. Raises InvalidName when it can be none."""
+    """Return the workspace with `agent` as the acting agent. Raises InvalidName if `agent` is not a valid id."""
     return replace(ws, actor=replace(ws.actor, agent=checkpoint_store.parse_agent(agent)))
 
 
 def agent_at_work(ws: Workspace, config: PaifConfig, asked: str | None = None) -> str | None:
-    """The agent that is meant: the one that was asked for, that of the settings, or the one that acts."""
+    """Return the agent: `asked`, else the agent in PAIF's settings, else the acting agent."""
     return asked or config.agent_id or ws.actor.agent
 
 
 def check_agent(agent: str | None) -> str:
-    """Return the agent that is meant. Raises InvalidArgument where none is named."""
+    """Return the agent. Raises InvalidArgument if none is named."""
     if agent is None:
-        raise InvalidArgument("no agent is named", hint="name the agent that is meant")
+        raise InvalidArgument("no agent is named", hint="name the agent")
     return agent
 
 
 def check_known(state: State, agent: str) -> None:
-    """Raises NotFound for an agent without an identity and without a checkpoint."""
+    """Raise NotFound if the agent has neither an identity nor a checkpoint."""
     if not checkpoint_store.is_known(state, agent):
         raise NotFound("agent", agent, hint=f"baton checkpoint or baton identity init, with --agent {agent}, makes it")
 
 
 def check_own(state: State, agent: str, session: str) -> None:
-    """Raises NotAllowed for a session that another agent began, or of which only others have checkpoints."""
+    """Raise NotAllowed if another agent began the session, or if only other agents have checkpoints of it."""
     known = find_session(state, session)
     others = (identity.id for identity in state.records(Identity) if identity.mutable.state.session_id == session)
     begun_by = known.agent if known is not None and known.agent is not None else next(others, None)
@@ -149,26 +155,26 @@ def save_checkpoint(
     may_be_empty: bool = False,
     where: str = "",
 ) -> Saved:
-    """A checkpoint, and in the same commit what it means for the agent's identity.
+    """Save a checkpoint and update the agent's identity with it, in one commit.
 
     Args:
         body: PAIF's request body, flat or nested.
-        interval_minutes: makes it a periodic one: nothing is written while the newest one is younger.
-        own_only: refuse a session that is another agent's, whether the body names it or it acts.
-        may_be_empty: save a body that says nothing too, with PAIF's defaults.
-        where: where the body comes from, for messages.
+        interval_minutes: save a periodic checkpoint, and only if the newest one is at least this many minutes old.
+        own_only: refuse a session that belongs to another agent, whether the body names it or it is the acting one.
+        may_be_empty: also save a body without content, with PAIF's defaults.
+        where: the source of the body, for messages.
 
     Raises:
-        NotAllowed: the session is another agent's, with `own_only`.
-        InvalidDocument: a field does not fit, the body is that of another agent, or it begins after its end.
-        InvalidArgument: there is nothing to save, without `may_be_empty`.
-        InvalidName: the agent's name can be none.
+        NotAllowed: with `own_only`, the session belongs to another agent.
+        InvalidDocument: a field is not valid, the body belongs to another agent, or the session begins after its end.
+        InvalidArgument: without `may_be_empty`, the body has no content.
+        InvalidName: the agent's name is not valid.
     """
     ws = acting(ws, agent)
     document = nest_sections(body, where=where)
     if not may_be_empty and not has_content(document):
         raise InvalidArgument(
-            "nothing to save: the checkpoint would be empty", hint="say what was done, for example in a summary"
+            "nothing to save: the checkpoint would be empty", hint="describe what was done, for example in a summary"
         )
     interval = timedelta(minutes=interval_minutes) if interval_minutes is not None else None
     kind = {"metadata": {"checkpoint_type": "periodic"}} if interval is not None else {}
@@ -177,13 +183,13 @@ def save_checkpoint(
 
 
 class SessionWork(NamedTuple):
-    """What a session did, as far as is known without asking the agent.
+    """What a session did, as far as its transcript shows.
 
     Attributes:
-        summary: what it was asked and what it answered.
-        pending: what is left to do.
-        done: what was to be done and is not any more.
-        files: paths of the files that it changed.
+        summary: what was asked and answered.
+        pending: items left to do.
+        done: items that were pending and are done now.
+        files: paths of the files that the session changed.
     """
 
     summary: str = ""
@@ -206,15 +212,15 @@ def checkpoint_at_end(
     asked: str | None = None,
     work: SessionWork | None = None,
 ) -> Saved | None:
-    """The checkpoint that the end of a session writes; None where the settings, or nobody's being at work, want none.
+    """Save the checkpoint of a session that ends; return None if the settings ask for none or no agent is known.
 
-    It begins with what the newest checkpoint of the same session says (of any, where no session was begun), so that
-    nothing is lost that was saved on the way. Its summary is `summary`, else `context`, else what the agent itself
-    saved in this session, else that of `work`, else that of the one before, else where the work stands. Items that
-    were pending stay so until they are done.
+    The checkpoint starts from the newest one of the same session (of any session, if none was begun), so nothing that
+    was saved during the session is lost. Its summary is the first of these that is not empty: `summary`, `context`, the
+    summary that the agent saved in this session, the summary of `work`, that of the previous checkpoint, the context of
+    the namespace. Pending items are carried over until they are done.
 
     Args:
-        asked: the agent that was asked for (--agent); it counts more than that of the settings.
+        asked: the agent named by --agent; it takes precedence over the agent in the settings.
         work: what the session did.
     """
     agent = agent_at_work(ws, config, asked)
@@ -235,7 +241,7 @@ def checkpoint_at_end(
 def checkpoint_on_the_way(
     ws: Workspace, now: datetime, agent: str, work: SessionWork, interval_minutes: int
 ) -> Saved:  # fmt: skip
-    """Save the periodic checkpoint of a session that goes on, if one is due. Raises as `save_checkpoint` does."""
+    """Save a periodic checkpoint of a session that goes on, if one is due. Raises as `save_checkpoint` does."""
 
     def document(state: State, session: str | None) -> Table:
         before = checkpoint_store.find_newest(state, agent, now, session)
@@ -252,7 +258,8 @@ def _is_periodic(checkpoint: Checkpoint | None) -> bool:
 def _describe_work(
     state: State, agent: str, now: datetime, before: Checkpoint | None, work: SessionWork | None, summary: str
 ) -> Table:
-    """Return the document of a checkpoint: what the session's last one says, with its work and what stays pending."""
+    """Return the document of a checkpoint: the content of the session's last one, updated with `work` and the items
+    still pending."""
     work = work or SessionWork()
     source = before or checkpoint_store.find_newest(state, agent, now)
     carried = source.context.pending_items if source is not None else ()
@@ -272,7 +279,7 @@ def _saved(
     own_only: bool = False,
     where: str = "",
 ) -> Saved:
-    """Writes what `document` makes of the state and the session; `interval` makes it a periodic one."""
+    """Save the checkpoint that `document` makes from the state and the session; with `interval`, only if one is due."""
     fresh = str(uuid4())
     placed: dict[str, str] = {}
 
@@ -305,7 +312,7 @@ def _saved(
 
 
 def _restored_for(identity: Identity | None) -> str | None:
-    """The session that the newest restore named; None also for what can be the name of none."""
+    """Return the session of the newest restore; None if there is none or its name is not valid."""
     with suppress(InvalidName):
         named = identity.mutable.state.session_id if identity is not None else None
         return SessionId(named).text if named is not None else None
@@ -313,13 +320,13 @@ def _restored_for(identity: Identity | None) -> str | None:
 
 
 def _younger(state: State, agent: str, now: datetime, interval: timedelta) -> Checkpoint | None:
-    """The newest checkpoint, if it is so young that a periodic one is not due; clocks may differ a little."""
+    """Return the newest checkpoint if it is too recent for a periodic one to be due. Clocks may differ a little."""
     newest = checkpoint_store.find_newest(state, agent, now)
     return newest if newest is not None and abs(now - newest.ended) < interval else None
 
 
 def _find_start(tip: State, stands: MutableState | None, session: str) -> str | None:
-    """When a session began, by its record or the agent's newest restore; None where neither says a time."""
+    """Return when a session began, by its record or the agent's newest restore; None if neither has a valid time."""
     known = find_session(tip, session)
     started = known.started if known is not None else None
     if started is None and stands is not None and stands.session_id == session:
@@ -331,14 +338,14 @@ def _find_start(tip: State, stands: MutableState | None, session: str) -> str | 
 
 
 def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
-    """Begins a session of the agent: gives its newest checkpoint, and counts one more of experience.
+    """Restore an agent: return its identity and newest checkpoint, begin a session, and raise its session count by one.
 
-    Where no session acts, one is named here, and the checkpoints that follow are of it. What a full disk or other
-    writers keep from being recorded is given all the same.
+    If no session acts, one is created, and the next checkpoints belong to it. If the beginning cannot be recorded
+    because the disk is full or other writers are too busy, the checkpoint is returned nevertheless.
 
     Raises:
         NotFound: the agent has no identity and no checkpoint.
-        InvalidName: its name can be none.
+        InvalidName: the agent's name is not valid.
     """
     ws = acting(ws, agent)
     session = ws.actor.session or str(uuid4())
@@ -356,7 +363,7 @@ def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
 
 
 def _record_beginning(ws: Workspace, state: State, session: str, now: datetime) -> State:
-    """Record the session that a restore begins, so that it is known if it is never saved."""
+    """Record the session that a restore begins, so that it is listed even if it never saves a checkpoint."""
     if find_session(state, session) is not None:
         return state
     data = {"id": session, "agent": ws.actor.agent, "machine": ws.actor.machine, "started": iso_ms(now)}
@@ -365,7 +372,8 @@ def _record_beginning(ws: Workspace, state: State, session: str, now: datetime) 
 
 
 def _record_end(ws: Workspace, state: State, record: Checkpoint, now: datetime) -> State:
-    """Record the end of a session that only a restore began; PAIF's checkpoint is the last thing that it does."""
+    """Record the end of a session that a restore began, because PAIF saves the checkpoint as the last step of a
+    session."""
     session = find_session(state, record.metadata.session_id)
     is_final = record.metadata.checkpoint_type == "final"
     if ws.actor.session is not None or session is None or session.status == "ended" or not is_final:
@@ -374,7 +382,7 @@ def _record_end(ws: Workspace, state: State, record: Checkpoint, now: datetime) 
 
 
 def look(ws: Workspace, now: datetime, agent: str) -> Restored:
-    """What `restore` would give, without a session's beginning: nothing is counted or written. Raises as it does."""
+    """Return what `restore` would return, without beginning a session or writing anything. Raises as `restore` does."""
     return _standing(ws.branch.read(), now, checkpoint_store.parse_agent(agent))
 
 
@@ -391,12 +399,13 @@ def _standing(version: Revision, now: datetime, agent: str) -> Restored:
 
 
 def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig, *, asked: str | None = None) -> tuple[str, ...]:
-    """What the start of a session restores, as lines for its brief; none where the settings want none.
+    """Restore the agent at the start of a session; return lines for its brief, or none if the settings do not ask for
+    this.
 
-    Nothing stops the session: what goes wrong is one of the lines.
+    Errors never stop the session; each becomes one of the lines.
 
     Args:
-        asked: the agent that was asked for (--agent); it counts more than that of the settings.
+        asked: the agent named by --agent; it takes precedence over the agent in the settings.
     """
     agent = agent_at_work(ws, config, asked)
     if agent is None or not config.restore_on_start:
@@ -420,11 +429,12 @@ def restore_at_start(ws: Workspace, now: datetime, config: PaifConfig, *, asked:
 
 
 def agent_sessions(ws: Workspace, agent: str) -> list[SessionOf]:
-    """The sessions of the agent, saved or only restored, also in the archive, the newest first.
+    """Return the sessions of an agent, newest first, including restored sessions without a checkpoint and archived
+    ones.
 
     Raises:
         NotFound: the agent has no identity and no checkpoint.
-        InvalidName: its name can be none.
+        InvalidName: the agent's name is not valid.
     """
     agent = checkpoint_store.parse_agent(agent)
     state = ws.branch.read().state
@@ -441,7 +451,7 @@ def agent_sessions(ws: Workspace, agent: str) -> list[SessionOf]:
 
 
 def _list_unsaved(state: State, agent: str, saved: Collection[str]) -> Iterator[SessionOf]:
-    """List the sessions that an agent began and has no checkpoint of."""
+    """Return the sessions that an agent began and that have no checkpoint."""
     ids = {*state.ids(Session.kind), *state.ids(Session.kind, archived=True)}
     for session in filter(None, (find_session(state, id_) for id_ in sorted(ids.difference(saved)))):
         if session.agent == agent:

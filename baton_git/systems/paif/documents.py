@@ -1,7 +1,7 @@
 """Convert PAIF's checkpoint document to a record, and back.
 
-A request body is flat (`{"conversation_summary": …, "open_files": […]}`) and its server nests it; a stored file is
-nested (`{"metadata": {…}, "context": {…}, …}`), and may stand in a `session_checkpoint`. All three are understood.
+A request body is flat (`{"conversation_summary": …, "open_files": […]}`), and PAIF's server nests it. A stored file is
+nested (`{"metadata": {…}, "context": {…}, …}`), and may be wrapped in a `session_checkpoint`. All three forms are read.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ SECTIONS: Mapping[str, type[Part]] = {
 }
 _SECTION_OF = {field: name for name, model in SECTIONS.items() for field in model.model_fields}
 _OURS = ("id", "foreign")
-"""Fields of the record that the document does not have."""
+"""Fields of the record that are not part of the document."""
 
 
 def nest_sections(body: Table, *, where: str = "") -> dict[str, Any]:
-    """Nest the fields of a body, in any of the three forms, in their sections. Unknown fields stay where they are.
+    """Move the fields of a document, in any of the three forms, into their sections. Unknown fields stay where they
+    are.
 
     Raises:
-        InvalidDocument: a section is no table.
+        InvalidDocument: a section is not a table.
     """
     if set(body) == {WRAPPER}:
         body = _check_table(WRAPPER, body[WRAPPER], where)
@@ -78,7 +79,8 @@ def _has_value(value: Any) -> bool:
 
 
 def carry_over(checkpoint: Checkpoint, now: datetime) -> dict[str, Any]:
-    """Return what the session's next checkpoint starts with: all but counts and what is learned once."""
+    """Return the fields that the session's next checkpoint starts with: all but the counts and what is learned only
+    once."""
     metadata = checkpoint.metadata
     began = {"started_at": metadata.started_at} if parse_time(metadata.started_at) <= now else {}
     kept = {name: getattr(checkpoint, name).as_data() for name in ("context", "recent_memories", "working_memory")}
@@ -89,9 +91,9 @@ class CheckpointOrigin(NamedTuple):
     """Who makes a new checkpoint, and when.
 
     Attributes:
-        session: the acting session; else that of the document counts, else `fresh`.
-        focus: the agent's focus, if the document has none.
-        where: where the document comes from, for messages.
+        session: the acting session; if None, the session in the document counts, and else `fresh`.
+        focus: the agent's focus, used if the document has none.
+        where: the source of the document, for messages.
     """
 
     agent: str
@@ -103,14 +105,14 @@ class CheckpointOrigin(NamedTuple):
 
 
 def complete_checkpoint(document: Table, origin: CheckpointOrigin, began: Callable[[str], str | None]) -> Checkpoint:
-    """Make the record of a new checkpoint, without its final id, with every documented field filled in.
+    """Return the record of a new checkpoint, without its final id, with every documented field filled in.
 
     Args:
-        began: returns when a session began, if known; the document's start takes precedence.
+        began: returns when a session began, or None; a start in the document takes precedence.
 
     Raises:
-        InvalidDocument: with one fault for each field that does not fit; `agent_id` is that of another agent, or the
-            session begins after its end.
+        InvalidDocument: with one fault for each invalid field; also if `agent_id` names another agent or the session
+    begins after its end.
     """
     agent, where = origin.agent, origin.where
     metadata_given = dict(document.get("metadata", {}))
@@ -138,7 +140,7 @@ def complete_checkpoint(document: Table, origin: CheckpointOrigin, began: Callab
 
 
 def _parse_session(metadata: Table, where: str) -> Any:
-    """Parse the session that a document names, by the rules of `--session`."""
+    """Parse the name of the session in a document, by the rules of `--session`."""
     named = metadata.get("session_id")
     try:
         return SessionId(named).text if named and isinstance(named, str) else named
@@ -169,7 +171,7 @@ def parse_checkpoint(document: Table, agent: str, *, file: str | None = None, wh
         file: the name of its file.
 
     Raises:
-        InvalidDocument: a field does not fit, or the document is that of another agent.
+        InvalidDocument: a field is not valid, or the document belongs to another agent.
     """
     wrapped = set(document) == {WRAPPER}
     if wrapped:
@@ -183,7 +185,7 @@ def parse_checkpoint(document: Table, agent: str, *, file: str | None = None, wh
 
 
 def to_paif_document(record: Checkpoint) -> dict[str, Any]:
-    """Convert a record to PAIF's document: exactly the one that it was made from."""
+    """Return PAIF's document of a record, exactly the one it was made from."""
     foreign = record.foreign
     document = {name: value for name, value in record.as_data().items() if name not in _OURS}
     if foreign is not None:
@@ -192,6 +194,6 @@ def to_paif_document(record: Checkpoint) -> dict[str, Any]:
 
 
 def to_whole_document(record: Checkpoint) -> dict[str, Any]:
-    """Convert a record to PAIF's document with every documented field, unset ones with their defaults."""
+    """Return PAIF's document of a record with every documented field; unset fields have their defaults."""
     also = record.foreign.also if record.foreign is not None else {}
     return record.model_dump(mode="json", exclude=set(_OURS)) | also

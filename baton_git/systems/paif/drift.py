@@ -1,7 +1,7 @@
-"""PAIF's persona drift check: whether a text has phrases that the agent never says.
+"""PAIF's persona drift check: find phrases in a text that the agent never says.
 
 The default phrases are PAIF's four documented categories; an identity with taboos of its own is checked against those
-instead. Letter case, quote style and the width of spaces are ignored; a phrase matches whole words only.
+instead. Letter case, quote style and the width of spaces are ignored, and only whole words match.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _QUOTES = {ord(sign): "'" for sign in "‘’‚‛′"} | {ord(sign): '"' for s
 
 
 class Drift(NamedTuple):
-    """The taboo phrases of a text, and their categories; empty if there are none."""
+    """The taboo phrases that a text contains, and their categories; empty if it contains none."""
 
     categories: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Drift(NamedTuple):
 
 
 def list_taboos(identity: Identity | None) -> Mapping[str, tuple[str, ...]]:
-    """List the agent's taboo phrases by category; PAIF's categories if the identity has none."""
+    """Return the agent's taboo phrases by category; PAIF's own if the identity has none."""
     voice = identity.immutable.voice if identity is not None and identity.immutable is not None else None
     if voice is None or not (voice.taboo_categories or voice.taboo_phrases):
         return CATEGORIES
@@ -59,13 +59,13 @@ def list_taboos(identity: Identity | None) -> Mapping[str, tuple[str, ...]]:
 
 
 def _find_category(phrase: str) -> str:
-    """Find PAIF's category of a phrase."""
+    """Return PAIF's category of a phrase."""
     plain = _normalize(phrase)
     return next((name for name, phrases in CATEGORIES.items() if plain in map(_normalize, phrases)), OTHERS)
 
 
 def check_drift(text: str, identity: Identity | None) -> Drift:
-    """Check `text` against the identity's taboos; the result has the phrases as the identity writes them."""
+    """Check `text` against the identity's taboos; the result names the phrases as the identity spells them."""
     plain = _normalize(text)
     matches = {
         name: [phrase for phrase in phrases if (pattern := _compile_phrase(phrase)) and pattern.search(plain)]
@@ -81,7 +81,7 @@ def _normalize(text: str) -> str:
 
 @cache
 def _compile_phrase(phrase: str) -> re.Pattern[str] | None:
-    """Compile a phrase to a pattern; None for a blank phrase."""
+    """Return the pattern of a phrase; None for a blank phrase."""
     words = _normalize(phrase).split()
     if not words:
         return None
@@ -91,7 +91,7 @@ def _compile_phrase(phrase: str) -> re.Pattern[str] | None:
 
 
 def make_realignment_prompt(identity: Identity | None) -> str:
-    """Make PAIF's realignment prompt: one line for each part of the identity."""
+    """Return PAIF's realignment prompt, with one line for each part of the identity."""
     who = (identity.immutable if identity is not None else None) or Immutable()
     lines = [f"PURPOSE: {who.purpose.statement}"] if who.purpose.statement else []
     values = [*list_texts(who.values.primary), *who.values.secondary]
@@ -107,7 +107,7 @@ def _flatten(text: str) -> str:
 
 
 def list_texts(value: Any) -> list[str]:
-    """Return one text or several as a list: PAIF leaves open which of them `values.primary` is."""
+    """Return one text or several as a list; PAIF does not specify which of them `values.primary` is."""
     if value is None or value == "":
         return []
     if isinstance(value, str) or not isinstance(value, Iterable):

@@ -1,4 +1,4 @@
-"""The verbs that import PAIF's checkpoint folders, and export them."""
+"""The verbs that import and export PAIF's checkpoint folders."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class CheckpointDraft(NamedTuple):
 
 
 class ImportPaif(Input):
-    """Which checkpoints to import."""
+    """The checkpoints to import."""
 
     path: Path = Field(description="A folder `checkpoints`, the folder of one agent in it, or a file.")
     agent: str | None = Field(None, description="Only those of this agent.", examples=["zero"])
 
 
 class ExportPaif(Input):
-    """Which checkpoints to export."""
+    """The checkpoints to export."""
 
-    folder: Path = Field(description="The folder `checkpoints`, or that of the agent in it.")
+    folder: Path = Field(description="The folder `checkpoints`, or the agent's folder in it.")
     agent: str | None = Field(None, description="Only those of this agent.", examples=["zero"])
 
 
@@ -53,22 +53,22 @@ class RefusedCheckpoint(ResultPart):
     """A file that is not a usable checkpoint."""
 
     where: str = Field(description="The file.")
-    why: str = Field(description="What is wrong with it.")
+    why: str = Field(description="Why it is unusable.")
 
 
 class ImportedPaif(WrittenResult):
-    """What became of the checkpoints."""
+    """The outcome of an import."""
 
-    ok: bool = Field(description="Whether none was refused.")
-    new: int = Field(description="How many were not known yet.")
-    known: int = Field(description="How many were known already.")
-    refused: list[RefusedCheckpoint] = Field(description="The files that are no usable checkpoints.")
+    ok: bool = Field(description="Whether every file was usable.")
+    new: int = Field(description="Number of new checkpoints.")
+    known: int = Field(description="Number of checkpoints that existed already.")
+    refused: list[RefusedCheckpoint] = Field(description="The files that are not usable checkpoints.")
 
 
 class ExportedPaif(FilesResult):
     """The checkpoints that were exported."""
 
-    path: str = Field(description="The folder that they went to.")
+    path: str = Field(description="The folder they were written to.")
 
 
 AGENT = {"agent": Option(hidden=True)}
@@ -82,14 +82,14 @@ AGENT = {"agent": Option(hidden=True)}
     examples=("baton import paif ~/.memory-bridge/checkpoints", "baton import paif ~/.memory-bridge/checkpoints/zero"),
 )
 def import_paif(ws: Workspace, now: datetime, asked: ImportPaif) -> ImportedPaif:
-    """Take over PAIF's checkpoints as they are: of all agents, of one, or a single file.
+    """Import PAIF's checkpoints unchanged: those of all agents, of one agent, or one file.
 
-    What is here stays; importing again adds nothing. A file that does not fit is named, and the others are taken over
-    all the same.
+    Existing checkpoints stay, and importing again adds nothing. A file that is not a valid checkpoint is named; the
+    others are imported nevertheless.
 
     Raises:
-        NotFound: there is nothing, or nothing of that agent.
-        InvalidArgument: the folder is that of another agent.
+        NotFound: the path does not exist, or has nothing of that agent.
+        InvalidArgument: the folder belongs to another agent.
     """
     path, agent = asked.path, asked.agent
     files = checkpoint_folder.read_checkpoints(path, checkpoint_store.parse_agent(agent) if agent is not None else None)
@@ -119,13 +119,13 @@ def import_paif(ws: Workspace, now: datetime, asked: ImportPaif) -> ImportedPaif
 def _check_agent(
     folder: Path, files: Iterable[checkpoint_folder.CheckpointFile | checkpoint_folder.UnusableCheckpoint], agent: str
 ) -> None:
-    """Raise InvalidArgument if a folder holds only another agent's checkpoints."""
+    """Raise InvalidArgument if a folder holds only checkpoints of another agent."""
     named = {_find_agent(file.document) for file in files if isinstance(file, checkpoint_folder.CheckpointFile)}
     others = sorted(name for name in named if name is not None)
     if others and named.isdisjoint((agent, None)):
         raise InvalidArgument(
             f"{show_path(folder)} holds checkpoints of {shorten(others[0])}, not of {shorten(agent)}",
-            hint="leave the agent out, or name that one or another folder",
+            hint="leave the agent out, name that agent, or name another folder",
         )
 
 
@@ -136,7 +136,7 @@ class _Placed(NamedTuple):
 
 
 def _place_drafts(state: State, drafts: Iterable[CheckpointDraft]) -> _Placed:
-    """Place the checkpoints that the state lacks, and count them."""
+    """Add the checkpoints that the state lacks, and count them."""
     redactions: list[tuple[Key, Redaction]] = []
     new = 0
     for draft in drafts:
@@ -151,7 +151,7 @@ def _place_drafts(state: State, drafts: Iterable[CheckpointDraft]) -> _Placed:
 def _make_draft(
     file: checkpoint_folder.CheckpointFile | checkpoint_folder.UnusableCheckpoint,
 ) -> CheckpointDraft | checkpoint_folder.UnusableCheckpoint:
-    """Make a draft of a file, or say why it is unusable."""
+    """Return the draft of a file, or the reason why the file is unusable."""
     if isinstance(file, checkpoint_folder.UnusableCheckpoint):
         return file
     try:
@@ -168,7 +168,7 @@ def _make_draft(
 
 
 def _find_agent(document: dict[str, object]) -> str | None:
-    """Find the agent that a document names."""
+    """Return the agent that a document names."""
     inner = document.get("session_checkpoint", document)
     metadata = inner.get("metadata") if isinstance(inner, dict) else None
     named = metadata.get("agent_id") if isinstance(metadata, dict) else None
@@ -186,15 +186,15 @@ def _find_agent(document: dict[str, object]) -> str | None:
     ),
 )
 def export_paif(ws: Workspace, now: datetime, asked: ExportPaif) -> ExportedPaif:
-    """Write the checkpoints as PAIF keeps them, FOLDER/<agent>/checkpoint-<time>.json, those in the archive too.
+    """Write checkpoints, archived ones too, as PAIF stores them: FOLDER/<agent>/checkpoint-<time>.json.
 
-    A file that is there already and says something else is left alone. A file that was imported comes back with the
-    same content (as JSON values; line breaks and the order of keys may differ).
+    An existing file with other content is left alone. A file that was imported is exported with the same content (equal
+    JSON values; line breaks and the order of keys may differ).
 
     Raises:
-        NotFound: there are none, or nobody knows the agent.
-        InvalidName: an agent whose name can be no folder's.
-        WriteFailed: the disk said no; nothing was written.
+        NotFound: there are no checkpoints, or the agent is unknown.
+        InvalidName: the name of an agent cannot be the name of a folder.
+        WriteFailed: the disk is full or refuses the write; nothing was written.
     """
     state, agent = ws.branch.read().state, asked.agent
     if agent is not None:

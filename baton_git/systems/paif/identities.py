@@ -1,4 +1,4 @@
-"""Who an agent is: make an identity, show it, hold a text against it."""
+"""Create an agent's identity, show it, and check texts against it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from baton_git.systems.paif.records.identity import Identity
 
 
 class Held(NamedTuple):
-    """A text held against an identity.
+    """The result of a drift check.
 
-    `written` is None where that was not counted; `uncounted` is why, where it should have been.
+    Attributes:
+        written: the write that counted the check; None if it was not counted.
+        uncounted: why the check could not be counted.
     """
 
     drift: Drift
@@ -31,12 +33,12 @@ class Held(NamedTuple):
 
 
 def init_identity(ws: Workspace, now: datetime, agent: str, document: Mapping[str, Any], *, where: str = "") -> Changed:
-    """Sets, once and for all, who the agent is.
+    """Set the immutable part of an agent's identity.
 
     Raises:
-        InvalidDocument: a field does not fit, or it is the identity of another agent.
-        NotAllowed: the agent has its identity already.
-        InvalidName: the agent's name can be none.
+        InvalidDocument: a field is not valid, or the document is the identity of another agent.
+        NotAllowed: the agent already has an identity.
+        InvalidName: the agent's name is not valid.
     """
     ws = acting(ws, agent)
 
@@ -47,10 +49,10 @@ def init_identity(ws: Workspace, now: datetime, agent: str, document: Mapping[st
 
 
 def show_identity(ws: Workspace, agent: str) -> Identity:
-    """The agent's identity; of one that has only checkpoints, an identity that says nothing.
+    """Return the identity of an agent; an empty one for an agent that has only checkpoints.
 
     Raises:
-        NotFound: nobody knows the agent.
+        NotFound: the agent has no identity and no checkpoint.
     """
     agent = checkpoint_store.parse_agent(agent)
     state = ws.branch.read().state
@@ -59,13 +61,13 @@ def show_identity(ws: Workspace, agent: str) -> Identity:
 
 
 def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bool = True) -> Held:
-    """Whether `text` drifts from the agent's identity; the result is counted, to go with the next checkpoint.
+    """Check whether `text` drifts from the agent's identity, and count the result for the next checkpoint.
 
-    A result that cannot be counted is one all the same, and says so.
+    If the result cannot be counted, it is returned nevertheless, with the reason.
 
     Raises:
-        InvalidArgument: there is no text.
-        NotFound: nobody knows the agent.
+        InvalidArgument: `text` is blank.
+        NotFound: the agent has no identity and no checkpoint.
     """
     check_not_empty(text, "text")
     identity = show_identity(ws, agent)
@@ -85,6 +87,6 @@ def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bo
 
 
 def check_words(text: str) -> Held:
-    """Whether `text` says what PAIF documents as drift, for nobody in particular. Raises as `check_text` does."""
+    """Check `text` against the phrases that PAIF documents as drift, without an agent. Raises as `check_text` does."""
     check_not_empty(text, "text")
     return Held(drift.check_drift(text, None), drift.make_realignment_prompt(None))

@@ -20,44 +20,44 @@ from baton_git.systems.paif.records.identity import Identity, Immutable
 Table = Mapping[str, Any]
 
 KNOWN = 200
-"""The most beliefs, skills, relationships and projects each that an identity keeps, the newest ones."""
+"""Maximum number of entries in each list of an identity; the newest ones are kept."""
 FOCUS = 4000
-"""The most characters of the focus that an identity keeps; the checkpoint has all of it."""
+"""Maximum length of the focus in an identity, in characters; the checkpoint has all of it."""
 _LISTS = ("beliefs", "skills", "relationships", "active_projects")
 _ROOM = layout.MAX_RECORD_BYTES - 16 * 1024
-"""The most bytes of an identity, so that it can still be restored and checked."""
+"""Maximum size of an identity in bytes, with room for the updates of restores and drift checks."""
 
 
 def find_identity(state: State, agent: str) -> Identity | None:
-    """Find the agent's identity; None if it has none.
+    """Return the agent's identity; None if it has none.
 
     Raises:
-        Corrupt: there is one, but it cannot be read.
+        Corrupt: the identity cannot be read.
     """
     return state.get(Identity, agent) if state.entry(Key(Identity.kind, agent)) is not None else None
 
 
 def make_empty_identity(agent: str) -> Identity:
-    """Make the identity of an agent without an immutable part."""
+    """Return an identity of the agent without an immutable part."""
     return parse(Identity, {"id": agent})
 
 
 def record_restore(identity: Identity, now: datetime, session: str) -> Identity:
-    """Record that a session has begun: its time, its id, and one more of experience."""
+    """Return the identity after a restore: with the time and id of the session, and its session count raised by one."""
     experience = identity.mutable.state.accumulated_experience + 1
     begun = {"last_session_at": iso_ms(now), "session_id": session}
     return _update_state(identity, **begun, accumulated_experience=experience)
 
 
 def record_check(identity: Identity, *, failed: bool) -> Identity:
-    """Count one more drift check."""
+    """Return the identity with one more drift check counted."""
     counts = identity.mutable.state.drift_checks
     name = "failed" if failed else "passed"
     return _update_state(identity, drift_checks={**counts.as_data(), name: getattr(counts, name) + 1})
 
 
 def add_drift_counts(checkpoint: Checkpoint, identity: Identity) -> Checkpoint:
-    """Add the drift checks since the last checkpoint to a checkpoint."""
+    """Return a checkpoint with the drift checks since the last checkpoint added."""
     since = identity.mutable.state.drift_checks
     counts = checkpoint.identity_updates.drift_checks
     both = {**counts.as_data(), "passed": counts.passed + since.passed, "failed": counts.failed + since.failed}
@@ -65,9 +65,9 @@ def add_drift_counts(checkpoint: Checkpoint, identity: Identity) -> Checkpoint:
 
 
 def apply_checkpoint(identity: Identity, checkpoint: Checkpoint) -> Identity:
-    """Apply a checkpoint to the identity: new entries, the focus, and the reset of the drift counts.
+    """Return the identity after a checkpoint: with its new entries and focus, and the drift counts reset.
 
-    Each list keeps its newest `KNOWN` entries, or fewer where they are so long that the file would be too large.
+    Each list keeps its newest `KNOWN` entries, or fewer if the file would become too large.
     """
     counts = identity.mutable.state.drift_checks
     taken = {"drift_checks": {**counts.as_data(), "passed": 0, "failed": 0}} if counts.passed or counts.failed else {}
@@ -98,7 +98,7 @@ def _apply_learned(identity: Identity, checkpoint: Checkpoint) -> Identity:
 def _merge_entries(key: str, old: Iterable[Table], new: Sequence[Table], more: Table) -> list[dict[str, Any]]:
     """Merge new entries into the old ones; an entry with the same `key` is updated.
 
-    If there are too many, the entries that are named now go to the end, among the newest.
+    If there are too many, the new and updated entries are moved to the end, so that older ones are dropped.
     """
     entries = [dict(entry) for entry in old]
     for new_entry in new:
@@ -113,7 +113,7 @@ def _merge_entries(key: str, old: Iterable[Table], new: Sequence[Table], more: T
 
 
 def _shrink_to_fit(identity: Identity) -> Identity | None:
-    """Remove the oldest entries until the identity's file fits; None if that is not enough."""
+    """Remove the oldest entries until the identity's file is small enough; None if that is not possible."""
     while not _fits(identity):
         mutable = identity.mutable.as_data()
         longest = max(_LISTS, key=lambda field: len(json.dumps(mutable.get(field, []))))
@@ -143,18 +143,19 @@ def _update_state(identity: Identity, **changes: Any) -> Identity:
 def make_identity(
     identity: Identity | None, agent: str, document: Table, now: datetime, *, where: str = ""
 ) -> Identity:
-    """Make the agent's identity from `document` (PAIF's identity file, or its immutable part alone).
+    """Return the agent's identity with the immutable part from `document` (PAIF's identity file, or its immutable part
+    alone).
 
     The mutable part of `identity` stays. `created_at` and PAIF's documented taboos are filled in.
 
     Raises:
-        InvalidDocument: a field does not fit, nothing is said, `created_by` is neither a human nor an agent,
-            or it is the identity of another agent.
-        NotAllowed: the immutable part is there already.
+        InvalidDocument: a field is not valid, the document is empty, `created_by` is neither a human nor an agent, or
+    the document is the identity of another agent.
+        NotAllowed: the agent already has an immutable part.
     """
     if identity is not None and identity.immutable is not None:
         raise NotAllowed(
-            f"agent {agent} has its identity already, and what is immutable in it never changes",
+            f"agent {agent} already has an identity, and its immutable part cannot be changed",
             hint=f"baton identity show --agent {agent}",
         )
     data = _split_document(document, agent, where)
@@ -181,7 +182,7 @@ def _split_document(document: Table, agent: str, where: str) -> dict[str, Any]:
     who = data["immutable"]
     if not isinstance(who, Mapping) or not any(_has_value(value) for name, value in who.items() if name != "origin"):
         raise InvalidDocument(
-            [Fault("immutable", "says nothing")], where=where, hint="say who the agent is: its purpose, values, voice"
+            [Fault("immutable", "says nothing")], where=where, hint="describe the agent: its purpose, values, voice"
         )
     return data
 

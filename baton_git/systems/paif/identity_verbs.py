@@ -1,4 +1,4 @@
-"""The verbs of PAIF's identities: set who an agent is, and show it."""
+"""The verbs of PAIF's identities: create one, show it, check a text against it."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ PLACES = {
 
 
 class InitIdentity(Input):
-    """Who an agent is."""
+    """The immutable part of an agent's identity."""
 
     agent: str | None = Field(None, description="The agent.", examples=["zero"])
-    purpose: str | None = Field(None, description="What the agent is for.")
-    domain: list[str] = Field([], description="Where it works.")
-    constraint: list[str] = Field([], description="What it keeps to.")
-    value: str | None = Field(None, description="What matters most to it.")
+    purpose: str | None = Field(None, description="The purpose of the agent.")
+    domain: list[str] = Field([], description="The domain it works in.")
+    constraint: list[str] = Field([], description="A constraint it keeps to.")
+    value: str | None = Field(None, description="Its most important value.")
     secondary: list[str] = Field([], description="A further value.")
-    never: list[str] = Field([], description="What it never gives up.")
+    never: list[str] = Field([], description="Something it never gives up.")
     tone: str | None = Field(None, description="How it speaks.")
-    quirk: list[str] = Field([], description="What is typical of it.")
-    taboo: list[str] = Field([], description="What it never says, instead of PAIF's own list.")
-    created_by: str | None = Field(None, description="human:NAME or agent:NAME.")
-    genesis: str | None = Field(None, description="What it was created for or at.")
-    parent_agent: str | None = Field(None, description="The agent that it was made from.")
-    custodian: str | None = Field(None, description="The person who answers for it.")
+    quirk: list[str] = Field([], description="A typical trait of its voice.")
+    taboo: list[str] = Field([], description="A phrase it never says. Default: PAIF's own list.")
+    created_by: str | None = Field(None, description="Who created it: human:NAME or agent:NAME.")
+    genesis: str | None = Field(None, description="The occasion of its creation.")
+    parent_agent: str | None = Field(None, description="The agent it was derived from.")
+    custodian: str | None = Field(None, description="The person responsible for it.")
     document: dict[str, Any] | None = Field(
-        None, description="PAIF's identity, or its immutable part alone; the others count more."
+        None, description="PAIF's identity or its immutable part; other fields override it."
     )
-    source: str = Field("", description="Where `document` comes from, for messages.")
+    source: str = Field("", description="Source of `document`, for messages.")
 
     @model_validator(mode="after")
     def _check_said(self) -> Self:
-        """What is immutable could not be mended: nothing in it may be empty."""
+        """Refuse empty values: an immutable field cannot be corrected later."""
         parts = self.parts
         if not parts and self.document is None:
-            raise ValueError("say who the agent is: {purpose}, or {document}")
+            raise ValueError("describe the agent: {purpose}, or {document}")
         for name, value in parts.items():
             if any(not text.strip() for text in ([value] if isinstance(value, str) else value)):
-                raise ValueError(f"{{{name}}} says nothing: leave it out, or say something")
+                raise ValueError(f"{{{name}}} is empty: leave it out, or give a text")
         return self
 
     @property
@@ -65,49 +65,51 @@ class InitIdentity(Input):
 
 
 class ShowIdentity(Input):
-    """Whose identity to show."""
+    """The agent whose identity to show."""
 
     agent: str | None = Field(None, description="The agent.", examples=["zero"])
 
 
 class ShownIdentity(Result):
-    """Who an agent is, and how it has grown."""
+    """The identity of an agent."""
 
     model_config = ConfigDict(extra="allow")
 
     agent: str = Field(description="The agent.", examples=["zero"])
-    immutable: dict[str, Any] | None = Field(description="What was set once; null where nobody has said it.")
-    mutable: dict[str, Any] = Field(description="What has grown.")
+    immutable: dict[str, Any] | None = Field(description="The immutable part; null if it was never set.")
+    mutable: dict[str, Any] = Field(description="The mutable part.")
 
 
 class CheckIdentity(Input):
-    """A text to hold against an identity."""
+    """A text to check against an identity."""
 
-    agent: str | None = Field(None, description="The agent; PAIF's own phrases count unless given.", examples=["zero"])
+    agent: str | None = Field(
+        None, description="The agent. Default: PAIF's own phrases are checked.", examples=["zero"]
+    )
     text: str = Field(description="The text.", examples=["How can I help you today?"])
-    no_count: bool = Field(False, description="Do not count it.")
+    no_count: bool = Field(False, description="Do not count the check.")
 
 
 class CheckedIdentity(Result):
-    """Whether a text drifts from an identity."""
+    """The result of a drift check."""
 
-    agent: str | None = Field(description="The agent; null where none is named.", examples=["zero"])
-    drift: bool = Field(description="Whether it says what the agent never would.")
-    categories: list[str] = Field(description="What kinds of drift.")
-    phrases: list[str] = Field(description="The phrases that drift.")
-    realignment: str | None = Field(description="What brings the agent back; null where it does not drift.")
-    counted: bool = Field(description="Whether the result was counted.")
+    agent: str | None = Field(description="The agent; null if none was named.", examples=["zero"])
+    drift: bool = Field(description="Whether the text contains a taboo phrase.")
+    categories: list[str] = Field(description="The categories of the phrases.")
+    phrases: list[str] = Field(description="The taboo phrases in the text.")
+    realignment: str | None = Field(description="PAIF's realignment prompt; null if there is no drift.")
+    counted: bool = Field(description="Whether the check was counted.")
 
     _held: Held = PrivateAttr()
 
     @property
     def held(self) -> Held:
-        """The drift behind the plain data, and why it was not counted."""
+        """The drift in the plain data, and why the check was not counted."""
         return self._held
 
     @classmethod
     def of(cls, agent: str | None, held: Held) -> Self:
-        """Return the result for a text that was held against an identity."""
+        """Return the result of a drift check."""
         drift = held.drift
         result = cls(
             agent=agent,
@@ -135,14 +137,14 @@ class CheckedIdentity(Result):
     ),
 )  # fmt: skip
 def init_agent_identity(ws: Workspace, now: datetime, asked: InitIdentity) -> Changed:
-    """Set, once and for all, who an agent is: nobody can change it afterwards.
+    """Set the immutable part of an agent's identity. It cannot be changed afterwards.
 
-    Without any taboos the phrases that PAIF documents are taboo.
+    If no taboos are given, the phrases that PAIF documents are used.
 
     Raises:
         InvalidArgument: no agent is named.
-        InvalidDocument: a field does not fit, or it is the identity of another agent.
-        NotAllowed: the agent has its identity already.
+        InvalidDocument: a field is not valid, or the document is the identity of another agent.
+        NotAllowed: the agent already has an identity.
     """
     document = _merge(asked.document or {}, asked.parts)
     return init_identity(ws, now, check_agent(asked.agent), document, where=asked.source)
@@ -155,11 +157,11 @@ def init_agent_identity(ws: Workspace, now: datetime, asked: InitIdentity) -> Ch
     examples=("baton identity show --agent zero", "baton identity show --agent zero --json | jq .immutable.purpose"),
 )
 def show_agent_identity(ws: Workspace, now: datetime, asked: ShowIdentity) -> ShownIdentity:
-    """Show who an agent is, and how it has grown.
+    """Show an agent's identity: the immutable part, and what its sessions added.
 
     Raises:
         InvalidArgument: no agent is named.
-        NotFound: nobody knows the agent.
+        NotFound: the agent has no identity and no checkpoint.
     """
     agent = check_agent(asked.agent)
     data = show_identity(ws, agent).model_dump(mode="json", exclude={"id"})
@@ -174,13 +176,13 @@ def show_agent_identity(ws: Workspace, now: datetime, asked: ShowIdentity) -> Sh
     examples=('baton identity check --agent zero "How can I help you today?"',),
 )
 def check_agent_identity(ws: Workspace, now: datetime, asked: CheckIdentity) -> CheckedIdentity:
-    """Hold a text against an agent's identity, which says what the agent never would.
+    """Check a text for phrases that an agent's identity rules out.
 
-    The result is counted, and goes with the agent's next checkpoint.
+    The result is counted and added to the agent's next checkpoint.
 
     Raises:
         InvalidArgument: there is no text.
-        NotFound: nobody knows the agent.
+        NotFound: the agent has no identity and no checkpoint.
     """
     if asked.agent is None:
         return CheckedIdentity.of(None, check_words(asked.text))

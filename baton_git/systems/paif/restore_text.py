@@ -1,4 +1,4 @@
-"""The brief of a restore: what the agent must know, in sections, most urgent first."""
+"""The text that a restore prints: what the agent must know, in sections, most urgent first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOCUS = "Where you stopped"
 def make_restore_brief(
     identity: Identity, checkpoint: Checkpoint | None, now: datetime, mark: str, budget: int = BUDGET
 ) -> Brief:
-    """Make the brief that a restore prints, within `budget` bytes."""
+    """Return the text that a restore prints, at most `budget` bytes long."""
     experience = identity.mutable.state.accumulated_experience
     ended = describe_age(checkpoint.metadata.ended_at, now) if checkpoint is not None else None
     when = f"checkpoint {ended}" if ended else "no checkpoint yet"
@@ -30,7 +30,7 @@ def make_restore_brief(
 
 
 def _add_tier(part: Section) -> tuple[str, ...]:
-    """Add the tier to each line: the agent itself vouches for it, whatever the text says."""
+    """Mark each line as written by the agent itself, whatever the text claims."""
     return tuple(f"- [llm_derived] {line[2:]}" if line.startswith("- ") else line for line in part.lines)
 
 
@@ -52,7 +52,7 @@ def list_sections(identity: Identity, checkpoint: Checkpoint | None) -> list[Sec
         Section(FOCUS, tuple(stopped), "lines"),
         Section("Pending", _format_items(context.pending_items), "pending items"),
         Section("What happened", _format_lines(context.conversation_summary), "lines of the summary"),
-        Section("What you were doing, the outermost first", _format_items(working.context_stack), "steps"),
+        Section("What you were doing, outermost first", _format_items(working.context_stack), "steps"),
         Section("Open files", _format_items(working.open_files), "open files"),
         Section("Scratchpad", pad, "lines of the scratchpad"),
         Section("Memories of that session", tuple(recalled), "memories"),
@@ -82,7 +82,7 @@ def _list_identity_lines(identity: Identity) -> Iterable[str]:
 def _list_work_lines(checkpoint: Checkpoint) -> Iterable[str]:
     metadata = checkpoint.metadata
     yield from _format_named("projects", [", ".join(checkpoint.context.active_project_ids)])
-    kind = " (on the way, not at its end)" if metadata.checkpoint_type == "periodic" else ""
+    kind = " (periodic)" if metadata.checkpoint_type == "periodic" else ""
     yield from _format_named("session", [f"{metadata.session_id}, {metadata.started_at} to {metadata.ended_at}{kind}"])
 
 

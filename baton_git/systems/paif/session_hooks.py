@@ -47,4 +47,4 @@ def end(ws: Workspace, now: datetime, *, summary: str | None, context: str | Non
 
 
 def _passed_over(error: BatonError) -> str:
-    return f"{error}; it is passed over"
+    return f"{error}; it is ignored"

@@ -1,4 +1,4 @@
-"""PAIF's settings, `paif_config:` in `.claude/CLAUDE.md`: in a fence, in the front matter, or bare.
+"""PAIF's settings: `paif_config:` in `.claude/CLAUDE.md`, in a fenced block, in the front matter, or bare.
 
     paif_config:
       agent_id: "zero"
@@ -7,8 +7,8 @@
         restore_on_start: true
         checkpoint_interval_minutes: 30
 
-The block goes from that line to the first one that is not indented deeper. A line that only speaks of `paif_config:` is
-passed over, and so is a table without any of its settings beside one that has some.
+The block ends before the first line that is not indented deeper. A line that only mentions `paif_config:` is ignored,
+and so is a table without any known setting if another one has some.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from baton_git.core.records.base import Flag, Part, Text, Whole, parse
 
 KEY = "paif_config"
 MAX_BLOCKS = 50
-"""How many lines that begin with the key are looked at."""
+"""Maximum number of lines that begin with the key and are examined."""
 _BEGIN = re.compile(rf"^(?P<indent>[ \t]*){KEY}[ \t]*:.*$", re.MULTILINE)
 
 
 class SessionProtocol(Part):
-    """What happens by itself."""
+    """What baton does automatically at the start, during and at the end of a session."""
 
-    checkpoint_on_exit: Flag = Field(False, description="Whether the end of a session writes a checkpoint.")
-    restore_on_start: Flag = Field(False, description="Whether the start of a session restores the newest one.")
+    checkpoint_on_exit: Flag = Field(False, description="Save a checkpoint at the end of a session.")
+    restore_on_start: Flag = Field(False, description="Restore the newest checkpoint at the start of a session.")
     checkpoint_interval_minutes: Annotated[Whole, Field(le=525_600)] = Field(
-        30, description="How far apart periodic checkpoints are, at least; at most a year."
+        30, description="Minimum interval of periodic checkpoints; at most a year."
     )
 
 
 class PaifConfig(Part):
-    """PAIF's settings of a work tree; the defaults are those of a work tree without any."""
+    """PAIF's settings of a work tree; the default values apply to a work tree without settings."""
 
-    agent_id: Text | None = Field(None, description="The agent that works here.")
-    session_protocol: SessionProtocol = Field(SessionProtocol(), description="What happens by itself.")
+    agent_id: Text | None = Field(None, description="The agent of this work tree.")
+    session_protocol: SessionProtocol = Field(SessionProtocol(), description="Automatic checkpoints and restores.")
 
     @property
     def checkpoint_on_exit(self) -> bool:
@@ -75,14 +75,14 @@ class _Block(NamedTuple):
 
     @property
     def has_settings(self) -> bool:
-        """Whether it has a known setting; for a block that cannot be parsed, whether it looks so."""
+        """Whether the block has a known setting; if it cannot be parsed, whether it seems to have one."""
         if self.error is not None:
             return _SETTING.search(self.text) is not None
         return isinstance(self.value, dict) and not PaifConfig.model_fields.keys().isdisjoint(self.value)
 
     @property
     def is_prose(self) -> bool:
-        """Whether it is a sentence that happens to start with the key."""
+        """Whether the block is a sentence that happens to start with the key."""
         if self.error is not None:
             first, *others = self.text.strip().splitlines()
             return not others and not first.partition(":")[2].strip().startswith(("{", "["))
@@ -93,7 +93,7 @@ def parse_config(text: str, *, where: str = "") -> PaifConfig | None:
     """Parse the settings in a Markdown text; None if it has none.
 
     Raises:
-        InvalidDocument: the block is not YAML, a setting does not fit, or there are two blocks.
+        InvalidDocument: the block is not valid YAML, a setting is not valid, or there are two blocks.
     """
     blocks = [_parse_block(text, begin, where) for begin in islice(_BEGIN.finditer(text), MAX_BLOCKS)]
     chosen = _choose_block(blocks, where)
@@ -109,7 +109,7 @@ def parse_config(text: str, *, where: str = "") -> PaifConfig | None:
 
 
 def _choose_block(blocks: list[_Block], where: str) -> _Block | None:
-    """Choose the block with settings, else the first that is no prose."""
+    """Return the block with settings, else the first one that is not prose."""
     own = [block for block in blocks if block.has_settings]
     if len(own) > 1:
         lines = " and ".join(str(block.line) for block in own[:2])
@@ -129,7 +129,7 @@ def _parse_block(text: str, begin: re.Match[str], where: str) -> _Block:
 
 
 def _extract_block(text: str, begin: re.Match[str]) -> str:
-    """Extract the lines of a block, without the indentation of the first, with the line numbers of the text."""
+    """Return the lines of a block without the indentation of the first one, keeping the line numbers of the text."""
     indent = begin["indent"]
     before = [""] * text.count("\n", 0, begin.start())
     lines = [*before, begin[0].removeprefix(indent).rstrip()]

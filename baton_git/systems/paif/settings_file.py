@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 
 FILE = ".claude/CLAUDE.md"
 MAX_BYTES = 1024 * 1024
-"""How much of the file is read."""
+"""Number of bytes of the file that are read."""
 
 
 def read_settings(folder: Path | None) -> PaifConfig | None:
-    """Return the settings in a work tree; None where it has none, or there is no work tree.
+    """Return PAIF's settings of a work tree; None if it has none or there is no work tree.
 
     Raises:
-        InvalidDocument: the block cannot be understood.
+        InvalidDocument: the block of settings is not valid.
         StoreError: the file cannot be read.
     """
     text = _read_text(folder) if folder is not None else None
     if text is None:
         return None
-    from baton_git.systems.paif.settings import parse_config  # few have one, and every start would pay for it
+    from baton_git.systems.paif.settings import parse_config  # loads YAML, and few work trees have settings
 
     return parse_config(text, where=FILE)
 
 
 def _read_text(folder: Path) -> str | None:
-    """The text of the file, if it has such a block."""
+    """Return the text of the file, if it has a block of settings."""
     try:
         raw = _head(folder / FILE)
     except (FileNotFoundError, NotADirectoryError):
@@ -51,7 +51,7 @@ def _read_text(folder: Path) -> str | None:
 
 
 def _head(path: Path) -> bytes:
-    """The beginning of a regular file; opening anything else might wait for ever."""
+    """Return the beginning of a regular file; opening anything else could block forever."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise StoreError(f"{FILE}: is not a regular file")

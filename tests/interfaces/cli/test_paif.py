@@ -206,7 +206,7 @@ def test_an_identity_from_options_is_shown_and_made_once(baton):
     for line in ("purpose: Keep the memory", "values: honesty, care", "never says: as an AI", "custodian: Ada"):
         assert f"  - {line}\n" in text
     done = baton("identity", "init", "--agent", "zero", "--purpose", "Other", code=1)
-    assert "what is immutable in it never changes" in done.err
+    assert "its immutable part cannot be changed" in done.err
     assert "Other" not in baton("identity", "show", "--agent", "zero").out
 
 
@@ -396,8 +396,8 @@ def test_settings_before_a_letter_that_is_cut_are_read(baton, config):
 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
-    [(("--purpose", "   "), 2, "--purpose says nothing"),
-     (("--purpose", "p", "--taboo", ""), 2, "--taboo says nothing"),
+    [(("--purpose", "   "), 2, "--purpose is empty"),
+     (("--purpose", "p", "--taboo", ""), 2, "--taboo is empty"),
      (("--purpose", "p", "--created-by", "nobody"), 1, "must be human:NAME or agent:NAME, not 'nobody'")],
 )  # fmt: skip
 def test_an_identity_is_not_made_of_nothing(baton, words, code, said):

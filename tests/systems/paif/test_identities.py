@@ -39,7 +39,7 @@ def test_no_verb_changes_what_is_immutable(ws):
     save_checkpoint(ws, NOW, "zero", body)
     restore(ws, NOW, "zero")
     check_text(ws, NOW, "zero", "maybe")
-    with pytest.raises(NotAllowed, match="agent zero has its identity already"):
+    with pytest.raises(NotAllowed, match="agent zero already has an identity"):
         init_identity(ws, NOW, "zero", {"immutable": {"purpose": {"statement": "evil"}}})
     assert stored(ws, "identity", "zero").immutable == before
 

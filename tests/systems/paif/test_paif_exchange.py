@@ -145,7 +145,7 @@ def test_archived_checkpoints_go_out_too(ws, tmp_path, monkeypatch):
 
 BROKEN = {
     "no.json": ("not json", "not JSON"),
-    "list.json": ([1], "a checkpoint is an object"),
+    "list.json": ([1], "a checkpoint must be a JSON object"),
     "empty.json": ({}, "metadata: is missing"),
     "other.json": (document("claude"), "metadata.agent_id is 'claude', but the file is that of 'zero'"),
     "type.json": (document(context={"pending_items": 7}), "context.pending_items: "),

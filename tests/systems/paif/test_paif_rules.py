@@ -342,7 +342,7 @@ def test_an_identity_is_born_once():
     assert born.immutable is not None
     assert born.immutable.origin.created_at == AT
     assert set(born.immutable.voice.taboo_categories) == {"Subservience", "Over-apology", "Fake enthusiasm", "Hedging"}
-    with pytest.raises(NotAllowed, match="agent zero has its identity already"):
+    with pytest.raises(NotAllowed, match="agent zero already has an identity"):
         identity_updates.make_identity(born, "zero", {"purpose": {"statement": "q"}}, NOW)
 
 

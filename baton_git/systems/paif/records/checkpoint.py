@@ -1,8 +1,8 @@
-"""PAIF's checkpoint: what an agent takes along from one session to the next.
+"""PAIF's checkpoint: what an agent hands on from one session to the next.
 
-The fields are those of the PAIF session protocol; `checkpoint_type` is ours, since the protocol has checkpoints
-at the end of a session and periodic ones (`checkpoint_interval_minutes`) and does not tell them apart, and so is
-`foreign`, which lets a file of PAIF's come back as it was.
+The fields are those of PAIF's session protocol, with two additions. `checkpoint_type` tells periodic checkpoints
+(`checkpoint_interval_minutes`) from those at the end of a session, which the protocol does not. `foreign` keeps what is
+needed to export an imported file unchanged.
 """
 
 import re
@@ -36,37 +36,37 @@ PointInTime = Annotated[Text, AfterValidator(_check_date), Field(json_schema_ext
 
 
 class Metadata(Part):
-    """Whose checkpoint it is, and of which session."""
+    """The agent and the session of a checkpoint, and its times."""
 
-    agent_id: Id = Field(description="The agent; the folder of the file has its name.")
-    session_id: Id = Field(description="The session that it was made in.")
+    agent_id: Id = Field(description="The agent; also the name of the file's folder.")
+    session_id: Id = Field(description="The session in which it was made.")
     started_at: PointInTime = Field(description="When that session began, ISO 8601.")
     ended_at: PointInTime = Field(description="When the checkpoint was made, ISO 8601.")
-    duration_seconds: Whole = Field(0, description="How long the session had lasted.")
+    duration_seconds: Whole = Field(0, description="Duration of the session up to then, in seconds.")
     checkpoint_version: Text = Field("1.0", description="Version of PAIF's format.")
     checkpoint_type: Literal["final", "periodic"] = Field(
-        "final", description="At the end of a session, or on the way."
+        "final", description="Whether it was made at the end of a session or periodically."
     )
 
 
 class Context(Part):
     """What the session was about."""
 
-    current_focus: Text | None = Field(None, description="What the agent was at.")
-    active_project_ids: Texts = Field((), description="The projects that were worked on.")
-    conversation_summary: Text = Field("", description="What happened, in short.")
-    pending_items: Texts = Field((), description="What is left unresolved.")
+    current_focus: Text | None = Field(None, description="What the agent was working on.")
+    active_project_ids: Texts = Field((), description="The projects the session worked on.")
+    conversation_summary: Text = Field("", description="A summary of what happened.")
+    pending_items: Texts = Field((), description="Unresolved items.")
 
 
 class RecentMemories(Part):
     """Memories that the session made."""
 
     memory_ids: Texts = Field((), description="Their ids.")
-    last_recall_query: Text | None = Field(None, description="What was searched for last.")
+    last_recall_query: Text | None = Field(None, description="The last search queries.")
 
 
 class DriftChecks(Part):
-    """How often the agent's words were held against its identity."""
+    """The number of drift checks of the agent's texts, by result."""
 
     passed: Whole = Field(0, description="Texts without a taboo phrase.")
     failed: Whole = Field(0, description="Texts with one.")
@@ -75,60 +75,60 @@ class DriftChecks(Part):
 class NewBelief(Part):
     """A belief that the session formed."""
 
-    subject: Id = Field(description="What it is about.")
-    confidence: Fraction = Field(description="From 0 to 1.")
+    subject: Id = Field(description="The subject of the belief.")
+    confidence: Fraction = Field(description="Confidence, from 0 to 1.")
 
 
 class NewSkill(Part):
     """A skill that the session acquired."""
 
     name: Id = Field(description="The skill.")
-    level: Any = Field(None, description="How well; the protocol leaves open in which terms.")
+    level: Any = Field(None, description="Level of the skill; the protocol does not define a scale.")
 
 
 class NewRelationship(Part):
-    """Somebody, or something, that the session came to know."""
+    """A person or thing that the agent met in the session."""
 
-    entity: Id = Field(description="Who or what.")
-    type: Text = Field(description="In which relation.")
+    entity: Id = Field(description="The person or thing.")
+    type: Text = Field(description="The kind of relationship.")
 
 
 class IdentityUpdates(Part):
-    """What changed in the agent itself."""
+    """What the session changed in the agent's identity."""
 
-    new_beliefs: tuple[NewBelief, ...] = Field((), description="Beliefs it formed.")
-    new_skills: tuple[NewSkill, ...] = Field((), description="Skills it acquired.")
-    new_relationships: tuple[NewRelationship, ...] = Field((), description="Relationships it entered.")
-    drift_checks: DriftChecks = Field(DriftChecks(), description="Drift checks since the checkpoint before.")
+    new_beliefs: tuple[NewBelief, ...] = Field((), description="New beliefs.")
+    new_skills: tuple[NewSkill, ...] = Field((), description="New skills.")
+    new_relationships: tuple[NewRelationship, ...] = Field((), description="New relationships.")
+    drift_checks: DriftChecks = Field(DriftChecks(), description="Drift checks since the previous checkpoint.")
 
 
 class WorkingMemory(Part):
-    """What is at hand and will not become long-term memory."""
+    """Short-term content that does not become long-term memory."""
 
     scratchpad: Text = Field("", description="Partial code, draft text, intermediate results.")
     open_files: Texts = Field((), description="Paths of the files that were being edited.")
-    context_stack: Texts = Field((), description="What the agent was doing, the outermost first.")
+    context_stack: Texts = Field((), description="The task stack, outermost first.")
 
 
 class Foreign(Part):
-    """What it takes to give a file of PAIF's back as it came."""
+    """What is needed to export an imported file of PAIF unchanged."""
 
     file: Text | None = Field(None, description="The name of the file.")
-    wrapped: bool = Field(False, strict=True, description="Whether the document stood in a `session_checkpoint`.")
-    also: dict[str, Any] = Field({}, description="Fields of the document that are called like fields of ours.")
+    wrapped: bool = Field(False, strict=True, description="Whether the document was wrapped in a `session_checkpoint`.")
+    also: dict[str, Any] = Field({}, description="Fields of the document whose names clash with fields of the record.")
 
 
 class Checkpoint(Record):
-    """One checkpoint of one agent. Its id is `<agent>/<ended at>-<session>`; it is made once and never changed."""
+    """One checkpoint of one agent, with the id `<agent>/<ended at>-<session>`. It never changes."""
 
     kind: ClassVar[str] = "checkpoint"
 
-    metadata: Metadata = Field(description="Whose, and of which session.")
-    context: Context = Field(Context(), description="What it was about.")
-    recent_memories: RecentMemories = Field(RecentMemories(), description="Memories that it made.")
-    identity_updates: IdentityUpdates = Field(IdentityUpdates(), description="What changed in the agent.")
-    working_memory: WorkingMemory = Field(WorkingMemory(), description="What was at hand.")
-    foreign: Foreign | None = Field(None, description="Only of imported ones; it is no part of PAIF's document.")
+    metadata: Metadata = Field(description="The agent, the session and the times.")
+    context: Context = Field(Context(), description="Focus, projects, summary and unresolved items.")
+    recent_memories: RecentMemories = Field(RecentMemories(), description="Memories that the session created.")
+    identity_updates: IdentityUpdates = Field(IdentityUpdates(), description="Changes in the agent's identity.")
+    working_memory: WorkingMemory = Field(WorkingMemory(), description="Short-term content.")
+    foreign: Foreign | None = Field(None, description="Only in imported checkpoints; not part of PAIF's document.")
 
     @model_validator(mode="after")
     def _is_that_agents(self) -> "Checkpoint":
@@ -139,5 +139,5 @@ class Checkpoint(Record):
 
     @property
     def ended(self) -> datetime:
-        """When it was made, as a point in time."""
+        """The time at which the checkpoint was made."""
         return parse_time(self.metadata.ended_at)

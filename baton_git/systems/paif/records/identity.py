@@ -1,7 +1,7 @@
-"""PAIF's identity of an agent: a part that is set once, and one that grows with its sessions.
+"""PAIF's identity of an agent: an immutable part, and a mutable part that its sessions extend.
 
 The fields are those of IDENTITY_SCHEMA.yaml 1.0, as far as they are known; `taboo_categories` and the place of
-`drift_checks` are ours.
+`drift_checks` are additions of baton-git.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -13,101 +13,99 @@ from baton_git.core.records.merge_rules import Counter, Either, Fields, Fixed, K
 
 
 class Origin(Part):
-    """Where the agent comes from."""
+    """The origin of the agent."""
 
     created_at: Text | None = Field(None, description="When it was created, ISO 8601.")
-    created_by: Text | None = Field(None, description="By whom: `human:Name` or `agent:name`.")
-    genesis_event: Text | None = Field(None, description="What it was created for or at.")
+    created_by: Text | None = Field(None, description="Its creator: `human:Name` or `agent:name`.")
+    genesis_event: Text | None = Field(None, description="The occasion of its creation.")
 
 
 class Purpose(Part):
-    """What the agent is for."""
+    """The purpose of the agent."""
 
-    statement: Text = Field("", description="In a sentence.")
-    domains: Texts = Field((), description="Where it works.")
-    constraints: Texts = Field((), description="What it keeps to.")
+    statement: Text = Field("", description="The purpose in one sentence.")
+    domains: Texts = Field((), description="The domain it works in.")
+    constraints: Texts = Field((), description="Constraints it keeps to.")
 
 
 class Values(Part):
-    """What matters to the agent."""
+    """The values of the agent."""
 
-    primary: Any = Field(None, description="The first value, or the first values.")
+    primary: Any = Field(None, description="The most important value or values.")
     secondary: Texts = Field((), description="Further ones.")
-    non_negotiables: Texts = Field((), description="What it never gives up.")
+    non_negotiables: Texts = Field((), description="Values it never gives up.")
 
 
 class Voice(Part):
     """How the agent speaks."""
 
     tone: Text | None = Field(None, description="Its tone.")
-    quirks: Texts = Field((), description="What is typical of it.")
-    taboo_phrases: Texts = Field((), description="What it never says.")
-    taboo_categories: dict[str, Texts] = Field({}, description="The same by category, as in `Hedging`.")
-    preferred_formats: Texts = Field((), description="How it likes to answer.")
+    quirks: Texts = Field((), description="Typical traits.")
+    taboo_phrases: Texts = Field((), description="Phrases it never says.")
+    taboo_categories: dict[str, Texts] = Field({}, description="Phrases it never says, by category, such as `Hedging`.")
+    preferred_formats: Texts = Field((), description="Preferred ways to answer.")
 
 
 class AgentLineage(Part):
-    """From whom the agent descends, and who cares for it."""
+    """The agents that this one descends from, and the person responsible for it."""
 
-    parent_agent: Text | None = Field(None, description="The agent that it was made from.")
+    parent_agent: Text | None = Field(None, description="The agent it was derived from.")
     siblings: Texts = Field((), description="Agents of the same parent.")
-    human_custodian: Text | None = Field(None, description="The person who answers for it.")
+    human_custodian: Text | None = Field(None, description="The person responsible for it.")
 
 
 class Immutable(Part):
-    """What is set once, when the identity is made."""
+    """The part of an identity that is set once."""
 
-    origin: Origin = Field(Origin(), description="Where it comes from.")
-    purpose: Purpose = Field(Purpose(), description="What it is for.")
-    values: Values = Field(Values(), description="What matters to it.")
-    voice: Voice = Field(Voice(), description="How it speaks.")
-    lineage: AgentLineage = Field(AgentLineage(), description="From whom it descends.")
+    origin: Origin = Field(Origin(), description="Its origin.")
+    purpose: Purpose = Field(Purpose(), description="Its purpose.")
+    values: Values = Field(Values(), description="Its values.")
+    voice: Voice = Field(Voice(), description="Its voice.")
+    lineage: AgentLineage = Field(AgentLineage(), description="Its lineage.")
 
 
 class DriftCounts(Part):
-    """Drift checks that no checkpoint has taken along yet."""
+    """Drift checks that no checkpoint includes yet."""
 
     passed: Annotated[Whole, Counter()] = Field(0, description="Texts without a taboo phrase.")
     failed: Annotated[Whole, Counter()] = Field(0, description="Texts with one.")
 
 
 class MutableState(Part):
-    """How things stand."""
+    """The current state of the agent."""
 
-    current_focus: Annotated[Text | None, Either()] = Field(None, description="What the agent is at.")
-    last_session_at: Annotated[Text | None, Latest()] = Field(None, description="When it was restored last, ISO 8601.")
-    session_id: Annotated[Text | None, Either()] = Field(None, description="The session that it was restored for.")
-    accumulated_experience: Annotated[Whole, Counter()] = Field(0, description="How often it was restored.")
+    current_focus: Annotated[Text | None, Either()] = Field(None, description="What the agent is working on.")
+    last_session_at: Annotated[Text | None, Latest()] = Field(None, description="Time of the last restore, ISO 8601.")
+    session_id: Annotated[Text | None, Either()] = Field(None, description="The session of the last restore.")
+    accumulated_experience: Annotated[Whole, Counter()] = Field(0, description="Number of restores.")
     drift_checks: Annotated[DriftCounts, Fields(DriftCounts)] = Field(
-        DriftCounts(), description="Since the last checkpoint."
+        DriftCounts(), description="Drift checks since the last checkpoint."
     )
 
 
 class Mutable(Part):
-    """What grows with the sessions."""
+    """The part of an identity that the agent's sessions extend."""
 
     active_projects: Annotated[tuple[dict[str, Any], ...], Keyed("id")] = Field(
-        (), description="What it works on: `id`, `name`, `started_at`, `status`, `description`."
+        (), description="Projects: `id`, `name`, `started_at`, `status`, `description`."
     )
     beliefs: Annotated[tuple[dict[str, Any], ...], Keyed("subject")] = Field(
-        (), description="What it holds true: `subject`, `confidence`, `formed_at`, `evidence_refs`."
+        (), description="Beliefs: `subject`, `confidence`, `formed_at`, `evidence_refs`."
     )
     relationships: Annotated[tuple[dict[str, Any], ...], Keyed("entity")] = Field(
-        (), description="Whom it knows: `entity`, `type`."
+        (), description="Relationships: `entity`, `type`."
     )
-    skills: Annotated[tuple[dict[str, Any], ...], Keyed("name")] = Field(
-        (), description="What it can do: `name`, `level`."
-    )
-    state: Annotated[MutableState, Fields(MutableState)] = Field(MutableState(), description="How things stand.")
+    skills: Annotated[tuple[dict[str, Any], ...], Keyed("name")] = Field((), description="Skills: `name`, `level`.")
+    state: Annotated[MutableState, Fields(MutableState)] = Field(MutableState(), description="The current state.")
 
 
 class Identity(Record):
-    """Who an agent is; its id is that of the agent."""
+    """The identity of an agent; its id is the agent's id."""
 
     kind: ClassVar[str] = "identity"
     recording = RecordingRule(begins="mutable.state.last_session_at", last="mutable.state.last_session_at")
 
     immutable: Annotated[Immutable | None, Fixed("origin.created_at")] = Field(
-        None, description="Set once. Absent while nobody has said who the agent is."
+        None, description="The immutable part; absent until it is set."
     )
-    mutable: Annotated[Mutable, Fields(Mutable)] = Field(Mutable(), description="What grows.")
+    mutable: Annotated[Mutable, Fields(Mutable)] = Field(Mutable(), description="The mutable part.")
