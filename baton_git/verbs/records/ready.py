@@ -11,7 +11,7 @@ from pydantic import Field
 
 from baton_git.core.diff import title_of
 from baton_git.core.errors import BatonError
-from baton_git.core.kinds import KINDS, SINGLETONS
+from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import key_at
 from baton_git.core.lifecycle import PRIORITIES, deadline, is_due
 from baton_git.core.output import one_line, shell_line
@@ -166,7 +166,8 @@ def _describe_follow_up(item: FollowUp) -> ReadyItem:
 
 
 def _describe_conflict(conflict: Conflict) -> ReadyItem:
-    record = " ".join(filter(None, (conflict.record_kind.replace("_", " "), conflict.record_id)))
+    info = ALL_KINDS.get(conflict.record_kind)
+    record = f"{info.title if info is not None else conflict.record_kind} {conflict.record_id}".strip()
     field = f"two sides changed {conflict.field}" if conflict.field else "removed on one side, changed on the other"
     return ReadyItem(
         need="conflict", kind=Conflict.kind, id=conflict.id, title=one_line(record, 72), why=one_line(field, 120),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from baton_git.core.kinds import KINDS
 from baton_git.core.natural_times import describe_age
 from baton_git.core.times import iso
 from baton_git.interfaces.cli.app import CHECKED_OUT, INPUT_FILE, App, baton_command, flat, read_text
@@ -93,10 +94,11 @@ def _status_lines(app: App, result: StatusResult) -> list[str]:
 
 def _status_rows(app: App, status: NamespaceStatus) -> Iterator[tuple[str, str]]:
     """Yield the lines of the status, each with its name."""
+    titles = {f"{info.kind.removesuffix('s')}s": info.name(2) for info in KINDS.values()}
     for name, counts in status.counts.items():
         text = ", ".join(f"{count} {value.replace('_', ' ')}" for value, count in sorted(counts.items()))
         if text or name in ALWAYS_COUNTED:
-            yield name.replace("_", " "), text or "none"
+            yield titles[name], text or "none"
     yield from (("at work", text) for text in _working(status, app.now))
     yield from (("gone", f"{_session_line(session, app.now)}; its process is gone") for session in status.gone[:5])
     for remote in status.waiting:
