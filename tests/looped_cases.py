@@ -15,7 +15,7 @@ FAILURES = (Exception, pytest.fail.Exception)
 
 
 def for_each(names: str | Sequence[str], cases: Iterable[Any], ids: Ids = None) -> Callable[[Check], Check]:
-    """Runs a test once for every case, with the arguments of `pytest.mark.parametrize`, and names the cases that fail.
+    """Run a test once for every case, with the arguments of `pytest.mark.parametrize`, and name the cases that fail.
 
     It is for cases that take no time and share nothing: the fixtures of the test are the same for all of them.
     """

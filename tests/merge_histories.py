@@ -315,7 +315,7 @@ def _snapshot(state: State, step: Step) -> State:
 
 
 def _break(state: State, step: Step) -> State:
-    """A file that cannot be read takes the place of a record, or one of a file that cannot be read."""
+    """Replace a record by an unreadable file, or an unreadable file by a record."""
     keys = [HEAD, *of_records(state, kinds.KINDS), *of_records(state, tuple(MODELS), archived=True)]
     keys += [Key("follow_up", "X-0"), Key("pattern", "X-1", archived=True)]
     key = keys[step.which % len(keys)]

@@ -1,4 +1,4 @@
-"""The layout: where each record is stored, and what foreign and damaged files are."""
+"""The layout: the path of each record, and the treatment of foreign and damaged files."""
 
 from __future__ import annotations
 

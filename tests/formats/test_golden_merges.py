@@ -66,7 +66,7 @@ def test_fields_merge_as_the_golden_file_says(
 
 
 def value_at(data: dict[str, Any], field: str) -> tuple[Any, ...]:
-    """The value of a field, dotted where it is nested; nothing where there is none."""
+    """Return a tuple with the value of a field (a dotted name if it is nested), empty if it is absent."""
     name, _, rest = field.partition(".")
     if name not in data:
         return ()

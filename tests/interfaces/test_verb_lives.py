@@ -22,7 +22,7 @@ from baton_git.verbs.table import all_verbs
 
 @dataclass(frozen=True)
 class Step:
-    """A call of `verb` and what comes of it; `error` is a code and a part of the words. `keep` names the id."""
+    """A call of `verb` with its expected outcome; `error` is a code and a part of the words. `keep` names the id."""
 
     verb: str
     fields: Mapping[str, Any] = field(default_factory=dict)

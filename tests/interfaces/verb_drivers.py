@@ -56,7 +56,7 @@ class Driver:
         return CommonOptions(str(self.place), self.namespace, None, None)
 
     def has(self, verb: Verb[Any, Any], fields: Fields) -> bool:
-        """Whether the interface takes this verb with these fields."""
+        """Return whether the interface has this verb with these fields."""
         return True
 
     def call(self, verb: Verb[Any, Any], fields: Fields) -> Answer:
@@ -145,7 +145,7 @@ class Http(Driver):
 
 @cache
 def http_application(place: Path) -> Any:
-    """The application that serves a repository; to make one takes longer than many requests."""
+    """The application that serves a repository, cached because making one takes longer than many requests."""
     return application(Site(CommonOptions(str(place), None, None, None)))
 
 

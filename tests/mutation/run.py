@@ -90,7 +90,7 @@ def tried(copy: Path, mutant: Mutant, *, whole: bool) -> Found:
 
 
 def all_tried(copies: list[Path], mutants: list[Mutant], *, whole: bool) -> Iterator[Found]:
-    """What becomes of each mutant, in their order; as many are tried at once as there are copies."""
+    """Yield the results of the mutants, in their order, testing one at a time in each copy."""
     free: SimpleQueue[Path] = SimpleQueue()
     for copy in copies:
         free.put(copy)

@@ -47,7 +47,7 @@ def queue_has(line: CommitGroup[object], count: int) -> bool:
 
 @pytest.fixture
 def together(ws: Workspace):
-    """Runs things in threads of their own, so that all that write wait for one first writer and go on as one group."""
+    """Run functions in separate threads, so that all writers wait for the first one and continue as one group."""
     with ThreadPoolExecutor(16) as pool:
 
         def run(*things: Callable[[], object]) -> list[Future[object]]:

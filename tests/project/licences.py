@@ -36,7 +36,7 @@ _SPDX = {
 
 
 def find_licences(extras: Iterable[str]) -> dict[str, str]:
-    """The licence of each package that baton needs with these extras, directly or not, by name.
+    """Return, by name, the licence of each direct or indirect dependency of baton with these extras.
 
     Raises:
         PackageNotFoundError: one of them is not installed.

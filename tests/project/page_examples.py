@@ -125,7 +125,7 @@ Call = Callable[[list[str], str], tuple[str, int]]
 
 @dataclass
 class Shell:
-    """A shell that runs one command after the other.
+    """A shell that runs the commands of a page one after the other.
 
     Attributes:
         folder: where the home is; a page calls it `/home`, and this machine `desk`.

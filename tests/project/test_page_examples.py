@@ -31,7 +31,7 @@ def find_wrong(page: Path, folder: Path, call: Call | None = None) -> list[str]:
 
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Runs `baton` in this process, which takes a tenth of the time."""
+    """Run `baton` in this process, which takes a tenth of the time of a new one."""
     monkeypatch.setenv("HOME", str(tmp_path / "ada"))
     for name in [name for name in os.environ if name.startswith(("GIT_", "XDG_"))]:
         monkeypatch.delenv(name)

@@ -27,7 +27,7 @@ def find_timings(source: str) -> Iterator[int]:
 
 
 def is_duration(side: ast.expr) -> bool:
-    """Whether an expression is the time since another one, or a part of it; a file's age is no duration."""
+    """Return whether an expression measures the time since an earlier moment; the age of a file is no such duration."""
     differences = [part for part in ast.walk(side) if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Sub)]
     return any(isinstance(part.left, ast.Call) and ast.unparse(part.left.func) in CLOCKS for part in differences)
 

@@ -32,7 +32,7 @@ Title = tuple[str, str]
 
 
 class History:
-    """The commits of one store, looked at once each."""
+    """The commits of one store, each read only once."""
 
     def __init__(self, store: Store) -> None:
         self.store = store

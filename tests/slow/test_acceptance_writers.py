@@ -76,7 +76,7 @@ def assert_nothing_lost(git, top, journal):
 
 @pytest.fixture
 def shared(baton, top):
-    """The repository with a follow-up that all writers put off."""
+    """The repository with a follow-up that all writers defer."""
     baton("followup", "add", "shared", "--id", "FU-shared")
     return top
 

@@ -23,7 +23,7 @@ def states(baton, top, **more):
 
 
 def older(path):
-    """Makes an installed script one of an older version, as it would have been written then."""
+    """Change an installed script into that of an older version."""
     body = path.read_bytes().split(b"\n", 2)[2].replace(b"none_in", b"nothing_in")
     path.write_bytes(_signed(body, 0))
 

@@ -70,7 +70,7 @@ def free_port() -> int:
 
 @contextmanager
 def process(argv: list[str], port: int, log: Path, environment: Mapping[str, str] = QUIET) -> Iterator[None]:
-    """A server that listens on `port` inside the `with`; its whole group is killed at the end."""
+    """Run a server that listens on `port`; its whole process group is killed at the end of the block."""
     with log.open("wb") as out:
         running = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment, start_new_session=True
@@ -255,7 +255,7 @@ def gitolite(folder: Path) -> Iterator[dict[str, Server]]:
 
 @contextmanager
 def listener(answer: bytes = b"", *, drip: float = 0) -> Iterator[int]:
-    """A port that accepts and says `answer`, once or (`drip` seconds apart) again and again; else nothing."""
+    """Open a port that accepts connections and sends `answer`, once or repeatedly every `drip` seconds."""
     over = threading.Event()
     accepted: list[socket.socket] = []
 

@@ -74,7 +74,7 @@ class World:
         return new
 
     def written(self, raw: bytes) -> Oid:
-        """A commit with just these bytes, put there by git."""
+        """Store a commit with exactly these bytes by git; return its id."""
         argv = ["git", "-C", str(self.top), "hash-object", "-t", "commit", "-w", "--stdin"]
         return Oid(subprocess.run(argv, input=raw, capture_output=True, check=True).stdout.decode().strip())
 

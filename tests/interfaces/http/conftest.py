@@ -32,7 +32,7 @@ NAMESPACE = "project:x"
 
 @dataclass
 class Client:
-    """A running server; paths are below `url`. Requests bring the token where there is one, and `params`."""
+    """A running server; paths are below `url`. Requests send the token, if there is one, and `params`."""
 
     url: str
     site: Site
@@ -56,7 +56,7 @@ class Client:
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     def ask(self, method: str, path: str, body: Any = None, *, code: int | None = 200, **more: Any) -> httpx2.Response:
-        """A request; `body` goes as JSON, `code` None lets any status pass, the rest is httpx's (headers, params)."""
+        """Send a request. `body` is sent as JSON, `code` None accepts any status; others are httpx's."""
         sent = {} if body is None else {"json": body}
         answer = self._client.request(method, path, **sent, **more)
         assert code in (None, answer.status_code), f"{method} {path}: {answer.status_code} {answer.text[:2000]}"

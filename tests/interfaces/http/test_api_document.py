@@ -1,4 +1,4 @@
-"""The OpenAPI document: every path is described, with examples and with what can go wrong."""
+"""The OpenAPI document: every path is described, with examples and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log, what differs, and going back."""
+"""The log, differences, undo and rollback over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong with a request, as problem details."""
+"""Errors of requests, as problem details."""
 
 from __future__ import annotations
 

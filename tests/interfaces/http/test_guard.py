@@ -337,7 +337,7 @@ def test_a_connection_on_which_nothing_is_asked_ends(raw, monkeypatch):
 
 
 def is_ended(api: Any, first: bytes, drop: bytes) -> bool:
-    """Whether a connection ends on which something comes in all the time."""
+    """Return whether the server ends a connection that keeps sending bytes."""
     with socket.create_connection(urlsplit(api.url).netloc.split(":"), timeout=5) as talk:
         talk.sendall(first)
         try:

@@ -34,7 +34,7 @@ ADDING = {
 
 @pytest.fixture(scope="module")
 def told() -> Any:
-    """The answer to tools/list, as it goes over the wire."""
+    """Return the response to tools/list as it is sent."""
     found = talk(lambda client: client.list_tools())
     return found.model_dump(by_alias=True, exclude_none=True, mode="json")
 

@@ -284,7 +284,7 @@ def test_eight_windows_side_by_side_are_all_told_and_one_that_nobody_sees_has_no
 
 
 def test_everything_works_without_a_mouse(world: World, serve: Any, opened: Opened) -> None:
-    """The skip link comes first; a conflict is settled by keys alone; what has the focus can be seen."""
+    """The skip link comes first; a conflict can be resolved with the keyboard only; the focus is visible."""
     served = serve()
     page = opened(served)
     page.open(served.path("conflicts"))

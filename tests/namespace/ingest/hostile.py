@@ -57,7 +57,7 @@ class Hostile:
         return self.tree(*sorted([*ours, *more], key=lambda one: one[1] + b"/" * (one[0] == FOLDER)))
 
     def push(self, *more: tuple[bytes, bytes, bytes]) -> str:
-        """The branch goes on to a tree with these entries."""
+        """Add a commit with a tree of these entries to the branch."""
         parents = [self.tip()] if (self.bare / REF).exists() else []
         return self.lead_to(self.commit(self.root(*more), *parents))
 

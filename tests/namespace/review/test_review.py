@@ -1,4 +1,4 @@
-"""What came from a remote and waits: record by record taken over or turned down, and what becomes of that later."""
+"""Changes that wait for a review: accepted or rejected record by record, and the later effects of that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a protocol run goes on, when that is a conflict, and when it is stale."""
+"""How a protocol run advances, when that is a conflict, and when the run is stale."""
 
 from __future__ import annotations
 

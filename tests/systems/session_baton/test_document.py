@@ -1,4 +1,4 @@
-"""The whole document of session-baton: a state for it and back, and nothing lost on the way."""
+"""The whole document of session-baton: conversion to a state and back without loss."""
 
 from __future__ import annotations
 

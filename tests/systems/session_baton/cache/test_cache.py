@@ -551,7 +551,7 @@ def test_a_write_waits_for_another_process_only_so_long(wire, folder):
 
 @pytest.fixture(params=[422, 413])
 def picky(wire, request):
-    """The server, which does not take a document with the context `bad`."""
+    """The server, which rejects a document with the context `bad`."""
     usual = wire.answer
 
     def answer(path, body, token):
