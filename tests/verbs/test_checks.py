@@ -108,7 +108,7 @@ def test_a_named_loop_without_a_check_says_what_to_do(here):
     made = add_loop(here, NOW, action="a", expect="b").id
     with pytest.raises(InvalidArgument, match="has no check") as caught:
         verify(here, NOW, [made])
-    assert "passed or failed" in caught.value.hint
+    assert caught.value.hint == f"to record what you observed: baton loop verify {made} --passed, or --failed"
     with pytest.raises(NotFound):
         verify(here, NOW, ["OL-nope"])
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from baton_git.core import diff, layout
-from baton_git.core.errors import BatonError, Busy, FieldHint, NotAllowed, NotFound, WriteFailed, shorten
+from baton_git.core.errors import BatonError, Busy, NotAllowed, NotFound, WriteFailed, shorten
 from baton_git.core.progress import track
 from baton_git.core.records.base import alike, parse
 from baton_git.core.redaction.changes import Redactions, redact_edits, refuse_secret
@@ -225,7 +225,7 @@ class ExportedRecordings(FilesResult):
     refused: list[RefusedExport] = Field(description="The sessions that were not.")
 
 
-_IN_THE_WAY = FieldHint("import it first (baton import ecc FILE), or write over it with {force}")
+_IN_THE_WAY = "import it first (baton import ecc FILE), or write over it with --force"
 
 
 @verb(
