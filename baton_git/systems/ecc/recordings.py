@@ -314,9 +314,7 @@ def _make_recording(ws: Workspace, path: Path, record: Snapshot, *, force: bool)
 def _refuse_loss(ws: Workspace, path: Path, there: Recording | UnusableEntry, id_: str) -> None:
     """Raises NotAllowed when the file at `path` has something that the branch lacks."""
     if isinstance(there, UnusableEntry):
-        raise NotAllowed(
-            f"{there.why}; it is not written over", hint=FieldHint("move it away, or write over it with {force}")
-        )
+        raise NotAllowed(f"{there.why}; it is not written over", hint="move it away, or write over it with --force")
     if f"{there.adapterId}/{there.sessionId}" != id_:
         raise NotAllowed(
             f"{show_path(path)} is the recording of another session, {shorten(there.sessionId)}", hint=_IN_THE_WAY

@@ -141,7 +141,7 @@ def test_an_address_that_was_used_once_is_no_remote_that_waits(
 
 
 def test_a_sync_of_nothing_says_so(baton: Baton, clone: Path) -> None:
-    assert "there is no namespace nope here or on origin yet" in baton("sync", "-n", "nope").err
+    assert "there is no namespace nope here or on origin; to create it: baton init" in baton("sync", "-n", "nope").err
 
 
 def test_a_token_in_an_address_is_not_shown(baton: Baton, clone: Path) -> None:
