@@ -1,1 +1,1 @@
-"""The operations over HTTP: session-baton's and PAIF's wires, and our own; the web page is served beside them."""
+"""The HTTP server: the APIs of session-baton and PAIF, baton-git's own API and the web page."""

@@ -1,7 +1,7 @@
-"""The tokens of registered agents: each opens what belongs to one agent in one namespace. Only digests are kept.
+"""Tokens of registered agents. Each gives access as one agent in one namespace; only digests are stored.
 
-The file lies beside the branches, is readable by its owner alone, and is looked at again whenever it has changed, so
-that several servers of one repository agree.
+The file is in the repository's git directory and readable only by its owner. It is read again whenever it has changed,
+so several servers of one repository agree.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from baton_git.core.names import AgentId, Namespace
 from baton_git.git.files.private_json import PrivateJsonFile
 
 PREFIX = "baton_agent_"
-"""What a token begins with, so that whoever finds one knows what it is."""
+"""Prefix of every token, which makes a leaked one recognizable."""
 
 Table = Mapping[str, "Registration"]
 
 
 class Registration(NamedTuple):
-    """One agent that has a token of its own: in which namespace it counts, since when (ISO 8601), and its digest."""
+    """An agent with its own token: the namespace it is valid in, the time of registration (ISO 8601) and its digest."""
 
     agent: str
     namespace: str
@@ -43,13 +43,17 @@ class _IndexedTable(NamedTuple):
 
 @dataclass
 class AgentTokens:
-    """The registered agents of a repository, in the file `path`. Threads may use it side by side."""
+    """The registered agents of a repository, stored in the file `path`. Safe for use by several threads."""
 
     path: Path
     _table: _IndexedTable = field(default=_IndexedTable(None, {}, {}), repr=False)
 
     def all(self) -> list[Registration]:
-        """Raises Corrupt when the file cannot be read; then no agent's token opens anything."""
+        """Return all registrations, sorted by agent.
+
+        Raises:
+            Corrupt: the file cannot be read; then no agent's token is accepted.
+        """
         by_agent = self._read_table().by_agent
         return [by_agent[name] for name in sorted(by_agent)]
 
@@ -68,7 +72,7 @@ class AgentTokens:
             InvalidName: the agent or the namespace is no valid name.
             Busy: another process is changing the file.
             Corrupt: the file cannot be read.
-            WriteFailed: the file cannot be written; an older token still counts.
+            WriteFailed: the file cannot be written; the old token stays valid.
         """
         name, space = AgentId(agent).text, Namespace(namespace).text
         token = PREFIX + token_urlsafe(32)
@@ -77,7 +81,7 @@ class AgentTokens:
         return token
 
     def remove(self, agent: str) -> None:
-        """Remove the registration of an agent; its token opens nothing any more.
+        """Remove the registration of an agent; its token is no longer accepted.
 
         Raises:
             NotFound: the agent is not registered.

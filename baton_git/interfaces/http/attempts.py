@@ -1,8 +1,8 @@
-"""Limits wrong tokens by client address. A right token always gets in, whatever others at that address have tried.
+"""Rate limit for wrong tokens, by client address. A right token is always accepted, whatever that address has sent.
 
-Behind a proxy all clients have one address, since nothing that a request says of itself is believed. So the token is
-compared first, and only a wrong one is counted. That keeps logs and answers small; what makes guessing hopeless is a
-long token.
+Forwarding headers are not trusted, so behind a proxy all clients have the same address. Therefore the token is compared
+first, and only wrong ones are counted. The limit keeps logs and responses small; the length of the token is what
+protects against guessing.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Callable
 from threading import Lock
 
 FREE = 5
-"""Wrong tokens of one address that are answered as such."""
+"""Number of wrong tokens from one address before the limit applies."""
 LONGEST = 15.0
-"""Seconds that one is told to wait at most."""
+"""Maximum waiting time in seconds."""
 FORGOTTEN = 300.0
 """Seconds without a wrong token after which an address is forgotten."""
 ADDRESSES = 10_000
 
 
 class Attempts:
-    """Wrong tokens by address, in this process. Each costs the same, and at most `ADDRESSES` are remembered.
+    """The wrong tokens by address, in this process. At most `ADDRESSES` addresses are remembered.
 
-    `clock` gives seconds and never goes back.
+    `clock` returns monotonic seconds.
     """
 
     def __init__(self, free: int = FREE, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,11 +34,11 @@ class Attempts:
         self._lock = Lock()
 
     def __len__(self) -> int:
-        """How many addresses are remembered."""
+        """Return the number of remembered addresses."""
         return len(self._wrong)
 
     def note_wrong(self, address: str) -> float:
-        """Counts a wrong token; gives the seconds after which another one is looked at as such, 0 for now."""
+        """Count a wrong token. Return the seconds to wait before the next attempt; 0: no wait."""
         now = self._clock()
         with self._lock:
             count, last = self._wrong.get(address, (0, now))
@@ -55,5 +55,5 @@ class Attempts:
 
 
 def _pause(more: int) -> float:
-    """Seconds after a wrong token that was `more` than are free."""
+    """Return the waiting time in seconds after `more` wrong tokens beyond the free ones."""
     return 0.0 if more < 0 else min(LONGEST, 2.0 ** min(more, 10))

@@ -1,4 +1,4 @@
-"""The body of a request as JSON, read alike on all paths: bounded, off the event loop, no key twice in an object."""
+"""Parse JSON bodies of requests the same way on all paths: large ones in a thread, duplicate keys refused."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class _ParsedRequest(Request):
 
 @dataclass(frozen=True)
 class JsonOnly:
-    """An application that parses bodies itself, behind a look at them: what cannot be read is not passed on to it."""
+    """ASGI middleware for an application that parses bodies itself: refuse POST bodies that are not valid JSON."""
 
     app: ASGIApp
 
@@ -100,14 +100,14 @@ class JsonOnly:
 
 
 def _refuse_message(error: Exception) -> Response:
-    """JSON-RPC's answer to what cannot be parsed."""
+    """Return JSON-RPC's response to a body that cannot be parsed."""
     return SafeJSONResponse(
         {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": f"Parse error: {error}"}}, 400
     )
 
 
 def _replay(raw: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives the body once more, and then what comes after it."""
+    """Return a `receive` that yields the body again and then any later messages."""
     left: list[Message] = [{"type": "http.request", "body": raw, "more_body": False}]
 
     async def again() -> Message:
@@ -117,7 +117,7 @@ def _replay(raw: bytes, receive: Receive) -> Receive:
 
 
 def _is_json(kind: str) -> bool:
-    """Only what no page of another site can send without asking first."""
+    """Return whether a content type is JSON, which a page of another site cannot send without a CORS preflight."""
     main = kind.partition(";")[0].strip().lower()
     return main == "application/json" or (main.startswith("application/") and main.endswith("+json"))
 

@@ -19,19 +19,19 @@ from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, describe_merge, parse_entry, revision_of
 
 LOOK_EVERY = 0.4
-"""Seconds between two looks at the refs; where a look takes long, ten times as long as it takes."""
+"""Seconds between two polls of the refs; ten times the duration of a poll if that is longer."""
 BACKLOG = 500
-"""Commits of one namespace that are told at once; whoever missed more reads the state anew."""
+"""Maximum number of commits of one namespace reported in one poll; a client that missed more must reload the state."""
 
 
 @dataclass(frozen=True)
 class Current:
-    """Where things stand: first of all, and again when a namespace was removed.
+    """The current tip: the first event of every stream, sent again when a namespace was removed.
 
     Attributes:
-        namespace: None where all are watched; `commit` and `revision` are None then as well.
-        commit: None too where the namespace does not exist.
-        missed: whether something happened since the asker's last event that is not told; it should read anew.
+        namespace: None if all namespaces are watched; then `commit` and `revision` are None as well.
+        commit: None also if the namespace does not exist.
+        missed: whether changes since the client's last event are not reported; it should then reload the state.
     """
 
     event: ClassVar[str] = "current"

@@ -1,4 +1,4 @@
-"""A connection as uvicorn has it, which nobody can hold open without asking for something."""
+"""uvicorn's connection with limits, so that a client cannot hold it open without sending a request."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import asyncio
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD_SECONDS = 10.0
-"""How long the first line and the headers of a request may take; so too what comes of a body that nobody reads."""
+"""Maximum time in seconds to receive the request line and headers, or the rest of a body that is not read."""
 HEAD_BYTES = 64 << 10
-"""Bytes that the first line and the headers may have together; what one read brings beyond that is let pass."""
+"""Maximum size in bytes of the request line and headers, checked after each read from the socket."""
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's own waits for headers as long as it takes, and takes any amount of them."""
+    """A connection with limits for time and size of headers, which uvicorn's own protocol does not have."""
 
     _deadline: asyncio.TimerHandle | None = None
     _in_head = False
@@ -51,7 +51,7 @@ class Connection(HttpToolsProtocol):
         self._close()
 
     def _is_idle(self) -> bool:
-        """Whether nothing is asked, and nothing limits how long that lasts."""
+        """Return whether no request is in progress and no keep-alive timeout is running."""
         return (self.cycle is None or self.cycle.response_complete) and self.timeout_keep_alive_task is None
 
     def _start_deadline(self) -> None:

@@ -1,4 +1,4 @@
-"""The requests that come all the time, answered without the framework's own layers, which take longer than they do."""
+"""Answer the most frequent requests without FastAPI's layers, which take longer than the requests themselves."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 @dataclass(frozen=True)
 class FastPath:
-    """An application in front of which some paths are answered at once.
+    """ASGI middleware that answers POST requests to some paths itself.
 
     Attributes:
-        posts: by path, what answers a POST to exactly it. The application has them as well: it knows what to say to
-            other methods and to a trailing slash, and describes them all.
+        posts: by exact path, the handler of a POST. The application has these routes too, for other methods, trailing
+            slashes and the OpenAPI document.
     """
 
     app: ASGIApp

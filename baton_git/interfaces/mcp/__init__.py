@@ -1,1 +1,1 @@
-"""The verbs as tools for agents, over MCP. Only `baton mcp` loads this: the SDK costs half a second."""
+"""The verbs as MCP tools for agents. Only `baton mcp` imports this package: loading the SDK takes half a second."""

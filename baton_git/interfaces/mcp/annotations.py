@@ -1,16 +1,16 @@
-"""What a tool may change, as MCP's clients ask for it: whether to let it run without asking somebody.
+"""MCP tool annotations, by which a client decides whether a tool may run without the user's permission.
 
-Only what differs from MCP's own defaults is sent, since each word of it is in every request of the model: a tool that
-does not say otherwise is taken to write, to destroy, and not to be idempotent.
+Only hints that differ from MCP's defaults are sent, because the tool list is part of every request to the model. By
+default, a tool writes, is destructive and is not idempotent.
 """
 
 from mcp.types import ToolAnnotations
 
 READS = ToolAnnotations(read_only_hint=True)
-"""Changes nothing."""
+"""The tool changes nothing."""
 ADDS = ToolAnnotations(destructive_hint=False)
-"""Only adds: called twice it adds twice."""
+"""The tool only adds; calling it twice adds twice."""
 SETTLES = ToolAnnotations(destructive_hint=False, idempotent_hint=True)
-"""Takes nothing away; called twice it comes to the same."""
+"""The tool removes nothing; calling it twice has the same result as calling it once."""
 REPLACES = ToolAnnotations(destructive_hint=True)
-"""Takes the place of what stood, or puts it away."""
+"""The tool replaces or archives existing records."""

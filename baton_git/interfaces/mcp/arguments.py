@@ -1,11 +1,11 @@
-"""What the tools take, and how it is told to a model: in few words, since all of it is in every request."""
+"""Argument types and schemas of the tools. Schemas are short, because they are part of every request to the model."""
 
 from __future__ import annotations
 
 from typing import Any
 
 Session = str | None
-"""The session that acts; the server's instructions say what it is, once for all tools."""
+"""The session that acts. The server's instructions describe this argument once for all tools."""
 
 Json = dict[str, Any]
 
@@ -13,8 +13,10 @@ _NOISE = ("title", "additionalProperties", "default", "minimum", "maximum")
 
 
 def shorten_schema(schema: Json) -> Json:
-    """The schema without what a model can do without: titles, nulls and defaults of what may be left out, bounds (who
-    oversteps one is told)."""
+    """Return a schema without the parts that a model does not need: titles, nulls, defaults and bounds.
+
+    The bounds still apply: a call with a value out of bounds is refused with an error message.
+    """
     plain = {name: value for name, value in schema.items() if name not in _NOISE}
     if "properties" in plain:
         plain["properties"] = {name: shorten_schema(one) for name, one in plain["properties"].items()}
@@ -24,7 +26,7 @@ def shorten_schema(schema: Json) -> Json:
 
 
 def _without_null(schema: Json) -> Json:
-    """A value or null as that value: who has none leaves it out."""
+    """Return the schema of an optional value without null: a model omits the argument instead of sending null."""
     choices = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
     if len(choices) != 1:
         return schema
@@ -33,6 +35,6 @@ def _without_null(schema: Json) -> Json:
 
 
 def untold(schema: Json) -> Json:
-    """The schema without `session`, which all that write take: the instructions say it once."""
+    """Return a schema without `session`, which every writing tool takes: the server's instructions describe it once."""
     told = {name: one for name, one in schema["properties"].items() if name != "session"}
     return {**schema, "properties": told}

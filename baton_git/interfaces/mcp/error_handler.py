@@ -1,4 +1,4 @@
-"""What the model is told when something goes wrong: one line, with the next step. The one place that catches all."""
+"""Turn every exception into a one-line error for the model, with the next step. Only this module catches them all."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ NOT_ASKED = (
 
 
 def refused_call(tool: str, error: ToolError | MCPError, known: Iterable[str]) -> ToolError:
-    """What the model is told of a call that failed.
+    """Return the error that the model gets for a failed call.
 
     Args:
-        known: the arguments of the tool.
+        known: the names of the tool's arguments.
     """
     cause = error.__cause__
     if isinstance(error, UnexpectedToolError) and cause is not None:
@@ -42,7 +42,7 @@ def refused_call(tool: str, error: ToolError | MCPError, known: Iterable[str]) -
 
 
 def refused_read(uri: str, error: ResourceError) -> ResourceError:
-    """What a client is told of a resource that could not be read."""
+    """Return the error that a client gets for a resource that could not be read."""
     cause = error.__cause__
     if isinstance(error, ResourceNotFoundError):
         return ResourceNotFoundError(
@@ -57,12 +57,12 @@ def refused_read(uri: str, error: ResourceError) -> ResourceError:
 
 
 def unknown_prompt(name: str, known: Iterable[str]) -> MCPError:
-    """What a client is told of a prompt that there is not."""
+    """Return the error that a client gets for an unknown prompt."""
     return MCPError(INVALID_PARAMS, _line(f"there is no prompt {name}; there are {', '.join(known)}"))
 
 
 def in_a_line(error: BaseException) -> str:
-    """What went wrong, and the next step; of a bug, where its report is."""
+    """Return an error as one line, with the next step; for a bug, with the path of its report."""
     if isinstance(error, BatonError):
         return _line(f"{error}; {error.hint}" if error.hint else str(error))
     if isinstance(error, OSError):
@@ -75,7 +75,7 @@ def _line(text: str) -> str:
 
 
 def _wrong(error: ValidationError, known: Iterable[str]) -> str:
-    """Which arguments do not fit, and what they should be."""
+    """Return which arguments are invalid or unknown, and what is expected."""
     unknown = [format_path(one["loc"]) for one in error.errors() if one["type"] == "extra_forbidden"]
     faults = [fault for fault in faults_of(error) if fault.path not in unknown]
     lines = [
@@ -88,7 +88,7 @@ def _wrong(error: ValidationError, known: Iterable[str]) -> str:
 
 
 def _write_report(error: BaseException) -> str:
-    """Writes a report that can be pasted; says where it is."""
+    """Write a report of a bug to a temporary file and return a clause that names the file."""
     report = Path(tempfile.gettempdir()) / f"baton-error-{os.getpid()}.txt"
     about: Any = f"baton {__version__}, Python {sys.version.split()[0]}, {sys.platform}, mcp"
     try:

@@ -1,7 +1,7 @@
-"""`pattern_graduate`: a pattern becomes a rule once the person at the client says so; the model cannot.
+"""The tool `pattern_graduate`: make a pattern a rule after the person at the client has confirmed it.
 
-The client shows the question and sends the answer back by itself, apart from what the model says (Anti-Ouroboros). The
-annotations are evaluated where they stand, for the SDK: they name functions of the closure.
+The client shows the question and sends the answer without the model, so the model cannot confirm (Anti-Ouroboros). This
+module does not postpone annotations: the SDK needs those of the tool evaluated, and they name functions of the closure.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class Typed(BaseModel):
 
 
 class ShownPattern(NamedTuple):
-    """What the person is shown: the pattern, and the rule that it would become."""
+    """The pattern that the person is asked about, and the text of the rule that it would become."""
 
     pattern: Pattern
     rule: str
@@ -36,7 +36,7 @@ class ShownPattern(NamedTuple):
 
 def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations]:
     def shown(ctx: Ctx, id: str, rule: str | None) -> ShownPattern | None:  # noqa: A002  the tool's argument is called so
-        """What would be asked; None where nothing can be: the client asks nobody, or the pattern is not ready."""
+        """Return the pattern to ask about; None if the client cannot show forms or the pattern is no rule candidate."""
         if not _can_ask(ctx):
             return None
         with tool_context.reading() as ws:
@@ -64,7 +64,7 @@ def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations
 
 
 def _can_ask(ctx: Ctx) -> bool:
-    """Whether the client says that it can show a person a form."""
+    """Return whether the client declares that it can show a form to a person."""
     capabilities = ctx.client_capabilities
     asks = capabilities.elicitation if capabilities is not None else None
     return asks is not None and (asks.form is not None or asks.url is None)
@@ -85,7 +85,7 @@ def _flat(text: str) -> str:
 
 
 def _read_confirmation(found: ShownPattern | None, answer: ElicitationResult[Typed], person: str) -> Confirmed | None:
-    """The person's word; None where nobody was asked, or the answer is another one."""
+    """Return the person's confirmation; None if nobody was asked or the typed id is not the pattern's."""
     if found is None or not isinstance(answer, AcceptedElicitation) or answer.data.id.strip() != found.pattern.id:
         return None
     pattern = found.pattern

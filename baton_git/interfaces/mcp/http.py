@@ -1,4 +1,4 @@
-"""The server over streamable HTTP, for who does not start it as a program: on this machine, or with a token."""
+"""The MCP server over streamable HTTP, for clients that do not start it as a process: local ones, or with a token."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from baton_git.interfaces.http.timing import TimeLimits
 PATH = "/mcp"
 BACKLOG = 128
 ENDING = 3
-"""Seconds that requests have to finish once it is stopped."""
+"""Seconds that running requests have to finish after the server is stopped."""
 
 
 def guarded(server: MCPServer[Any], listener: socket.socket, token: str | None) -> ASGIApp:
-    """The application behind its guard. Where it can only be reached from this machine, it must be called by a name of
-    this machine, so that no page elsewhere gets at it (DNS rebinding); elsewhere every request needs the token.
+    """Return the ASGI application of an MCP server behind its guard.
 
-    The SDK checks Host and Origin as well, for listeners on this machine. Requests are bounded and their JSON is read
-    as by `baton serve`.
+    On a loopback address, the Host header must name this machine, which prevents DNS rebinding by web pages. On other
+    addresses, every request needs the token. The SDK also checks Host and Origin for loopback listeners. The limits of
+    requests and the parsing of their JSON are those of `baton serve`.
     """
     host = address_of(listener)
     names = LOOPBACK | {host} if is_loopback(host) else None
@@ -38,15 +38,15 @@ def guarded(server: MCPServer[Any], listener: socket.socket, token: str | None) 
 
 
 def listening(host: str, port: int, *, anywhere: bool) -> socket.socket:
-    """A socket that listens there.
+    """Open a listening socket on an address.
 
     Args:
-        port: 0 takes a free one.
-        anywhere: whether it may be reached from other machines.
+        port: the port; 0 takes a free one.
+        anywhere: whether addresses other than loopback are allowed.
 
     Raises:
-        InvalidArgument: it would be reached from other machines, and must not.
-        StoreError: there is no such address here, or somebody else listens there.
+        InvalidArgument: the address is not loopback and `anywhere` is false.
+        StoreError: the address does not exist on this machine or is in use.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]

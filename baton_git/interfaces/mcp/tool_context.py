@@ -1,4 +1,4 @@
-"""Who acts, and on which namespace: where every tool does its work."""
+"""The namespace, session and agent with which a tool runs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class ToolContext:
 
     Attributes:
         app: the call of `baton mcp`, with its options.
-        over_http: whether there are many clients; over standard input and output one starts its own process.
-        begun: the session that each client began last; None where it ended.
-        names: by client, the name of its session as long as it neither named nor began one.
+        over_http: whether the server has many clients; over standard input and output, each client has its own process.
+        begun: by client, the session that it began last; None once that session has ended.
+        names: by client, the generated session name used until the client names or begins a session.
     """
 
     app: Call
@@ -43,10 +43,13 @@ class ToolContext:
 
     @contextmanager
     def reading(self, namespace: str | None = None) -> Iterator[Workspace]:
-        """The workspace of who only looks; of another namespace of the same repository, where one is named.
+        """Open the workspace for reading.
+
+        Args:
+            namespace: another namespace of the same repository; None: that of `baton mcp`.
 
         Raises:
-            NotFound: the namespace that is named does not exist.
+            NotFound: `namespace` does not exist.
         """
         app = self._on(namespace)
         with app.workspace() as ws:
@@ -57,12 +60,13 @@ class ToolContext:
 
     @contextmanager
     def at_work(self, ctx: Ctx, session: str | None = None, *, current: bool = True) -> Iterator[Workspace]:
-        """The workspace of who acts.
+        """Open the workspace for writing, with the session and agent that act.
 
         Args:
-            session: the one that acts, where the call names it; else that of `baton mcp`, or the one that this client
-                began. Only a client alone that began none is taken for the agent around us, or for who began here.
-            current: whether the one that began here counts.
+            session: the session named in the call; None: that of `baton mcp`, else the one that this client began. Over
+                standard input and output, a client that began none acts in the current session of the work tree.
+            current: whether begun, current and generated sessions are used; else only one that a hook or the
+                surrounding agent names.
         """
         app = self.acting(session)
         with app.workspace() as ws:
@@ -73,7 +77,7 @@ class ToolContext:
             yield replace(ws, actor=replace(actor, session=found, agent=agent), calls_tools=True)
 
     def remember(self, ctx: Ctx, session: str) -> None:
-        """This client began a session."""
+        """Remember that this client began a session."""
         client = self._client_of(ctx)
         if client is not None:
             self.begun[client] = session
@@ -81,7 +85,7 @@ class ToolContext:
             self.app.current.set(session, os.getpid())
 
     def forget(self, ctx: Ctx, session: str | None) -> None:
-        """A session has ended."""
+        """Forget a session that has ended."""
         client = self._client_of(ctx)
         if client is not None and self.begun.get(client) == session:
             self.begun[client] = None
@@ -91,14 +95,14 @@ class ToolContext:
             self.app.current.set(None)
 
     def _current(self, ctx: Ctx, elsewhere: str | None) -> str | None:
-        """The session that this client began; `elsewhere`, which others here may have begun, where it began none."""
+        """Return the session that this client began; if it began none, `elsewhere` (over HTTP: None)."""
         client = self._client_of(ctx)
         if client is None or client not in self.begun:
             return None if self.over_http else elsewhere
         return self.begun[client] or (None if self.over_http else self.app.settings.hooked_session)
 
     def _name_session(self, ctx: Ctx) -> str | None:
-        """Return the name of a connection's session that nobody named: the client's name with a random end."""
+        """Return the generated session name of this client, its name with a random suffix; None if it is unknown."""
         client = self._client_of(ctx)
         if client is None:
             return None
@@ -108,18 +112,21 @@ class ToolContext:
         return self.names[client]
 
     def _around(self) -> str | None:
-        """The session of the agent that started us."""
+        """Return the session of the agent that started this process; None over HTTP."""
         return None if self.over_http else self.app.settings.hooked_session or _of_the_agent()
 
     def _client_of(self, ctx: Ctx) -> str | None:
-        """Who calls; None where nobody can say: over HTTP the newer era of the protocol has no connections, and in the
-        older one the SDK lets only ids through that it gave."""
+        """Return a key for the client; None if it cannot be identified.
+
+        Over HTTP, newer versions of the protocol have no connections. In older ones, the SDK accepts only session ids
+        that it issued itself.
+        """
         if not self.over_http:
             return ""
         return None if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else (ctx.headers or {}).get("mcp-session-id")
 
     def acting(self, session: str | None) -> Call:
-        """The call, as if its options named this session."""
+        """Return the call of `baton mcp` with this session as its option."""
         if session is None:
             return self.app
         options = self.app.settings.options._replace(session=SessionId(session).text)
@@ -133,18 +140,18 @@ class ToolContext:
 
 
 def _client(ctx: Ctx) -> str | None:
-    """Who the client is, by what it says of itself."""
+    """Return the agent that the client's name stands for; None if it is unknown."""
     return agent_of_client(_client_name(ctx))
 
 
 def _client_name(ctx: Ctx) -> str:
-    """What the client calls itself; empty where it does not say."""
+    """Return the name that the client reports; empty if it reports none."""
     params = ctx.session.client_params
     return params.client_info.name if params is not None else ""
 
 
 def _of_the_agent() -> str | None:
-    """The session of the agent that started us, where it says so."""
+    """Return the session that the surrounding agent sets in the environment; None if it sets none."""
     named = (os.environ.get(name) for name in session_variables())
     return next((session for session in named if session), None)
 

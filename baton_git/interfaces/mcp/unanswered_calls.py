@@ -1,6 +1,6 @@
-"""Keep a server on standard input going until the calls that came before its end are answered.
+"""Keep a server on standard input running after the end of the input until all earlier calls are answered.
 
-The SDK ends calls when the input does: what they changed is kept, and nobody hears of it.
+The SDK cancels calls at the end of the input: their changes are committed, but the client gets no answer.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any, Self
 import anyio
 
 SECONDS = 30.0
-"""How long an answer may take after the end of the input."""
+"""Maximum time in seconds to wait for answers after the end of the input."""
 
 
 class UnansweredCalls:
-    """Which requests of the client wait for an answer, and which of the server, as seen in the messages."""
+    """The unanswered requests of the client and of the server, tracked by the messages that pass."""
 
     def __init__(self) -> None:
         self._of_client: set[Any] = set()
@@ -43,14 +43,14 @@ class UnansweredCalls:
         self._changed = anyio.Event()
 
     async def wait(self) -> None:
-        """Wait for the answers, but not for those that need one of the client first, which can come no more."""
+        """Wait for the answers, except as many as depend on a reply that the client can no longer send."""
         with anyio.move_on_after(SECONDS):
             while len(self._of_client) > len(self._of_server):
                 await self._changed.wait()
 
 
 class _Stream:
-    """A stream of the SDK, with what passes through it noted."""
+    """A wrapper of an SDK stream that records the messages passing through it."""
 
     def __init__(self, stream: Any, calls: UnansweredCalls) -> None:
         self._stream, self._calls = stream, calls
@@ -71,7 +71,7 @@ class _Stream:
 
 
 class Received(_Stream):
-    """What the client sends; its end comes when the calls before it are answered."""
+    """The messages of the client; the stream ends only when all earlier calls are answered."""
 
     @property
     def last_context(self) -> Any:
@@ -98,7 +98,7 @@ class Received(_Stream):
 
 
 class Sent(_Stream):
-    """What the server sends."""
+    """The messages of the server."""
 
     async def send(self, item: Any) -> None:
         await self._stream.send(item)

@@ -18,20 +18,20 @@ from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
 
 ANNOTATIONS = {"reads": READS, "adds": ADDS, "settles": SETTLES, "replaces": REPLACES}
 LOCAL_FILLS = {**paif.FILLS}
-"""By verb, what completes its fields from the settings of this machine."""
+"""By verb, the function that completes its fields from the settings of this machine."""
 LOCAL_RUNS = {**handover.RUNS, **transcripts.RUNS}
-"""By verb, how it runs together with what it does to files of this machine."""
+"""By verb, the function that runs it together with its effects on files of this machine."""
 
 
 def verb_tools(tool_context: ToolContext, verbs: Iterable[Verb[Any, Any]]) -> dict[Callable[..., Any], ToolAnnotations]:
-    """Return the tools of all verbs that models can call, with what they may change."""
+    """Return the tools of all verbs that models can call, each with its annotations."""
     return {
         _function(tool_context, verb, verb.tool): ANNOTATIONS[verb.effect] for verb in verbs if verb.tool is not None
     }
 
 
 def _function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) -> Callable[..., dict[str, Any]]:
-    """The function of a tool; its signature says which arguments it takes."""
+    """Return the function of a tool; its signature lists the tool's arguments."""
 
     def call(ctx: Ctx, session: str | None = None, **arguments: Any) -> dict[str, Any]:
         given = {fields.get(name, name): value for name, value in arguments.items() if value is not None}
@@ -78,7 +78,7 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
 
 
 def _type_of(info: FieldInfo, name: str, tool: Tool, *, is_required: bool) -> Any:
-    """The type of an argument; described only where the tool says so."""
+    """Return the type of an argument, with a description only if the tool has one for it."""
     plain: Any = info.annotation
     kind = plain if is_required else plain | None
     if name in tool.schemas:
