@@ -442,7 +442,7 @@ def test_a_file_that_is_no_recording_is_not_written_over_unless_it_is_forced(ws,
     put(tmp_path, {"dmux-tmux/proof.json": "{"})
     [refused] = export_ecc(ws, NOW, tmp_path).refused
     assert str(path) in refused.why
-    assert "write over it with force" in refused.hint
+    assert "write over it with --force" in refused.hint
     assert path.read_text() == "{"
     assert export_ecc(ws, NOW, tmp_path, force=True).refused == []
     assert json.loads(path.read_text())["latest"] == at(1)
