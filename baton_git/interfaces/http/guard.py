@@ -31,12 +31,12 @@ HEADERS = {
     b"cross-origin-resource-policy": b"same-origin", b"cross-origin-opener-policy": b"same-origin",
     b"cache-control": b"private, no-store",
 }  # fmt: skip
-"""What every answer has, unless it says otherwise itself."""
+"""Headers added to every response that does not set them itself."""
 CONTENT_POLICY = (
     b"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
     b"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-"""What a page of ours may load: what comes from us, and nothing inline."""
+"""Content Security Policy of the web page: only resources from this server, nothing inline."""
 
 _ASKED = frozenset({b"host", b"origin", b"sec-fetch-site", b"authorization", b"content-length"})
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[^\x00-\x20/?#@:\[\]\\]+?)\.?(?::[0-9]{0,5})?")
@@ -44,9 +44,10 @@ _AGENT_PATH = re.compile(r"/(?:checkpoint/([^/]+)(?:/latest)?|restore/([^/]+)|se
 
 
 class Caller(NamedTuple):
-    """Who sends a request: whoever has the server's token, one agent with its own, or a browser that has logged in.
+    """The sender of a request, as identified by its token.
 
-    `open` is anybody, where the server has no token. An agent's token counts in one namespace.
+    `owner` sent the server's token, `agent` that of one agent, which is valid in one namespace. With `open`, the server
+    has no tokens and accepts every request. `page` is a browser that has logged in; `nobody` is not identified here.
     """
 
     kind: Literal["owner", "agent", "open", "page", "nobody"]
@@ -56,13 +57,13 @@ class Caller(NamedTuple):
 
 @dataclass(frozen=True)
 class Guard:
-    """The outermost application.
+    """The outermost ASGI middleware: check host, origin and token of a request before the application gets it.
 
     Attributes:
-        hosts: the names that a request may call us by, in lower case; None: any. A page that somebody else's name was
-            pointed at us with (DNS rebinding) sends its own name.
-        agents: tokens that open only one agent's paths. While there are any, nobody comes in without a token.
-        is_page: which paths check the browser's cookie themselves.
+        hosts: the host names allowed in the Host header, in lower case; None: any. This prevents DNS rebinding, where a
+            page's own host name resolves to this server.
+        agents: tokens that give access to one agent's paths only. If any exist, every request needs a token.
+        is_page: returns whether a path checks the browser's cookie itself.
     """
 
     app: ASGIApp
@@ -134,12 +135,12 @@ class Guard:
 
 
 def is_token(brought: bytes, token: str) -> bool:
-    """Whether these are the bytes of the token, in the time that any others take; clients send it in UTF-8."""
+    """Return whether these bytes are the token in UTF-8, compared in constant time."""
     return hmac.compare_digest(brought, token.encode("utf-8", "surrogateescape"))
 
 
 def name_of(host: bytes) -> str:
-    """The name in a Host header, in lower case, without port, brackets and last dot; empty when it is none."""
+    """Return the host name in a Host header in lower case, without port, brackets and final dot; empty if invalid."""
     match = _HOST.fullmatch(host)
     return match[1].decode("latin-1").strip("[]").lower() if match else ""
 
@@ -150,7 +151,7 @@ def _deny_access(path: str, message: str) -> Response:
 
 
 def _read_headers(scope: Scope) -> dict[bytes, bytes]:
-    """Return the headers that are checked here; one that is given twice counts as empty."""
+    """Return the headers that the guard checks; a repeated header counts as empty."""
     headers: dict[bytes, bytes] = {}
     for name, value in scope["headers"]:
         if name in _ASKED:
@@ -159,7 +160,7 @@ def _read_headers(scope: Scope) -> dict[bytes, bytes]:
 
 
 def _is_foreign(headers: Mapping[bytes, bytes]) -> bool:
-    """Whether a browser sends this for the page of another site."""
+    """Return whether a browser sends this request for a page of another site."""
     if headers.get(b"sec-fetch-site", b"").lower() in (b"cross-site", b"same-site"):
         return True
     origin = headers.get(b"origin")
@@ -167,8 +168,10 @@ def _is_foreign(headers: Mapping[bytes, bytes]) -> bool:
 
 
 def is_own_page(headers: Mapping[str, str]) -> bool:
-    """Whether a browser says that a page of ours sends this. `_is_foreign` asks the other way round, since clients that
-    are no browsers say nothing."""
+    """Return whether a browser declares that a page of this server sends the request.
+
+    This is not the opposite of `_is_foreign`: for a client that declares no origin, both are false.
+    """
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site.lower() == "same-origin"

@@ -1,4 +1,4 @@
-"""JSON answers whose text holds nothing that could steer a terminal: what is unsafe stands as `\\uXXXX`."""
+"""JSON responses that are safe to print on a terminal: control characters are escaped as `\\uXXXX`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from baton_git.core.output import safe_json
 
 
 def json_bytes(data: Any, **options: Any) -> bytes:
-    """`data` as JSON in UTF-8; `options` are those of `json.dumps`.
+    """Return `data` as JSON in UTF-8; `options` are passed to `json.dumps`.
 
     Raises:
-        ValueError: it holds half of a surrogate pair, or a number that JSON does not have.
+        ValueError: `data` contains an unpaired surrogate, or a number that JSON cannot represent.
     """
     return safe_json(json.dumps(data, ensure_ascii=False, allow_nan=False, **options)).encode()
 
 
 class SafeJSONResponse(JSONResponse):
-    """As Starlette's, with unsafe characters escaped."""
+    """Starlette's JSON response with unsafe characters escaped."""
 
     def render(self, content: Any) -> bytes:
         return json_bytes(content, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""The server's log, on standard error: what a request or a record says cannot steer the terminal that shows it."""
+"""The server's log on standard error, with control characters from requests and records escaped."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ LOGGER = "baton.http"
 
 
 class SafeFormatter(logging.Formatter):
-    """Escapes what is unsafe on a terminal, in tracebacks too."""
+    """Formatter that escapes characters unsafe on a terminal, also in tracebacks."""
 
     def format(self, record: logging.LogRecord) -> str:
         return terminal(super().format(record))
 
 
 def log_to_stderr() -> None:
-    """Sends the server's log to standard error."""
+    """Send the server's log to standard error."""
     log = logging.getLogger(LOGGER)
     if not log.handlers:
         handler = logging.StreamHandler()

@@ -1,4 +1,4 @@
-"""The newest document of a namespace as bytes, kept with its commit."""
+"""Cache of read responses: the newest document of each namespace as bytes, with its commit."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from baton_git.interfaces.http.site import Site
 from baton_git.systems.session_baton.documents import read_document
 
 KEPT_BYTES = 64 << 20
-"""Answers that are kept, together."""
+"""Maximum total size of the cached responses in bytes."""
 
 
 class Reading(NamedTuple):
-    """An answer of `/v1/baton/read`, and the commit of its version."""
+    """A response of `/v1/baton/read` and the commit that it was read from."""
 
     body: bytes
     commit: Oid | None

@@ -1,4 +1,4 @@
-"""The server that runs the application: it tells those who listen for changes that it ends."""
+"""The uvicorn server that runs the application and ends event streams at shutdown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton_git.interfaces.http.site import Site
 
 
 class Server(uvicorn.Server):
-    """uvicorn waits for answers that have begun, and a stream of events has no end of its own."""
+    """A uvicorn server that ends event streams before it shuts down; uvicorn alone would wait for them forever."""
 
     def __init__(self, config: uvicorn.Config, site: Site) -> None:
         super().__init__(config)

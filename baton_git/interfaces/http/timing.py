@@ -11,20 +11,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from baton_git.interfaces.http.problems import refusal
 
 MAX_BODY = 16 << 20
-"""Bytes that a request may have: as many as a document for `baton write`."""
+"""Maximum size of a request body in bytes, the same as of a document for `baton write`."""
 RECEIVE_SECONDS = 30.0
-"""How long the whole body of a request may take to arrive, once somebody reads it."""
+"""Maximum time in seconds to receive a body, from the moment the application starts to read it."""
 ANSWER_SECONDS = 120.0
-"""How long an answer may take to begin; a sync may take 60."""
+"""Maximum time in seconds until a response begins; a sync may take 60."""
 TAKE_SECONDS = 60.0
-"""How long whoever listens to a stream may take nothing of it."""
+"""Maximum time in seconds that the client of a stream may read nothing."""
 
 _STREAM = b"text/event-stream"
 
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """An application whose requests end. What streams (events) may go on once it has begun."""
+    """ASGI middleware that limits the size and time of each request. A stream of events may go on once it has begun."""
 
     app: ASGIApp
     receive_seconds: float = RECEIVE_SECONDS
@@ -72,8 +72,8 @@ def _has_body(scope: Scope) -> bool:
 class _Progress:
     """The progress of one request.
 
-    While somebody waits for the body the limit is that of receiving, else that of answering; once the answer has begun
-    there is none. Who never reads a body does not wait for it.
+    While the application waits for the body, the time limit is that of receiving, otherwise that of answering. No limit
+    applies once the response has begun. An application that does not read the body does not wait for it.
     """
 
     limit: asyncio.Timeout
