@@ -12,6 +12,8 @@ from baton_git.git.files.atomic_files import show_path
 from baton_git.interfaces.cli.app import CHECKED_OUT, SIGN, App, flat
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.machine.imported_rules import confirm_rules
+from baton_git.interfaces.cli.rendering.styles import Role
+from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.sessions.handover import RUN_HELP, file_text, tell_contested
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
@@ -153,11 +155,13 @@ def _render_batons_export(app: App, result: ExportedBatons) -> None:
 
 
 def _render_quarantine(app: App, result: QuarantineList) -> None:
-    lines = [
-        flat(f"{row.id}  {row.namespace}  {row.path or '(all of it)'}: {row.why}  ({row.source})")
-        for row in result.rows
+    columns = [
+        Column("id", lambda row: row.id, Role.ID),
+        Column("namespace", lambda row: row.namespace),
+        Column("source", lambda row: row.source),
+        Column("why", lambda row: f"{row.path or '(all of it)'}: {row.why}", wraps=True),
     ]
-    app.answer(result.as_data(), "\n".join(lines))
+    app.answer(result.as_data(), render_table(result.rows, columns))
     if not result.rows:
         app.say("the quarantine is empty")
 

@@ -15,6 +15,8 @@ from baton_git.core.output import terminal_line
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat, group, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import agrees
+from baton_git.interfaces.cli.rendering.styles import Role
+from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.context.workflows import DISABLED, ENABLED, read_list, workflow_folders
 from baton_git.systems.gobby.workflow.definition import ALIASES, EVENTS, parse_workflow
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo
@@ -43,7 +45,7 @@ def list_command(app: App) -> None:
         workflows, problems = list_workflows(ws, workflow_folders(app))
     app.answer(
         [_describe_workflow(workflow) for workflow in workflows],
-        "\n".join(_format_workflow(workflow) for workflow in workflows),
+        render_table(workflows, WORKFLOW_COLUMNS, headings=False),
     )
     app.say(*(flat(problem) for problem in problems))
     for workflow in workflows:
@@ -231,9 +233,12 @@ def _describe_workflow(file: WorkflowFile) -> dict[str, Any]:
     }
 
 
-def _format_workflow(file: WorkflowFile) -> str:
-    about = file.workflow.description if file.workflow else file.problem
-    return "  ".join((f"{flat(file.name):<20}", f"{file.state:<11}", f"{file.tier:<8}", flat(about)[:200])).rstrip()
+WORKFLOW_COLUMNS = (
+    Column("workflow", lambda file: file.name, Role.ID),
+    Column("state", lambda file: file.state),
+    Column("from", lambda file: file.tier),
+    Column("about", lambda file: flat(file.workflow.description if file.workflow else file.problem), wraps=True),
+)
 
 
 def _outcome_data(outcome: EventOutcome) -> dict[str, Any]:

@@ -8,9 +8,12 @@ from pathlib import Path
 import click
 
 from baton_git.agents.registry import AGENTS
+from baton_git.core.natural_times import describe_age
 from baton_git.core.records.base import parse
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.records.handoff_text import FORMATS
+from baton_git.interfaces.cli.rendering.styles import Role
+from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.interfaces.context.transcripts import extract_as_set_up
 from baton_git.namespace.workspace import Workspace
@@ -68,8 +71,12 @@ def _print_shown(app: App, ws: Workspace, asked: ShowHandoff, values: Values) ->
 
 
 def _render_list(app: App, result: HandoffList) -> None:
-    lines = [flat(f"{handoff.extracted_at}  {handoff.id}  {handoff.goal}")[:200] for handoff in result.handoffs]
-    app.answer(result.as_data(), "\n".join(lines))
+    columns = [
+        Column("extracted", lambda handoff: describe_age(handoff.extracted_at, app.now), Role.DIM),
+        Column("id", lambda handoff: handoff.id, Role.ID),
+        Column("goal", lambda handoff: flat(handoff.goal or "")),
+    ]
+    app.answer(result.as_data(), render_table(result.handoffs, columns))
 
 
 def _page(found: Handoff, format_: str) -> str:

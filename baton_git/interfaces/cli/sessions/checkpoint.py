@@ -8,8 +8,11 @@ import click
 
 from baton_git.core.codecs import json
 from baton_git.core.errors import Fault, InvalidDocument
+from baton_git.core.natural_times import describe_age
 from baton_git.interfaces.cli.app import INPUT_FILE, App, flat, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
+from baton_git.interfaces.cli.rendering.styles import Role
+from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.interfaces.context.paif import fill_agent, fill_checkpoint
 from baton_git.systems.paif.checkpoint_verbs import AgentSessions, RestoredAgent, SavedCheckpoint
@@ -73,22 +76,25 @@ def _render_restored(app: App, result: RestoredAgent) -> int | None:
 
 
 def _render_sessions(app: App, result: AgentSessions) -> None:
-    app.answer(result.sessions, "\n".join(_line(session) for session in result.sessions))
+    columns = [
+        Column("ended", lambda session: describe_age(session["ended_at"] or session["started_at"], app.now), Role.DIM),
+        Column("session", lambda session: session["session_id"], Role.ID),
+        Column("checkpoints", lambda session: len(session["checkpoints"]), right=True),
+        Column("pending", lambda session: len(session["pending_items"]) or "", right=True),
+        Column("about", _describe_session),
+    ]
+    app.answer(result.sessions, render_table(result.sessions, columns))
     if not result.sessions:
         app.say(f"{flat(result.agent)} has no session yet")
     if result.next is not None:
         app.say(f"there are more sessions: --after {flat(result.next)}")
 
 
-def _line(session: dict[str, Any]) -> str:
-    number, pending_items = len(session["checkpoints"]), session["pending_items"]
-    more = f", {number} checkpoints" if number > 1 else ""
-    periodic = " (periodic)" if session["checkpoint_type"] == "periodic" else ""
-    pending = f"  [{len(pending_items)} pending]" if pending_items else ""
-    about = flat(session["conversation_summary"] or session["current_focus"] or "")[:100]
+def _describe_session(session: dict[str, Any]) -> str:
     if not session["checkpoints"]:
-        return f"{flat(session['started_at'])}  {flat(session['session_id'])}  (restored, never saved)"
-    return f"{flat(session['ended_at'])}  {flat(session['session_id'])}{periodic}{more}{pending}  {about}".rstrip()
+        return "restored, never saved"
+    periodic = "periodic: " if session["checkpoint_type"] == "periodic" else ""
+    return f"{periodic}{flat(session['conversation_summary'] or session['current_focus'] or '')}"
 
 
 ADDITIONS = {

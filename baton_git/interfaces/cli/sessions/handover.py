@@ -12,6 +12,8 @@ import click
 from baton_git.core.errors import StepConflict
 from baton_git.core.output import terminal_line
 from baton_git.interfaces.cli.app import App, flat
+from baton_git.interfaces.cli.rendering.styles import Role
+from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.interfaces.context.handover import RunBesideCopy
 from baton_git.namespace.workspace import Workspace
@@ -124,11 +126,12 @@ def _render_shown(app: App, result: HandoverRun) -> None:
 
 
 def _render_list(app: App, result: Handovers) -> None:
-    lines = [
-        f"{flat(run.SESSION_ID)}  {_show_value(run.current_challenge)}  {_show_value(run.chain_uri)}"
-        for run in result.handovers
+    columns = [
+        Column("run", lambda run: run.SESSION_ID, Role.ID),
+        Column("step", lambda run: _show_value(run.current_challenge)),
+        Column("uri", lambda run: _show_value(run.chain_uri)),
     ]
-    app.answer(result.as_data(), "\n".join(lines))
+    app.answer(result.as_data(), render_table(result.handovers, columns))
 
 
 def _text(data: Any) -> str:

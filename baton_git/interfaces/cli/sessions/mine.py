@@ -10,8 +10,11 @@ import click
 
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError
+from baton_git.core.natural_times import describe_age
 from baton_git.interfaces.cli.app import App, at_terminal, flat
 from baton_git.interfaces.cli.printing import agrees, progress_line
+from baton_git.interfaces.cli.rendering.styles import Role
+from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.interfaces.context.transcripts import fill_home
 from baton_git.namespace.workspace import Workspace
@@ -62,8 +65,12 @@ def offer_mining(app: App) -> None:
 
 
 def _render(app: App, result: MineResult) -> None:
-    lines = [flat(f"{session.ended}  {session.id}  {session.goal}")[:200] for session in result.taken]
-    app.answer(result.as_data(), "\n".join(lines) if result.dry_run else "")
+    columns = [
+        Column("ended", lambda session: describe_age(session.ended, app.now), Role.DIM),
+        Column("id", lambda session: session.id, Role.ID),
+        Column("goal", lambda session: flat(session.goal or "")),
+    ]
+    app.answer(result.as_data(), render_table(result.taken, columns) if result.dry_run else "")
     app.say(*_describe(result))
 
 
