@@ -47,7 +47,8 @@ class Caller(NamedTuple):
     """The sender of a request, as identified by its token.
 
     `owner` sent the server's token, `agent` that of one agent, which is valid in one namespace. With `open`, the server
-    has no tokens and accepts every request. `page` is a browser that has logged in; `nobody` is not identified here.
+    has no tokens and accepts every request. `nobody` is not identified here: `/health` needs no token, and pages check
+    their own cookie.
     """
 
     kind: Literal["owner", "agent", "open", "page", "nobody"]

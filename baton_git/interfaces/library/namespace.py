@@ -1,4 +1,4 @@
-"""Open a namespace, and call the verbs on it."""
+"""Open a namespace and call the verbs as its methods."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from baton_git.interfaces.context.transcripts import fill_home
 from baton_git.interfaces.library.verb_methods import VerbMethods
 
 FILLS = {**paif.FILLS, **machine_view.FILLS, "mine": fill_home}
-"""By verb, what completes its fields from the surroundings."""
+"""By verb, the function that completes its fields from the settings of this machine."""
 
 
 class OpenNamespace(VerbMethods):
-    """A namespace, with the verbs as methods. Use it in a `with` block, or close it.
+    """An open namespace with the verbs as methods. Use it in a `with` block or call `close`.
 
-    The methods raise the errors of `baton_git.core.errors`. What only a person may do raises `NeedsHuman`.
+    The methods raise the errors of `baton_git.core.errors`; actions reserved for a person raise `NeedsHuman`.
 
     Attributes:
-        session: the session that acts: the one that was named, or that `boot` began, until `wrap` ends it.
+        session: the session that acts: the one passed to `open` or begun by `boot`; None after `wrap` has ended it.
     """
 
     def __init__(self, call: Call) -> None:
@@ -37,15 +37,15 @@ class OpenNamespace(VerbMethods):
 
     @property
     def name(self) -> str:
-        """What the namespace is called."""
+        """The name of the namespace."""
         return str(self._workspace.branch.namespace)
 
     def run_verb(self, function: VerbFunction[Any, Any], *args: Any, **fields: Any) -> Any:
         """Run a verb, with the fields of its input as arguments.
 
         Raises:
-            InvalidArgument: a value does not fit its field, or two do not go together.
-            TypeError: there are more arguments than fields.
+            InvalidArgument: a value is invalid for its field, or two values contradict each other.
+            TypeError: more positional arguments are passed than the verb has fields.
         """
         verb = function.verb
         verb.check_namespace(self._workspace)

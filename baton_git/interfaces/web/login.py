@@ -1,7 +1,7 @@
-"""`/login` and `/logout`: the token of the page, once, for a cookie and a seal.
+"""`/login` and `/logout`: exchange the token of the page for a cookie and a seal.
 
-The cookie goes to every server on this host, whatever its port. The seal, which forms must bring, is told in the answer
-to the login alone; the page's script keeps it where only pages of this very origin can read it.
+Browsers send the cookie to every server on this host, whatever its port. Forms must therefore also contain the seal,
+which only the response to the login contains. The page's script stores it where only pages of this origin can read it.
 """
 
 from __future__ import annotations
@@ -60,4 +60,4 @@ PAGES = {
     "/login": PageRoute(show_login, log_in, is_open=True),
     "/logout": PageRoute(show_login, log_out, is_open=True, is_sealed=False),
 }
-"""The addresses, and what answers there."""
+"""The handlers by path."""

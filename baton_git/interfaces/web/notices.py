@@ -1,4 +1,4 @@
-"""What a page says about the action that led to it: a text of ours, chosen by the query, and the way to undo it."""
+"""The notice on a page about the last action: a fixed text chosen by the query, and the address that would undo it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ DONE = {
 
 
 class Notice(NamedTuple):
-    """What was done, the record that it was about, and the address of the page that would undo it.
+    """The last action, the record that it changed and the address of the page that would undo it.
 
     Attributes:
-        before, after: the text around the id; all of the text is `before` where it names no record.
-        is_good: whether it went as a person hopes.
+        before, after: the text around the id; if the text names no record, all of it is `before`.
+        is_good: whether the action succeeded.
     """
 
     before: str
@@ -45,7 +45,7 @@ class Notice(NamedTuple):
 
 
 def read_notice(query: Mapping[str, str]) -> Notice | None:
-    """Return what the query says was done; None if it says nothing that we know."""
+    """Return the notice for the query; None if the query names no known action."""
     text = DONE.get(query.get("done", ""))
     if text is None:
         return None
