@@ -53,13 +53,15 @@ def test_checks_run_and_one_that_cannot_is_unknown(api: Any) -> None:
     assert api.problem("POST", "/v1/verify", 404, {"ids": ["OL-none"]})["error"] == "not_found"
 
 
-def test_an_id_that_is_taken_is_refused_with_the_name_of_the_command_line(api: Any, baton: Any) -> None:
+def test_an_id_that_is_taken_is_refused_as_by_the_command_line_with_the_name_of_the_field(api: Any, baton: Any) -> None:
     add(api, "open_loop", id="OL-1")
     problem = api.problem("POST", "/v1/loops", 403, {"action": "x", "expect": "y", "id": "OL-1"})
     told = baton(
         "loop", "add", "x", "--expect", "y", "--id", "OL-1", "-n", api.namespace, "--json", code=1, cwd=api.folder
     ).json
-    assert (problem["error"], problem["detail"], problem["hint"]) == (told["error"], told["message"], told["hint"])
+    assert (problem["error"], problem["detail"]) == (told["error"], told["message"])
+    hints = [f"leave out {name} to get a new one" for name in ("id", "--id")]
+    assert [problem["hint"], told["hint"]] == hints
 
 
 def test_records_are_listed_page_by_page(api: Any) -> None:
@@ -80,7 +82,7 @@ def test_records_are_listed_page_by_page(api: Any) -> None:
 
 
 def test_an_unknown_kind_is_an_invalid_argument_with_the_kinds_as_a_hint(api: Any) -> None:
-    assert "open_loop" in api.problem("GET", "/v1/records/loup/OL-1", 422)["hint"]
+    assert "open-loops" in api.problem("GET", "/v1/records/loup/OL-1", 422)["hint"]
     assert api.problem("GET", "/v1/records", 422, params={"kind": "loup"})["error"] == "invalid_argument"
     assert api.problem("GET", "/v1/schema/loop", 404)["error"] == "not_found"
     assert api.get("/v1/schema/open_loop").json()["title"] == "open_loop"

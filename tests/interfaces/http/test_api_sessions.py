@@ -44,7 +44,7 @@ def test_the_settings_of_paif_hold_over_http_too(api: Any) -> None:
         assert ended["news"] == [f"checkpoint {ended['checkpoint']}"]
         assert "did it" in api.post("/v1/boot").json()["brief"]
         file.write_text("paif_config: {agent_id: 7}\n")
-        assert "it is passed over" in "".join(api.post("/v1/boot").json()["problems"])
+        assert "it is ignored" in "".join(api.post("/v1/boot").json()["problems"])
     finally:
         file.unlink()
         file.parent.rmdir()
