@@ -6,11 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from baton_git.core.diff import FieldChange, RecordChange
 from baton_git.core.output import RED, style
 from baton_git.interfaces.cli.rendering import widths
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.rendering.widths import count_columns, fit, fit_styled, wrap, wrap_after, wrap_styled
+from baton_git.interfaces.cli.sharing.review import waiting_record_lines
+from baton_git.namespace.review.queue import WaitingRecord
 
 COLUMNS = [
     Column("id", lambda row: row[0]),
@@ -98,4 +101,22 @@ def test_a_text_after_a_prefix_goes_on_below_its_beginning(monkeypatch: pytest.M
     assert wrap_after("  1. [ ] ", "記憶庫を配備 and look at it").split("\n") == [
         "  1. [ ] 記憶庫を配備 and look",
         "         at it",
+    ]
+
+
+def test_a_waiting_record_shows_its_fields_in_columns_and_its_id_once() -> None:
+    fields = (
+        FieldChange("id", (), ("DEC-1",)),
+        FieldChange("what", (), ("Use git",)),
+        FieldChange("why", ("a",), ("b",)),
+    )
+    change = RecordChange("active_decision", "DEC-1", "added", "Use git", fields=fields)
+    rule = RecordChange("rule", "PAT-1", "added")
+    lines = waiting_record_lines(WaitingRecord("active_decision", "DEC-1", (change, rule), frozenset()))
+    assert "\n".join(lines).split("\n") == [
+        "decision DEC-1",
+        "  added",
+        "    what  Use git",
+        "    why   a → b",
+        "  rule PAT-1 written",
     ]
