@@ -9,7 +9,7 @@ from verb_pages import HEAD, make_sections
 
 from baton_git.core.kinds import KINDS
 from baton_git.interfaces.cli import SECTIONS, baton
-from baton_git.interfaces.cli.machine.help import TOPICS
+from baton_git.interfaces.cli.machine.help import TOPICS, describe_topic
 from baton_git.verbs.table import functions
 
 
@@ -90,9 +90,9 @@ def make_topics_page() -> str:
         "# Topics\n",
         "What `baton help TOPIC` prints, in short: times, revisions, JSON, settings, variables, exit codes.\n",
     ]
-    for name, text in TOPICS.items():
-        title, _, body = text.partition("\n\n")
-        lines += [f"## {title}\n\n`baton help {name}`\n\n```text\n{body.rstrip()}\n```\n"] if text else []
+    for name in (name for name in TOPICS if name != "kinds"):
+        title, _, body = describe_topic(name).partition("\n\n")
+        lines.append(f"## {title}\n\n`baton help {name}`\n\n```text\n{body.rstrip()}\n```\n")
     return "\n".join(lines)
 
 

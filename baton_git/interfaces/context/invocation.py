@@ -14,7 +14,9 @@ from baton_git.checks.approvals import Approvals
 from baton_git.core.errors import InvalidArgument, InvalidName
 from baton_git.core.names import Namespace, SessionId
 from baton_git.git.store import Repository, Store
-from baton_git.interfaces.context.settings import Settings, data_home, outside_git
+from baton_git.interfaces.context.process import outside_git
+from baton_git.interfaces.context.repository_choice import data_home
+from baton_git.interfaces.context.settings import Settings
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.machine_state import CurrentSession
 from baton_git.namespace.workspace import Actor, Workspace

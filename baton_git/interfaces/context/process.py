@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Mapping
@@ -17,6 +18,9 @@ PAGE_TOKEN = "BATON_PAGE_TOKEN"  # noqa: S105  as above
 
 FOUND = dict(os.environ)
 """The environment at the start of this process, without variables that baton sets for itself."""
+
+_LOCAL_GIT = re.compile(r"GIT_(?!CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+)$)")
+"""Variables by which a git hook or command binds child processes to its own repository."""
 
 _taken: dict[str, str] = {}
 
@@ -55,6 +59,11 @@ def hide_tokens() -> None:
 def child_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment for a child process: `FOUND`, or `environment`, without tokens."""
     return without_secrets(FOUND if environment is None else environment)
+
+
+def outside_git() -> dict[str, str]:
+    """Return the environment for a child process, without the variables that bind git to the repository of a hook."""
+    return {name: value for name, value in child_environment(os.environ).items() if not _LOCAL_GIT.match(name)}
 
 
 def read_token(name: str = TOKEN) -> str | None:

@@ -5,54 +5,46 @@ Only this folder reads them.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import re
-import shlex
-import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotARepository, StoreError
+from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.lifecycle import Policy
-from baton_git.core.names import AgentId, Namespace, Oid, RecordId, SessionId
-from baton_git.core.suggestions import find_near_names
+from baton_git.core.names import AgentId, Namespace, RecordId, SessionId
 from baton_git.git.files.ref_locks import until
 from baton_git.git.local_git import LocalGit
-from baton_git.git.store import Repository, Store
+from baton_git.git.store import Repository
 from baton_git.interfaces.context.agent_session import find_hooked_session
-from baton_git.interfaces.context.process import child_environment
+from baton_git.interfaces.context.git_config import WANTED, expand_home, read_config
+from baton_git.interfaces.context.namespace_choice import (
+    NamespaceChoice,
+    find_folder_outside,
+    find_namespace,
+    find_new_name,
+)
+from baton_git.interfaces.context.process import child_environment, outside_git
+from baton_git.interfaces.context.repository_choice import (
+    check_owner,
+    current_folder,
+    is_vacant,
+    missing_repository,
+    open_named,
+    own_store,
+)
+from baton_git.interfaces.context.setting_registry import CHECKED, FLAG, POLICY_KEYS, SETTINGS, Setting
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
 from baton_git.namespace.workspace import RemoteSettings
 
 if TYPE_CHECKING:
     from baton_git.git.signing import AllowedSigners
 
-HEADS = "refs/heads/"
-PREFIX = "refs/heads/baton/"
-
 Answer = TypeVar("Answer")
-
-_LOCAL_GIT = re.compile(r"GIT_(?!CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+)$)")
-"""Variables by which a git hook or command binds child processes to its own repository."""
-
-WANTED = (
-    r"^(baton|user)\.|^remote\..*\.(batonpolicy|url|pushurl|fetch)$|^(gpg\.ssh\.program|core\.sshcommand|ssh\.variant)$"
-)
-"""The keys of git's configuration that are read."""
-
-MOST = 1_000_000
-"""Maximum of a numeric setting."""
-
-FLAGS = ("autosync", "shareTurns", "recallAtPrompt", "recordSnapshots", "allowPrivateHosts", "allowRewrite")
-"""The boolean settings."""
-ON, OFF = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
 
 CONFIG_LOCK_SECONDS = 1.0
 """Seconds to wait for another process that changes git's configuration; git itself does not wait."""
@@ -118,27 +110,35 @@ class Settings:
     @property
     def fault(self) -> BatonError | None:
         """The error of the first invalid setting, which prevents writes; None for a lenient call."""
-        _ = (self.prefix, self.policy, self.reach, [self._read_flag(name) for name in FLAGS])
+        _ = (self.reach, [self.read(key) for key in CHECKED])
         return self.faults[0] if self.faults and not self.is_lenient else None
 
-    def _read_flag(self, name: str, default: str = "false") -> bool:
-        """Return the value of a boolean setting."""
-        text = self.config.get(f"baton.{name.lower()}", default).lower()
-        return self._read_setting(lambda: self._parse_flag(name, text), False, "off is used")
+    def read(self, key: str) -> Any:
+        """Return the value of a setting in the registry; if it is invalid, the default, and a fault is added."""
+        setting = SETTINGS[key]
+        text = self.config.get(key.lower())
+        if text is None:
+            return setting.default_value
+        instead = "off is used" if setting.type is FLAG else f"{setting.default} is used"
+        return self._read_setting(lambda: self._parse(setting, text), setting.fallback, instead)
 
-    def _parse_flag(self, name: str, text: str) -> bool:
-        if text not in (*ON, *OFF):
-            raise self._invalid_setting(name, text, "true or false", "true")
-        return text in ON
+    def _read_flag(self, key: str) -> bool:
+        return bool(self.read(key))
 
-    def _invalid_setting(self, name: str, text: str, allowed: str, example: str) -> InvalidArgument:
+    def _parse(self, setting: Setting, text: str) -> Any:
+        try:
+            return setting.type.parse(text)
+        except ValueError:
+            raise self._invalid_setting(setting, text) from None
+
+    def _invalid_setting(self, setting: Setting, text: str) -> InvalidArgument:
         """Return the error for an invalid setting: the file that sets it, the allowed values, and how to correct it."""
-        key = f"baton.{name}"
+        key, example = setting.key, "true" if setting.type is FLAG else setting.default
         scope, file = self._locate_setting(key)
         place = f" (in {file})" if file else ""
         command = f"git config{f' --{scope}' if scope in ('global', 'system', 'worktree') else ''}"
         return InvalidArgument(
-            f"git config {key} is {text[:40]!r}{place}, not {allowed}",
+            f"git config {key} is {text[:40]!r}{place}, not {setting.type.allowed}",
             hint=f"{command} {key} {example}, or {command} --unset-all {key}",
         )
 
@@ -181,12 +181,12 @@ class Settings:
         if self.known is not None:
             return self.known
         named = self._named_repository
-        repository = Repository.discover(_here()) if named is None else None
+        repository = Repository.discover(current_folder()) if named is None else None
         place = own_store() if named is None else named
         if repository is None and not is_vacant(place):
-            repository = _open(place)
+            repository = open_named(place)
         if repository is not None:
-            self._check_owner(repository)
+            check_owner(repository)
         return repository
 
     @property
@@ -203,20 +203,8 @@ class Settings:
     def _create_repository(self) -> Repository:
         named = self._named_repository
         if not self.options.create:
-            raise _missing_repository(named)
+            raise missing_repository(named)
         return Repository.create_bare(own_store() if named is None else named.absolute())
-
-    def _check_owner(self, repository: Repository) -> None:
-        owner = repository.foreign_owner
-        if owner is None or str(owner) == os.environ.get("SUDO_UID"):
-            return
-        safe = read_user_config("safe.directory")
-        place = repository.work_tree or repository.git_dir
-        if not is_safe_place(place, safe):
-            raise NotARepository(
-                f"{repository.git_dir} belongs to another user",
-                hint=f"if you trust it: git config --global --add safe.directory {place}",
-            )
 
     @property
     def is_own_store(self) -> bool:
@@ -230,7 +218,7 @@ class Settings:
     def config(self) -> Mapping[str, str]:
         """The values of the keys in git's configuration that are read, by key in lower case."""
         repository = self.found_repository
-        return _git_config(repository.git_dir if repository is not None else Path(os.devnull), WANTED)
+        return read_config(repository.git_dir if repository is not None else Path(os.devnull), WANTED)
 
     def set_config(self, key: str, value: str) -> None:
         """Set a key in the repository's own git configuration. Raises StoreError if git cannot."""
@@ -257,132 +245,27 @@ class Settings:
         return Namespace(named) if named else None
 
     @functools.cached_property
-    def _choice(self) -> _Choice:
+    def _choice(self) -> NamespaceChoice:
         if self.options.namespace is not None:
-            return _Choice(Namespace(self._read_option("namespace") or ""), "option")
-        chosen = _Choice(self._configured, "setting") if self._configured is not None else self._find_namespace()
-        renamed = self._find_new_name(chosen.namespace)
-        return chosen if renamed is None else _Choice(renamed, "setting")
-
-    def _find_new_name(self, namespace: Namespace) -> Namespace | None:
-        """Return the current name of a namespace that was renamed in this repository; None if it was not renamed."""
-        if self.found_repository is None:
-            return None
-        gone = GoneNamespaces(self.found_repository.common_dir)
-        names = [namespace]
-        while (step := gone.find(names[-1])) and step.renamed_to and step.renamed_to not in names:
-            with Store(self.found_repository) as store:
-                if store.tip(self.prefix + names[-1].component) is not None:
-                    break
-            names.append(step.renamed_to)
-        return names[-1] if len(names) > 1 else None
-
-    def _find_namespace(self) -> _Choice:
-        """Return the namespace with the folder's name, or if it does not exist here, the only one of the remotes.
-
-        A namespace that was synced before remains the default after it is deleted on the remote.
-        """
-        own = _Choice(Namespace(self._folder_name()), "folder")
-        if self.found_repository is None:
-            return own
-        with Store(self.found_repository) as store:
-            if (
-                self.is_own_store
-                or not self.prefix.startswith(HEADS)
-                or store.tip(self.prefix + own.namespace.component)
-            ):
-                return own
-            middle = "/" + self.prefix.removeprefix(HEADS)
-            there = store.refs("refs/remotes/").items()
-            shared = self._list_synced(store) | {ref.partition(middle)[2]: tip for ref, tip in there if middle in ref}
-            only = _find_only(shared)
-            is_namespace = only is not None and Branch(store, only, self.prefix).is_namespace(shared[only.component])
-        if not shared:
-            only, is_namespace = self.namespace_there, True
-        return _Choice(only, "remote") if only is not None and is_namespace else own
+            return NamespaceChoice(Namespace(self._read_option("namespace") or ""), "option")
+        chosen = NamespaceChoice(self._configured, "setting") if self._configured is not None else find_namespace(self)
+        renamed = find_new_name(self, chosen.namespace)
+        return chosen if renamed is None else NamespaceChoice(renamed, "setting")
 
     @functools.cached_property
-    def namespace_there(self) -> Namespace | None:
-        """The only namespace of the remote, for a clone that fetches only some branches, such as a single-branch clone.
-
-        This contacts the remote. None if no remote or several are fetched like this, or if the remote has several
-        namespaces or none, or does not answer.
-        """
-        fetched = {key[len("remote.") : -len(".fetch")]: value for key, value in self.config.items()
-                   if key.startswith("remote.") and key.endswith(".fetch")}  # fmt: skip
-        narrow = [remote for remote, refspec in fetched.items() if "refs/heads/*" not in refspec]
-        if len(narrow) != 1 or not self.reach.automatic:
-            return None
-        from baton_git.git.remotes import open_remote
-        from baton_git.verbs.sessions.auto_sync import AT_START  # slow to import, and rarely needed
-
-        wanted = f"{self.prefix}*"
-        try:
-            remote = open_remote(self.repository, narrow[0], self.environment)
-            return _find_only(ref.removeprefix(self.prefix) for ref in remote.tips({wanted: wanted}, seconds=AT_START))
-        except BatonError:  # the sync at the start of a session reports it
-            return None
-
-    def _list_synced(self, store: Store) -> dict[str, Oid]:
-        """Return the tips of the namespaces that were synced before, by the last part of their refs."""
-        tips: dict[str, Oid] = {}
-        for component in HookMarkers(self.repository.common_dir).synced.all():
-            with contextlib.suppress(BatonError):  # not the name of a namespace
-                tip = store.tip(self.prefix + Namespace.from_component(component).component)
-                tips |= {component: tip} if tip is not None else {}
-        return tips
-
-    @functools.cached_property
-    def _folder_outside(self) -> Path:
+    def folder_outside(self) -> Path:
         """The current folder or its nearest parent with a namespace in the user's own store, else the current one."""
-        here = _here()
-        if self.found_repository is None:
-            return here
-        with Store(self.found_repository) as store:
-            refs = store.refs(self.prefix)
-        around = (here, *here.parents)
-        return next(
-            (place for place in around if self.prefix + Namespace(_name_outside(place)).component in refs), here
-        )
-
-    def _folder_name(self) -> str:
-        """Return the name of the repository's folder: that of the main work tree, also in a linked one."""
-        if self.is_own_store:
-            return _name_outside(self._folder_outside)
-        common = self.repository.common_dir
-        if common.name == ".git":
-            return common.parent.name or "default"
-        if self.repository.work_tree is not None:
-            return self.repository.work_tree.name or "default"
-        return common.name.removesuffix(".git") or "default"
+        return find_folder_outside(self)
 
     @property
     def prefix(self) -> str:
-        return self._read_setting(self._prefix, PREFIX, f"{PREFIX} is used")
-
-    def _prefix(self) -> str:
-        prefix = self.config.get("baton.refprefix", PREFIX)
-        if not re.fullmatch(r"refs/(?:[A-Za-z0-9_-]+/)+", prefix):
-            raise self._invalid_setting("refPrefix", prefix, "a folder of refs such as refs/baton/", PREFIX)
+        prefix: str = self.read("baton.refPrefix")
         return prefix
 
     @property
     def policy(self) -> Policy:
         """The numeric settings, such as `baton.ttlDays`, with their defaults."""
-        chosen: dict[str, int] = {}
-        for name, default in Policy._field_defaults.items():
-            text = self.config.get(f"baton.{name.replace('_', '')}")
-            if text is not None:
-                read = functools.partial(self._parse_number, name, text, default)
-                chosen[name] = self._read_setting(read, default, f"{default} is used")
-        return Policy(**chosen)
-
-    def _parse_number(self, field_name: str, text: str, default: int) -> int:
-        if text.isdecimal() and len(text) < 10 and 1 <= int(text) <= MOST:
-            return int(text)
-        first, *rest = field_name.split("_")
-        name = first + "".join(word.title() for word in rest)
-        raise self._invalid_setting(name, text, f"a whole number from 1 to {MOST}", str(default))
+        return Policy(**{name: self.read(key) for name, key in POLICY_KEYS.items()})
 
     @property
     def author(self) -> str:
@@ -428,33 +311,33 @@ class Settings:
     @property
     def shares_turns(self) -> bool:
         """Whether prompts and answers of sessions are committed (`baton.shareTurns`)."""
-        return self._read_flag("shareTurns")
+        return self._read_flag("baton.shareTurns")
 
     @property
     def recalls_at_prompt(self) -> bool:
         """Whether each prompt searches earlier sessions (`baton.recallAtPrompt`)."""
-        return self._read_flag("recallAtPrompt")
+        return self._read_flag("baton.recallAtPrompt")
 
     @property
     def records_snapshots(self) -> bool:
         """Whether `session inspect` also records the snapshot (`baton.recordSnapshots`)."""
-        return self._read_flag("recordSnapshots")
+        return self._read_flag("baton.recordSnapshots")
 
     @property
     def allows_rewrite(self) -> bool:
         """Whether a push may rewrite or delete a branch of a namespace here (`baton.allowRewrite`)."""
-        return self._read_flag("allowRewrite")
+        return self._read_flag("baton.allowRewrite")
 
     @property
     def private_hosts(self) -> bool:
-        return self._read_flag("allowPrivateHosts")
+        return self._read_flag("baton.allowPrivateHosts")
 
     @property
     def reach(self) -> RemoteSettings:
         """The settings for remotes."""
         policies = {key[len("remote.") : -len(".batonpolicy")]: value for key, value in self.config.items()
                     if key.endswith(".batonpolicy")}  # fmt: skip
-        automatic = self._read_flag("autosync", "true")
+        automatic = self._read_flag("baton.autosync")
         remotes = dict.fromkeys(match[1] for key in self.config if (match := _REMOTE.match(key)))
         ssh = (self.config.get("core.sshcommand"), self.config.get("ssh.variant"))
         return RemoteSettings(
@@ -467,7 +350,7 @@ class Settings:
             return None
         from baton_git.git.signing import AllowedSigners  # few have it, and every start would pay for it
 
-        path = _at_home(file)
+        path = expand_home(file)
         self._read_setting(functools.partial(_there, path), None, "nothing counts as signed")
         return AllowedSigners(path, self._keygen, self.environment)
 
@@ -488,7 +371,7 @@ class Settings:
     @property
     def folder(self) -> Path | None:
         """The folder in which checks run: the work tree; for the user's own store, the folder of the namespace."""
-        return self._folder_outside if self.is_own_store else self.repository.work_tree
+        return self.folder_outside if self.is_own_store else self.repository.work_tree
 
     @property
     def handover_file(self) -> Path | None:
@@ -496,7 +379,7 @@ class Settings:
         file = self.config.get("baton.handoverfile")
         if not file:
             return None
-        path = _at_home(file)
+        path = expand_home(file)
         if not path.is_absolute() and self.folder is None:
             raise InvalidArgument(
                 f"git config baton.handoverFile is {file}, but there is no work tree", hint="set an absolute path"
@@ -508,22 +391,6 @@ class Settings:
         return child_environment()
 
 
-class _Choice(NamedTuple):
-    """The namespace of a call, and how it was chosen."""
-
-    namespace: Namespace
-    by: Literal["option", "setting", "folder", "remote"]
-
-
-def _find_only(components: Iterable[str]) -> Namespace | None:
-    """Return the only namespace among the last parts of refs; None if there are several, or none."""
-    namespaces = []
-    for component in components:
-        with contextlib.suppress(InvalidName):
-            namespaces.append(Namespace.from_component(component))
-    return namespaces[0] if len(namespaces) == 1 else None
-
-
 def _there(path: Path) -> None:
     """Raise InvalidArgument if the file of allowed signers is missing."""
     if not path.is_file():
@@ -531,149 +398,6 @@ def _there(path: Path) -> None:
             f"git config baton.allowedSigners: there is no file {path}",
             hint="make it, or git config --unset-all baton.allowedSigners",
         )
-
-
-def _here() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise NotARepository("the current folder does not exist any more", hint="change to another folder") from None
-
-
-def outside_git() -> dict[str, str]:
-    """Return the environment for a child process, without the variables that bind git to the repository of a hook."""
-    return {name: value for name, value in child_environment(os.environ).items() if not _LOCAL_GIT.match(name)}
-
-
-def data_home() -> Path:
-    named = os.environ.get("XDG_DATA_HOME", "")
-    return Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
-
-
-def own_store() -> Path:
-    """Return the path of the user's own store, which has the namespaces of folders outside of repositories."""
-    return data_home() / "baton" / "state.git"
-
-
-def is_vacant(path: Path) -> bool:
-    """Return whether a repository can be created at a path: it does not exist, or is an empty folder."""
-    return not path.exists() or (path.is_dir() and not any(path.iterdir()))
-
-
-def _open(path: Path) -> Repository:
-    """Open a repository; if GIT_DIR names it, its work tree is GIT_WORK_TREE, if set."""
-    repository = Repository.open(path)
-    top = os.environ.get("GIT_WORK_TREE")
-    is_bound = bool(top) and path == Path(os.environ.get("GIT_DIR", os.devnull))
-    return replace(repository, work_tree=Path(os.path.realpath(top or ""))) if is_bound else repository
-
-
-def _missing_repository(named: Path | None) -> NotARepository:
-    """Return the error for a repository that does not exist, with the command that creates it."""
-    if named is None:
-        return NotARepository(
-            "not in a git repository, and your own store is empty",
-            hint="to create a namespace for this folder: baton init; for a git repository, change to it first",
-        )
-    siblings = (
-        sorted(path.name for path in named.absolute().parent.glob("*")) if named.absolute().parent.is_dir() else ()
-    )
-    close = find_near_names(named.name, siblings)
-    meant = f"did you mean {named.with_name(close[0])}? " if close and close[0] != named.name else ""
-    what = "is an empty folder" if named.exists() else "does not exist"
-    command = f"baton init --repo {shlex.quote(str(named))}"
-    return NotARepository(f"{named} {what}", hint=f"{meant}to create a repository there: {command}")
-
-
-def _name_outside(folder: Path) -> str:
-    """Return the name of the namespace for a folder outside of repositories: its name and a digest of its path."""
-    digest = sha256(os.fsencode(os.path.realpath(folder))).hexdigest()
-    return f"{folder.name or 'default'}-{digest[:6]}"
-
-
-def is_safe_place(place: Path, values: Iterable[str | None]) -> bool:
-    """Return whether the values of git's `safe.directory` contain a folder; an empty value clears those before."""
-    safe = False
-    for value in values:
-        safe = bool(value) and (safe or _covers(value or "", Path(os.path.realpath(place))))
-    return safe
-
-
-def _covers(value: str, place: Path) -> bool:
-    if value == "*":
-        return True
-    named = _at_home(value.removesuffix("/*") or "/")
-    if not named.is_absolute():
-        return False
-    real = Path(os.path.realpath(named))
-    return real in place.parents if value.endswith("/*") else real == place
-
-
-def _at_home(value: str) -> Path:
-    try:
-        return Path(value).expanduser()
-    except RuntimeError:  # there is no such user
-        return Path(value)
-
-
-def _git_config(folder: Path, pattern: str) -> dict[str, str]:
-    """Return the values that `git config` prints; without a git program, those in the repository's config file."""
-    entries = _run_git_config(folder, pattern)
-    if entries is None:
-        return _file_config(folder)
-    return {name: "true" if value is None else value for name, value in entries}
-
-
-def read_user_config(key: str) -> list[str | None]:
-    """Return the values of a key in the user's own git configuration, ignoring that of repositories.
-
-    Raises:
-        StoreError: git cannot read its configuration.
-    """
-    return [value for _, value in _run_git_config(Path(os.devnull), f"^{re.escape(key)}$") or []]
-
-
-def _run_git_config(folder: Path, pattern: str) -> list[tuple[str, str | None]] | None:
-    """Return keys (in lower case, except subsections) with their values, in git's order; None without a git program.
-
-    Raises:
-        StoreError: git cannot read its configuration.
-    """
-    try:
-        completed = subprocess.run(  # noqa: S603  the arguments are ours
-            ["git", f"--git-dir={folder}", "config", "-z", "--get-regexp", pattern],  # noqa: S607  the user's git is meant
-            capture_output=True, env=outside_git(), timeout=10, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise StoreError("git config gave no answer within 10 seconds", hint="try: git config --list") from None
-    except OSError:
-        return None
-    if completed.returncode not in (0, 1):  # 1: there is no such key
-        raise _unreadable(completed.stderr)
-    lines = completed.stdout.decode("utf-8", "replace").split("\0")
-    pairs = (line.partition("\n") for line in lines if line)
-    return [(name, value if newline else None) for name, newline, value in pairs]
-
-
-def _unreadable(stderr: bytes) -> StoreError:
-    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a message"]
-    return StoreError(f"git config: {lines[0]}", hint="fix the git configuration; git config --list shows the location")
-
-
-def _file_config(folder: Path) -> dict[str, str]:
-    config = Repository.open(folder).config()
-    remotes = [
-        f"remote.{name}" for name in config.keys("remote") if name.endswith((".batonpolicy", ".url", ".pushurl"))
-    ]
-    keys = [f"baton.{name}" for name in config.keys("baton")] + [
-        "user.name",
-        "user.email",
-        "gpg.ssh.program",
-        "core.sshCommand",
-        "ssh.variant",
-        *remotes,
-    ]
-    return {key: value for key in keys if (value := config.get(key)) is not None}
 
 
 def _plain(text: str) -> str:

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from baton_git.interfaces.context.settings import is_safe_place
+from baton_git.interfaces.context.git_config import is_safe_place
 
 
 def global_config(tmp_path, text):

@@ -38,7 +38,7 @@ from baton_git.interfaces.cli.machine.agent_extras import (
 )
 from baton_git.interfaces.cli.rendering.styles import join
 from baton_git.interfaces.cli.rendering.widths import wrap_after
-from baton_git.interfaces.context.settings import outside_git
+from baton_git.interfaces.context.process import outside_git
 
 _NAMES = click.Choice([*AGENTS, "all"])
 _PROJECT = click.option(

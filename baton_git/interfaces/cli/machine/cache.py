@@ -16,8 +16,9 @@ from baton_git.interfaces.cli.app import INPUT_FILE, JSON, SECONDS, App, flat, g
 from baton_git.interfaces.cli.common_command import CommonCommand
 from baton_git.interfaces.cli.error_handler import CONFLICT, FAILED
 from baton_git.interfaces.cli.machine.cache_words import go_on, outcome_data, tell_rest
+from baton_git.interfaces.context.git_config import read_user_config
 from baton_git.interfaces.context.process import read_token
-from baton_git.interfaces.context.settings import CommonOptions, Settings, read_user_config
+from baton_git.interfaces.context.settings import CommonOptions, Settings
 from baton_git.systems.session_baton.cache import CacheFolder
 from baton_git.systems.session_baton.caching import (
     BatonCache,

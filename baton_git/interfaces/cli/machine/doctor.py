@@ -28,8 +28,9 @@ from baton_git.interfaces.cli.printing import agrees, write
 from baton_git.interfaces.cli.rendering.styles import Role, join, paint, shows_styles
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.rendering.widths import wrap_after
-from baton_git.interfaces.context.process import own_command
-from baton_git.interfaces.context.settings import PREFIX, data_home, outside_git
+from baton_git.interfaces.context.process import outside_git, own_command
+from baton_git.interfaces.context.repository_choice import data_home
+from baton_git.interfaces.context.setting_registry import PREFIX
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Repair, Severity, count
 from baton_git.verbs.doctor.doctor import ORDER, Diagnosis, DoctorFinding

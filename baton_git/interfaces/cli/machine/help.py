@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Callable
+
 import click
 from click.shell_completion import CompletionItem
 
@@ -9,6 +12,8 @@ from baton_git.core.natural_times import EXAMPLES
 from baton_git.core.suggestions import find_near_names
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.rendering.table import Column, render_table
+from baton_git.interfaces.context.setting_registry import SETTINGS
+from baton_git.interfaces.context.variables import VARIABLES
 
 DATES = f"""Times
 
@@ -79,46 +84,39 @@ ENVIRONMENT = """Environment variables
 An option overrides the variable, and the variable overrides the
 configuration.
 
-  BATON_REPO        the repository (--repo)
-  BATON_NAMESPACE   the namespace (--namespace)
-  BATON_SESSION     the acting session (--session)
-  BATON_AGENT       the acting agent (--agent)
-  BATON_HOST, BATON_PORT   where baton serve listens (--host, --port)
-  BATON_API_TOKEN   the token of serve, mcp --http and cache
-  BATON_PAGE_TOKEN  the token of the web page of baton serve
-  BATON_URL         the server of baton cache (--url)
-  BATON_DB_PATH     the database of session-baton, which baton does not use
-  BATON_PAGER       the pager; default: GIT_PAGER, core.pager, PAGER, less
-  NO_COLOR          if set, output has no colours or other styles
-  XDG_DATA_HOME     where your own store and your approvals are
-  XDG_CONFIG_HOME   where your settings files and workflows are
-
-More: docs/settings.md
 """
 CONFIGURATION = """Configuration
 
 Settings are in git's configuration. To set one: git config baton.NAME VALUE
 in the repository, or with --global for all. Defaults are in parentheses.
 
-  baton.namespace        the namespace (the name of the folder)
-  baton.remote           the remote that sync, boot and wrap use (origin)
-  baton.autosync         whether boot and wrap sync (true)
-  remote.R.batonPolicy   how commits of remote R are accepted: auto, review
-                         or signed (auto)
-  baton.ttlDays          days until an open loop is escalated (7)
-  baton.elevateAt        deferrals until a follow-up is elevated (3)
-  baton.escalateAt       deferrals until a follow-up is escalated (5)
-  baton.threshold        occurrences until a rule is proposed (3)
-  baton.sessionsKept     newest sessions that are not archived (50)
-  baton.shareTurns       whether prompts and answers are committed (false)
-  baton.recallAtPrompt   whether each prompt searches earlier sessions (false)
-  baton.allowPrivateHosts   whether checks may use private networks (false)
-  baton.signingKey       the key that signs baton's commits (none)
-  baton.allowedSigners   the file of keys whose signatures count (none)
-  baton.refPrefix        where the branches are (refs/heads/baton/)
-
-All of them: docs/settings.md
 """
+_INDENT = " " * 6
+
+
+def _describe_variables() -> str:
+    entries = [
+        (f"{variable.name}{f' ({variable.option})' if variable.option else ''}", variable.description)
+        for variable in VARIABLES
+    ]
+    return ENVIRONMENT + _list_entries(entries)
+
+
+def _describe_settings() -> str:
+    entries = [
+        (setting.key, f"{setting.description} ({setting.shown_default or 'none'})") for setting in SETTINGS.values()
+    ]
+    return CONFIGURATION + _list_entries(entries)
+
+
+def _list_entries(entries: list[tuple[str, str]]) -> str:
+    """Return the names with their descriptions indented below them, without the marks of Markdown."""
+    texts = [
+        textwrap.fill(text.replace("`", ""), 78, initial_indent=_INDENT, subsequent_indent=_INDENT)
+        for _, text in entries
+    ]
+    lines = [f"  {name}\n{text}" for (name, _), text in zip(entries, texts, strict=True)]
+    return "\n".join([*lines, "", "More: docs/settings.md"])
 
 
 def _describe_kinds() -> str:
@@ -135,11 +133,17 @@ def _describe_kinds() -> str:
     return f"Kinds of records\n\n{about}\n{render_table(list(KINDS.values()), columns)}\n"
 
 
-TOPICS = {
-    "dates": DATES, "revisions": REVISIONS, "json": JSON, "kinds": "", "configuration": CONFIGURATION,
-    "environment": ENVIRONMENT, "exit-codes": EXIT_CODES,
+TOPICS: dict[str, str | Callable[[], str]] = {
+    "dates": DATES, "revisions": REVISIONS, "json": JSON, "kinds": _describe_kinds,
+    "configuration": _describe_settings, "environment": _describe_variables, "exit-codes": EXIT_CODES,
 }  # fmt: skip
-"""The text of each topic; that of `kinds` is generated from the registry of kinds."""
+"""The text of each topic, or the function that makes it from a registry."""
+
+
+def describe_topic(name: str) -> str:
+    """Return the text of a topic."""
+    topic = TOPICS[name]
+    return topic if isinstance(topic, str) else topic()
 
 
 def _offer_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -166,7 +170,7 @@ def help_command(ctx: click.Context, words: tuple[str, ...]) -> None:
     baton help dates
     """
     if len(words) == 1 and words[0] in TOPICS:
-        write((TOPICS[words[0]] or _describe_kinds()).rstrip("\n"))
+        write(describe_topic(words[0]).rstrip("\n"))
         return
     root = ctx.find_root()
     write(_help_of(root, words))

@@ -13,8 +13,7 @@ from baton_git.git.hooks.script import scripts
 from baton_git.git.local_git import LocalGit
 from baton_git.interfaces.cli.app import App, command, group
 from baton_git.interfaces.cli.machine.hook_events import run_command
-from baton_git.interfaces.context.process import own_command
-from baton_git.interfaces.context.settings import outside_git
+from baton_git.interfaces.context.process import outside_git, own_command
 
 
 @command("install", short_help="Install or update the git hooks.")

@@ -18,7 +18,7 @@ from baton_git.git.files.atomic_files import make_folder, show_path, writing
 from baton_git.git.local_git import LocalGit
 from baton_git.interfaces.cli.app import App, read_text
 from baton_git.interfaces.cli.printing import agrees
-from baton_git.interfaces.context.settings import outside_git
+from baton_git.interfaces.context.process import outside_git
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.records.editing import EDITABLE, EditRecord, find_live
 

@@ -12,7 +12,7 @@ import click
 from baton_git.core.output import terminal
 from baton_git.interfaces.cli.printing import write
 from baton_git.interfaces.cli.rendering.styles import shows_styles
-from baton_git.interfaces.context.settings import read_user_config
+from baton_git.interfaces.context.git_config import read_user_config
 
 COMMAND_NOT_FOUND = 127
 """The exit status of a shell that cannot find a program."""

@@ -1,0 +1,103 @@
+"""Read git's configuration with the git program, or without it from the repository's file."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from baton_git.core.errors import StoreError
+from baton_git.git.store import Repository
+from baton_git.interfaces.context.process import outside_git
+
+WANTED = (
+    r"^(baton|user)\.|^remote\..*\.(batonpolicy|url|pushurl|fetch)$|^(gpg\.ssh\.program|core\.sshcommand|ssh\.variant)$"
+)
+"""The keys of git's configuration that are read."""
+
+
+def read_config(folder: Path, pattern: str) -> dict[str, str]:
+    """Return the values that `git config` prints; without a git program, those in the repository's config file."""
+    entries = _run_git_config(folder, pattern)
+    if entries is None:
+        return _file_config(folder)
+    return {name: "true" if value is None else value for name, value in entries}
+
+
+def read_user_config(key: str) -> list[str | None]:
+    """Return the values of a key in the user's own git configuration, ignoring that of repositories.
+
+    Raises:
+        StoreError: git cannot read its configuration.
+    """
+    return [value for _, value in _run_git_config(Path(os.devnull), f"^{re.escape(key)}$") or []]
+
+
+def _run_git_config(folder: Path, pattern: str) -> list[tuple[str, str | None]] | None:
+    """Return keys (in lower case, except subsections) with their values, in git's order; None without a git program.
+
+    Raises:
+        StoreError: git cannot read its configuration.
+    """
+    try:
+        completed = subprocess.run(  # noqa: S603  the arguments are ours
+            ["git", f"--git-dir={folder}", "config", "-z", "--get-regexp", pattern],  # noqa: S607  the user's git is meant
+            capture_output=True, env=outside_git(), timeout=10, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise StoreError("git config gave no answer within 10 seconds", hint="try: git config --list") from None
+    except OSError:
+        return None
+    if completed.returncode not in (0, 1):  # 1: there is no such key
+        raise _unreadable(completed.stderr)
+    lines = completed.stdout.decode("utf-8", "replace").split("\0")
+    pairs = (line.partition("\n") for line in lines if line)
+    return [(name, value if newline else None) for name, newline, value in pairs]
+
+
+def _unreadable(stderr: bytes) -> StoreError:
+    lines = stderr.decode("utf-8", "replace").strip().splitlines() or ["it failed without a message"]
+    return StoreError(f"git config: {lines[0]}", hint="fix the git configuration; git config --list shows the location")
+
+
+def _file_config(folder: Path) -> dict[str, str]:
+    config = Repository.open(folder).config()
+    remotes = [
+        f"remote.{name}" for name in config.keys("remote") if name.endswith((".batonpolicy", ".url", ".pushurl"))
+    ]
+    keys = [f"baton.{name}" for name in config.keys("baton")] + [
+        "user.name",
+        "user.email",
+        "gpg.ssh.program",
+        "core.sshCommand",
+        "ssh.variant",
+        *remotes,
+    ]
+    return {key: value for key in keys if (value := config.get(key)) is not None}
+
+
+def is_safe_place(place: Path, values: Iterable[str | None]) -> bool:
+    """Return whether the values of git's `safe.directory` contain a folder; an empty value clears those before."""
+    safe = False
+    for value in values:
+        safe = bool(value) and (safe or _covers(value or "", Path(os.path.realpath(place))))
+    return safe
+
+
+def _covers(value: str, place: Path) -> bool:
+    if value == "*":
+        return True
+    named = expand_home(value.removesuffix("/*") or "/")
+    if not named.is_absolute():
+        return False
+    real = Path(os.path.realpath(named))
+    return real in place.parents if value.endswith("/*") else real == place
+
+
+def expand_home(value: str) -> Path:
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:  # there is no such user
+        return Path(value)

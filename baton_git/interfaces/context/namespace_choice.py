@@ -1,0 +1,159 @@
+"""Choose the namespace of a call that names none: from the folder, the repository and its remotes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+from baton_git.core.errors import BatonError, InvalidName
+from baton_git.core.names import Namespace, Oid
+from baton_git.git.store import Repository, Store
+from baton_git.interfaces.context.repository_choice import current_folder
+from baton_git.namespace.branch import Branch
+from baton_git.namespace.machine_state import GoneNamespaces, HookMarkers
+from baton_git.namespace.workspace import RemoteSettings
+
+_HEADS = "refs/heads/"
+
+
+class NamespaceChoice(NamedTuple):
+    """The namespace of a call, and how it was chosen."""
+
+    namespace: Namespace
+    by: Literal["option", "setting", "folder", "remote"]
+
+
+class NamespaceSettings(Protocol):
+    """The settings of a call on which its namespace depends."""
+
+    @property
+    def repository(self) -> Repository: ...
+    @property
+    def found_repository(self) -> Repository | None: ...
+    @property
+    def is_own_store(self) -> bool: ...
+    @property
+    def config(self) -> Mapping[str, str]: ...
+    @property
+    def prefix(self) -> str: ...
+    @property
+    def reach(self) -> RemoteSettings: ...
+    @property
+    def folder_outside(self) -> Path: ...
+    @property
+    def environment(self) -> dict[str, str]: ...
+
+
+def find_new_name(settings: NamespaceSettings, namespace: Namespace) -> Namespace | None:
+    """Return the current name of a namespace that was renamed in this repository; None if it was not renamed."""
+    if settings.found_repository is None:
+        return None
+    gone = GoneNamespaces(settings.found_repository.common_dir)
+    names = [namespace]
+    while (step := gone.find(names[-1])) and step.renamed_to and step.renamed_to not in names:
+        with Store(settings.found_repository) as store:
+            if store.tip(settings.prefix + names[-1].component) is not None:
+                break
+        names.append(step.renamed_to)
+    return names[-1] if len(names) > 1 else None
+
+
+def find_namespace(settings: NamespaceSettings) -> NamespaceChoice:
+    """Return the namespace with the folder's name, or if it does not exist here, the only one of the remotes.
+
+    A namespace that was synced before remains the default after it is deleted on the remote.
+    """
+    own = NamespaceChoice(Namespace(_name_folder(settings)), "folder")
+    if settings.found_repository is None:
+        return own
+    with Store(settings.found_repository) as store:
+        if (
+            settings.is_own_store
+            or not settings.prefix.startswith(_HEADS)
+            or store.tip(settings.prefix + own.namespace.component)
+        ):
+            return own
+        middle = "/" + settings.prefix.removeprefix(_HEADS)
+        there = store.refs("refs/remotes/").items()
+        shared = _list_synced(settings, store) | {ref.partition(middle)[2]: tip for ref, tip in there if middle in ref}
+        only = _find_only(shared)
+        is_namespace = only is not None and Branch(store, only, settings.prefix).is_namespace(shared[only.component])
+    if not shared:
+        only, is_namespace = find_namespace_there(settings), True
+    return NamespaceChoice(only, "remote") if only is not None and is_namespace else own
+
+
+def find_namespace_there(settings: NamespaceSettings) -> Namespace | None:
+    """Return the only namespace of the remote, for a clone that fetches only some branches.
+
+    This contacts the remote. None if no remote or several are fetched like this, or if the remote has several
+    namespaces or none, or does not answer.
+    """
+    fetched = {key[len("remote.") : -len(".fetch")]: value for key, value in settings.config.items()
+               if key.startswith("remote.") and key.endswith(".fetch")}  # fmt: skip
+    narrow = [remote for remote, refspec in fetched.items() if "refs/heads/*" not in refspec]
+    if len(narrow) != 1 or not settings.reach.automatic:
+        return None
+    from baton_git.git.remotes import open_remote
+    from baton_git.verbs.sessions.auto_sync import AT_START  # slow to import, and rarely needed
+
+    wanted = f"{settings.prefix}*"
+    try:
+        remote = open_remote(settings.repository, narrow[0], settings.environment)
+        return _find_only(ref.removeprefix(settings.prefix) for ref in remote.tips({wanted: wanted}, seconds=AT_START))
+    except BatonError:  # the sync at the start of a session reports it
+        return None
+
+
+def _list_synced(settings: NamespaceSettings, store: Store) -> dict[str, Oid]:
+    """Return the tips of the namespaces that were synced before, by the last part of their refs."""
+    tips: dict[str, Oid] = {}
+    for component in HookMarkers(settings.repository.common_dir).synced.all():
+        with contextlib.suppress(BatonError):  # not the name of a namespace
+            tip = store.tip(settings.prefix + Namespace.from_component(component).component)
+            tips |= {component: tip} if tip is not None else {}
+    return tips
+
+
+def find_folder_outside(settings: NamespaceSettings) -> Path:
+    """Return the current folder or its nearest parent with a namespace in the user's own store; else the current."""
+    here = current_folder()
+    if settings.found_repository is None:
+        return here
+    with Store(settings.found_repository) as store:
+        refs = store.refs(settings.prefix)
+    around = (here, *here.parents)
+    return next(
+        (place for place in around if settings.prefix + Namespace(_name_outside(place)).component in refs), here
+    )
+
+
+def _name_folder(settings: NamespaceSettings) -> str:
+    """Return the name of the repository's folder: that of the main work tree, also in a linked one."""
+    if settings.is_own_store:
+        return _name_outside(settings.folder_outside)
+    common = settings.repository.common_dir
+    if common.name == ".git":
+        return common.parent.name or "default"
+    if settings.repository.work_tree is not None:
+        return settings.repository.work_tree.name or "default"
+    return common.name.removesuffix(".git") or "default"
+
+
+def _find_only(components: Iterable[str]) -> Namespace | None:
+    """Return the only namespace among the last parts of refs; None if there are several, or none."""
+    namespaces = []
+    for component in components:
+        with contextlib.suppress(InvalidName):
+            namespaces.append(Namespace.from_component(component))
+    return namespaces[0] if len(namespaces) == 1 else None
+
+
+def _name_outside(folder: Path) -> str:
+    """Return the name of the namespace for a folder outside of repositories: its name and a digest of its path."""
+    digest = sha256(os.fsencode(os.path.realpath(folder))).hexdigest()
+    return f"{folder.name or 'default'}-{digest[:6]}"

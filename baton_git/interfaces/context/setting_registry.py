@@ -1,0 +1,208 @@
+"""The settings in git's configuration, one entry each.
+
+A setting is read and validated by its entry; `baton help configuration` and docs/settings.md are generated from them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from baton_git.core.lifecycle import Policy
+
+PREFIX = "refs/heads/baton/"
+
+MOST = 1_000_000
+"""Maximum of a numeric setting."""
+
+_ON, _OFF = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
+
+
+class SettingType(NamedTuple):
+    """The type of a setting.
+
+    Attributes:
+        parse: returns the value of a text; raises ValueError if the text is not allowed.
+        allowed: the allowed values, in words; empty if every text is allowed.
+    """
+
+    parse: Callable[[str], Any]
+    allowed: str = ""
+
+
+def _parse_flag(text: str) -> bool:
+    return (_ON + _OFF).index(text.lower()) < len(_ON)
+
+
+def _parse_number(text: str) -> int:
+    if not (text.isdecimal() and len(text) < 10 and 1 <= int(text) <= MOST):
+        raise ValueError(text)
+    return int(text)
+
+
+def _parse_prefix(text: str) -> str:
+    if not re.fullmatch(r"refs/(?:[A-Za-z0-9_-]+/)+", text):
+        raise ValueError(text)
+    return text
+
+
+TEXT = SettingType(str)
+FLAG = SettingType(_parse_flag, "true or false")
+NUMBER = SettingType(_parse_number, f"a whole number from 1 to {MOST}")
+PREFIXES = SettingType(_parse_prefix, "a folder of refs such as refs/baton/")
+NAMES = SettingType(lambda text: [name.strip() for name in text.split(",") if name.strip()])
+WORDS = SettingType(lambda text: tuple(shlex.split(text)))
+
+
+class Setting(NamedTuple):
+    """A setting in git's configuration.
+
+    Attributes:
+        default: the text of the default value.
+        description: the effect, on one line without a full stop.
+        default_note: the default in words, if it depends on something.
+        page: where the documentation says more.
+    """
+
+    key: str
+    type: SettingType
+    default: str
+    description: str
+    default_note: str = ""
+    page: str = ""
+
+    @property
+    def shown_default(self) -> str:
+        return self.default_note or self.default
+
+    @property
+    def default_value(self) -> Any:
+        return self.type.parse(self.default)
+
+    @property
+    def fallback(self) -> Any:
+        """The value that replaces an invalid one: off for a flag, whatever its default is."""
+        return False if self.type is FLAG else self.default_value
+
+
+def _number(key: str, description: str) -> Setting:
+    """Return the entry of a number of `Policy`."""
+    return Setting(f"baton.{key}", NUMBER, str(Policy._field_defaults[_policy_field(key)]), description)
+
+
+def _policy_field(key: str) -> str:
+    return re.sub(r"[A-Z]", lambda match: f"_{match[0].lower()}", key)
+
+
+_SETTINGS = (
+    Setting(
+        "baton.namespace",
+        TEXT,
+        "",
+        "the namespace of this repository",
+        default_note="name of the folder",
+        page="records.md#which-namespace",
+    ),
+    Setting("baton.refPrefix", PREFIXES, PREFIX, "where the branches are; `refs/baton/` hides them from branch lists"),
+    _number("ttlDays", "days until a new open loop is escalated"),
+    _number("elevateAt", "deferrals until a follow-up is elevated"),
+    _number("escalateAt", "deferrals until a follow-up is escalated"),
+    _number("threshold", "occurrences until a new pattern becomes a rule candidate"),
+    _number("maxOpenLoops", "open loops that the brief shows"),
+    _number("maxFollowUps", "follow-ups that the brief shows"),
+    _number("maxPatterns", "patterns that the brief shows"),
+    _number("maxActiveDecisions", "decisions that the brief shows"),
+    _number("sessionsKept", "newest sessions that are not archived"),
+    Setting(
+        "baton.shareTurns",
+        FLAG,
+        "false",
+        "whether the turns of sessions (prompts and answers, without secrets) are committed for other "
+        "machines, or stay on this one",
+    ),
+    Setting("baton.allowPrivateHosts", FLAG, "false", "whether checks may contact private networks", page="checks.md"),
+    Setting(
+        "baton.handoverFile",
+        TEXT,
+        "",
+        "where `baton handover` keeps a copy of the run, relative to the work tree",
+        page="systems/kairos.md",
+    ),
+    Setting(
+        "baton.remote",
+        TEXT,
+        "",
+        "the remote that `sync`, `boot` and `wrap` use",
+        default_note="`origin`, or the only one",
+    ),
+    Setting(
+        "baton.recallAtPrompt",
+        FLAG,
+        "false",
+        "whether hooks search for each prompt, and add clear matches to the context",
+        page="recall.md",
+    ),
+    Setting(
+        "baton.recordSnapshots",
+        FLAG,
+        "false",
+        "whether `baton session inspect` records each snapshot that it shows",
+        page="systems/ecc.md",
+    ),
+    Setting("baton.autosync", FLAG, "true", "whether `boot` and `wrap` sync automatically"),
+    Setting(
+        "remote.<name>.batonPolicy",
+        TEXT,
+        "auto",
+        "how commits of that remote are accepted: `auto`, `review` or `signed`",
+        page="sharing.md#review",
+    ),
+    Setting(
+        "baton.allowedSigners",
+        TEXT,
+        "",
+        "file of the SSH keys whose signatures count, like git's `gpg.ssh.allowedSignersFile`; "
+        "graduations from elsewhere then need a signature",
+    ),
+    Setting("baton.signingKey", TEXT, "", "SSH key that signs this machine's commits, like git's `user.signingKey`"),
+    Setting(
+        "baton.allowRewrite",
+        FLAG,
+        "false",
+        "on a server with the hooks: whether a push may rewrite or delete a baton branch",
+        page="git-hooks.md#on-a-server",
+    ),
+    Setting("baton.enabledWorkflows", NAMES, "", "names, separated by commas; `baton workflow enable` writes them"),
+    Setting("baton.disabledWorkflows", NAMES, "", "names, separated by commas; `baton workflow disable` writes them"),
+    Setting(
+        "baton.claudeArguments",
+        WORDS,
+        "",
+        "options with which `loop-run` and workflows start Claude Code",
+        page="workflows.md",
+    ),
+    Setting("baton.codexArguments", WORDS, "", "options with which `loop-run` and workflows start Codex"),
+    Setting("baton.geminiArguments", WORDS, "", "options with which `loop-run` and workflows start Gemini CLI"),
+    Setting("baton.notifyCommand", WORDS, "", "the command of a workflow's notifications"),
+    Setting(
+        "baton.url",
+        TEXT,
+        "",
+        "the server of `baton cache`; read only from your own configuration (`--global`), since the token"
+        " is sent there",
+        page="systems/session-baton.md#remote-servers-and-their-cache",
+    ),
+)
+
+SETTINGS = {setting.key: setting for setting in _SETTINGS}
+"""The settings by their key, in the order of the documentation."""
+
+POLICY_KEYS = {
+    _policy_field(entry.key.removeprefix("baton.")): entry.key for entry in _SETTINGS if entry.type is NUMBER
+}
+"""The keys of the numbers in `Policy`, by field."""
+
+CHECKED = tuple(key for key, setting in SETTINGS.items() if setting.type in (FLAG, NUMBER, PREFIXES))
+"""The settings of which an invalid value prevents writes."""
