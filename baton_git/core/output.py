@@ -127,6 +127,11 @@ def one_line(text: str, limit: int) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
+def count_times(number: int) -> str:
+    """Return `once`, or `3 times`."""
+    return "once" if number == 1 else f"{number} times"
+
+
 # --- JSON
 
 

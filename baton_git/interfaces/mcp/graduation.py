@@ -13,7 +13,7 @@ from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from baton_git.core.lifecycle import Confirmed
-from baton_git.core.output import one_line
+from baton_git.core.output import count_times, one_line
 from baton_git.core.records.work_items import Pattern
 from baton_git.interfaces.mcp.annotations import REPLACES
 from baton_git.interfaces.mcp.arguments import Session
@@ -75,7 +75,7 @@ def _question(found: ShownPattern) -> str:
     return (
         f"A new rule for all sessions: {_flat(found.rule)}\n\n"
         f"It comes from {id_}: {_flat(pattern.what)}\n"
-        f"seen {pattern.count} times, {_flat(pattern.first_seen)} to {_flat(pattern.last_seen)}\n\n"
+        f"seen {count_times(pattern.count)}, {_flat(pattern.first_seen)} to {_flat(pattern.last_seen)}\n\n"
         f"Type {id_} to confirm."
     )
 

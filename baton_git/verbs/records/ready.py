@@ -14,7 +14,7 @@ from baton_git.core.errors import BatonError
 from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import key_at
 from baton_git.core.lifecycle import PRIORITIES, deadline, is_due
-from baton_git.core.output import one_line, shell_line
+from baton_git.core.output import count_times, one_line, shell_line
 from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, OpenLoop, Pattern
@@ -204,7 +204,7 @@ def _describe_quarantine(ws: Workspace) -> Iterator[ReadyItem]:
 
 def _describe_candidate(pattern: Pattern) -> ReadyItem:
     rule = f": {one_line(pattern.proposed_rule, 120)}" if pattern.proposed_rule else ""
-    why = f"seen {pattern.count} times; a person decides whether it becomes a rule{rule}"
+    why = f"seen {count_times(pattern.count)}; a person decides whether it becomes a rule{rule}"
     return _make("rule", pattern, why, _command("pattern", "graduate", pattern.id), pattern.last_seen)
 
 

@@ -63,7 +63,7 @@ def test_the_person_is_shown_what_would_hold_and_types_its_id(graduate, baton, g
     refused, said = graduate(types(CODE, asked))
     assert not refused, said
     (question,) = asked
-    for text in (CODE, "Assumed Docker", "seen 1 times", "Read compose first"):
+    for text in (CODE, "Assumed Docker", "seen once", "Read compose first"):
         assert text in question
     assert status(baton) == "graduated"
     assert "Baton-Confirmed: client, by Ada" in git(top, "log", "-1", "--format=%B", "baton/work")

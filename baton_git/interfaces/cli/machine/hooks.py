@@ -55,7 +55,7 @@ def status_command(app: App) -> None:
         data, "\n".join(f"{state.event:<14} {'runs' if state.runs else '-   '}  {state.said}" for state in states)
     )
     if not all(state.runs for state in states):
-        app.say("the next baton boot, verify or sync does what a hook that does not run would have done")
+        app.say("the next baton boot, verify or sync makes up for a hook that does not run")
 
 
 @command("uninstall", short_help="Remove the git hooks, and restore earlier ones.")

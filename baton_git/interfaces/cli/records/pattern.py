@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from baton_git.core.lifecycle import Confirmed
+from baton_git.core.output import count_times
 from baton_git.core.records.work_items import Pattern
 from baton_git.interfaces.cli.app import SIGN, App, fill_about, flat
 from baton_git.interfaces.cli.printing import ask
@@ -32,7 +33,7 @@ def _ask_for_id(app: App, ws: Workspace, id_: str, rule: str | None, *, sign: bo
     if pattern.status != "rule_candidate" or not text or not (sign or app.can_ask_person()):
         return None
     app.say(flat(f"{pattern.id}: {pattern.what}"))
-    app.say(flat(f"seen {pattern.count} times, {pattern.first_seen} to {pattern.last_seen}"))
+    app.say(flat(f"seen {count_times(pattern.count)}, {pattern.first_seen} to {pattern.last_seen}"))
     app.say("", f"The rule would be: {flat(text)}", "")
     if sign:
         return Confirmed(app.person, "signature", pattern=pattern.id, rule=text, what=pattern.what)

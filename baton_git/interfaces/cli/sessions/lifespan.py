@@ -34,7 +34,7 @@ def _render_init(app: App, result: InitResult) -> None:
     app.answer(result.as_data(), result.namespace)
     app.say(f"{'created' if result.created else 'there is already'} {result.ref} in {result.repository}")
     if app.settings.options.namespace and not app.settings.is_own_store:
-        app.say("commands in this repository use this namespace from now on (git config baton.namespace)")
+        app.say("commands here use this namespace from now on (git config baton.namespace)")
     if result.created:
         app.say("next: baton boot at the start of a session, baton wrap --context TEXT at its end")
     from baton_git.interfaces.cli.sessions.mine import (
