@@ -1,4 +1,4 @@
-"""What snapshots say, as a section of the brief."""
+"""The section of the brief about snapshots of other sessions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from baton_git.systems.ecc.record import Snapshot
 from baton_git.systems.seed_system import BriefRequest
 
 SNAPSHOTS = 5
-"""How many of the snapshots are told, the newest ones."""
+"""Number of newest snapshots that the brief mentions."""
 
 
 def make_sections(request: BriefRequest) -> Iterator[Section]:
-    """The sessions that were seen elsewhere, the newest first."""
+    """Return a section with the newest recorded snapshots of sessions."""
     snapshots = list_newest_first(request.state, Snapshot, request.problems)
     lines = tuple(_snapshot_line(snapshot, request.now) for snapshot in snapshots[:SNAPSHOTS])
     title = "Sessions seen elsewhere (baton session inspect recorded:ID)"

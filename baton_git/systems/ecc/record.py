@@ -1,7 +1,8 @@
-"""ECC's canonical session snapshot, `ecc.session.v1`, and the record that keeps the latest one of a session.
+"""ECC's canonical session snapshot, `ecc.session.v1`, and the record of the latest snapshot of a session.
 
-The fields are those of ECC's session adapter contract, named as on its wire. Stricter than ECC's own validator where
-the contract says MUST: counts of states and healths, the type of `pid`, no further fields at the top.
+The fields are those of ECC's session adapter contract, with the names of its JSON. Where the contract says MUST, the
+check is stricter than ECC's own validator: the counts of states and healths, the type of `pid`, no further fields at
+the top level.
 """
 
 from collections import Counter
@@ -19,7 +20,7 @@ Counts = dict[Id, Whole]
 
 
 def _check_number(value: Any) -> int | float:
-    """Return the number; a union of two types would report one mistake twice."""
+    """Return the number. A union of two types would report the same mistake twice."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     raise ValueError("should be a number or null")
@@ -29,47 +30,47 @@ Number = Annotated[int | float, PlainValidator(_check_number), WithJsonSchema({"
 
 
 def explain_extra_field(fault: Fault, schema: str = SCHEMA_VERSION) -> Fault:
-    """Return the fault; for an unknown field, say which format does not have it."""
+    """Return the fault; for an unknown field, name the format that does not have it."""
     is_extra = fault.message.startswith("extra inputs are not permitted")
     return fault._replace(message=f"is no field of {schema}") if is_extra else fault
 
 
 class SourceTarget(Part):
-    """What was looked up to find the session."""
+    """The target that led to the session."""
 
-    type: Id = Field(description="Lookup class, as `plan`, `session`, `claude-history`.")
-    value: Id = Field(description="The target as it was given, or a resolved path.")
+    type: Id = Field(description="Type of target: `plan`, `session`, `claude-history`, …")
+    value: Id = Field(description="The target as given, or as a resolved path.")
 
 
 class SessionPart(Part):
     """The session itself."""
 
     id: Id = Field(description="Stable within its adapter.")
-    kind: Id = Field(description="Family, as `orchestrated` or `history`.")
-    state: Id = Field(description="Its state; unknown words are fine.")
-    repoRoot: Text | None = Field(None, description="Root of its repository or work tree, when known.")
-    sourceTarget: SourceTarget = Field(description="What was looked up.")
+    kind: Id = Field(description="Family: `orchestrated`, `history`, …")
+    state: Id = Field(description="State; any word is allowed.")
+    repoRoot: Text | None = Field(None, description="Root of its repository or work tree, if known.")
+    sourceTarget: SourceTarget = Field(description="The target with which the session was found.")
 
 
 class Runtime(Part):
-    """What a worker runs in."""
+    """The process or pane of a worker."""
 
-    kind: Id = Field(description="Family, as `tmux-pane`.")
-    command: Text | None = Field(None, description="The active command, when known.")
-    pid: Number | None = Field(None, description="Process id, when known.")
+    kind: Id = Field(description="Family: `tmux-pane`, …")
+    command: Text | None = Field(None, description="The running command, if known.")
+    pid: Number | None = Field(None, description="Process id, if known.")
     active: Flag = Field(description="Whether it is active now.")
     dead: Flag = Field(description="Whether it is known to be finished.")
 
 
 class Intent(Part):
-    """Why a worker exists."""
+    """The task of a worker."""
 
     objective: Id = Field(description="Its objective or title.")
-    seedPaths: Texts = Field(description="Paths that it began with.")
+    seedPaths: Texts = Field(description="Files it was started with.")
 
 
 class Outputs(Part):
-    """What a worker has done, and what is open."""
+    """The results of a worker."""
 
     summary: Texts = Field(description="What was completed.")
     validation: Texts = Field(description="Evidence and checks.")
@@ -80,32 +81,32 @@ class Worker(Part):
     """One worker of the session."""
 
     id: Id = Field(description="Stable within its adapter.")
-    label: Id = Field(description="What an operator calls it.")
-    state: Id = Field(description="Where it is in its life; unknown words are fine.")
-    health: Id = Field(description="How it is doing; unknown words are fine.")
-    branch: Text | None = Field(None, description="Its git branch, when known.")
-    worktree: Text | None = Field(None, description="Path of its work tree, when known.")
-    runtime: Runtime = Field(description="What it runs in.")
-    intent: Intent = Field(description="Why it exists.")
-    outputs: Outputs = Field(description="What came of it.")
-    artifacts: dict[str, Any] = Field(description="Files and references that the adapter owns.")
+    label: Id = Field(description="Its name for an operator.")
+    state: Id = Field(description="State of its work; any word is allowed.")
+    health: Id = Field(description="Health; any word is allowed.")
+    branch: Text | None = Field(None, description="Its git branch, if known.")
+    worktree: Text | None = Field(None, description="Path of its work tree, if known.")
+    runtime: Runtime = Field(description="Its process or pane.")
+    intent: Intent = Field(description="Its task.")
+    outputs: Outputs = Field(description="Its results.")
+    artifacts: dict[str, Any] = Field(description="Files and references specific to the adapter.")
 
 
 class Aggregates(Part):
-    """How many workers there are, and of each sort."""
+    """The number of workers, in total, by state and by health."""
 
-    workerCount: Whole = Field(description="How many workers there are.")
-    states: Counts = Field(description="By state, how many workers have it.")
-    healths: Counts = Field(description="By health, how many workers have it.")
+    workerCount: Whole = Field(description="Number of workers.")
+    states: Counts = Field(description="Number of workers by state.")
+    healths: Counts = Field(description="Number of workers by health.")
 
 
 class CanonicalSession(Part):
-    """A snapshot as every adapter gives it."""
+    """A snapshot in the form that every adapter returns."""
 
     model_config = ConfigDict(extra="forbid")
 
     schemaVersion: Literal["ecc.session.v1"] = Field(description="Exactly this.")
-    adapterId: Id = Field(description="Which adapter made it.")
+    adapterId: Id = Field(description="The adapter that made the snapshot.")
     session: SessionPart = Field(description="The session.")
     workers: tuple[Worker, ...] = Field(description="Its workers; may be empty.")
     aggregates: Aggregates = Field(description="Counts over the workers.")
@@ -123,29 +124,29 @@ class CanonicalSession(Part):
         for name, field in (("states", "state"), ("healths", "health")):
             counted = dict(Counter(getattr(worker, field) for worker in self.workers))
             if {key: value for key, value in getattr(self.aggregates, name).items() if value} != counted:
-                raise ValueError(f"aggregates.{name} is not what workers[].{field} says: {counted}")
+                raise ValueError(f"aggregates.{name} differs from workers[].{field} says: {counted}")
         return self
 
 
 class Snapshot(Record):
-    """The latest snapshot of one session. Its id is `<adapterId>/<session.id>`; the history has the earlier ones."""
+    """The latest snapshot of one session; earlier ones are in git's history. The id is `<adapterId>/<session.id>`."""
 
     kind: ClassVar[str] = "snapshot"
     dated: ClassVar[str] = "recorded_at"
 
     created_at: Annotated[Text, Earliest()] = Field(description="When the session was recorded first, ISO 8601.")
-    recorded_at: Annotated[Text, Latest()] = Field(description="When this body was recorded, ISO 8601.")
+    recorded_at: Annotated[Text, Latest()] = Field(description="When this snapshot was recorded, ISO 8601.")
     updated_at: Annotated[Text | None, Latest()] = Field(
-        None, description="When ECC saw this body last, in what came from one of its recording files."
+        None, description="When ECC last saw this snapshot; only if imported from one of its recording files."
     )
     snapshot: Annotated[CanonicalSession, Beside("recorded_at", "schemaVersion")] = Field(
-        description="The snapshot, whole: a merge never mixes two."
+        description="The snapshot; a merge takes one side's as a whole."
     )
 
     @model_validator(mode="after")
     def _is_that_session(self) -> "Snapshot":
         if "/" in self.snapshot.adapterId:
-            raise ValueError(f"snapshot.adapterId: {self.snapshot.adapterId!r} is no name of a folder")
+            raise ValueError(f"snapshot.adapterId: {self.snapshot.adapterId!r} is not a valid name of a folder")
         if self.id != f"{self.snapshot.adapterId}/{self.snapshot.session.id}":
             raise ValueError(f"the snapshot is of {self.snapshot.adapterId}/{self.snapshot.session.id}, not {self.id}")
         return self

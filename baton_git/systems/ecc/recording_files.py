@@ -1,9 +1,9 @@
-"""ECC's recording files, `ecc.session.recording.v1`: the latest snapshot of a session, and every body before it.
+"""ECC's recording files, `ecc.session.recording.v1`: the latest snapshot of a session, and all earlier ones.
 
     <folder>/<adapter>/<session>.json
 
-A segment of the path is the id with each run of other characters than `A-Za-z0-9._-` as one `_`. That is lossy, so a
-reader believes what stands in the file, and who writes must not let two sessions meet.
+In a path, each run of characters other than `A-Za-z0-9._-` in an id becomes one `_`. Different ids can have the same
+path, so a reader takes the id from the file, and a writer must not overwrite the file of another session.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from baton_git.systems.imported import UnusableEntry
 SCHEMA_VERSION = "ecc.session.recording.v1"
 
 MAX_FILES = 10_000
-"""The most recordings of a folder."""
+"""Maximum number of recordings in a folder."""
 
 
 def _check_time(text: str) -> str:
     try:
         parse_time(text)
     except ValueError:
-        raise ValueError(f"{text[:40]!r} is no ISO time") from None
+        raise ValueError(f"{text[:40]!r} is not an ISO 8601 time") from None
     return text
 
 
@@ -41,26 +41,26 @@ Time = Annotated[Text, AfterValidator(_check_time)]
 
 
 class RecordedBody(Part):
-    """A snapshot, and when it was recorded."""
+    """A snapshot, and the time at which it was recorded."""
 
     model_config = ConfigDict(extra="forbid")
 
-    recordedAt: Time = Field(description="When, ISO 8601.")
+    recordedAt: Time = Field(description="When it was recorded, ISO 8601.")
     snapshot: CanonicalSession = Field(description="The snapshot.")
 
 
 class Recording(Part):
-    """One recording file. A field that is not one of these is refused: the branch has no place to keep it."""
+    """One recording file. Unknown fields are refused, because a record has no place for them."""
 
     model_config = ConfigDict(extra="forbid")
 
     schemaVersion: Literal["ecc.session.recording.v1"] = Field(description="Exactly this.")
-    adapterId: Id = Field(description="Which adapter made the snapshots.")
-    sessionId: Id = Field(description="The session they are of.")
+    adapterId: Id = Field(description="The adapter that made the snapshots.")
+    sessionId: Id = Field(description="The session of the snapshots.")
     createdAt: Time = Field(description="When the session was recorded first.")
-    updatedAt: Time = Field(description="When the latest snapshot was seen last.")
+    updatedAt: Time = Field(description="When the latest snapshot was last seen.")
     latest: CanonicalSession = Field(description="The latest snapshot.")
-    history: tuple[RecordedBody, ...] = Field(description="Every body that differed from the one before, oldest first.")
+    history: tuple[RecordedBody, ...] = Field(description="Snapshots that differ from the one before, oldest first.")
 
     @model_validator(mode="after")
     def _is_of_one_session(self) -> Recording:
@@ -78,10 +78,10 @@ class Recording(Part):
 
 
 def parse_recording(text: bytes, *, where: str = "") -> Recording:
-    """Parse a recording. Raises InvalidDocument with each fault and its path."""
+    """Parse a recording. Raises InvalidDocument with the path of each fault."""
     data = json.loads(text, where=where)
     if not isinstance(data, dict):
-        raise InvalidDocument([Fault("", "a recording is an object, and this is not one")], where=where)
+        raise InvalidDocument([Fault("", "a recording must be a JSON object")], where=where)
     try:
         return parse(Recording, data, where=where)
     except InvalidDocument as error:
@@ -89,17 +89,17 @@ def parse_recording(text: bytes, *, where: str = "") -> Recording:
 
 
 def _explain_fault(fault: Fault) -> Fault:
-    """Return the fault; for an unknown field, say which format does not have it."""
+    """Return the fault; for an unknown field, name the format that does not have it."""
     is_in_snapshot = fault.path.startswith("latest.") or ".snapshot." in fault.path
     return explain_extra_field(fault, "ecc.session.v1" if is_in_snapshot else SCHEMA_VERSION)
 
 
 def read_recordings(path: Path) -> list[Recording | UnusableEntry]:
-    """Read one recording file, or all in a folder, sorted by path.
+    """Read one recording file, or all files of a folder, sorted by path.
 
     Raises:
-        NotFound: nothing is there, or no recording.
-        InvalidDocument: the one file that was named is no recording.
+        NotFound: the path does not exist, or contains no recording.
+        InvalidDocument: `path` is a single file and not a recording.
         StoreError: the folder cannot be listed.
     """
     if not path.is_dir():
@@ -107,7 +107,7 @@ def read_recordings(path: Path) -> list[Recording | UnusableEntry]:
     with reading(path):
         files = sorted(file for pattern in ("*.json", "*/*.json") for file in path.glob(pattern) if file.is_file())
     if not files:
-        raise NotFound("recording in", show_path(path), hint="it holds ADAPTER/SESSION.json, as ECC writes them")
+        raise NotFound("recording in", show_path(path), hint="a folder of recordings has files ADAPTER/SESSION.json")
     if len(files) > MAX_FILES:
         raise InvalidArgument(f"{show_path(path)} has {len(files):,} files, the limit is {MAX_FILES:,}")
     return [_read_recording(file) for file in files]
@@ -121,15 +121,15 @@ def _read_recording(path: Path) -> Recording | UnusableEntry:
 
 
 def read_existing(path: Path) -> Recording | UnusableEntry | None:
-    """Read the recording at `path`, or why it is not one; None if nothing is there."""
+    """Return the recording at `path`, or the reason why it is not one; None if the path does not exist."""
     return _read_recording(path) if os.path.lexists(path) else None
 
 
 def encode_recording(recording: Recording) -> bytes:
-    """Encode a recording byte for byte as ECC writes it.
+    """Encode a recording byte for byte as ECC does.
 
     Raises:
-        LimitExceeded: it could not be read again.
+        LimitExceeded: it is too large to be read again.
     """
     text = (json.dumps(recording.as_data()) + "\n").encode()
     check_size(f"the recording of {recording.adapterId}/{recording.sessionId}", len(text))
@@ -140,7 +140,7 @@ def make_recording_path(adapter: str, session: str) -> Path:
     """Return the path of a session's recording, relative to ECC's folder.
 
     Raises:
-        InvalidArgument: the name would lead out of the folder, or is too long.
+        InvalidArgument: the path would lead out of the folder, or is too long.
     """
     folder, name = _make_segment(adapter), f"{_make_segment(session)}.json"
     if folder in (".", "..") or max(len(folder), len(name)) > 255:

@@ -1,4 +1,4 @@
-"""The verbs that import ECC's recording files, one revision for each body, and export them."""
+"""The verbs that import ECC's recording files, one revision for each snapshot, and export them."""
 
 from __future__ import annotations
 
@@ -30,35 +30,38 @@ from baton_git.systems.ecc.recording_files import (
     read_recordings,
 )
 from baton_git.systems.ecc.snapshot_history import SnapshotBody, list_bodies, list_story, parse_moment
-from baton_git.systems.ecc.snapshots import cleaned, find, latest, made, trimmed
+from baton_git.systems.ecc.snapshots import archive_oldest, find_latest, find_recorded, make_record, redact_snapshot
 from baton_git.systems.imported import UnusableEntry
 
 _ATTEMPTS = 20
-"""How often an import starts again when others write meanwhile."""
+"""Maximum number of attempts of an import while others write."""
 
 
 class ImportEcc(Input):
-    """Which recordings to import."""
+    """The recordings to import."""
 
     path: Path = Field(description="A recording, or a folder of them.")
 
 
 class ImportedRecording(ResultPart):
-    """What became of one recording."""
+    """The outcome for one recording."""
 
-    ok: bool = Field(description="Whether it could be imported.")
+    ok: bool = Field(description="Whether it was imported.")
     id: str = Field(description="ADAPTER/SESSION, or the file.", examples=["claude-history/a1b2c3d4"])
-    added: int = Field(0, description="How many snapshots are new; 0 with a revision where its latest stands again.")
-    revision: int | None = Field(None, description="The newest revision; null where nothing was written.")
-    redactions: list[RedactedValue] = Field([], description="Which secrets were taken out.")
+    added: int = Field(
+        0,
+        description="Number of new snapshots; 0 if only the latest one changed.",
+    )
+    revision: int | None = Field(None, description="The newest revision; null if nothing was written.")
+    redactions: list[RedactedValue] = Field([], description="Secrets that were redacted.")
     why: str = Field("", description="Why it could not be imported.")
     checked_out_at: str | None = Field(None, description="A work tree that has the branch checked out.")
 
 
 class ImportedRecordings(Result):
-    """What became of the recordings."""
+    """The outcome of an import."""
 
-    recordings: list[ImportedRecording] = Field(description="One by one.")
+    recordings: list[ImportedRecording] = Field(description="The recordings, one by one.")
 
 
 @verb(
@@ -71,15 +74,16 @@ class ImportedRecordings(Result):
     ),
 )
 def import_ecc(ws: Workspace, now: datetime, asked: ImportEcc) -> ImportedRecordings:
-    """Import ECC's recordings of sessions (ecc.session.recording.v1): a file, or a folder of files.
+    """Import ECC's recordings of sessions (ecc.session.recording.v1) from a file or a folder of files.
 
     Each snapshot in a recording's history becomes a revision, in the order of the file. Importing again adds nothing.
-    The latest snapshot of the file becomes the latest here, unless a newer one is here that the file does not have.
+    The latest snapshot of the file becomes the latest one of the record, unless the record has a newer one that the
+    file lacks.
 
     Raises:
-        NotFound: nothing there.
-        InvalidDocument: the one file that was named is no recording.
-        Busy, WriteFailed: nothing more can be written now; earlier imports stay.
+        NotFound: the path does not exist or contains no recording.
+        InvalidDocument: the path is a single file and not a recording.
+        Busy, WriteFailed: writing is not possible now; recordings that were imported before stay.
     """
     recordings = [
         ImportedRecording(ok=False, id=entry.where, why=entry.why)
@@ -95,7 +99,7 @@ def _import_recording(ws: Workspace, now: datetime, recording: Recording) -> Imp
     try:
         return _import_bodies(ws, now, id_, recording)
     except (Busy, WriteFailed):
-        raise  # no fault of this recording, and the next one would fare no better
+        raise  # would fail for the next recording too
     except BatonError as error:
         return ImportedRecording(ok=False, id=id_, why=str(error))
 
@@ -108,11 +112,11 @@ def _import_bodies(ws: Workspace, now: datetime, id_: str, recording: Recording)
     for _ in range(_ATTEMPTS):
         tip = ws.branch.read()
         new = _find_new_bodies(given, list_bodies(ws, id_) if tip.commit is not None else [])
-        steps = _plan_steps(latest(tip.state, id_), new, given, recording)
+        steps = _plan_steps(find_latest(tip.state, id_), new, given, recording)
         if not steps:
             return ImportedRecording(ok=True, id=id_, added=0, revision=None)
         for step in steps:
-            layout.encode({Key(Snapshot.kind, id_): step})  # what cannot be stored is refused before anything is made
+            layout.encode({Key(Snapshot.kind, id_): step})  # refuse what cannot be stored before anything is written
         tip = tip if tip.commit is not None else ws.branch.create(stamp)
         if _commit_steps(ws, stamp, tip, steps):
             where = ws.branch.store.checked_out_at(ws.branch.ref)
@@ -125,22 +129,23 @@ def _import_bodies(ws: Workspace, now: datetime, id_: str, recording: Recording)
 
 
 DatedBody = tuple[str, dict[str, Any]]
-"""When a body was recorded, and the body."""
+"""Time at which a snapshot was recorded, and the snapshot."""
 
 
 def _clean_bodies(recording: Recording) -> tuple[list[DatedBody], Redactions]:
-    """Return the bodies of a recording, redacted; the latest one too, if the history lacks it."""
+    """Return the snapshots of a recording, redacted, including the latest one if the history lacks it."""
     bodies = [(body.recordedAt, body.snapshot) for body in recording.history]
     if not bodies or not alike(bodies[-1][1].as_data(), recording.latest.as_data()):
         bodies.append((recording.updatedAt, recording.latest))
-    cleaned_bodies = [(at, *cleaned(body)) for at, body in bodies]
+    cleaned_bodies = [(at, *redact_snapshot(body)) for at, body in bodies]
     redactions = dict.fromkeys(redaction for _, _, redacted in cleaned_bodies for redaction in redacted)
     return [(at, data) for at, data, _ in cleaned_bodies], tuple(redactions)
 
 
 def _find_new_bodies(given: Sequence[DatedBody], known: Sequence[SnapshotBody]) -> list[DatedBody]:
-    """Find the bodies that the branch lacks, in the order of the file, without repetitions of the body before, in the
-    file or on the branch.
+    """Return the snapshots that the branch lacks, in the order of the file.
+
+    A snapshot equal to the one before it, in the file or on the branch, is left out.
     """
     there = [(body.recorded_at, body.snapshot.as_data()) for body in known]
     new = []
@@ -158,30 +163,30 @@ def _find_new_bodies(given: Sequence[DatedBody], known: Sequence[SnapshotBody]) 
 def _plan_steps(
     current: Snapshot | None, new: Sequence[DatedBody], given: Sequence[DatedBody], recording: Recording
 ) -> list[Snapshot]:
-    """Plan the record's revisions; the last one is the file's latest body, or the current record."""
+    """Return the record's next revisions; the last one has the file's latest snapshot, or the record's current one."""
     created = min([recording.createdAt, *([current.created_at] if current else [])], key=parse_moment)
-    steps = [made(data, at, created) for at, data in new]
+    steps = [make_record(data, at, created) for at, data in new]
     if current is not None and not _is_continued(given, current):
         return [*steps, current.replace(created_at=created)] if steps else []
     at, data = given[-1]
     standing = steps[-1] if steps else current
     if standing is None or not alike(standing.snapshot.as_data(), data):
-        steps.append(made(data, at, created))
+        steps.append(make_record(data, at, created))
     if steps and parse_moment(recording.updatedAt) > parse_moment(steps[-1].recorded_at):
         steps[-1] = steps[-1].replace(updated_at=recording.updatedAt)
     return steps
 
 
 def _is_continued(given: Sequence[DatedBody], current: Snapshot) -> bool:
-    """Return whether the file has the current body, or a later one."""
+    """Return whether the file has the record's current snapshot, or a later one."""
     has_it = any(at == current.recorded_at and alike(data, current.snapshot.as_data()) for at, data in given)
     return has_it or max(parse_moment(at) for at, _ in given) > parse_moment(current.recorded_at)
 
 
 def _commit_steps(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Sequence[Snapshot]) -> bool:
-    """Commit each step on the tip, with one ref move; return False if the tip has changed.
+    """Commit each step on the tip, with one ref move; return False if the tip has moved.
 
-    The last commit archives the snapshots beyond those that are kept.
+    The last commit archives the oldest snapshots if there are too many.
     """
     draft = ws.branch.store.draft()
     state, commit, tree, revision = tip.state, tip.commit, tip.tree, tip.number
@@ -189,7 +194,7 @@ def _commit_steps(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Seque
     for step in steps:
         after = state.remove(Key(Snapshot.kind, step.id, archived=True)).put(step)
         if step is steps[-1]:
-            after = trimmed(ws, after, stamp.now, step.id)
+            after = archive_oldest(ws, after, stamp.now, step.id)
         edits, _ = redact_edits(state, after)
         subject = diff.commit_subject(diff.diff(state, after))
         tree, revision, state = draft.tree(tree, layout.encode(edits)), revision + 1, after
@@ -197,18 +202,18 @@ def _commit_steps(ws: Workspace, stamp: CommitStamp, tip: Revision, steps: Seque
     return ws.branch.advance(draft, tip.commit, commit, stamp)
 
 
-# --- giving back
+# --- export
 
 
 class ExportEcc(Input):
-    """Which recordings to export."""
+    """The recordings to export."""
 
     folder: Path = Field(description="The folder of the recordings.")
     id: str | None = Field(
         None, description="Export only this session: ADAPTER/SESSION, or a unique beginning of it.",
         examples=["claude-history/a1b2c3d4"],
     )  # fmt: skip
-    force: bool = Field(False, description="Write over files that have more than this namespace.")
+    force: bool = Field(False, description="Overwrite files with snapshots that this namespace lacks.")
 
 
 class RefusedExport(ResultPart):
@@ -216,7 +221,7 @@ class RefusedExport(ResultPart):
 
     id: str = Field(description="ADAPTER/SESSION.", examples=["claude-history/a1b2c3d4"])
     why: str = Field(description="Why not.")
-    hint: str = Field("", description="What to do.")
+    hint: str = Field("", description="How to export it.")
 
 
 class ExportedRecordings(FilesResult):
@@ -225,7 +230,7 @@ class ExportedRecordings(FilesResult):
     refused: list[RefusedExport] = Field(description="The sessions that were not.")
 
 
-_IN_THE_WAY = "import it first (baton import ecc FILE), or write over it with --force"
+_IN_THE_WAY = "import it first (baton import ecc FILE), or overwrite it with --force"
 
 
 @verb(
@@ -240,16 +245,16 @@ _IN_THE_WAY = "import it first (baton import ecc FILE), or write over it with --
 def export_ecc(ws: Workspace, now: datetime, asked: ExportEcc) -> ExportedRecordings:
     """Write the recorded sessions in ECC's format to FOLDER/ADAPTER/SESSION.json, with their history.
 
-    A file with snapshots that this namespace does not have is not replaced; import it first.
+    A file with snapshots that this namespace lacks is not replaced; import it first.
 
     Raises:
-        NotFound: nothing was recorded.
-        InvalidArgument: something that is no file stands where one should go.
-        WriteFailed: the disk said no; nothing was written.
+        NotFound: no session was recorded.
+        InvalidArgument: a path that should be a file is something else.
+        WriteFailed: the disk is full or refuses the write; nothing was written.
     """
     state = ws.branch.read().state
     everything = {*state.ids(Snapshot.kind), *state.ids(Snapshot.kind, archived=True)}
-    ids = [find(state, asked.id).id] if asked.id is not None else sorted(everything)
+    ids = [find_recorded(state, asked.id).id] if asked.id is not None else sorted(everything)
     if not ids:
         raise NotFound("recorded session in", str(ws.branch.namespace), hint="baton session record TARGET")
     chosen, refused = _separate_files(ids)
@@ -257,7 +262,7 @@ def export_ecc(ws: Workspace, now: datetime, asked: ExportEcc) -> ExportedRecord
     for id_ in chosen:
         path = asked.folder / make_recording_path(*id_.split("/", 1))
         try:
-            contents[path] = encode_recording(_make_recording(ws, path, find(state, id_), force=asked.force))
+            contents[path] = encode_recording(_make_recording(ws, path, find_recorded(state, id_), force=asked.force))
         except (Busy, WriteFailed):
             raise
         except BatonError as error:
@@ -267,7 +272,7 @@ def export_ecc(ws: Workspace, now: datetime, asked: ExportEcc) -> ExportedRecord
 
 
 def _separate_files(ids: Sequence[str]) -> tuple[list[str], list[RefusedExport]]:
-    """Separate the sessions with a file of their own from those that would share one."""
+    """Separate the sessions that have a file of their own from those that would share one."""
     owners: dict[Path, list[str]] = {}
     refused = []
     for id_ in ids:
@@ -288,10 +293,10 @@ def _refuse_export(id_: str, error: BatonError) -> RefusedExport:
 
 
 def _make_recording(ws: Workspace, path: Path, record: Snapshot, *, force: bool) -> Recording:
-    """Make the recording of a session.
+    """Return the recording of a session.
 
     Raises:
-        NotAllowed: the file at `path` has bodies that the branch lacks.
+        NotAllowed: the file at `path` has snapshots that the branch lacks.
     """
     there = None if force else read_existing(path)
     if there is not None:
@@ -312,9 +317,9 @@ def _make_recording(ws: Workspace, path: Path, record: Snapshot, *, force: bool)
 
 
 def _refuse_loss(ws: Workspace, path: Path, there: Recording | UnusableEntry, id_: str) -> None:
-    """Raises NotAllowed when the file at `path` has something that the branch lacks."""
+    """Raise NotAllowed if the file at `path` has something that the branch lacks."""
     if isinstance(there, UnusableEntry):
-        raise NotAllowed(f"{there.why}; it is not written over", hint="move it away, or write over it with --force")
+        raise NotAllowed(f"{there.why}; it is not overwritten", hint="move it away, or overwrite it with --force")
     if f"{there.adapterId}/{there.sessionId}" != id_:
         raise NotAllowed(
             f"{show_path(path)} is the recording of another session, {shorten(there.sessionId)}", hint=_IN_THE_WAY

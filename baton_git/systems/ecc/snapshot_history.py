@@ -1,7 +1,7 @@
-"""The bodies that the record of a session had: what stands now is the last, and what came back is there again.
+"""The snapshots that the record of a session had over time.
 
-The order is that in which the branch got them, but what an import brought stands where it belongs by its times, in the
-order of the file that it came from.
+They are in the order in which the branch received them, except that an import's snapshots are sorted in by their times,
+in the order of their file. The current snapshot is the last one, even if an earlier revision had it before.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _LONG_AGO = parse_time("0001-01-01")
 
 
 class SnapshotBody(NamedTuple):
-    """One body of a session's record.
+    """One snapshot of a session's record.
 
     Attributes:
         recorded_at: ISO 8601.
-        revision: the number of the first revision with it; None for a commit made by hand.
+        revision: the number of the first revision that had it; None for a commit made by hand.
         commit: the commit of that revision; None if it is unknown.
     """
 
@@ -43,9 +43,9 @@ class _Stand(NamedTuple):
 
     Attributes:
         blob: its file, or the last one before it was archived.
-        turn: the position of its body among the others.
-        latest: the largest turn up to this revision.
-        run: the time of the import that made it.
+        turn: the position of its snapshot among the others.
+        latest: the largest position up to this revision.
+        run: the time of the import that created it.
     """
 
     blob: Oid | None = None
@@ -55,7 +55,7 @@ class _Stand(NamedTuple):
 
 
 class _AddedBody(NamedTuple):
-    """A body with the revision that added it."""
+    """A snapshot with the revision that added it."""
 
     body: SnapshotBody
     said: str
@@ -63,7 +63,7 @@ class _AddedBody(NamedTuple):
 
 
 def parse_moment(text: str) -> datetime:
-    """Parse the time of a recording; a text that is no time counts as long ago."""
+    """Return the time of a recording; an invalid one counts as the distant past."""
     try:
         return parse_time(text)
     except ValueError:
@@ -71,7 +71,7 @@ def parse_moment(text: str) -> datetime:
 
 
 def list_story(ws: Workspace, now: Snapshot) -> list[SnapshotBody]:
-    """List the bodies of a record, oldest first, without repetitions; the body of `now` is the last."""
+    """Return the snapshots of a record, oldest first, without repetitions; the snapshot of `now` is the last."""
     bodies = list_bodies(ws, now.id)
     standing = [body for body in bodies if _is_body_of(body, now)]
     last = standing[-1] if standing else SnapshotBody(now.recorded_at, None, None, now.snapshot)
@@ -87,7 +87,7 @@ def _is_body_of(body: SnapshotBody, record: Snapshot) -> bool:
 
 
 def list_bodies(ws: Workspace, id_: str) -> list[SnapshotBody]:
-    """List every body that a readable revision of the record added, oldest first."""
+    """Return every snapshot that a readable revision of the record added, oldest first."""
     key = Key(Snapshot.kind, id_)
     came: list[_AddedBody] = []
     stands: dict[Oid, _Stand] = {}
@@ -105,7 +105,8 @@ def list_bodies(ws: Workspace, id_: str) -> list[SnapshotBody]:
 
 
 def _make_stand(record: Snapshot, entry: LogEntry, blob: Oid, before: list[_Stand]) -> _Stand:
-    """Find the turn of a new body: the latest, or for an import the one after the body before it in the same file."""
+    """Return the position of a new snapshot: the latest one or, for an import, the one after the previous snapshot of
+    its file."""
     at, latest = parse_moment(record.recorded_at), max(stand.latest for stand in before)
     run = entry.time if entry.op == "import" else None
     onto = latest if run is None else before[0].turn if before[0].run == run else at
@@ -114,7 +115,7 @@ def _make_stand(record: Snapshot, entry: LogEntry, blob: Oid, before: list[_Stan
 
 
 def _add_body(came: list[_AddedBody], record: Snapshot, entry: LogEntry, stand: _Stand) -> None:
-    """Add a body; one that an import repeats moves to the end, with the revision that had it first."""
+    """Add a snapshot; one that an import repeats moves to the end, and keeps the revision that had it first."""
     text = f"{record.recorded_at} {json.dumps(record.snapshot.as_data(), indent=None)}"
     body = SnapshotBody(record.recorded_at, entry.revision, entry.commit, record.snapshot)
     if stand.run is not None:
@@ -124,7 +125,7 @@ def _add_body(came: list[_AddedBody], record: Snapshot, entry: LogEntry, stand: 
 
 
 def _iterate_blobs(ws: Workspace, path: str) -> Iterator[tuple[LogEntry, Oid | None]]:
-    """Give the file at `path` in each revision, newest first; None if it is absent."""
+    """Yield the file at `path` in each revision, newest first; None where it does not exist."""
     *folders, name = path.split("/")
     seen: dict[Oid | None, Oid | None] = {}
     for entry in ws.branch.log():

@@ -1,4 +1,4 @@
-"""The verbs of ECC's snapshots of sessions: record one, and look at those that are kept."""
+"""The verbs of ECC's session snapshots: record one, list and show those that were recorded."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from baton_git.namespace.results import (
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.record import Snapshot
-from baton_git.systems.ecc.snapshots import find, history, record, recorded
+from baton_git.systems.ecc.snapshots import find_recorded, keep_latest, list_history, list_recorded
 
 RECORDED = "recorded:"
-"""The beginning of a target that names a recorded snapshot."""
+"""Prefix of targets that name a recorded snapshot."""
 TAG = "snapshots"
 TIME = "2026-06-17T12:30:00Z"
 ID = "claude-history/a1b2c3d4"
@@ -44,10 +44,10 @@ class RecordSnapshot(Input):
 
 
 class RecordedSnapshot(WrittenResult):
-    """What became of a snapshot."""
+    """The outcome of recording a snapshot."""
 
     id: str = Field(description="ADAPTER/SESSION.", examples=[ID])
-    changed: bool = Field(description="Whether it said something new.")
+    changed: bool = Field(description="Whether it differed from the latest one.")
 
     @property
     def http_status(self) -> int | None:
@@ -55,31 +55,31 @@ class RecordedSnapshot(WrittenResult):
 
 
 class SnapshotSummary(BaseModel):
-    """A session of which a snapshot is kept."""
+    """A session with a recorded snapshot."""
 
-    target: str = Field(description="What `baton session inspect` takes.", examples=[f"{RECORDED}{ID}"])
+    target: str = Field(description="Target for `baton session inspect`.", examples=[f"{RECORDED}{ID}"])
     id: str = Field(description="ADAPTER/SESSION.", examples=[ID])
     created_at: str = Field(description="When the first one was recorded.", examples=[TIME])
     recorded_at: str = Field(description="When the latest one was recorded.", examples=[TIME])
     state: str = Field(description="The state of the session.", examples=["recorded"])
-    workers: int = Field(description="How many workers it has.")
+    workers: int = Field(description="Number of workers.")
 
 
 class SnapshotList(PageResult):
-    """The sessions of which a snapshot is kept."""
+    """The sessions with a recorded snapshot."""
 
-    snapshots: list[SnapshotSummary] = Field(description="The newest first.")
+    snapshots: list[SnapshotSummary] = Field(description="Sessions, newest first.")
 
 
 class SnapshotHistoryInput(Input):
-    """Whose snapshots to list."""
+    """The session whose snapshots to list."""
 
     id: str = Field(description=ID_ABOUT, examples=[ID])
     limit: int = Field(20, ge=1, le=1000, description="Maximum number of snapshots.")
 
 
 class FormerSnapshot(BaseModel):
-    """A snapshot that a session had."""
+    """A recorded snapshot of a session."""
 
     recorded_at: str = Field(description="When it was recorded.", examples=[TIME])
     revision: int | None = Field(description="The first revision that had it.")
@@ -88,13 +88,13 @@ class FormerSnapshot(BaseModel):
 
 
 class SnapshotHistory(Result):
-    """The snapshots that a session had."""
+    """The recorded snapshots of a session."""
 
-    snapshots: list[FormerSnapshot] = Field(description="Each different from the one before it, the newest first.")
+    snapshots: list[FormerSnapshot] = Field(description="Snapshots, newest first; each differs from the one before it.")
 
 
 class ShowSnapshot(Input):
-    """Which snapshot to show."""
+    """The snapshot to show."""
 
     id: str = Field(description=ID_ABOUT, examples=[ID])
     at: PastRevision = None
@@ -114,27 +114,27 @@ class ShownSnapshot(AtNamespace):
     "POST /v1/snapshots",
     effect=SETTLES,
     status=201,
-    other_status={200: "It says what was known."},
+    other_status={200: "The snapshot is unchanged."},
     tag=TAG,
     body="snapshot",
     options={"snapshot": Option(hidden=True)},
     examples=("baton session record claude:latest", "baton session record --file snapshot.json"),
 )
 def record_snapshot(ws: Workspace, now: datetime, asked: RecordSnapshot) -> RecordedSnapshot:
-    """Record a snapshot of a session as its latest one; nothing is written if it did not change.
+    """Record a snapshot as the latest one of its session. Nothing is written if it did not change.
 
     Raises:
-        InvalidDocument: it breaks a rule of ECC's contract, or its id holds a secret.
+        InvalidDocument: it violates a rule of ECC's contract, or its id contains a secret.
         InvalidName: its id cannot be the name of a file.
     """
-    done = record(ws, now, parse_snapshot(asked.snapshot))
+    done = keep_latest(ws, now, parse_snapshot(asked.snapshot))
     return RecordedSnapshot.of(done.written, id=done.id, changed=done.changed)
 
 
 @verb("session snapshots", "GET /v1/snapshots", effect=READS, tag=TAG, examples=("baton session snapshots",))
 def list_snapshots(ws: Workspace, now: datetime, asked: PageInput) -> SnapshotList:
     """List the sessions with recorded snapshots, newest first."""
-    shown, after = take_page(recorded(ws), asked, lambda snapshot: snapshot.id)
+    shown, after = take_page(list_recorded(ws), asked, lambda snapshot: snapshot.id)
     summaries = [summarise_snapshot(snapshot) for snapshot in shown]
     return SnapshotList(snapshots=summaries, next=after, **full_position(ws.branch.read()))
 
@@ -153,13 +153,13 @@ def list_former_snapshots(ws: Workspace, now: datetime, asked: SnapshotHistoryIn
 
     Raises:
         NotFound: the session was never recorded.
-        Ambiguous: several begin so.
+        Ambiguous: several ids begin with the given text.
     """
     former = [
         FormerSnapshot(
             recorded_at=body.recorded_at, revision=body.revision, commit=body.commit, snapshot=body.snapshot.as_data()
         )
-        for body in history(ws, asked.id)[: asked.limit]
+        for body in list_history(ws, asked.id)[: asked.limit]
     ]
     return SnapshotHistory(snapshots=former)
 
@@ -178,10 +178,10 @@ def show_snapshot(ws: Workspace, now: datetime, asked: ShowSnapshot) -> ShownSna
 
     Raises:
         NotFound: the session was never recorded.
-        Ambiguous: several begin so.
+        Ambiguous: several ids begin with the given text.
     """
     version = ws.branch.read(asked.at)
-    snapshot = find(version.state, asked.id)
+    snapshot = find_recorded(version.state, asked.id)
     return ShownSnapshot(
         id=snapshot.id, created_at=snapshot.created_at, recorded_at=snapshot.recorded_at,
         snapshot=snapshot.snapshot.as_data(), **full_position(version),
@@ -189,7 +189,7 @@ def show_snapshot(ws: Workspace, now: datetime, asked: ShowSnapshot) -> ShownSna
 
 
 def summarise_snapshot(snapshot: Snapshot) -> SnapshotSummary:
-    """Return a recorded session in short."""
+    """Return the summary of a recorded session."""
     session = snapshot.snapshot
     return SnapshotSummary(
         target=f"{RECORDED}{snapshot.id}", id=snapshot.id, created_at=snapshot.created_at,

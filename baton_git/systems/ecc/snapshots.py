@@ -1,7 +1,7 @@
-"""Snapshots of sessions: keep the latest of each, and look at the ones before it.
+"""Record snapshots of sessions and find recorded ones.
 
-The record of a session holds its latest snapshot, git the earlier ones. A snapshot that says what the record says
-writes nothing.
+A session's record holds its latest snapshot; earlier ones are in git's history. Recording an unchanged snapshot writes
+nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from baton_git.systems.ecc.snapshot_history import SnapshotBody, list_story, par
 
 
 class Recorded(NamedTuple):
-    """What became of a snapshot: the id of its record, and the version that has it."""
+    """The id of a snapshot's record, and the write that recorded it."""
 
     id: str
     written: WriteResult
@@ -38,37 +38,37 @@ def id_of(snapshot: CanonicalSession) -> str:
     return f"{snapshot.adapterId}/{snapshot.session.id}"
 
 
-def record(ws: Workspace, now: datetime, snapshot: CanonicalSession) -> Recorded:
-    """Keeps a snapshot as the latest one of its session; nothing is written when the record says the same.
+def keep_latest(ws: Workspace, now: datetime, snapshot: CanonicalSession) -> Recorded:
+    """Record a snapshot as the latest one of its session. Nothing is written if the record already has it.
 
     Raises:
-        InvalidName: an id that cannot be the name of a file.
-        InvalidDocument: its id holds a secret, or the adapter's a `/`.
+        InvalidName: the id cannot be the name of a file.
+        InvalidDocument: the id contains a secret, or the adapter's id contains a `/`.
     """
     key = Key(Snapshot.kind, id_of(snapshot))
-    data, redactions = cleaned(snapshot)
+    data, redactions = redact_snapshot(snapshot)
 
     def change(tip: Revision) -> State | ProposedState:
-        before = latest(tip.state, key.id)
+        before = find_latest(tip.state, key.id)
         if before is not None and alike(before.snapshot.as_data(), data):
             return tip.state
-        new = made(data, _not_before(now, before), before.created_at if before else iso(now))
+        new = make_record(data, _not_before(now, before), before.created_at if before else iso(now))
         state = tip.state.remove(key._replace(archived=True)).put(new)
-        return ProposedState(trimmed(ws, state, now, key.id), redactions=redactions)
+        return ProposedState(archive_oldest(ws, state, now, key.id), redactions=redactions)
 
     return Recorded(key.id, ws.update("session-record", now, change))
 
 
-def latest(state: State, id_: str) -> Snapshot | None:
-    """The record of a session, also where it went to the archive; None where there is none that can be read."""
+def find_latest(state: State, id_: str) -> Snapshot | None:
+    """Return the record of a session, even if it is archived; None if there is none that can be read."""
     entry = state.entry(Key(Snapshot.kind, id_)) or state.entry(Key(Snapshot.kind, id_, archived=True))
     if isinstance(entry, Archived):
         return parse(Snapshot, entry.record)
     return entry if isinstance(entry, Snapshot) else None
 
 
-def trimmed(ws: Workspace, state: State, now: datetime, newest: str) -> State:
-    """The state with as many snapshots as sessions are kept; those recorded longest ago go to the archive."""
+def archive_oldest(ws: Workspace, state: State, now: datetime, newest: str) -> State:
+    """Return the state with the oldest snapshots archived, so that at most `sessions_kept` stay live."""
     beyond = len(state.ids(Snapshot.kind)) - ws.policy.sessions_kept
     oldest = sorted(state.records(Snapshot), key=lambda one: parse_moment(one.recorded_at)) if beyond > 0 else []
     for one in [one for one in oldest if one.id != newest][: max(0, beyond)]:
@@ -76,22 +76,22 @@ def trimmed(ws: Workspace, state: State, now: datetime, newest: str) -> State:
     return state
 
 
-def cleaned(snapshot: CanonicalSession) -> tuple[dict[str, Any], Redactions]:
-    """What is stored of a snapshot: without secrets, so that the same one is known again."""
+def redact_snapshot(snapshot: CanonicalSession) -> tuple[dict[str, Any], Redactions]:
+    """Return the data of a snapshot without secrets, and what was redacted. Equal snapshots stay equal."""
     key = Key(Snapshot.kind, id_of(snapshot))
     refuse_secret("id of the session", key.id)
     data, found = redact(snapshot.as_data())
     return data, tuple((key, one._replace(path=f"snapshot.{one.path}")) for one in found)
 
 
-def made(body: dict[str, Any], recorded_at: str, created_at: str, **more: str) -> Snapshot:
+def make_record(body: dict[str, Any], recorded_at: str, created_at: str, **more: str) -> Snapshot:
     id_ = f"{body['adapterId']}/{body['session']['id']}"
     data = {"id": id_, "created_at": created_at, "recorded_at": recorded_at, "snapshot": body, **more}
     return parse(Snapshot, data)
 
 
 def _not_before(now: datetime, earlier: Snapshot | None) -> str:
-    """The time of a new body: not before that of the one it replaces, also when a clock was set back."""
+    """Return the time of a new snapshot: now, or the time of the previous one if the clock was set back."""
     if earlier is not None and parse_moment(earlier.recorded_at) > now:
         return earlier.recorded_at
     return iso(now)
@@ -100,20 +100,20 @@ def _not_before(now: datetime, earlier: Snapshot | None) -> str:
 # --- looking
 
 
-def recorded(ws: Workspace) -> list[Snapshot]:
-    """The latest snapshot of each session, the newest first."""
+def list_recorded(ws: Workspace) -> list[Snapshot]:
+    """Return the latest snapshot of each session, newest first."""
     return sorted(ws.branch.read().state.records(Snapshot), key=lambda one: parse_moment(one.recorded_at), reverse=True)
 
 
-def find(state: State, text: str) -> Snapshot:
-    """The record of a session: by its id, by that of the session alone, or by a unique beginning of either.
+def find_recorded(state: State, text: str) -> Snapshot:
+    """Return the record of a session by its id, the id of the session alone, or a unique beginning of either.
 
-    Those in the archive are found so too, where none that is live is meant.
+    Archived records are found if no live one matches.
 
     Raises:
-        NotFound: there is none.
-        Ambiguous: there are several.
-        Corrupt: it cannot be read.
+        NotFound: no record matches.
+        Ambiguous: several records match.
+        Corrupt: the record cannot be read.
     """
     live, closed = sorted(state.ids(Snapshot.kind)), sorted(state.ids(Snapshot.kind, archived=True))
     near = [text] if text in (*live, *closed) else _near(live, text) or _near(closed, text)
@@ -125,16 +125,16 @@ def find(state: State, text: str) -> Snapshot:
 
 
 def _near(ids: Sequence[str], text: str) -> list[str]:
-    """Of these ids the one whose session is called so, or all that begin so."""
+    """Return the id whose session has exactly this name, or else all ids that begin with the text."""
     exact = [id_ for id_ in ids if _session_of(id_) == text]
     return exact or [id_ for id_ in ids if text and _begins(text.lower(), id_.lower())]
 
 
 def _at(state: State, id_: str) -> Snapshot:
-    """The record of this id; raises Corrupt when it cannot be read."""
+    """Return the record with this id. Raises Corrupt if it cannot be read."""
     if id_ in state.ids(Snapshot.kind):
         return state.get(Snapshot, id_)
-    closed = latest(state, id_)
+    closed = find_latest(state, id_)
     if closed is None:
         raise Corrupt(f"the archived snapshot {shorten(id_)}", "cannot be read", hint="baton validate names the fault")
     return closed
@@ -148,14 +148,14 @@ def _begins(text: str, id_: str) -> bool:
     return id_.startswith(text) or _session_of(id_).startswith(text)
 
 
-def history(ws: Workspace, text: str) -> list[SnapshotBody]:
-    """The bodies that a session's record had, each different from the one before it, what stands now first.
+def list_history(ws: Workspace, text: str) -> list[SnapshotBody]:
+    """Return the snapshots that a session's record had, the current one first; each differs from the one before it.
 
     Args:
-        text: names the session, as in `find`.
+        text: names the session, as in `find_recorded`.
 
     Raises:
-        NotFound: it was never recorded.
-        Ambiguous: several begin so.
+        NotFound: the session was never recorded.
+        Ambiguous: several ids begin with the text.
     """
-    return list_story(ws, find(ws.branch.read().state, text))[::-1]
+    return list_story(ws, find_recorded(ws.branch.read().state, text))[::-1]

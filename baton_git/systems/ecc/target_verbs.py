@@ -1,4 +1,4 @@
-"""The verbs of sessions that adapters can open: list them, inspect one, and list the adapters."""
+"""The verbs of sessions that adapters can open: list them, show one, and list the adapters."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.ecc.adapters.adapter import Surroundings, Target
 from baton_git.systems.ecc.adapters.all_adapters import BrokenAdapter, list_adapters, list_sessions, open_target
 from baton_git.systems.ecc.snapshot_verbs import RECORDED
-from baton_git.systems.ecc.snapshots import find
+from baton_git.systems.ecc.snapshots import find_recorded
 
 HIDDEN = Option(hidden=True)
 ADAPTER = Field(None, description="The adapter to use. Default: try each.", examples=["claude-history"])
 
 
 Around = Annotated[
-    InstanceOf[Surroundings] | None, Field(description="What adapters may see of this machine; the interface says it.")
+    InstanceOf[Surroundings] | None,
+    Field(description="What adapters may see of this machine; set by the interface."),
 ]
 
 
 class ListTargets(Input):
-    """Which sessions to list."""
+    """The sessions to list."""
 
     adapter: str | None = ADAPTER
     limit: int = Field(20, ge=1, le=1000, description="Maximum number of sessions.")
@@ -37,7 +38,7 @@ class ListTargets(Input):
 
 
 class InspectTarget(Input):
-    """Which session to inspect."""
+    """The session to inspect."""
 
     target: str = Field(
         description="What `session list` shows, the path of a plan, of a session file or of a transcript, or "
@@ -50,33 +51,33 @@ class InspectTarget(Input):
 
 
 class AdapterProblem(ResultPart):
-    """An adapter that cannot be used, or left something out."""
+    """An adapter that failed or left something out."""
 
     id: str = Field(description="The adapter.")
-    why: str = Field(description="What is wrong.")
-    partly: bool = Field(description="Whether it only left something out.")
+    why: str = Field(description="The problem.")
+    partly: bool = Field(description="Whether it worked apart from what it left out.")
 
 
 class AdapterResult(Result):
-    """What adapters answer."""
+    """Base class of results that adapters contribute to."""
 
-    problems: list[AdapterProblem] = Field(description="The adapters that could not do all of it.")
+    problems: list[AdapterProblem] = Field(description="Adapters that failed or left something out.")
 
 
 class OfferedTarget(ResultPart):
     """A session that can be opened."""
 
-    adapter: str = Field(description="The adapter that knows it.", examples=["claude-history"])
-    target: str = Field(description="What opens it.", examples=["claude:a1b2c3d4"])
+    adapter: str = Field(description="The adapter that opens it.", examples=["claude-history"])
+    target: str = Field(description="Target that opens it.", examples=["claude:a1b2c3d4"])
     id: str = Field(description="Its id.")
-    title: str = Field(description="What it is about.")
+    title: str = Field(description="Title of the session.")
     updated_at: str = Field(description="ISO 8601 in UTC; empty if unknown.")
 
 
 class TargetList(AdapterResult):
     """The sessions that can be opened."""
 
-    sessions: list[OfferedTarget] = Field(description="The newest first.")
+    sessions: list[OfferedTarget] = Field(description="Sessions, newest first.")
 
 
 class InspectedTarget(AdapterResult):
@@ -89,14 +90,14 @@ class AdapterInfo(ResultPart):
     """A source of sessions."""
 
     id: str = Field(description="Its id.", examples=["dmux-tmux"])
-    description: str = Field(description="Which sessions it knows.")
-    targetTypes: list[str] = Field(description="The types of its targets.")  # noqa: N815  ECC calls it so
+    description: str = Field(description="Description of its sessions.")
+    targetTypes: list[str] = Field(description="Types of target that it opens.")  # noqa: N815  ECC's name
 
 
 class AdapterList(AdapterResult):
     """The sources of sessions."""
 
-    adapters: list[AdapterInfo] = Field(description="Those of baton first.")
+    adapters: list[AdapterInfo] = Field(description="Adapters, built-in ones first.")
 
 
 @verb(
@@ -138,10 +139,10 @@ def inspect_target(ws: Workspace, now: datetime, asked: InspectTarget) -> Inspec
     Raises:
         NotFound: nothing matches the target.
         InvalidArgument: there is no such adapter, or no such type of target.
-        InvalidDocument: what is there cannot be read.
+        InvalidDocument: the session cannot be parsed.
     """
     if asked.target.startswith(RECORDED) and asked.adapter is None:
-        kept = find(ws.branch.read().state, asked.target.removeprefix(RECORDED)).snapshot
+        kept = find_recorded(ws.branch.read().state, asked.target.removeprefix(RECORDED)).snapshot
         return InspectedTarget(snapshot=kept.as_data(), problems=[])
     around = _look_around(ws, now, asked.around)
     opened = open_target(Target(asked.target, asked.target_type or ""), around, asked.adapter)
@@ -163,7 +164,7 @@ def list_session_adapters(ws: Workspace, now: datetime, asked: NoInput) -> Adapt
 
 def _look_around(ws: Workspace, now: datetime, around: Surroundings | None) -> Surroundings:
     if around is None:
-        raise InvalidArgument("nobody says what adapters may see of this machine")
+        raise InvalidArgument("the surroundings of the adapters are not given")
     return replace(around, now=now, state=ws.branch.read().state)
 
 

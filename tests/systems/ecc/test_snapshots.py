@@ -33,7 +33,7 @@ from baton_git.systems.ecc import recording_files
 from baton_git.systems.ecc.adapters.canonical import parse_snapshot
 from baton_git.systems.ecc.recording_files import make_recording_path, parse_recording
 from baton_git.systems.ecc.recordings import export_ecc, import_ecc
-from baton_git.systems.ecc.snapshots import Recorded, find, history, record, recorded
+from baton_git.systems.ecc.snapshots import Recorded, find_recorded, keep_latest, list_history, list_recorded
 from baton_git.verbs.revisions.history import Filter, read_log
 
 PROOF = "dmux-tmux/proof"
@@ -41,12 +41,12 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 def keep(ws: Workspace, data: dict[str, Any], minutes: float = 0) -> Recorded:
-    return record(ws, later(minutes=minutes), parse_snapshot(data))
+    return keep_latest(ws, later(minutes=minutes), parse_snapshot(data))
 
 
 def states(ws: Workspace, id_: str = PROOF) -> list[str]:
     """The state of the only worker in each body, newest first."""
-    return [one.snapshot.workers[0].state for one in history(ws, id_)]
+    return [one.snapshot.workers[0].state for one in list_history(ws, id_)]
 
 
 def at(minutes: int) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def test_an_unchanged_read_adds_nothing(ws):
 def test_the_history_has_each_body_with_its_time_and_revision_newest_first(ws):
     for minute in (1, 2, 2, 3):
         keep(ws, at(minute), minutes=minute)
-    found = history(ws, PROOF)
+    found = list_history(ws, PROOF)
     assert [(one.recorded_at, one.revision) for one in found] == [
         ("2026-11-21T08:03:00Z", 3), ("2026-11-21T08:02:00Z", 2), ("2026-11-21T08:01:00Z", 1),
     ]  # fmt: skip
@@ -100,16 +100,16 @@ def test_the_history_is_that_of_one_session_whatever_else_happens(ws):
     by_hand(ws, {"notes.txt": b"mine\n"}, minutes=2)
     keep(ws, at(2), minutes=3)
     assert states(ws) == ["step-2", "step-1"]
-    assert len(history(ws, "other")) == 1
+    assert len(list_history(ws, "other")) == 1
 
 
 def test_sessions_are_apart_whatever_they_are_called(ws):
     names = ["a/b", "a_b", "A_b", "..", "名前", "con", "x" * 60]
     for name in names:
         keep(ws, a_snapshot(id_=name))
-    assert {one.snapshot.session.id for one in recorded(ws)} == set(names)
+    assert {one.snapshot.session.id for one in list_recorded(ws)} == set(names)
     for name in names:
-        assert history(ws, f"dmux-tmux/{name}")[0].snapshot.session.id == name
+        assert list_history(ws, f"dmux-tmux/{name}")[0].snapshot.session.id == name
 
 
 def test_a_clock_that_was_set_back_does_not_put_the_latest_behind_the_others(ws):
@@ -171,17 +171,17 @@ def test_a_recorded_session_is_found_by_its_id_that_of_the_session_or_a_beginnin
     keep(ws, a_snapshot(id_="demo"))
     state = ws.branch.read().state
     for text in ("dmux-tmux/proof-1", "proof-1", "dmux-tmux/proof-1", "other/p"):
-        assert find(state, text).snapshot.session.id.startswith("proof")
-    assert find(state, "de").id == "dmux-tmux/demo"
-    assert find(state, "other").id == "other/proof-2"
+        assert find_recorded(state, text).snapshot.session.id.startswith("proof")
+    assert find_recorded(state, "de").id == "dmux-tmux/demo"
+    assert find_recorded(state, "other").id == "other/proof-2"
     for text in ("proof", "proof-2", "dmux-tmux/p"):
         with pytest.raises(Ambiguous):
-            find(state, text)
+            find_recorded(state, text)
     for text in ("", "nobody", "dmux-tmux/nobody"):
         with pytest.raises(NotFound):
-            find(state, text)
+            find_recorded(state, text)
     with pytest.raises(NotFound):
-        history(ws, "nobody")
+        list_history(ws, "nobody")
 
 
 # --- ECC's recording files
@@ -221,7 +221,7 @@ def three(folder: Path) -> Path:
 def test_a_recording_becomes_the_record_and_one_version_for_each_body(ws, tmp_path):
     [done] = import_ecc(ws, NOW, three(tmp_path)).recordings
     assert (done.id, done.added, done.why) == (PROOF, 3, "")
-    assert [(one.recorded_at, one.revision) for one in history(ws, PROOF)] == [
+    assert [(one.recorded_at, one.revision) for one in list_history(ws, PROOF)] == [
         (time(3), 3), (time(2), 2), (time(1), 1)
     ]  # fmt: skip
     kept = stored(ws, "snapshot", PROOF)
@@ -308,7 +308,7 @@ def test_a_folder_is_taken_over_with_what_can_be_read_and_the_rest_is_named(ws, 
     assert {one.id: bool(one.why) for one in found} == {
         PROOF: False, "claude-history/a b": False, str(tmp_path / "claude-history/bad.json"): True
     }  # fmt: skip
-    assert {one.id for one in recorded(ws)} == {PROOF, "claude-history/a b"}
+    assert {one.id for one in list_recorded(ws)} == {PROOF, "claude-history/a b"}
 
 
 def test_a_recording_that_cannot_be_kept_harms_no_other(ws, tmp_path):
@@ -328,7 +328,7 @@ Spoil = Callable[[dict[str, Any]], object]
         (lambda data: data.pop("latest"), "latest: is missing"),
         (lambda data: data.pop("createdAt"), "createdAt: is missing"),
         (lambda data: data.update(schemaVersion="ecc.session.recording.v2"), "schemaVersion"),
-        (lambda data: data.update(createdAt="long ago"), "createdAt: 'long ago' is no ISO time"),
+        (lambda data: data.update(createdAt="long ago"), "createdAt: 'long ago' is not an ISO 8601 time"),
         (lambda data: data["history"][1].update(recordedAt=7), r"history\[1\].recordedAt"),
         (lambda data: data["history"][1]["snapshot"].pop("workers"), r"history\[1\].snapshot.workers: is missing"),
         (lambda data: data["latest"]["aggregates"].update(workerCount=2), "latest: aggregates.workerCount is 2"),
@@ -407,7 +407,7 @@ def test_nothing_to_export_is_said(ws, tmp_path):
     assert [one.id for one in done.refused] == [PROOF]
     assert done.files == [tmp_path / "out/dmux-tmux/other.json"]
     with pytest.raises(Corrupt):
-        history(ws, PROOF)
+        list_history(ws, PROOF)
     by_hand(ws, {"snapshots/dmux-tmux/proof.toml": None, "snapshots/dmux-tmux/other.toml": None})
     with pytest.raises(NotFound):
         export_ecc(ws, NOW, tmp_path / "out")
@@ -442,7 +442,7 @@ def test_a_file_that_is_no_recording_is_not_written_over_unless_it_is_forced(ws,
     put(tmp_path, {"dmux-tmux/proof.json": "{"})
     [refused] = export_ecc(ws, NOW, tmp_path).refused
     assert str(path) in refused.why
-    assert "write over it with --force" in refused.hint
+    assert "overwrite it with --force" in refused.hint
     assert path.read_text() == "{"
     assert export_ecc(ws, NOW, tmp_path, force=True).refused == []
     assert json.loads(path.read_text())["latest"] == at(1)
@@ -471,7 +471,7 @@ def test_after_going_back_the_history_ends_with_what_stands(ws, tmp_path):
         keep(ws, at(minute), minutes=minute)
     undo_revision(ws, later(minutes=4))
     assert states(ws) == ["step-2", "step-3", "step-2", "step-1"]
-    assert history(ws, PROOF)[0].recorded_at == "2026-11-21T08:02:00Z"
+    assert list_history(ws, PROOF)[0].recorded_at == "2026-11-21T08:02:00Z"
     data = exported(ws, tmp_path)
     assert data["latest"] == data["history"][-1]["snapshot"] == at(2)
     assert data["updatedAt"] >= data["history"][-1]["recordedAt"]
@@ -525,7 +525,7 @@ def test_the_log_and_going_back_know_a_snapshot_by_its_id(ws):
     assert [entry.revision for entry, *_ in read_log(ws, Filter(record=PROOF))] == [2, 1]
     rollback_record(ws, later(minutes=4), PROOF, "1")
     assert stored(ws, "snapshot", PROOF).snapshot.as_data() == at(1)
-    assert len(recorded(ws)) == 2
+    assert len(list_recorded(ws)) == 2
     undo_revision(ws, later(minutes=5))
     assert states(ws) == ["step-2", "step-1", "step-2", "step-1"]
 
@@ -544,7 +544,7 @@ def test_others_who_write_meanwhile_lose_nothing(ws, tmp_path, open_workspace, m
     monkeypatch.setattr(type(ws.branch), "advance", late)
     [found] = import_ecc(ws, NOW, three(tmp_path)).recordings
     assert found.added == 3
-    assert {one.id for one in recorded(ws)} == {PROOF, "dmux-tmux/meanwhile"}
+    assert {one.id for one in list_recorded(ws)} == {PROOF, "dmux-tmux/meanwhile"}
 
 
 # --- many sessions
@@ -554,15 +554,15 @@ def test_those_recorded_longest_ago_go_to_the_archive_and_come_back(ws, tmp_path
     ws = replace(ws, policy=Policy(sessions_kept=3))
     for number in range(5):
         keep(ws, a_snapshot(id_=f"s{number}"), minutes=number)
-    assert [one.snapshot.session.id for one in recorded(ws)] == ["s4", "s3", "s2"]
-    old = find(ws.branch.read().state, "dmux-tmux/s0")
+    assert [one.snapshot.session.id for one in list_recorded(ws)] == ["s4", "s3", "s2"]
+    old = find_recorded(ws.branch.read().state, "dmux-tmux/s0")
     assert old.recorded_at == "2026-11-21T08:00:00Z"
     assert not keep(ws, a_snapshot(id_="s0"), minutes=9).changed
     assert keep(ws, a_snapshot(id_="s0", state="done"), minutes=9).changed
-    assert [one.snapshot.session.id for one in recorded(ws)] == ["s0", "s4", "s3"]
-    assert find(ws.branch.read().state, "dmux-tmux/s0").created_at == "2026-11-21T08:00:00Z"
-    assert len(history(ws, "dmux-tmux/s0")) == 2
-    assert [len(history(ws, f"s{number}")) for number in range(5)] == [2, 1, 1, 1, 1]
+    assert [one.snapshot.session.id for one in list_recorded(ws)] == ["s0", "s4", "s3"]
+    assert find_recorded(ws.branch.read().state, "dmux-tmux/s0").created_at == "2026-11-21T08:00:00Z"
+    assert len(list_history(ws, "dmux-tmux/s0")) == 2
+    assert [len(list_history(ws, f"s{number}")) for number in range(5)] == [2, 1, 1, 1, 1]
     assert len(export_ecc(ws, NOW, tmp_path / "out").files) == 5
     assert not [one for one in import_ecc(ws, later(minutes=20), tmp_path / "out").recordings if one.added or one.why]
 
@@ -572,7 +572,7 @@ def test_the_one_just_recorded_stays_whatever_its_clock_said(ws):
     for number in range(3):
         keep(ws, a_snapshot(id_=f"s{number}"), minutes=10 + number)
     keep(ws, a_snapshot(id_="late"), minutes=0)
-    assert {one.snapshot.session.id for one in recorded(ws)} == {"late", "s1", "s2"}
+    assert {one.snapshot.session.id for one in list_recorded(ws)} == {"late", "s1", "s2"}
 
 
 def test_what_is_imported_goes_to_the_archive_beyond_the_newest_ones_too(ws, tmp_path):
@@ -581,10 +581,10 @@ def test_what_is_imported_goes_to_the_archive_beyond_the_newest_ones_too(ws, tmp
         saved(tmp_path, recording([(time(2 * number), a_snapshot(id_=f"s{number}")),
                                    (time(2 * number + 1), a_snapshot(id_=f"s{number}", state="done"))]))  # fmt: skip
     assert [one.added for one in import_ecc(ws, NOW, tmp_path).recordings] == [2] * 7
-    assert [one.snapshot.session.id for one in recorded(ws)] == ["s6", "s5", "s4"]
+    assert [one.snapshot.session.id for one in list_recorded(ws)] == ["s6", "s5", "s4"]
     for text in ("dmux-tmux/s0", "s0", "dmux-tmux/s0"[:-1] + "0"):
-        assert [one.snapshot.session.state for one in history(ws, text)] == ["done", "active"]
-        assert find(ws.branch.read().state, text).snapshot.session.state == "done"
+        assert [one.snapshot.session.state for one in list_history(ws, text)] == ["done", "active"]
+        assert find_recorded(ws.branch.read().state, text).snapshot.session.state == "done"
     assert not [one for one in import_ecc(ws, later(minutes=5), tmp_path).recordings if one.revision]
 
 

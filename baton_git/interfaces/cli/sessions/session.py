@@ -36,7 +36,7 @@ from baton_git.systems.ecc.snapshot_verbs import (
     SnapshotList,
     summarise_snapshot,
 )
-from baton_git.systems.ecc.snapshots import record, recorded
+from baton_git.systems.ecc.snapshots import keep_latest, list_recorded
 from baton_git.systems.ecc.target_verbs import (
     AdapterResult,
     InspectedTarget,
@@ -60,7 +60,7 @@ def _list_sessions(app: App, ws: Workspace, asked: ListTargets, values: Values) 
     if values.get("spawned"):
         list_spawned(app, ws, asked.limit)
     elif values.get("recorded"):
-        kept = [snapshot for snapshot in recorded(ws) if asked.adapter in (None, snapshot.snapshot.adapterId)]
+        kept = [snapshot for snapshot in list_recorded(ws) if asked.adapter in (None, snapshot.snapshot.adapterId)]
         kept = kept[: asked.limit]
         summaries = [summarise_snapshot(snapshot).model_dump() for snapshot in kept]
         app.answer(summaries, _make_recorded_table(app, kept))
@@ -82,7 +82,7 @@ def _inspect(app: App, ws: Workspace, asked: InspectTarget, values: Values) -> N
     write(text)
     is_kept_already = asked.target.startswith(RECORDED)
     if values.get("record", app.settings.records_snapshots and not is_kept_already):
-        app.tell_write(record(ws, app.now, parse_snapshot(result.snapshot)).written)
+        app.tell_write(keep_latest(ws, app.now, parse_snapshot(result.snapshot)).written)
 
 
 def _list_adapters(app: App, ws: Workspace, asked: NoInput, values: Values) -> None:

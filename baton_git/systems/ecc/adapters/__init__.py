@@ -1,1 +1,1 @@
-"""Where sessions can be seen: one module for each source, each giving ECC's canonical snapshot."""
+"""The adapters: one module for each source of sessions, which converts them to ECC's canonical snapshot."""

@@ -13,17 +13,17 @@ from baton_git.core.state import State
 
 
 class Target(NamedTuple):
-    """The target to open; `type` is empty if only a value was given (`claude:latest`, `plan.json`, `demo`)."""
+    """A target to open. `type` is empty if only a value was given (`claude:latest`, `plan.json`, `demo`)."""
 
     value: str
     type: str = ""
 
 
 class Listed(NamedTuple):
-    """A session that an adapter could open.
+    """A session that an adapter can open.
 
     Attributes:
-        target: opens it, given to any command.
+        target: the text that opens it in any command.
         updated_at: ISO 8601 in UTC; empty if unknown.
     """
 
@@ -35,7 +35,7 @@ class Listed(NamedTuple):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What an adapter may see of the machine.
+    """The parts of the machine that an adapter may see.
 
     Attributes:
         cwd: the base of relative targets.
@@ -52,22 +52,22 @@ class Surroundings:
 
 
 class Adapter(Protocol):
-    """A source of sessions: any module with these names, also from an entry point `baton_git.adapters`."""
+    """A source of sessions: any module with these names, also one from the entry point group `baton_git.adapters`."""
 
     ID: str
     DESCRIPTION: str
     TARGET_TYPES: tuple[str, ...]
 
     def can_open(self, target: Target, around: Surroundings) -> bool:
-        """Return whether the target belongs to this source; cheap, and never an error."""
+        """Return whether the target belongs to this source. Must be cheap, and never raises."""
 
     def open_session(self, target: Target, around: Surroundings) -> dict[str, Any]:
         """Return the snapshot as plain data (`ecc.session.v1`).
 
         Raises:
-            NotFound: nothing matches the target.
-            InvalidDocument: what is there cannot be read.
+            NotFound: no session matches the target.
+            InvalidDocument: the session cannot be parsed.
         """
 
     def sessions(self, around: Surroundings) -> Iterable[Listed]:
-        """Give the sessions that can be opened, newest first; lazily."""
+        """Yield the sessions that can be opened, newest first."""

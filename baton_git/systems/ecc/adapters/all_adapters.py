@@ -1,6 +1,7 @@
-"""The list of adapters: modules named here, the agent CLIs, and entry points of the group `baton_git.adapters`.
+"""The list of adapters: the modules named here, the agent CLIs, and the entry points of the group `baton_git.adapters`.
 
-An entry point is named after the adapter's id and loaded when it is needed; a broken one affects no other.
+An entry point has the adapter's id as its name and is loaded when it is needed. A broken one does not affect the
+others.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from baton_git.systems.ecc.adapters.transcripts import Transcripts
 from baton_git.systems.ecc.record import CanonicalSession
 
 _OF_SESSIONS = frozenset({claude_history.ID, baton.ID, *(cli.source.adapter for cli in AGENTS.values())})
-"""The adapters whose ids are those of sessions, and not names that somebody chose."""
+"""Adapters whose session ids are assigned by the agent CLIs, not chosen by people."""
 GROUP = "baton_git.adapters"
 """The entry point group of third-party adapters."""
 
@@ -33,17 +34,17 @@ ADAPTERS: Mapping[str, Adapter] = {
     **{cli.source.adapter: Transcripts(cli) for cli in AGENTS.values()},
     "baton": baton,
 }
-"""The built-in adapters by id, in the order in which they are asked."""
+"""The built-in adapters by id, in the order in which they are tried."""
 
 FAILURES = (Exception, SystemExit)
-"""What third-party code may raise; KeyboardInterrupt is not caught."""
+"""Exceptions that are caught from third-party code; KeyboardInterrupt is not."""
 
 _NAMES = {"ID": str, "DESCRIPTION": str, "TARGET_TYPES": tuple}
 _CALLED = ("can_open", "open_session", "sessions")
 
 
 class NoAdapter(NotFound):
-    """No adapter knows the target."""
+    """No adapter can open the target."""
 
     def __init__(self, target: str) -> None:
         BatonError.__init__(
@@ -55,7 +56,7 @@ class NoAdapter(NotFound):
 
 
 class BrokenAdapter(NamedTuple):
-    """An adapter that cannot be used, and why; with `partly`, it left something out."""
+    """An adapter that failed, and the reason. With `partly`, it only left something out."""
 
     id: str
     why: str
@@ -63,32 +64,32 @@ class BrokenAdapter(NamedTuple):
 
 
 class OpenedSession(NamedTuple):
-    """A snapshot as plain data and as a validated record, with the problems on the way."""
+    """A snapshot as plain data and as a validated record, with the problems found while opening it."""
 
     data: dict[str, Any]
     snapshot: CanonicalSession
     problems: tuple[BrokenAdapter, ...] = ()
 
 
-# --- which there are
+# --- finding adapters
 
 
 def list_adapters() -> list[Adapter | BrokenAdapter]:
-    """List all adapters, built-in ones first, then others by name; broken ones with the reason."""
+    """Return all adapters: built-in ones first, then the others by name; broken ones with the reason."""
     return list(_iterate_adapters())
 
 
 def _iterate_adapters() -> Iterator[Adapter | BrokenAdapter]:
-    """Give all adapters lazily: third-party ones are loaded only after the built-in ones."""
+    """Yield all adapters lazily; third-party ones are loaded only after the built-in ones."""
     yield from ADAPTERS.values()
     yield from (_load_adapter(name) for name in sorted(_entry_points()))
 
 
 def find_adapter(id_: str) -> Adapter:
-    """Find the adapter with this id.
+    """Return the adapter with this id.
 
     Raises:
-        InvalidArgument: there is none, or it cannot be used.
+        InvalidArgument: there is no such adapter, or it cannot be used.
     """
     if id_ in ADAPTERS:
         return ADAPTERS[id_]
@@ -102,7 +103,7 @@ def find_adapter(id_: str) -> Adapter:
 
 
 def _entry_points() -> dict[str, metadata.EntryPoint]:
-    """Return the entry points of third-party adapters by name; none replaces a built-in one."""
+    """Return the entry points of third-party adapters by name; none can replace a built-in adapter."""
     return {point.name: point for point in metadata.entry_points(group=GROUP) if point.name not in ADAPTERS}
 
 
@@ -110,13 +111,13 @@ def _load_adapter(name: str) -> Adapter | BrokenAdapter:
     try:
         adapter = _entry_points()[name].load()
         fault = _find_fault(name, adapter)
-    except FAILURES as error:  # somebody else's module: whatever it raises is said of it
+    except FAILURES as error:  # third-party code: any exception becomes the reason
         return BrokenAdapter(name, _describe_error(error))
     return adapter if fault is None else BrokenAdapter(name, fault)
 
 
 def _find_fault(name: str, candidate: object) -> str | None:
-    """Find why an object is not an adapter; None if it is one."""
+    """Return why an object is not an adapter; None if it is one."""
     for attribute, kind in _NAMES.items():
         if not isinstance(getattr(candidate, attribute, None), kind):
             return f"{attribute} is missing, or no {kind.__name__}"
@@ -135,16 +136,16 @@ def _describe_error(error: BaseException) -> str:
 
 
 def open_target(target: Target, around: Surroundings, adapter: str | None = None) -> OpenedSession:
-    """Open the session of a target, as a validated canonical snapshot.
+    """Open the session of a target and return its snapshot, validated.
 
     Args:
-        adapter: the id of the adapter to use; None asks each in turn.
+        adapter: the id of the adapter to use; None tries each in turn.
 
     Raises:
         InvalidArgument: the target is empty or a folder, or there is no such adapter or type of target.
-        NotFound: no adapter knows the target, or the one that does finds nothing.
-        InvalidDocument: the session cannot be parsed, or the adapter gave no valid snapshot.
-        StoreError: it cannot be read.
+        NotFound: no adapter can open the target, or the one that can finds no session.
+        InvalidDocument: the session cannot be parsed, or the adapter returned an invalid snapshot.
+        StoreError: the session cannot be read.
     """
     if not target.value.strip():
         raise InvalidArgument("the target is empty", hint="Structured session targets require a non-empty string value")
@@ -159,7 +160,7 @@ def open_target(target: Target, around: Surroundings, adapter: str | None = None
 
 
 def _choose_adapter(target: Target, around: Surroundings, broken: list[BrokenAdapter]) -> Adapter:
-    """Choose the first adapter that can open the target, among those that have its type."""
+    """Return the first adapter that can open the target, among those that support its type."""
     usable = []
     for adapter in _iterate_adapters():
         if isinstance(adapter, BrokenAdapter):
@@ -174,12 +175,12 @@ def _choose_adapter(target: Target, around: Surroundings, broken: list[BrokenAda
 def _make_unmatched_error(
     target: Target, around: Surroundings, usable: Sequence[Adapter], broken: Sequence[BrokenAdapter]
 ) -> BatonError:
-    """Make the error for a target that no adapter opens, with the adapters that failed."""
+    """Return the error for a target that no adapter opens, naming the adapters that failed."""
     if target.type and not any(target.type in adapter.TARGET_TYPES for adapter in usable):
         error: BatonError = _make_type_error(target.type, usable)
     else:
         error = explain_refusal(target.value, around) or NoAdapter(target.value)
-    failed = [f"the session adapter {entry.id} could not be asked: {entry.why}" for entry in broken]
+    failed = [f"the session adapter {entry.id} failed: {entry.why}" for entry in broken]
     error.hint = "; ".join(text for text in (*failed, error.hint) if text)
     return error
 
@@ -190,7 +191,7 @@ def _make_type_error(type_: str, among: Sequence[Adapter]) -> InvalidArgument:
 
 
 def _make_warner(id_: str, broken: list[BrokenAdapter]) -> Callable[[str], None]:
-    """Make the function that an adapter calls when it leaves something out."""
+    """Return the function that an adapter calls when it leaves something out."""
     return lambda why: broken.append(BrokenAdapter(id_, str(why), partly=True))
 
 
@@ -219,9 +220,9 @@ def check_snapshot(adapter: str, data: object) -> OpenedSession:
     """Validate an adapter's snapshot; an error names the adapter.
 
     Raises:
-        InvalidDocument: it is no plain JSON, or breaks a rule of the contract.
+        InvalidDocument: it is not plain JSON, or violates a rule of the contract.
     """
-    where = f"the adapter {adapter} gave no canonical session snapshot"
+    where = f"the adapter {adapter} returned no canonical session snapshot"
     snapshot = parse_snapshot(data, where=where)
     assert isinstance(data, dict)
     if snapshot.adapterId != adapter:
@@ -242,13 +243,13 @@ class OfferedSession(NamedTuple):
 def list_sessions(
     around: Surroundings, adapter: str | None = None
 ) -> tuple[Iterator[OfferedSession], list[BrokenAdapter]]:
-    """List the sessions that can be opened, newest first and lazily, with the adapters that failed.
+    """Return the sessions that can be opened, newest first and lazily, and the adapters that failed.
 
-    A session that several adapters know under one id is listed once, as it was last heard of. The list of failures
-    grows while the sessions are read: one entry for each source.
+    A session that several adapters offer under the same id is listed once, with its latest update. The list of failures
+    grows while the sessions are read, with one entry for each source.
 
     Args:
-        adapter: the id of the only adapter to ask; None asks all.
+        adapter: the id of the only adapter to use; None uses all.
 
     Raises:
         InvalidArgument: there is no such adapter.
@@ -261,7 +262,8 @@ def list_sessions(
 
 
 def _leave_out_repeated(offered: Iterable[OfferedSession]) -> Iterator[OfferedSession]:
-    """Leave out sessions that an adapter of sessions listed already; names of plans and others' ids are their own."""
+    """Leave out sessions that another adapter with session ids listed already. Names of plans and ids of third-party
+    adapters are not compared."""
     seen: set[str] = set()
     for session in offered:
         is_known = session.adapter in _OF_SESSIONS and session.listed.id in seen
@@ -276,7 +278,7 @@ def _parse_update_time(offered: OfferedSession) -> datetime:
 
 
 def _offer_in_order(adapter: Adapter, around: Surroundings, broken: list[BrokenAdapter]) -> Iterable[OfferedSession]:
-    """Offer the sessions of an adapter newest first; one of another package may give them in any order."""
+    """Yield the sessions of an adapter newest first; a third-party adapter may return them in any order."""
     offered = _offer_sessions(adapter, around, broken)
     return offered if adapter.ID in ADAPTERS else sorted(offered, key=_parse_update_time, reverse=True)
 
@@ -298,6 +300,6 @@ def _offer_sessions(adapter: Adapter, around: Surroundings, broken: list[BrokenA
 
 
 def _convert_to_texts(listed_sessions: Iterable[Listed]) -> Iterator[Listed]:
-    """Convert all fields to texts: a third-party adapter may give anything."""
+    """Convert all fields to text; a third-party adapter may return any type."""
     for listed in listed_sessions:
         yield Listed(*(str(part) for part in listed))

@@ -1,4 +1,4 @@
-"""`baton`: the sessions that worked on the namespace one stands in, as our own records have them."""
+"""The `baton` adapter: the sessions of the current namespace, from baton's own records."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from baton_git.systems.ecc.adapters.building import (
 )
 
 ID = "baton"
-DESCRIPTION = "The sessions of this namespace, as baton keeps them"
+DESCRIPTION = "The sessions of this namespace, from baton's own records"
 TARGET_TYPES: tuple[str, ...] = ("baton",)
 
 _PREFIX = "baton:"
 _LONGEST = 200
-"""Characters of an objective."""
+"""Maximum number of characters of an objective."""
 
 
 def can_open(target: Target, around: Surroundings) -> bool:
@@ -80,7 +80,7 @@ def _make_snapshot(record: Session, wanted: str, around: Surroundings) -> dict[s
 
 
 def _is_last(record: Session, state: State) -> bool:
-    """Whether this session wrote the baton as it stands."""
+    """Return whether this session wrote the baton's current state."""
     return state.readable_head.session_id == record.id
 
 
@@ -91,7 +91,7 @@ def _find_objective(record: Session, state: State) -> str:
 
 
 def _judge_health(record: Session, around: Surroundings) -> str:
-    """One that has ended is healthy; one at work too, as long as it was heard of in the last five minutes."""
+    """Return the health of a session: healthy if it has ended or was active in the last five minutes."""
     if record.status == "ended":
         return "healthy"
     heard = [record.started, around.state.readable_head.updated_at if _is_last(record, around.state) else None]
@@ -99,7 +99,7 @@ def _judge_health(record: Session, around: Surroundings) -> str:
 
 
 def _list_open_items(record: Session, state: State) -> list[str]:
-    """What the baton that it left says is open: which session made a record, the record does not say."""
+    """Return the open items of the state that the last session left; records do not say which session created them."""
     if not _is_last(record, state):
         return []
     loops = [f"{loop.id} {loop.action}: {loop.expected_outcome}" for loop in state.records(OpenLoop)]

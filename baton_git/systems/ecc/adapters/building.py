@@ -1,4 +1,4 @@
-"""Functions that build snapshots, so that every adapter gives the same shape and the right counts."""
+"""Build snapshots, so that those of all adapters have the same shape and correct counts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from baton_git.systems.ecc.record import SCHEMA_VERSION
 Table = dict[str, Any]
 
 STALE_AFTER = timedelta(minutes=5)
-"""ECC's limit: a session without news for longer is stale."""
+"""ECC's limit: a session without an update for longer than this is stale."""
 
 COMPLETED = ("completed", "succeeded", "success", "done")
 FAILED = ("failed", "error")
 AT_WORK = ("running", "active")
 
 MAX_BYTES = 4 * 1024 * 1024
-"""The most bytes of a file that an adapter reads."""
+"""Maximum size of a file that an adapter reads, in bytes."""
 
 
 def snapshot(adapter: str, session: Table, workers: Sequence[Table]) -> Table:
-    """Build a canonical snapshot, with the counts of its workers."""
+    """Return a canonical snapshot with the counts of its workers."""
     return {
         "schemaVersion": SCHEMA_VERSION,
         "adapterId": adapter,
@@ -42,7 +42,7 @@ def snapshot(adapter: str, session: Table, workers: Sequence[Table]) -> Table:
 
 
 def session(id_: str, kind: str, state: str, root: str | None, source: tuple[str, str]) -> Table:
-    """Build the session of a snapshot; `source` is the type and the value of the target."""
+    """Return the session of a snapshot; `source` is the type and the value of the target."""
     type_, value = source
     target = {"type": type_, "value": value}
     return {"id": id_, "kind": kind, "state": state, "repoRoot": root, "sourceTarget": target}
@@ -83,11 +83,11 @@ def is_fresh(time: str | None, now: datetime) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """Read the text of a file; bytes that are not UTF-8 become U+FFFD.
+    """Return the text of a file; bytes that are not UTF-8 become U+FFFD.
 
     Raises:
-        NotFound, InvalidArgument, StoreError: it cannot be read.
-        LimitExceeded: it is larger than `MAX_BYTES`.
+        NotFound, InvalidArgument, StoreError: the file cannot be read.
+        LimitExceeded: the file is larger than `MAX_BYTES`.
     """
     with open_transcript(path) as file:
         content = file.read(MAX_BYTES + 1)
@@ -97,7 +97,7 @@ def read_text(path: Path) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether there is a file; False also if the path is invalid or not accessible."""
+    """Return whether the path is a file; False also if the path is invalid or not accessible."""
     try:
         return path.is_file()
     except OSError:
@@ -105,7 +105,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether there is a folder; False also if the path is invalid or not accessible."""
+    """Return whether the path is a folder; False also if the path is invalid or not accessible."""
     try:
         return path.is_dir()
     except OSError:
@@ -113,7 +113,7 @@ def is_folder(path: Path) -> bool:
 
 
 def find_modified_time(path: Path) -> str:
-    """Find when a file was last modified, ISO 8601 in UTC; empty if it is gone."""
+    """Return when a file was last modified, ISO 8601 in UTC; empty if the file is gone."""
     try:
         seconds = path.stat().st_mtime
     except OSError:
@@ -127,5 +127,5 @@ def first_text(values: Iterable[str | None], otherwise: str) -> str:
 
 
 def drop_empty(artifacts: Mapping[str, Any]) -> Table:
-    """Drop the artifacts without a value."""
+    """Remove the artifacts without a value."""
     return {key: value for key, value in artifacts.items() if value not in (None, "", [])}

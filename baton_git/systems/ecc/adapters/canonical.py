@@ -1,4 +1,4 @@
-"""Parse a canonical snapshot; every snapshot from elsewhere goes through this module."""
+"""Parse canonical snapshots. Every snapshot from outside goes through this module."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def parse_snapshot(data: object, *, where: str = "") -> CanonicalSession:
     """Parse and validate a snapshot.
 
     Raises:
-        InvalidDocument: it is no plain JSON, or breaks a rule of ECC's contract; each fault with its field.
+        InvalidDocument: it is not plain JSON, or violates a rule of ECC's contract; each fault names its field.
         LimitExceeded: it is nested too deep.
     """
     if not isinstance(data, dict):
-        raise InvalidDocument([Fault("", "a snapshot is an object, and this is not one")], where=where)
+        raise InvalidDocument([Fault("", "a snapshot must be a JSON object")], where=where)
     json.check(data, where=where)
     try:
         return parse(CanonicalSession, data, where=where)

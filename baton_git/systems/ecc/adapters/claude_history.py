@@ -1,8 +1,8 @@
-"""`claude-history`: the session files that ECC's hooks write for Claude Code, `<date>-<short id>-session.tmp`.
+"""The `claude-history` adapter: the files `<date>-<short id>-session.tmp` that ECC's hooks write for Claude Code.
 
-Targets are ECC's: `claude:`, `claude-history:` or `history:` before `latest`, an alias, or (the beginning of) an id; or
-the path of a `.tmp` file. Unlike ECC's own reader it takes no placeholder for data, reads on after a blank line, and
-uses what the Stop hook notes (tasks, files, tools).
+Targets are ECC's: `claude:`, `claude-history:` or `history:`, followed by `latest`, an alias or (the beginning of) an
+id; or the path of a `.tmp` file. Three things differ from ECC's own reader: placeholders of the template are not data,
+a blank line does not end a section, and the notes of the Stop hook (tasks, files, tools) are used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from baton_git.systems.ecc.adapters.markdown import (
 )
 
 ID = "claude-history"
-DESCRIPTION = "Claude Code's local session history, as ECC's hooks write it"
+DESCRIPTION = "Claude Code's local session history, written by ECC's hooks"
 TARGET_TYPES: tuple[str, ...] = ("claude-history", "claude-alias", "session-file")
 
 _PREFIX = re.compile(r"(?:claude-history|claude|history):(.*)", re.DOTALL)
@@ -49,11 +49,11 @@ _NAME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-([a-zA-Z0-9_][a-zA-Z0-9_-]*))?-sessi
 _ALIAS = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _RESERVED = {"list", "help", "remove", "delete", "create", "set"}
 _FOLDERS = ("session-data", "sessions")
-"""Below Claude's folder: ECC's own, then the older one, which Claude Code itself clears."""
+"""Folders below Claude's: ECC's own, then the older one, which Claude Code itself empties."""
 
 
 class SessionFile(NamedTuple):
-    """A file of the history; `short` is None in the older names, which have no id."""
+    """A file of the history. `short` is None for older file names, which have no id."""
 
     path: Path
     short: str | None
@@ -78,10 +78,10 @@ def sessions(around: Surroundings) -> Iterator[Listed]:
     for file in _list_files(around):
         try:
             content = _parse_content(_read_session_text(file.path))
-        except StoreError as error:  # no reason to hide the others
+        except StoreError as error:  # the other files are still listed
             around.warn(str(error))
             continue
-        except BatonError:  # gone by now, or empty, or no text
+        except BatonError:  # deleted meanwhile, empty or not text
             continue
         title = first_text((_find_objective(content), content.title), file.path.name)
         yield Listed(f"claude:{file.id}", file.id, title, find_modified_time(file.path))
@@ -96,10 +96,10 @@ def _is_file(target: Target, around: Surroundings) -> bool:
 
 
 def _find_file(target: Target, around: Surroundings) -> tuple[SessionFile, tuple[str, str]]:
-    """Find the file, and the type and value of its target.
+    """Return the file of a target, with the target's type and value.
 
     Raises:
-        NotFound: nothing matches.
+        NotFound: no file matches.
     """
     value = target.value.strip()
     prefixed = _PREFIX.fullmatch(value)
@@ -135,13 +135,13 @@ def _find_named_file(wanted: str, value: str, around: Surroundings) -> tuple[Ses
 
 
 def _find_latest(files: list[SessionFile], around: Surroundings) -> SessionFile:
-    """Find the newest readable file; warn of newer ones that are not."""
+    """Return the newest readable file, and warn about newer ones that cannot be read."""
     first: BatonError | None = None
     for file in files:
         try:
             _read_session_text(file.path)
         except BatonError as error:
-            around.warn(f"passed over {error}")
+            around.warn(f"skipped {error}")
             first = first or error
         else:
             return file
@@ -149,7 +149,7 @@ def _find_latest(files: list[SessionFile], around: Surroundings) -> SessionFile:
 
 
 def _matches(file: SessionFile, wanted: str) -> bool:
-    """Return whether an id names the file, as in ECC: by the beginning of the short id, or by the name."""
+    """Return whether an id names the file, as in ECC: it is the file's name, or the short id begins with it."""
     name = file.path.name
     by_date = file.short is None and name == f"{wanted}-session.tmp"
     return (file.short or "").startswith(wanted) or name in (wanted, f"{wanted}.tmp") or by_date
@@ -161,7 +161,8 @@ def _find_root(around: Surroundings) -> Path:
 
 
 def _list_files(around: Surroundings) -> list[SessionFile]:
-    """List the files of the history, newest first; of two with the same name, the one in ECC's own folder."""
+    """Return the files of the history, newest first. If both folders have a file of the same name, the one in ECC's own
+    folder is used."""
     by_name: dict[str, SessionFile] = {}
     for folder in _FOLDERS:
         for path in find_files(_find_root(around), folder, "*-session.tmp", warn=around.warn):
@@ -173,7 +174,7 @@ def _list_files(around: Surroundings) -> list[SessionFile]:
 
 
 def _parse_name(name: str) -> tuple[str, str | None] | None:
-    """Parse the date and the short id of a file name; None if it is not a session's."""
+    """Return the date and the short id in a file name; None if it is not the name of a session file."""
     match = _NAME.fullmatch(name)
     if match is None:
         return None
@@ -185,23 +186,23 @@ def _parse_name(name: str) -> tuple[str, str | None] | None:
 
 
 def _make_session_file(path: Path) -> SessionFile:
-    """Make the session file of a path. Raises InvalidDocument if the name is not a session's."""
+    """Return the session file at a path. Raises InvalidDocument if the name is not that of a session file."""
     named = _parse_name(path.name)
     if named is None:
-        why = "is not called like a session file, as 2026-02-01-a1b2c3d4-session.tmp is"
+        why = "is not the name of a session file, such as 2026-02-01-a1b2c3d4-session.tmp"
         raise InvalidDocument([Fault("", why)], where=show_path(path))
     return SessionFile(path, named[1])
 
 
 class _NoAliases(Exception):
-    """The file of aliases exists and cannot be used; the message says why."""
+    """The file of aliases cannot be used; the message says why."""
 
 
 def _resolve_alias(name: str, file: Path, around: Surroundings) -> Path | None:
-    """Resolve an alias to its file; None if there is no such alias.
+    """Return the file of an alias; None if there is no such alias.
 
     Raises:
-        NotFound: the alias names a file that is missing.
+        NotFound: the alias names a file that does not exist.
         _NoAliases: the file of aliases cannot be used.
     """
     if not _ALIAS.fullmatch(name) or name.lower() in _RESERVED or not os.path.lexists(file):
@@ -220,7 +221,7 @@ def _resolve_alias(name: str, file: Path, around: Surroundings) -> Path | None:
     beside = [_find_root(around) / folder / place for folder in _FOLDERS]
     there = next((path for path in (around.cwd / place, *beside) if is_file(path)), None)
     if there is None and _parse_name(Path(place).name):
-        raise NotFound(f"session file of the alias {name}:", place, hint=f"nothing is at {show_path(Path(place))}")
+        raise NotFound(f"session file of the alias {name}:", place, hint=f"no file at {show_path(Path(place))}")
     return there or Path(place)
 
 
@@ -263,22 +264,22 @@ def _parse_content(text: str) -> HistoryContent:
 
 
 def _read_session_text(path: Path) -> str:
-    """Read the text of a session file.
+    """Return the text of a session file.
 
     Raises:
-        InvalidDocument: it is empty, or no text at all.
-        NotFound, InvalidArgument, StoreError, LimitExceeded: it cannot be read.
+        InvalidDocument: the file is empty or not text.
+        NotFound, InvalidArgument, StoreError, LimitExceeded: the file cannot be read.
     """
     text = read_text(path)
     if not text.strip():
         raise InvalidDocument([Fault("", "is empty")], where=show_path(path))
     if "\0" in text or text.count("\ufffd") > len(text) // 10:
-        raise InvalidDocument([Fault("", "is no text")], where=show_path(path))
+        raise InvalidDocument([Fault("", "is not text")], where=show_path(path))
     return text
 
 
 def _find_objective(content: HistoryContent) -> str:
-    """Find the first item in progress, else the first task of the Stop hook; empty if there is neither."""
+    """Return the first item in progress, else the first task noted by the Stop hook; empty if there is neither."""
     return first_text((*content.in_progress, *content.tasks), "")
 
 

@@ -1,10 +1,12 @@
-"""`dmux-tmux`: workers that ECC's orchestrator started, each in a pane of tmux with a folder of Markdown files.
+"""The `dmux-tmux` adapter: workers that ECC's orchestrator started, each in a tmux pane with a folder of Markdown
+files.
 
     <.claude/orchestration or .orchestration>/<session>/<worker>/{status,task,handoff}.md
 
-Targets are ECC's: the path of a plan (`.json`), or the name of a session. Unlike ECC's own reader it looks in both
-folders, finds a session's panes in all its windows and never those of a session whose name only begins so, reads
-the headings that the orchestrator's own template has, and shows a worker without an objective too.
+Targets are ECC's: the path of a plan (`.json`), or the name of a session. Five things differ from ECC's own reader:
+both folders are searched; panes are found in all windows of a session; a session whose name only begins with the given
+name does not match; the headings of the orchestrator's own template are read; and a worker without an objective is
+shown.
 """
 
 from __future__ import annotations
@@ -45,14 +47,14 @@ _FOLDERS = (".claude/orchestration", ".orchestration")
 _FILES = ("status.md", "task.md", "handoff.md")
 _STATUS = re.compile(r"[-*][ \t]+([A-Za-z ]+):[ \t]*(.*)")
 TIME_LIMIT = 5.0
-"""Seconds that tmux has to answer."""
+"""Timeout for a call of tmux, in seconds."""
 _PANE = "\t".join(
     f"#{{{name}}}" for name in ("pane_title", "pane_current_command", "pane_active", "pane_dead", "pane_pid")
 )
 
 
 class OrchestratedSession(NamedTuple):
-    """A session of the orchestrator: its name, its folders (the first with a worker counts), and its repository."""
+    """A session of the orchestrator. Of its folders, the first one with a worker is used."""
 
     name: str
     folders: tuple[Path, ...]
@@ -134,20 +136,20 @@ def _parse_plan(path: Path, around: Surroundings) -> OrchestratedSession:
     """Parse a plan: `{sessionName, repoRoot?, coordinationRoot?}`.
 
     Raises:
-        InvalidDocument: it is no plan.
+        InvalidDocument: the file is not a plan.
     """
     text = read_text(path)
     plan = object_in(text)
     if plan is None:
-        strict_json.loads(text, where=show_path(path))  # says where it is broken
-        raise InvalidDocument([Fault("", "is no JSON object, as a plan is")], where=show_path(path))
+        strict_json.loads(text, where=show_path(path))  # reports where the JSON is invalid
+        raise InvalidDocument([Fault("", "is not a JSON object")], where=show_path(path))
     name = plan.get("sessionName")
     if not isinstance(name, str) or not _is_name(name):
         raise InvalidDocument([Fault("sessionName", "is not the name of a session")], where=show_path(path))
     root = _parse_path(plan, "repoRoot", around.cwd, around.cwd, path)
     named = _parse_path(plan, "coordinationRoot", around.cwd, None, path)
     bases = [named] if named is not None else [root / folder for folder in reversed(_FOLDERS)]
-    names = dict.fromkeys((name, _make_slug(name)))  # the orchestrator makes a slug of it when it writes
+    names = dict.fromkeys((name, _make_slug(name)))  # the orchestrator writes the slug of the name
     folders = tuple(base / name for base in bases for name in names if name)
     return OrchestratedSession(name, folders, root, ("plan", str(path)))
 
@@ -170,7 +172,7 @@ def _list_subfolders(folder: Path, warn: Warn = ignore_warning) -> list[Path]:
 
 
 def _list_workers(folder: Path) -> list[Path]:
-    """List the folders of a session's workers: those with one of the three files."""
+    """Return the folders of a session's workers: those that contain one of the three files."""
     return [path for path in _list_subfolders(folder) if any(is_file(path / name) for name in _FILES)]
 
 
@@ -178,11 +180,11 @@ def _list_workers(folder: Path) -> list[Path]:
 
 
 def list_panes(name: str, environment: Mapping[str, str]) -> list[TmuxPane]:
-    """List the panes of a session, in all its windows; none without tmux or without such a session."""
-    target = f"={re.sub('[.:]', '_', name)}:"  # as tmux changes the name; `=` keeps it from completing one
+    """Return the panes of a session in all its windows; none if tmux is not installed or has no such session."""
+    target = f"={re.sub('[.:]', '_', name)}:"  # tmux replaces these characters; `=` requires an exact match
     try:
-        done = subprocess.run(  # noqa: S603  the arguments are ours, the name is one argument
-            ["tmux", "-u", "list-panes", "-s", "-t", target, "-F", _PANE],  # noqa: S607  the user's tmux is meant
+        done = subprocess.run(  # noqa: S603  fixed arguments; the name is one argument
+            ["tmux", "-u", "list-panes", "-s", "-t", target, "-F", _PANE],  # noqa: S607  the user's tmux from PATH
             capture_output=True, timeout=TIME_LIMIT, env=dict(environment), check=False, stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, ValueError, subprocess.TimeoutExpired):
@@ -192,7 +194,7 @@ def list_panes(name: str, environment: Mapping[str, str]) -> list[TmuxPane]:
 
 
 def parse_pane(line: str) -> TmuxPane | None:
-    """Parse a line of `list-panes`; None if it is not one."""
+    """Parse a line of `tmux list-panes`; None if it cannot be parsed."""
     parts = line.split("\t")
     if len(parts) < 5:
         return None
@@ -204,7 +206,7 @@ def parse_pane(line: str) -> TmuxPane | None:
 
 
 def judge_session_state(states: list[str], panes: Sequence[TmuxPane]) -> str:
-    """Return the state of a session, by ECC's rule: active while it has panes, else from its workers.
+    """Return the state of a session by ECC's rule: active while it has panes, else derived from its workers.
 
     Args:
         states: the states of its workers.
@@ -249,14 +251,15 @@ def _make_worker(folder: Path, pane: TmuxPane | None, around: Surroundings) -> d
 
 
 def _read_worker_file(path: Path, notes: list[str]) -> str:
-    """Read a worker's file, which may be missing; a note says why one was not read.
+    """Return the text of a worker's file, empty if it does not exist. If it cannot be read, a note says why.
 
-    A link that leads out of the session's folder is not followed, so a worker cannot expose other files of the reader.
+    A link that leads out of the session's folder is not followed, so that a worker cannot expose other files of the
+    user.
     """
     if not is_file(path):
         return ""
     if not path.resolve().is_relative_to(path.parents[1].resolve()):
-        notes.append(f"{path.name} was not read: it leads out of the folder of the session")
+        notes.append(f"{path.name} was not read: it is a link that leads out of the session's folder")
         return ""
     try:
         return read_text(path)
@@ -266,14 +269,14 @@ def _read_worker_file(path: Path, notes: list[str]) -> str:
 
 
 def _parse_status(text: str) -> dict[str, str]:
-    """Parse the lines `- Key: value`, by key in lower case."""
+    """Parse lines of the form `- Key: value`, by key in lower case."""
     matches = (_STATUS.fullmatch(line.strip()) for line in text.split("\n"))
     values = {match[1].strip().lower(): _strip_back_ticks(match[2]) for match in matches if match}
     return {key: value for key, value in values.items() if not is_placeholder(value)}
 
 
 def _strip_back_ticks(text: str) -> str:
-    """Strip the back-ticks around a text."""
+    """Remove the backticks around a text."""
     text = text.strip()
     return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] == "`" else text
 

@@ -1,4 +1,4 @@
-"""Parse the Markdown that agents write for each other: sections, bullets, and template placeholders."""
+"""Parse the Markdown that agents write for each other: sections, lists and placeholders of templates."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def is_placeholder(text: str) -> bool:
 
 
 def parse_sections(text: str, *, bold: bool = False) -> dict[str, list[str]]:
-    """Parse sections: by heading in lower case, the lines below it, with those of its sub-headings.
+    """Return the lines below each heading, including those of its sub-headings, by heading in lower case.
 
-    Blank lines end nothing, what is inside a fence is text, and where a heading comes twice the lines are of both.
-    The markers of ECC's Stop hook end whatever is open.
+    Blank lines do not end a section, and headings inside a fenced block are text. If a heading occurs twice, the lines
+    of both are joined. The markers of ECC's Stop hook end every open section.
 
     Args:
-        bold: whether `**X**` alone on its line is a heading too, the deepest.
+        bold: whether `**X**` alone on a line is a heading too, of the deepest level.
     """
     parts: dict[str, list[str]] = {}
     opened: list[tuple[int, list[str]]] = []
@@ -50,7 +50,7 @@ def parse_sections(text: str, *, bold: bool = False) -> dict[str, list[str]]:
 
 
 def _mark_code_lines(text: str) -> Iterator[tuple[str, bool]]:
-    """Give each line, and whether it is inside a code fence (the fence included)."""
+    """Yield each line, and whether it belongs to a fenced block (including the fence)."""
     fence = ""
     for line in text.split("\n"):
         mark = _FENCE.match(line)
@@ -62,7 +62,7 @@ def _mark_code_lines(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _parse_heading(line: str, *, bold: bool) -> tuple[int, str] | None:
-    """Parse the level and text of a heading; None for any other line."""
+    """Return the level and text of a heading; None for any other line."""
     match = _HEADING.fullmatch(line)
     if match:
         return len(match[1]), match[2].rstrip(" \t#")
@@ -71,7 +71,7 @@ def _parse_heading(line: str, *, bold: bool) -> tuple[int, str] | None:
 
 
 def parse_bullets(lines: list[str]) -> list[str]:
-    """Parse the items of a list, without placeholders; an indented line continues the item above."""
+    """Return the items of a list, without placeholders; an indented line continues the item above it."""
     items: list[str] = []
     for line in lines:
         match = _BULLET.fullmatch(line.strip())
@@ -83,14 +83,14 @@ def parse_bullets(lines: list[str]) -> list[str]:
 
 
 def parse_tasks(lines: list[str], *, done: bool) -> list[str]:
-    """Parse the tasks that are done (`- [x]`), or those that are not (`- [ ]`)."""
+    """Return the tasks that are done (`- [x]`), or those that are not (`- [ ]`)."""
     boxes = (_BOX.fullmatch(item) for item in parse_bullets(lines))
     items = [(box[2] or "").strip() for box in boxes if box and (box[1] != " ") == done]
     return [item for item in items if not is_placeholder(item)]
 
 
 def join_prose(lines: list[str]) -> str:
-    """Join the lines of a section; empty if they are all placeholders."""
+    """Join the lines of a section; empty if all of them are placeholders."""
     kept = [line.rstrip() for line in lines]
     while kept and (not kept[-1] or _RULE.fullmatch(kept[-1])):
         kept.pop()
@@ -100,7 +100,7 @@ def join_prose(lines: list[str]) -> str:
 
 
 def parse_fenced(lines: list[str]) -> list[str]:
-    """Parse the lines of the first code fence in a section; without one, of the section."""
+    """Return the lines of the first fenced block of a section, or of the whole section if it has none."""
     marks = [number for number, line in enumerate(lines) if _FENCE.match(line)]
     inside = lines[marks[0] + 1 : marks[1] if len(marks) > 1 else None] if marks else lines
     return [line.strip() for line in inside if not is_placeholder(line)]

@@ -1,4 +1,4 @@
-"""Explain why no adapter opens a path: nothing is there, it is a folder, or another kind of file."""
+"""Explain why no adapter opens a path: it does not exist, is a folder, or is another kind of file."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from baton_git.systems.ecc.adapters.building import read_text
 
 _SUFFIXES = (".json", ".jsonl", ".tmp")
 _ELSEWHERE = {
-    "ecc.session.v1": ("a snapshot already", "baton session record --file takes it"),
+    "ecc.session.v1": ("a snapshot", "baton session record --file takes it"),
     "ecc.session.recording.v1": ("a recording of ECC", "baton import ecc takes it"),
 }
-"""For each `schemaVersion` of a file that another command opens: the kind of file, and a hint with that command."""
+"""By `schemaVersion`, files that another command opens: the kind of file, and a hint with that command."""
 
 
 def explain_refusal(value: str, around: Surroundings) -> BatonError | None:
@@ -28,7 +28,7 @@ def explain_refusal(value: str, around: Surroundings) -> BatonError | None:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         is_path = "/" in value or path.suffix in _SUFFIXES
-        return NotFound("file", show_path(Path(value)), hint=f"nothing is at {show_path(path)}") if is_path else None
+        return NotFound("file", show_path(Path(value)), hint=f"no file at {show_path(path)}") if is_path else None
     except OSError as error:
         is_name = error.errno == errno.ENAMETOOLONG
         return None if is_name else StoreError(f"cannot read {show_path(path)}: {error.strerror}", path=show_path(path))

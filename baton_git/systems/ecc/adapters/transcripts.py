@@ -181,7 +181,7 @@ class Transcripts:
             fault = self._find_fault(transcript.path)
             if fault is None:
                 return transcript
-            around.warn(f"passed over {fault}")
+            around.warn(f"skipped {fault}")
             first = first or fault
         raise first or self._make_not_found("latest")
 

@@ -121,7 +121,7 @@ def test_a_path_that_nobody_opens_is_told_for_what_it_is(tmp_path):
         ("empty.jsonl", InvalidDocument, "empty.jsonl: is empty"),
         ("notes.json", InvalidDocument, "notes.json: no transcript of claude or codex or gemini"),
         ("x.jsonl", InvalidDocument, "x.jsonl: no transcript of claude or codex or gemini"),
-        ("snapshot.json", InvalidArgument, r"snapshot.json is a snapshot already \(ecc.session.v1\)"),
+        ("snapshot.json", InvalidArgument, r"snapshot.json is a snapshot \(ecc.session.v1\)"),
         ("recording.json", InvalidArgument, r"recording.json is a recording of ECC"),
     ):  # fmt: skip
         with pytest.raises(error, match=said):
@@ -133,7 +133,7 @@ def test_a_path_that_nobody_opens_is_told_for_what_it_is(tmp_path):
 
 @for_each("data", [None, [], "x", 7, {}, {"schemaVersion": "ecc.session.v1"}])
 def test_an_adapter_that_gives_no_snapshot_is_blamed_by_name(data):
-    with pytest.raises(InvalidDocument, match="the adapter dmux-tmux gave no canonical session snapshot"):
+    with pytest.raises(InvalidDocument, match="the adapter dmux-tmux returned no canonical session snapshot"):
         check_snapshot("dmux-tmux", data)
 
 
@@ -224,7 +224,7 @@ def test_one_that_cannot_be_used_is_told_and_harms_no_other(tmp_path, install, s
     ("old", "new", "said"),
     [
         ("return a_snapshot(adapter=ID", "return 1 / 0, (", "the adapter mars-rover failed: ZeroDivisionError"),
-        ("return a_snapshot(", "return list(", "the adapter mars-rover gave no canonical session snapshot|failed"),
+        ("return a_snapshot(", "return list(", "the adapter mars-rover returned no canonical session snapshot|failed"),
         ("a_snapshot(adapter=ID", "a_snapshot(adapter='x'", "adapterId: is 'x'"),
     ],
 )
@@ -248,7 +248,7 @@ def test_one_that_fails_at_a_question_does_not_know_the_target_and_is_blamed(tmp
     install("venus", GOOD.replace("mars:", "venus:"))
     with pytest.raises(NotFound, match="No session adapter matched") as caught:
         look(around(tmp_path), "mars:sol-1")
-    assert "the session adapter mars-rover could not be asked: " in caught.value.hint
+    assert "the session adapter mars-rover failed: " in caught.value.hint
     found = see(around(tmp_path), "venus:sol-1")
     assert [one.id for one in found.problems] == ["mars-rover"]
 

@@ -229,7 +229,7 @@ def test_the_path_of_a_session_file_is_a_target(here):
     path = str(here.cwd / "2026-03-01-feed-session.tmp")
     assert found["session"]["sourceTarget"] == {"type": "session-file", "value": path}
     assert look(here, path, type_="session-file") == found
-    with pytest.raises(InvalidDocument, match=r"other.tmp: is not called like"):
+    with pytest.raises(InvalidDocument, match=r"other.tmp: is not the name of a session file"):
         look(here, "other.tmp")
 
 
@@ -313,7 +313,7 @@ def test_what_is_empty_or_no_text_is_not_listed_and_is_not_the_latest(here, cont
     assert found.snapshot.session.id == "beef0000"
     [told] = found.problems
     assert str(path) in told.why
-    with pytest.raises(InvalidDocument, match=r"is empty|is no text"):
+    with pytest.raises(InvalidDocument, match=r"is empty|is not text"):
         look(here, "claude:bad")
 
 

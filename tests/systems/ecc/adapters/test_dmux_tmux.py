@@ -152,7 +152,7 @@ def test_a_link_that_leads_out_of_the_folder_of_the_session_is_not_followed(here
     (folder / "whole").symlink_to(tmp_path / "secret")
     seed, whole = look(here, "proof")["workers"]
     assert (seed["state"], seed["intent"]["objective"]) == ("done", "seed")
-    why = "was not read: it leads out of the folder of the session"
+    why = "was not read: it is a link that leads out of the session's folder"
     assert seed["outputs"]["remainingRisks"] == [f"task.md {why}"]
     assert whole["state"] == "unknown"
     assert whole["outputs"]["remainingRisks"] == [f"status.md {why}", f"task.md {why}"]
@@ -217,7 +217,7 @@ def test_a_plan_finds_the_folder_that_the_orchestrator_made_a_slug_of(here):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "not JSON: .* at line 1, column 2"), ("[]", "no JSON object"), ('{"sessionName": ""}', "sessionName"),
+        ("{", "not JSON: .* at line 1, column 2"), ("[]", "not a JSON object"), ('{"sessionName": ""}', "sessionName"),
         ('{"sessionName": "../x"}', "sessionName"), ('{"workers": []}', "sessionName"),
         ('{"sessionName": "x", "repoRoot": 1}', "repoRoot"),
         ('{"sessionName": "x", "coordinationRoot": []}', "coordinationRoot"),

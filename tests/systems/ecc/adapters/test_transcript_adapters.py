@@ -152,7 +152,7 @@ def test_the_newest_that_can_be_read_is_the_latest_and_the_list_has_only_such(
     found = see(where, f"{prefix}:latest")
     assert found.snapshot.session.id == id_
     assert len(found.problems) == 2
-    assert all(one.partly and one.why.startswith("passed over /") for one in found.problems)
+    assert all(one.partly and one.why.startswith("skipped /") for one in found.problems)
     path.unlink()
     with pytest.raises(InvalidDocument):
         look(where, f"{prefix}:latest")
