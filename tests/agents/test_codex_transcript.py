@@ -21,7 +21,7 @@ from baton_git.agents.events import (
     Goal,
     ModelReply,
     Prompt,
-    Setting,
+    SessionInfo,
     Title,
     ToolCall,
     ToolResult,
@@ -84,7 +84,15 @@ def test_bare_lines_are_read(read):
         call("shell", {"command": ["bash", "-lc", "ls"]}),
         output(json.dumps({"output": "a.txt\n", "metadata": {"exit_code": 0}})),
     )
-    assert [type(one) for one in found] == [Setting, Setting, Prompt, ModelReply, ToolCall, ToolResult, EndReached]
+    assert [type(one) for one in found] == [
+        SessionInfo,
+        SessionInfo,
+        Prompt,
+        ModelReply,
+        ToolCall,
+        ToolResult,
+        EndReached,
+    ]
     assert (found[0].session, found[0].branch, found[0].commit) == (SESSION, "main", "ab" * 20)
     assert found[1].cwd == "/repo"
     assert found[2][1:3] == (None, "fix it")
@@ -113,9 +121,9 @@ def test_lines_with_events_beside_them_are_read(read):
         ))),
     )  # fmt: skip
     assert [type(one) for one in found] == [
-        Setting,
+        SessionInfo,
         Prompt,
-        Setting,
+        SessionInfo,
         ModelReply,
         ToolCall,
         FilesChanged,
@@ -147,7 +155,7 @@ def test_lines_with_items_are_read(read):
         line("response_item", **output("Exit code: 0\nWall time: 0 s\nOutput:\nSuccess.", "c2")),
     )
     assert [type(one) for one in found] == [
-        Setting,
+        SessionInfo,
         Prompt,
         ModelReply,
         ToolCall,
@@ -315,7 +323,7 @@ def test_goals_and_names_of_threads_are_told(read):
 
 def test_a_fork_is_the_session_of_its_first_record(read):
     found = read(line("session_meta", **{**META, "forked_from_id": "p"}), line("session_meta", **{**META, "id": "p"}))
-    assert [(one.session, one.parent) for one in only(Setting, found)] == [(SESSION, "p")]
+    assert [(one.session, one.parent) for one in only(SessionInfo, found)] == [(SESSION, "p")]
 
 
 def test_reading_goes_on_where_it_ended(tmp_path):
