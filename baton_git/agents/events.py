@@ -27,7 +27,7 @@ BEGINNING = Position()
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class SessionInfo(NamedTuple):
+class SessionContext(NamedTuple):
     """The session and its environment: the first event, repeated when something changes.
 
     Attributes:
@@ -211,7 +211,7 @@ class EndReached(NamedTuple):
 START_OF_FILE = EndReached(BEGINNING)
 
 Event = (
-    SessionInfo
+    SessionContext
     | Prompt
     | ModelReply
     | ToolCall

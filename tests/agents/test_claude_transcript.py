@@ -18,7 +18,7 @@ from baton_git.agents.events import (
     Position,
     Prompt,
     ReportedCommit,
-    SessionInfo,
+    SessionContext,
     Title,
     ToolCall,
     ToolResult,
@@ -66,7 +66,7 @@ def test_a_session_is_read_in_order(read):
         assistant({"type": "thinking", "thinking": "hm"}, text("On it."), use("Bash", command="ls")),
         user([result("a.txt")], toolUseResult={"stdout": "a.txt"}),
     )
-    kinds = [SessionInfo, Prompt, SessionInfo, ModelReply, ToolCall, ToolResult, EndReached]
+    kinds = [SessionContext, Prompt, SessionContext, ModelReply, ToolCall, ToolResult, EndReached]
     assert [type(event) for event in found] == kinds
     time = BASE["timestamp"]
     assert found[1] == Prompt(Position(1, 0), time, "fix it")
@@ -77,7 +77,7 @@ def test_a_session_is_read_in_order(read):
 
 def test_the_setting_is_told_first_and_when_it_changes(read):
     found = read(user("a"), user("b"), user("c", gitBranch="topic"), user("d", sessionId="s2", gitBranch="topic"))
-    assert [(one.session, one.cwd, one.branch, one.version) for one in only(SessionInfo, found)] == [
+    assert [(one.session, one.cwd, one.branch, one.version) for one in only(SessionContext, found)] == [
         ("s1", "/repo", "main", "2.1.9"),
         ("s1", "/repo", "topic", "2.1.9"),
         ("s2", "/repo", "topic", "2.1.9"),
@@ -197,7 +197,7 @@ def test_messages_of_the_program_itself_are_no_replies(read):
         assistant(text(" "), text("Yes.")),
     )
     assert [one.text for one in only(ModelReply, found)] == ["Yes."]
-    assert [one.model for one in only(SessionInfo, found)][-1] == "opus"
+    assert [one.model for one in only(SessionContext, found)][-1] == "opus"
 
 
 def test_a_message_whose_content_is_a_text_is_read(read):

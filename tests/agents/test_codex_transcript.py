@@ -21,7 +21,7 @@ from baton_git.agents.events import (
     Goal,
     ModelReply,
     Prompt,
-    SessionInfo,
+    SessionContext,
     Title,
     ToolCall,
     ToolResult,
@@ -85,8 +85,8 @@ def test_bare_lines_are_read(read):
         output(json.dumps({"output": "a.txt\n", "metadata": {"exit_code": 0}})),
     )
     assert [type(one) for one in found] == [
-        SessionInfo,
-        SessionInfo,
+        SessionContext,
+        SessionContext,
         Prompt,
         ModelReply,
         ToolCall,
@@ -121,9 +121,9 @@ def test_lines_with_events_beside_them_are_read(read):
         ))),
     )  # fmt: skip
     assert [type(one) for one in found] == [
-        SessionInfo,
+        SessionContext,
         Prompt,
-        SessionInfo,
+        SessionContext,
         ModelReply,
         ToolCall,
         FilesChanged,
@@ -155,7 +155,7 @@ def test_lines_with_items_are_read(read):
         line("response_item", **output("Exit code: 0\nWall time: 0 s\nOutput:\nSuccess.", "c2")),
     )
     assert [type(one) for one in found] == [
-        SessionInfo,
+        SessionContext,
         Prompt,
         ModelReply,
         ToolCall,
@@ -323,7 +323,7 @@ def test_goals_and_names_of_threads_are_told(read):
 
 def test_a_fork_is_the_session_of_its_first_record(read):
     found = read(line("session_meta", **{**META, "forked_from_id": "p"}), line("session_meta", **{**META, "id": "p"}))
-    assert [(one.session, one.parent) for one in only(SessionInfo, found)] == [(SESSION, "p")]
+    assert [(one.session, one.parent) for one in only(SessionContext, found)] == [(SESSION, "p")]
 
 
 def test_reading_goes_on_where_it_ended(tmp_path):

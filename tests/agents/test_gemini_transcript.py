@@ -20,7 +20,7 @@ from baton_git.agents.events import (
     Prompt,
     Restart,
     ResumePoint,
-    SessionInfo,
+    SessionContext,
     Title,
     ToolCall,
     ToolResult,
@@ -55,7 +55,7 @@ def read(tmp_path: Path) -> Any:
 
 def told(found: list[Event]) -> list[type[Event]]:
     """Return the types of the events, without the settings and positions."""
-    return [type(one) for one in found if not isinstance(one, SessionInfo | ResumePoint)]
+    return [type(one) for one in found if not isinstance(one, SessionContext | ResumePoint)]
 
 
 def prompts(found: list[Event]) -> list[str]:
@@ -68,7 +68,7 @@ def test_a_session_that_is_one_object_is_read(tmp_path, indent):
     path = write(tmp_path / "session-x.json", json.dumps({**HEAD, "messages": messages}, indent=indent))
     found = list(events(path))
     assert found.pop(0) == ResumePoint(Position())
-    assert [type(one) for one in found] == [SessionInfo, Prompt, ModelReply, ToolCall, ToolResult, EndReached]
+    assert [type(one) for one in found] == [SessionContext, Prompt, ModelReply, ToolCall, ToolResult, EndReached]
     assert (found[0].session, found[0].model) == ("s1", "gemini-3")
     assert found[1].text == "fix it"
     assert found[2] == ModelReply(found[2].place, TIME, "On it.", "gemini-3")
@@ -81,7 +81,7 @@ def test_a_message_that_is_written_again_counts_once_in_its_newest_form(read):
     found = read(user("fix it"), gemini(""), gemini("", toolCalls=[call("read_file", "hi")]), gemini("x", "g2"))
     assert told(found) == [Prompt, ToolCall, ToolResult, ModelReply, EndReached]
     assert only(ToolCall, found)[0].place.line == 4
-    assert [one.model for one in only(SessionInfo, found)] == [None, "gemini-3"]
+    assert [one.model for one in only(SessionContext, found)] == [None, "gemini-3"]
 
 
 def test_the_new_part_of_a_rewritten_message_is_read(read):
@@ -114,7 +114,7 @@ def test_messages_that_were_taken_back_are_gone(read):
 
 def test_a_resumed_session_is_one_session(read):
     found = read(user("a"), HEAD, {"$set": {"sessionId": "s1"}}, {"$set": {"summary": "Greeting"}}, user("b", "u2"))
-    assert [one for one in only(SessionInfo, found) if one.session != "s1"] == []
+    assert [one for one in only(SessionContext, found) if one.session != "s1"] == []
     assert Restart not in told(found)
     assert only(Title, found)[0].text == "Greeting"
     assert prompts(found) == ["a", "b"]

@@ -22,7 +22,7 @@ from baton_git.agents.events import (
     Position,
     Prompt,
     ReportedCommit,
-    SessionInfo,
+    SessionContext,
     Title,
     ToolCall,
     ToolResult,
@@ -56,7 +56,7 @@ class _Reader:
     """Turn records into events. Keeps the current setting, and the ids of the records and calls read so far."""
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
-        self._last = SessionInfo(BEGINNING, None, *memory.get("setting", ()))
+        self._last = SessionContext(BEGINNING, None, *memory.get("setting", ()))
         self._last_values: object = None
         self._known = set(memory.get("known", ()))
 

@@ -27,7 +27,7 @@ from baton_git.agents.events import (
     ModelReply,
     Position,
     Prompt,
-    SessionInfo,
+    SessionContext,
     Title,
     ToolCall,
     ToolResult,
@@ -39,7 +39,7 @@ from baton_git.agents.resumable_reader import read_events
 _ENVELOPES = ("response_item", "event_msg", "turn_context", "compacted", "world_state")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
-_Kind = TypeVar("_Kind", SessionInfo, Prompt, ModelReply)
+_Kind = TypeVar("_Kind", SessionContext, Prompt, ModelReply)
 _BARE = ("message", "reasoning", *_CALLS, *_OUTPUTS)
 
 
@@ -63,7 +63,7 @@ class _Reader:
     """Turn records into events. Keeps the setting, pending halves of message pairs, and the ids of calls."""
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
-        self._setting = _restore_event(SessionInfo, memory.get("setting"))
+        self._setting = _restore_event(SessionContext, memory.get("setting"))
         self._confirms: bool = memory.get("confirms", False)
         self._prompt = _restore_event(Prompt, memory.get("prompt"))
         self._reply = _restore_event(ModelReply, memory.get("reply"))
@@ -95,7 +95,7 @@ class _Reader:
         elif kind == "event_msg":
             yield from self._event(place, time, payload)
         elif kind == "turn_context":
-            yield from self._set(place, time, set_by_turn(self._setting or SessionInfo(place, time), payload))
+            yield from self._set(place, time, set_by_turn(self._setting or SessionContext(place, time), payload))
         elif kind == "compacted":
             yield Compaction(place, time, text_at(payload, "message") or "")
         elif start := session_start(place, record):
@@ -110,13 +110,13 @@ class _Reader:
         if reply:
             yield from self._say(reply)
 
-    def _start(self, place: Position, time: str | None, start: SessionInfo) -> Iterator[Event]:
+    def _start(self, place: Position, time: str | None, start: SessionContext) -> Iterator[Event]:
         """Handle the first record of the session or of a resume; skip the parent's, which a fork repeats."""
         last = self._setting
         if last is None or last.session in (None, start.session):
             yield from self._set(place, time, start._replace(model=last.model if last else None))
 
-    def _set(self, place: Position, time: str | None, setting: SessionInfo) -> Iterator[Event]:
+    def _set(self, place: Position, time: str | None, setting: SessionContext) -> Iterator[Event]:
         last = self._setting
         if last is None or setting != last._replace(place=setting.place, time=setting.time):
             self._setting = setting._replace(place=place, time=time)

@@ -19,7 +19,7 @@ from baton_git.agents.events import (
     ReportedCommit,
     Restart,
     ResumePoint,
-    SessionInfo,
+    SessionContext,
     Tally,
     ToolCall,
     ToolResult,
@@ -67,7 +67,7 @@ class Analyser:
         handle = self._HANDLERS.get(kind)
         if handle is not None:
             # An event of another record than the previous one starts a turn, unless it is only a setting.
-            if self.known.at != event.place and kind is not SessionInfo:
+            if self.known.at != event.place and kind is not SessionContext:
                 self.known.at = event.place
                 self.known.turn += 1
                 self.known.ended = getattr(event, "time", None) or self.known.ended
@@ -91,7 +91,7 @@ class Analyser:
 
     # --- session and prompts
 
-    def _setting(self, event: SessionInfo) -> None:
+    def _setting(self, event: SessionContext) -> None:
         known = self.known
         known.session = event.session or known.session
         known.cwd = event.cwd or known.cwd
@@ -350,7 +350,7 @@ class Analyser:
             self._commit(MadeCommit(event.sha, making.subject or "", amends), last["waiting"], event)
 
     _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
-        SessionInfo: _setting,
+        SessionContext: _setting,
         Prompt: _prompt,
         Goal: _goal,
         ModelReply: _reply,

@@ -23,7 +23,7 @@ from baton_git.agents.events import (
     Prompt,
     Restart,
     ResumePoint,
-    SessionInfo,
+    SessionContext,
     Title,
     ToolCall,
     ToolResult,
@@ -215,7 +215,7 @@ def _keyed_events(message: Message) -> Iterator[tuple[str, str, Event]]:
 def _setting(place: Position, head: Record, folder: str | None, model: str | None) -> Iterator[Event]:
     if head:
         time, session = text_at(head, "startTime"), text_at(head, "sessionId")
-        yield SessionInfo(place, time, session, folder, model=model, subagent=head.get("kind") == "subagent")
+        yield SessionContext(place, time, session, folder, model=model, subagent=head.get("kind") == "subagent")
 
 
 def _title(place: Position, head: Record) -> Iterator[Event]:

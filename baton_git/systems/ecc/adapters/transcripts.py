@@ -22,7 +22,7 @@ from baton_git.agents.events import (
     Prompt,
     Restart,
     ResumePoint,
-    SessionInfo,
+    SessionContext,
     Title,
     ToolCall,
     ToolResult,
@@ -81,7 +81,7 @@ class _TranscriptSummary:
 
     def _add_content(self, event: Event) -> None:
         match event:
-            case SessionInfo():
+            case SessionContext():
                 self.setting |= {name: value for name, value in event._asdict().items() if value is not None}
             case Title() | Goal():
                 self.title = event.text
