@@ -124,7 +124,7 @@ class CanonicalSession(Part):
         for name, field in (("states", "state"), ("healths", "health")):
             counted = dict(Counter(getattr(worker, field) for worker in self.workers))
             if {key: value for key, value in getattr(self.aggregates, name).items() if value} != counted:
-                raise ValueError(f"aggregates.{name} differs from workers[].{field} says: {counted}")
+                raise ValueError(f"aggregates.{name} is not what workers[].{field} says: {counted}")
         return self
 
 

@@ -16,7 +16,7 @@ def parse_snapshot(data: object, *, where: str = "") -> CanonicalSession:
         LimitExceeded: it is nested too deep.
     """
     if not isinstance(data, dict):
-        raise InvalidDocument([Fault("", "a snapshot must be a JSON object")], where=where)
+        raise InvalidDocument([Fault("", "a snapshot is an object, and this is not one")], where=where)
     json.check(data, where=where)
     try:
         return parse(CanonicalSession, data, where=where)
