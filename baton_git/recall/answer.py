@@ -161,7 +161,8 @@ def heading_of(passage: Passage, standing: Standing) -> str:
     if _is_of_session(passage):
         parts = [session, passage.agent]
     else:
-        parts = [f"{title_of(passage.kind)} {quote_id(passage.record)}".rstrip()]
+        record = f" {quote_id(passage.record)}" if passage.record else ""  # the head of a namespace has no id
+        parts = [f"{title_of(passage.kind)}{record}"]
         if session and session not in parts[0]:
             parts.append(f"in {session}")
     parts += [passage.time[:10], standing.mark]

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from baton_git.core.errors import InvalidArgument
-from baton_git.core.kinds import ALL_KINDS
+from baton_git.core.kinds import ALL_KINDS, find_kind
 from baton_git.core.natural_times import TimeField
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, Option, Tool, verb
@@ -100,10 +100,8 @@ def recall(ws: Workspace, now: datetime, asked: RecallQuestion) -> RecallResult:
         NotFound: the namespace does not exist.
         StoreError: the sqlite library of this Python has no full-text search.
     """
-    if asked.kind is not None and asked.kind not in (TURN, *ALL_KINDS):
-        raise InvalidArgument(f"there is no kind {asked.kind!r}", hint=f"one of {', '.join((TURN, *ALL_KINDS))}")
-    since = moment(asked.since)
-    wanted = PassageFilter(since=iso(since) if since is not None else None, kind=asked.kind, session=asked.in_session)
+    since, kind = moment(asked.since), _parse_kind(asked.kind)
+    wanted = PassageFilter(since=iso(since) if since is not None else None, kind=kind, session=asked.in_session)
     answer = find_answer(ws, Question(asked.question, asked.budget, wanted, asked.all_projects))
     if not answer.text and not asked.all_projects:
         ws.branch.check_exists()
@@ -124,3 +122,17 @@ def _describe_excerpt(excerpt: Excerpt) -> RecalledExcerpt:
     return RecalledExcerpt(
         **_describe(excerpt.passage), label=standing.label, mark=standing.mark, lines=list(excerpt.lines)
     )
+
+
+def _parse_kind(name: str | None) -> str | None:
+    """Return the kind with this name, in any form that `list` takes, or `turn`.
+
+    Raises:
+        InvalidArgument: there is no such kind.
+    """
+    if name is None or name in (TURN, *ALL_KINDS):
+        return name
+    kind = TURN if name == f"{TURN}s" else find_kind(name)
+    if kind is None:
+        raise InvalidArgument(f"there is no kind {name!r}", hint=f"one of {', '.join((TURN, *ALL_KINDS))}")
+    return kind

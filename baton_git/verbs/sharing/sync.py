@@ -204,7 +204,8 @@ def _describe_outcome(outcome: SyncOutcome, remote: str, waiting: str) -> list[s
         if outcome.pending:
             lines.append(f"{format_commits(outcome.pending)} will be sent after the review")
     if outcome.conflicts:
-        lines.append(f"{len(outcome.conflicts)} contested: {', '.join(outcome.conflicts[:5])} (baton conflicts)")
+        noun = "conflict" if len(outcome.conflicts) == 1 else "conflicts"
+        lines.append(f"{len(outcome.conflicts)} {noun}: {', '.join(outcome.conflicts[:5])} (baton conflicts)")
     lines += list(outcome.problems)
     lines += outcome.notes
     if outcome.checked_out_at:

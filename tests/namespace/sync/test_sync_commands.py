@@ -259,7 +259,7 @@ def test_a_conflict_is_listed_and_settled_and_travels(baton: Baton, synced: tupl
     baton("sync")
     baton("sync", "--dry-run", cwd=there)
     first = baton("sync", cwd=there, code=3).err
-    assert "contested" in first
+    assert "1 conflict: " in first
     later = [baton(*words, code=3).err for words in (("sync",), ("wrap", "--context", "two reasons"))]
     assert [told.count("(baton conflicts)") for told in (first, *later)] == [1, 1, 1]
     baton("boot")

@@ -139,7 +139,7 @@ def _source_lines(app: App, result: ShownRecord) -> Iterator[str]:
     if result.began is not None:
         yield _field("made by", f"{_describe_maker(result.began)}, {describe_age(result.began.time, app.now)}")
     for id_ in result.conflicts:
-        yield _field("contested", f"{id_} (baton resolve {id_} --ours or --theirs)")
+        yield _field("conflict", f"{id_} (baton resolve {id_} --ours or --theirs)")
 
 
 def _describe_maker(event: RecordEvent) -> str:
