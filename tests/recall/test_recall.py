@@ -420,9 +420,7 @@ def test_the_command_prints_the_answer_or_one_line_on_standard_error(baton: Any)
     assert answer.err == ""
     silent = baton("recall", "what is the weather")
     assert (silent.out, len(silent.err.splitlines())) == ("", 1)
-    assert (
-        baton("recall", "Kafka", "--kind", "decisions").out == baton("recall", "Kafka", "--kind", "active_decision").out
-    )
+    assert "Kafka needs brokers" in baton("recall", "Kafka", "--kind", "decisions").out
     assert baton("recall", "Kafka", "--kind", "nonsense", code=2).err.count("there is no kind 'nonsense'") == 1
     assert baton("recall", "Kafka", "--json").json["excerpts"][0]["kind"] == "active_decision"
 
