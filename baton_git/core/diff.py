@@ -204,6 +204,8 @@ def _describe_action(change: RecordChange) -> str:
     if change.action != "changed":
         return change.action
     names = {field.field for field in change.fields}
+    if "unreadable" in names:
+        return "cannot be read" if change.after("unreadable") else "can be read again"
     verbs = []
     if "defer_count" in names:
         verbs.append("deferred" if change.rises("defer_count") else f"deferred {change.after('defer_count') or 0}×")

@@ -146,7 +146,7 @@ class State:
             return self.get(model, text)
         kind = model.kind.replace("_", " ")
         if text and self.entry(Key(model.kind, text, archived=True)) is not None:
-            raise NotFound(f"live {kind}", text, hint=f"it is in the archive; see: baton log --record {text}")
+            raise NotFound(f"live {kind}", text, hint=f"it is in the archive: baton show {text}")
         near = complete_id(ids, text, kind)
         if near is None:
             raise _not_found(model.kind, text, find_near_names(text, ids))

@@ -153,6 +153,8 @@ def test_a_record_that_became_unreadable_is_a_change() -> None:
     [change] = diff(good, bad)
     assert change.action == "changed"
     assert "unreadable" in {one.field for one in change.fields}
+    assert commit_subject([change]) == "FU-1 cannot be read"
+    assert commit_subject(diff(bad, good)) == "FU-1 can be read again"
 
 
 # --- in words

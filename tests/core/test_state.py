@@ -102,7 +102,7 @@ def test_an_archived_record_is_not_found_but_the_hint_says_where_it_is() -> None
     state = State().put(loop()).archive(loop(), at=AT, reason="done", session=None)
     with pytest.raises(NotFound) as caught:
         state.find(OpenLoop, "OL-1")
-    assert "archive" in caught.value.hint
+    assert caught.value.hint == "it is in the archive: baton show OL-1"
 
 
 def test_a_damaged_record_is_never_taken_for_absent() -> None:

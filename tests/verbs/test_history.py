@@ -215,8 +215,9 @@ def test_a_record_whose_file_is_corrupt_is_rolled_back(ws):
     by_hand(ws, {f"open_loops/{made.id}.toml": b"id = [torn"})
     rollback_record(ws, NOW, made.id)
     assert stored(ws, "open_loop", made.id).action == "a"
-    undo_revision(ws, NOW)
+    written, _ = undo_revision(ws, NOW)
     assert ws.branch.store.folder(ws.branch.read().tree).folder("open_loops").read(f"{made.id}.toml") == b"id = [torn"
+    assert [change.id for change in written.changes] == [made.id]
 
 
 def test_a_record_is_not_rolled_back_to_where_it_was_corrupt(ws):

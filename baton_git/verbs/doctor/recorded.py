@@ -130,13 +130,13 @@ def check_clock(examination: Examination) -> Iterator[Diagnostic]:
     for machine, late in ahead.items():
         newest = max(late, key=lambda entry: entry.time)
         yield Diagnostic(
-            "warning", f"{_count(late)} of {machine} are from the future, the newest from {iso(newest.time)}",
+            "warning", f"from the future: {_count(late)} of {machine}, the newest from {iso(newest.time)}",
             f"the clock of {machine} was fast, or the clock here is slow",
             "set the clocks; what is due by date is wrong until then",
         )  # fmt: skip
     for machine, early in behind.items():
         yield Diagnostic(
-            "warning", f"{_count(early)} of {machine} are older than those that they were built on",
+            "warning", f"older than their parents: {_count(early)} of {machine}",
             f"the clock of {machine} was slow when it wrote {early[0].commit[:10]}", f"set the clock of {machine}",
         )  # fmt: skip
 

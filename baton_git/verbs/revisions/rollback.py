@@ -15,7 +15,7 @@ from baton_git.core.names import Oid
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import Pattern
-from baton_git.core.state import Key, State, Unreadable
+from baton_git.core.state import Entry, Key, State, Unreadable
 from baton_git.git.store import Edit
 from baton_git.namespace.commit_log import UNDOES, LogEntry, confirmation_trailers, find_undone
 from baton_git.namespace.reverting import revert
@@ -114,7 +114,7 @@ def _restore_all(ws: Workspace, tip: Revision, old: Revision, note: str) -> Prop
     paths = _list_restorable(layout.differing_paths(store.folder(tip.tree), store.folder(old.tree)))
     there = files_at(ws, old.tree, paths)
     keys = {key for key in tip.state.differing(old.state) if key.kind != Session.kind}
-    entries = {key: entry for key in keys if not isinstance(entry := old.state.entry(key), Unreadable)}
+    entries = _list_entries(old, keys)
     state = State(tip.state.source, {**tip.state.edits, **entries})
     return ProposedState(state, files={path: there.get(path) for path in paths}, note=note)
 
@@ -284,9 +284,15 @@ def _restore_bytes(
     changed = {_record_of(path) for path in paths if files_now.get(path) != files_after.get(path)}
     files = {path: files_before.get(path) for path in paths if _record_of(path) not in changed}
     keys = [key for path in files if (key := layout.key_at(path)) is not None]
-    entries = {key: entry for key in keys if not isinstance(entry := before.state.entry(key), Unreadable)}
+    entries = _list_entries(before, keys)
     state = State(proposal.state.source, {**proposal.state.edits, **entries})
     return proposal._replace(state=state, files=files)
+
+
+def _list_entries(old: Revision, keys: Iterable[Key]) -> dict[Key, Entry | None]:
+    """Return the entries of an older revision, without those whose content the repository has lost."""
+    entries = {key: old.state.entry(key) for key in keys}
+    return {key: entry for key, entry in entries.items() if not isinstance(entry, Unreadable) or entry.raw is not None}
 
 
 def _list_restorable(paths: Iterable[str]) -> list[str]:

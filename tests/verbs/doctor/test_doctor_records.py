@@ -74,8 +74,8 @@ def test_wrong_clocks_are_reported_by_machine(made: Path, git: Any, findings: An
     commit_by_hand(git, top, "readme", "2\n")
     commit_by_hand(git, top, "readme", "3\n", GIT_AUTHOR_DATE="2020-01-01T00:00:00Z")
     future, past = findings("clock")
-    assert "1 commit of an unnamed machine are from the future, the newest from 2099-01-01" in future["summary"]
-    assert "1 commit of an unnamed machine are older" in past["summary"]
+    assert "from the future: 1 commit of an unnamed machine, the newest from 2099-01-01" in future["summary"]
+    assert "older than their parents: 1 commit of an unnamed machine" in past["summary"]
     assert {future["severity"], past["severity"]} == {"warning"}
 
 

@@ -132,6 +132,8 @@ def _render_list(app: App, result: Handovers) -> None:
         Column("uri", lambda run: _show_value(run.chain_uri)),
     ]
     app.answer(result.as_data(), render_table(result.handovers, columns))
+    if not result.handovers:
+        app.say("there is no live run")
 
 
 def _text(data: Any) -> str:
