@@ -132,7 +132,7 @@ def test_a_branch_is_neither_deleted_nor_set_back_unless_the_server_allows_it(gi
     code, said = push(":baton/second", "+baton/work~1:baton/work")
     assert code == 1
     assert "a push may not delete refs/heads/baton/second" in said
-    assert "work would lose commits" in said
+    assert "the push would remove commits from refs/heads/baton/work" in said
     git(server, "config", "baton.allowRewrite", "true")
     assert push(":baton/second", "+baton/work~1:baton/work")[0] == 0
 
