@@ -32,6 +32,10 @@ LOOKED_BACK = 2000
 _VERSION = re.compile(r"\d+\.\d+[\w.]*")
 
 
+DAMAGE_ADVICE = "baton doctor refs objects says what is damaged, and what to do"
+"""The advice of every other check that fails because of a damaged ref or object."""
+
+
 def check_repository(examination: Examination) -> Iterator[Diagnostic]:
     """Find out whether the repository and the namespace can be opened."""
     problem = examination.opened
@@ -51,7 +55,7 @@ def _open_namespace(ws: Workspace) -> Diagnostic:
     try:
         ws.branch.read()
     except BatonError as error:
-        advice = "" if isinstance(error, Corrupt) else error.hint  # other checks say what is damaged, and what to do
+        advice = DAMAGE_ADVICE if isinstance(error, Corrupt) else error.hint
         return Diagnostic("error", f"{ws.branch.namespace} cannot be opened: {error}", advice=advice)
     return ok(f"{ws.branch.namespace} in {ws.branch.store.repository.common_dir}")
 

@@ -14,6 +14,7 @@ from baton_git.verbs.doctor.examination import Examination
 from baton_git.verbs.doctor.git_hooks import check_git_hooks
 from baton_git.verbs.doctor.imports import check_imports
 from baton_git.verbs.doctor.installation import (
+    DAMAGE_ADVICE,
     check_index,
     check_repository,
     check_settings,
@@ -177,8 +178,7 @@ def _run(check: Check, examination: Examination) -> list[Diagnostic]:
     try:
         findings.extend(check.run(examination))
     except (BatonError, OSError) as error:
-        is_known = isinstance(error, Corrupt)  # other checks say what is damaged, and what to do
-        hint = error.hint if isinstance(error, BatonError) and not is_known else ""
+        hint = DAMAGE_ADVICE if isinstance(error, Corrupt) else error.hint if isinstance(error, BatonError) else ""
         findings.append(Diagnostic("unknown", f"could not be checked: {error}", advice=hint))
     return [_complete_advice(check, finding) for finding in findings] or [ok(check.fine)]
 

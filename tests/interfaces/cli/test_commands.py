@@ -296,6 +296,7 @@ def test_what_is_exported_is_imported_equal(baton, filled, tmp_path, name):
 
 
 def test_schemas_are_printed_for_every_kind(baton):
+    assert baton("schema", "loops").json["title"] == "open_loop"
     for kind in baton("schema").out.split():
         assert baton("schema", kind).json["type"] == ("array" if kind == "decisions" else "object")
 

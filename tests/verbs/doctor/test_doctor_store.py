@@ -77,6 +77,7 @@ def test_a_missing_object_is_fetched_again_from_the_remote(
     newest.unlink()
     (missing,) = findings("objects", code=1)
     assert "1 object missing or damaged: commit" in missing["summary"]
+    assert "baton doctor refs objects" in findings("repository", code=1)[0]["advice"]
     assert missing["repair"] == "Fetch the objects of work again from origin"
     baton("doctor", "objects", "--fix", "--yes")
     assert baton("status", "--json").json["follow_ups"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from baton_git.core.kinds import KINDS, SINGLETONS
+from baton_git.core.kinds import KINDS, SINGLETONS, find_kind
 from baton_git.interfaces.cli.app import App, flat, read_bytes
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import write
@@ -49,6 +50,13 @@ def _render_schema(app: App, result: KindSchema) -> None:
         app.answer_json(result.kinds or result.as_data())
 
 
+class SchemaName(click.Choice[str]):
+    """The name of a schema; a kind can have any of its names (`loop`, `follow-ups`)."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert(value if value in SCHEMAS else find_kind(value) or value, param, ctx)
+
+
 FILES = (
     click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]…"),
     click.option(
@@ -62,5 +70,7 @@ ADDITIONS = {
         FILES, fill=_validate_files, render=_render_branch,
         about="With FILE, validate files instead: documents, or files of records. Exit status: 1 if a file is invalid.",
     ),
-    "schema": Addition([click.argument("kind", required=False, type=click.Choice(SCHEMAS))], render=_render_schema),
+    "schema": Addition(
+        [click.argument("kind", required=False, type=SchemaName(SCHEMAS), metavar="[KIND]")], render=_render_schema
+    ),
 }  # fmt: skip
