@@ -152,7 +152,7 @@ def _edits(merged: State, theirs: State, roots: Sequence[Folder]) -> dict[str, E
 
 
 def _shorten_conflict(key: Key, entry: Entry | None, roots: Sequence[Folder]) -> Entry | None:
-    """Return the entry. In a conflict that is too large for a file, replace values by references to stored files."""
+    """Return the entry. In a conflict that is too large for a file, replace values with references to stored files."""
     if not isinstance(entry, Conflict) or entry.record_kind not in ALL_KINDS or layout.fits(key, entry):
         return entry
     keys = [Key(entry.record_kind, entry.record_id, old) for old in (False, True)]

@@ -39,7 +39,7 @@ WEAK_WORDS = frozenset(
     without word work worked working works write written wrong yet
     """.split()  # noqa: SIM905  a list would need one line per word
 )
-"""Words common to most projects and questions: they affect the ranking, but are no evidence that a text matches."""
+"""Words common to most projects and questions: they affect the ranking, but are not evidence that a text matches."""
 
 OVERVIEW_WORDS = frozenset(
     """

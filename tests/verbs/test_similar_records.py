@@ -10,7 +10,7 @@ from baton_git.verbs.revisions.undo import undo
 from baton_git.verbs.work_items.decisions import add_decision, merge_decision, supersede_decision
 from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, merge_follow_up
 from baton_git.verbs.work_items.patterns import merge_pattern, record_pattern
-from baton_git.verbs.work_items.similar_records import says_the_same
+from baton_git.verbs.work_items.similar_records import are_similar
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from baton_git.verbs.work_items.similar_records import says_the_same
     ],
 )
 def test_other_forms_of_the_same_words_are_similar(one, other, same):
-    assert says_the_same(one, other) is says_the_same(other, one) is same
+    assert are_similar(one, other) is are_similar(other, one) is same
 
 
 def test_a_similar_live_record_is_reported_with_the_command_to_merge_it(baton):

@@ -1,6 +1,6 @@
 """Processes of Codex CLI: an executable that an npm package starts.
 
-CODEX_HOME and CODEX_API_KEY are no markers, because users set them.
+CODEX_HOME and CODEX_API_KEY are not markers, because users set them.
 """
 
 from baton_git.agents.detection import AgentMarkers

@@ -50,7 +50,7 @@ class GitWork(NamedTuple):
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> GitWork:
-        """Restore the work from the plain data that is kept until the call's result comes."""
+        """Restore the work from the plain data that is stored until the call's result arrives."""
         makings = tuple(CommitCommand(*making) for making in data.get("makings", ()))
         return cls(makings, tuple(data.get("repositories", ())))
 
@@ -135,7 +135,7 @@ def _subject(read: ParsedScript, message: str, *, is_file: bool = False, rest: t
     return text.strip().split("\n")[0].strip()
 
 
-# --- what the output shows
+# --- git's output
 
 
 def find_made_commits(work: GitWork, output: str) -> tuple[MadeCommit, ...]:
@@ -191,4 +191,4 @@ def _is_in(folder: str | None, parent: str) -> bool:
 
 
 def _is_temporary(folder: str) -> bool:
-    return any(_is_in(folder, parent) for parent in ("/tmp", "/var/tmp", "/private/tmp"))  # noqa: S108  told apart, not used
+    return any(_is_in(folder, parent) for parent in ("/tmp", "/var/tmp", "/private/tmp"))  # noqa: S108  only compared

@@ -61,7 +61,7 @@ def join_folder(folder: str | None, path: str) -> str | None:
 
 
 def _without_heredocs(text: str) -> tuple[str, list[str]]:
-    """Replace the body of each heredoc by a mark; return the text and the bodies."""
+    """Replace the body of each heredoc with a mark; return the text and the bodies."""
     if "<<" not in text:
         return text, []
     bodies: list[str] = []

@@ -18,7 +18,7 @@ _EVENTS = {PROMPT: ("on_prompt_submit",), COMPACT: ("on_pre_compact",), STOP: ("
 
 
 def is_idle(payload: Payload, place: RepositoryPaths | None, environment: Mapping[str, str]) -> bool:
-    """Whether nothing needs to be done; False when in doubt."""
+    """Whether the hook has nothing to do; False when in doubt."""
     if payload.aside:
         return True
     if place is None or environment.get("BATON_REPO"):
@@ -32,7 +32,7 @@ def is_idle(payload: Payload, place: RepositoryPaths | None, environment: Mappin
 
 
 def may_save_later(payload: Payload, seen: HookSession | None) -> bool:
-    """Whether the only thing to do at this turn's end is to save its facts, which can wait."""
+    """Whether the hook has only to save the facts of the turn that ended, which can wait."""
     if payload.moment != STOP or seen is None or not seen.saves_later or seen.ended:
         return False
     if AGENTS[payload.agent].compacts_unannounced:  # the save finds out whether the next prompt must repeat the context

@@ -79,7 +79,7 @@ class Spawner:
             return {"error": str(error)}
         if record.status in ("failed", "lost"):
             why = record.error or record.exit_in_words or record.status
-            return {"error": f"{request.cli} ended at once: {why}"}
+            return {"error": f"{request.cli} ended immediately: {why}"}
         return {"session_spawned": True, "cli": request.cli, "pid": record.process.pid, "spawned": record.id}
 
     def start(self, request: LaunchRequest, variables: Mapping[str, Any]) -> SpawnedSession:

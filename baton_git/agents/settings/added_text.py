@@ -50,7 +50,7 @@ class AddedText:
         return str(memo["text"]) if memo is not None and is_there else None
 
     def put(self, text: str, agent: str) -> bool:
-        """Write our text for an agent, replacing our older text or at the end of the file.
+        """Add our text for an agent at the end of the file, or replace our older text.
 
         Returns:
             Whether the file changed.

@@ -2,8 +2,8 @@
 
     {"hooks": {EVENT: [{"matcher": …, "hooks": [{"command": "… # baton-git", …}, …]}, …], …}, "env": {…}, …}
 
-An event has a list of groups, and a group has a list of handlers. A group is ours when all its handlers are; otherwise
-only our handlers in it are. New groups are added at the end, because Codex trusts hooks by their position.
+An event has a list of groups, and a group has a list of handlers. A group is ours if all its handlers are ours; in any
+other group only single handlers are. New groups are added at the end, because Codex trusts hooks by their position.
 """
 
 from __future__ import annotations

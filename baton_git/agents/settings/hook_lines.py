@@ -3,9 +3,9 @@
     exec /bin/sh -c '<script>' baton-hook SECONDS PROGRAM… hook --agent NAME # baton-git
 
 Gemini CLI blocks every prompt when a hook exits with 2 or more, and shows its stderr. So the script always exits 0,
-prints nothing to stderr, ends within SECONDS, and passes on baton's stdout only when baton exited 0. The script is part
-of the line, so no file of it can be missing. It contains no single quote, `!`, backslash or `${`, so that one quoting
-works in every shell that a CLI may use.
+prints nothing to stderr, ends within SECONDS, and passes on baton's stdout only when baton exited 0. The script is in
+the line itself, so it needs no file that could be missing. It contains no single quote, `!`, backslash or `${`, so that
+one quoting works in every shell that a CLI may use.
 """
 
 from __future__ import annotations
@@ -63,5 +63,5 @@ def program_in(command: str) -> list[str]:
 
 
 def is_older(command: str) -> bool:
-    """Whether a line was written by an older version, with which a broken baton blocks Gemini CLI."""
+    """Whether an older version wrote the line; such a line lets a broken baton block Gemini CLI."""
     return _OLDER_PROGRAM.match(command) is not None

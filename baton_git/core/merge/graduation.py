@@ -56,7 +56,7 @@ def _trust(data: Table) -> int:
 def gate_graduation(
     merged: dict[str, Any], contested: list[ContestedValue], sides: tuple[Table, Table, Table], prefer: Prefer | None
 ) -> list[ContestedValue]:
-    """Replace the graduation in `merged` (in place) by the whole graduation of the winning side.
+    """Replace the graduation in `merged` (in place) with the whole graduation of the winning side.
 
     Returns:
         The updated list of conflicts.

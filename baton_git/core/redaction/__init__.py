@@ -1,4 +1,4 @@
-r"""Redact secrets before they are stored: replace them by `[redacted: kind]` and report where they were.
+r"""Redact secrets before they are stored: replace them with `[redacted: kind]` and report where they were.
 
 State is committed, pushed and kept forever, so a stored secret could not be withdrawn. Detected are:
 

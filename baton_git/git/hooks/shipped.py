@@ -18,4 +18,4 @@ def find_shipped(name: str) -> Path:
     for folder in (_PACKAGE / "_hooks", _PACKAGE.parent / "hooks"):
         if (folder / name).exists():
             return folder / name
-    raise BatonError(f"hooks/{name} is missing from this installation", hint="install baton-git anew")
+    raise BatonError(f"hooks/{name} is missing from this installation", hint="reinstall baton-git")

@@ -29,7 +29,7 @@ Values = dict[str, Any]
 
 
 class Addition(NamedTuple):
-    """What the command line adds to the command of one verb.
+    """Command-line additions to the command of one verb.
 
     Attributes:
         options: further options and arguments, as click's decorators, in the order of the help.
@@ -203,7 +203,7 @@ def _parse(verb: Verb[Any, Any], values: Values, now: datetime) -> Input:
 
 
 def _join_flags(verb: Verb[Any, Any], values: Values) -> Values:
-    """Replace the flags of each field, and its separate words, by the field's value.
+    """Replace the flags of each field, and its separate words, with the field's value.
 
     Raises:
         UsageError: two flags of one field are given.

@@ -68,7 +68,7 @@ class Mine(Input):
     @model_validator(mode="after")
     def _one_choice(self) -> Mine:
         if self.project is not None and self.all_projects:
-            raise ValueError("{project} and {all_projects} do not go together")
+            raise ValueError("give {project} or {all_projects}, not both")
         return self
 
 

@@ -83,8 +83,8 @@ def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Added:
     With the tier human_confirmed a person must vouch for it: on the command line at a terminal where no agent acts, or
     by a signature with a key that needs a touch or a passphrase.
 
-    The brief marks the decision when a file that it is about has changed. By default these are the files that the
-    session has changed.
+    A decision is about files, by default those that the session has changed. The brief marks the decision when one of
+    them changes.
 
     Raises:
         InvalidArgument: a file is not in the work tree, or lacks the symbol.
@@ -156,11 +156,11 @@ def monitor_decision(ws: Workspace, now: datetime, asked: MonitorDecision) -> Ch
     effect=REPLACES,
     positional=("id",),
     options={"by": Option(metavar="ID")},
-    tool=Tool("Replace a decision by another."),
+    tool=Tool("Replace a decision with another."),
     examples=("baton decision supersede DEC-042 --by DEC-051",),
 )
 def supersede_decision(ws: Workspace, now: datetime, asked: SupersedeDecision) -> Changed:
-    """Replace a decision by another one.
+    """Replace a decision with another one.
 
     A decision derived by a model cannot supersede another one derived by a model.
 

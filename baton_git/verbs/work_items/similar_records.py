@@ -33,7 +33,7 @@ Mergeable = TypeVar("Mergeable", ActiveDecision, FollowUp, Pattern)
 MAX_SIMILAR = 3
 MAX_COMPARED = 300
 SHARE = 0.7
-"""Share of the words of two texts that both must contain, to count as similar; inflected forms count as equal."""
+"""Minimum share of common words for two texts to count as similar; inflected forms of a word count as equal."""
 _NEGATIONS = re.compile(r"\b(?:not|no|never|without|cannot|stop|avoid|\w+n't)\b", re.IGNORECASE)
 _ENDS = string.whitespace + ".!…。"
 _JOINED: tuple[type[MergeRule], ...] = (Union, Earliest, Latest, Recent)
@@ -43,7 +43,7 @@ class Added(Changed):
     """The record that was added, and similar ones."""
 
     similar: list[str] = Field([], description="Ids of similar live records.", examples=[["DEC-041"]])
-    merge_command: str = Field("", description="The command that merges the new record into the first of these.")
+    merge_command: str = Field("", description="The command that merges the new record into the first similar one.")
     exists: bool = Field(False, description="A live record has the same text; nothing was added.")
     verbose: ClassVar[frozenset[str]] = Changed.verbose | {"merge_command"}
 
@@ -54,10 +54,10 @@ class Added(Changed):
     @property
     def notes(self) -> tuple[str, ...]:
         if self.exists:
-            return (f"{self.id} says that already; to put it off once more: baton followup defer {self.id}",)
+            return (f"{self.id} has the same text; to defer it again: baton followup defer {self.id}",)
         if not self.similar:
             return ()
-        return (f"nearly the same as {', '.join(self.similar)}; to make one of them: {self.merge_command}",)
+        return (f"similar to {', '.join(self.similar)}; to merge them: {self.merge_command}",)
 
 
 class MergeInto(Input):
@@ -76,7 +76,7 @@ def describe_similar(command: str, record: Record, state: State) -> dict[str, An
     text = str(getattr(record, about))
     ids = sorted(state.ids(record.kind) - {record.id})[:MAX_COMPARED]
     entries = (state.entry(Key(record.kind, id_)) for id_ in ids)
-    likes = (entry.id for entry in entries if isinstance(entry, Record) and says_the_same(text, getattr(entry, about)))
+    likes = (entry.id for entry in entries if isinstance(entry, Record) and are_similar(text, getattr(entry, about)))
     similar = list(islice(likes, MAX_SIMILAR))
     return {"similar": similar, "merge_command": f"baton {command} {record.id} {similar[0]}"} if similar else {}
 
@@ -98,11 +98,8 @@ def _split_words(text: str) -> list[str]:
     return text.casefold().rstrip(_ENDS).split()
 
 
-def says_the_same(one: str, other: str) -> bool:
-    """Return whether two texts have nearly the same words, in any form and order, and negate the same ones.
-
-    Both texts must contain the same numbers.
-    """
+def are_similar(one: str, other: str) -> bool:
+    """Return whether two texts have nearly the same words in any order, the same numbers, and as many negations."""
     if len(_NEGATIONS.findall(one)) != len(_NEGATIONS.findall(other)):
         return False
     left, right = (set(extract_terms(text)) or set(text.casefold().split()) for text in (one, other))
@@ -116,7 +113,8 @@ def merge_records(ws: Workspace, now: datetime, op: str, model: type[Mergeable],
 
     Raises:
         InvalidArgument: both ids name the same record.
-        NotAllowed: a person confirmed the merged record but not the remaining one, or it is a rule or superseded.
+        NotAllowed: a person confirmed the merged record but not the remaining one, or one of them is graduated or
+            superseded.
     """
     state = ws.branch.read().state
     gone_id, kept_id = state.find(model, asked.id).id, state.find(model, asked.into).id
@@ -141,7 +139,7 @@ def merge_records(ws: Workspace, now: datetime, op: str, model: type[Mergeable],
 def _check_open(record: Record) -> None:
     status = getattr(record, "status", "")
     if status in ("graduated", "superseded"):
-        raise NotAllowed(f"{record.id} is {status}, so it is not merged")
+        raise NotAllowed(f"{record.id} is {status}, so it cannot be merged")
 
 
 def join_records(kept: Mergeable, gone: Mergeable, *, without_covered: bool = False) -> Mergeable:

@@ -155,7 +155,7 @@ def test_without_a_terminal_nothing_is_approved_unless_the_command_says_so(baton
     git(top, "remote", "add", "origin", "https://example.org/x.git")
     before = baton("trust", "--list").out
     done = baton("trust", *words, code=1)
-    assert "there is no terminal to ask at, so nothing was approved" in done.err
+    assert "there is no terminal for the confirmation, so nothing was approved" in done.err
     assert "--yes" in done.err
     assert baton("trust", "--list").out == before
     baton("trust", "--yes", *words)

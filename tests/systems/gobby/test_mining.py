@@ -250,7 +250,7 @@ def test_a_person_may_say_whose_transcripts_are_meant(baton, top, home):
     assert baton("mine", "--json").json["known"] == 1
     baton("mine", "--all")
     assert kept(baton) == ["claude/gone", "claude/second"]
-    assert "do not go together" in baton("mine", "--all", "--project", ".", code=2).err
+    assert "not both" in baton("mine", "--all", "--project", ".", code=2).err
 
 
 def test_outside_of_a_repository_the_folder_itself_counts(baton, home, tmp_path):

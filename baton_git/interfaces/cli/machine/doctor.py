@@ -95,7 +95,7 @@ def doctor_command(
             return STATUS[found.verdict]
         if fix:
             _fix_each(app, examination, chosen, yes=yes)
-    with open_examination(app) as examination:  # anew: what was repaired is read again
+    with open_examination(app) as examination:  # reopened, to read the repaired state
         result = Diagnosis.of(examine(examination, chosen))
     app.answer(result.as_data(), format_diagnosis(result, shows_all=shows_all or bool(checks)))
     return STATUS[result.verdict]
@@ -107,7 +107,7 @@ def _check_options(*, fix: bool, yes: bool, undoes: bool, report: bool) -> None:
     if yes and not (fix or undoes):
         raise click.UsageError("--yes goes with --fix or --undo")
     if (fix or undoes) and not yes and not at_terminal():
-        raise click.UsageError("there is no terminal to ask at: add --yes")
+        raise click.UsageError("there is no terminal for the confirmation: add --yes")
 
 
 # --- the repository and the machine

@@ -1,4 +1,4 @@
-"""What the command line adds to `import` and `export`: options, and messages about each imported or exported item."""
+"""Command-line additions to `import` and `export`: options, and messages about each imported or exported item."""
 
 from __future__ import annotations
 

@@ -70,14 +70,14 @@ EXIT_CODES = """Exit codes
   0    ok
   1    failed: a check failed, a file is invalid, a person must confirm first
   2    usage: an unknown option, a missing argument, an invalid value
-  3    conflict or stale: somebody else was faster, or a conflict is open
+  3    conflict or stale: somebody else wrote first, or a conflict is open
   4    busy: other writers held the namespace for 10 seconds
   5    unknown: a check could not be run
   70   a bug in baton; the message names a file with a bug report
   130  interrupted
 
 sync and wrap exit with 3 while conflicts are open, although they have done
-their work. boot, hooks, conflicts and resolve exit with 0 nevertheless.
+their work. boot, hooks, conflicts and resolve still exit with 0.
 """
 ENVIRONMENT = """Environment variables
 

@@ -1,1 +1,1 @@
-"""What the command line adds to the verbs of records."""
+"""Command-line additions to the verbs of records."""

@@ -155,7 +155,9 @@ def _confirm_approval(app: App, subject: str, *, yes: bool, typed: bool = False)
     if yes:
         return True
     if not at_terminal():
-        raise NeedsHuman("there is no terminal to ask at, so nothing was approved", hint="check it, then add --yes")
+        raise NeedsHuman(
+            "there is no terminal for the confirmation, so nothing was approved", hint="check it, then add --yes"
+        )
     return typed or agrees("Approve?")
 
 

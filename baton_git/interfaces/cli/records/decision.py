@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of decisions: ask a person to vouch for a decision."""
+"""Command-line additions to the verbs of decisions: ask a person to vouch for a decision."""
 
 from __future__ import annotations
 

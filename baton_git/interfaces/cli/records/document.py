@@ -1,4 +1,4 @@
-"""What the command line adds to `baton read` and `baton write`: read the document from a file, and print messages."""
+"""Command-line additions to `baton read` and `baton write`: read the document from a file, and print messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line adds to `edit` and `forget`: an option for each field, an editor, and asking a person."""
+"""Command-line additions to `edit` and `forget`: an option for each field, an editor, and asking a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line adds to `baton validate` and `baton schema`: validate given files, and list the kinds."""
+"""Command-line additions to `baton validate` and `baton schema`: validate given files, and list the kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of handoffs: choose the transcript, and print the facts as text."""
+"""Command-line additions to the verbs of handoffs: choose the transcript, and print the facts as text."""
 
 from __future__ import annotations
 

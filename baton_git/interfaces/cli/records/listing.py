@@ -1,4 +1,4 @@
-"""What the command line adds to `list`: print a table for each kind."""
+"""Command-line additions to `list`: print a table for each kind."""
 
 from __future__ import annotations
 

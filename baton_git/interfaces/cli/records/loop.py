@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of open loops: options that describe the check."""
+"""Command-line additions to the verbs of open loops: options that describe the check."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _verify_spec(argv: tuple[str, ...], options: dict[str, Any]) -> dict[str, An
     """Return the check that the options describe; empty if they describe none.
 
     Raises:
-        UsageError: the options describe several checks, or do not go together.
+        UsageError: the options describe several checks, or exclude each other.
     """
     if bool(argv) != bool(options["verify_command"]):
         raise click.UsageError(

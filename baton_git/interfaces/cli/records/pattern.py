@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of patterns: ask a person to confirm a rule."""
+"""Command-line additions to the verbs of patterns: ask a person to confirm a rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line adds to `recall`: read new transcripts first, and print the answer."""
+"""Command-line additions to `recall`: read new transcripts first, and print the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line adds to `show`: show a record of any kind as well as a revision, and print both as text."""
+"""Command-line additions to `show`: show a record of any kind as well as a revision, and print both as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of a session's to-do list: read it from a file, and print it as text."""
+"""Command-line additions to the verbs of a session's to-do list: read it from a file, and print it as text."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def _is_long(text: str) -> bool:
 
 
 def _run_pager(pager: str, text: str) -> bool:
-    """Show a text in the pager; return False if it cannot be started. Quitting the pager early is no error."""
+    """Show a text in the pager; return False if it cannot be started. Quitting the pager early is not an error."""
     sys.stdout.flush()
     environment = {**DEFAULTS, **os.environ}
     try:

@@ -1,1 +1,1 @@
-"""What the command line adds to the verbs of revisions: log, diff, rollback, undo and redo."""
+"""Command-line additions to the verbs of revisions: log, diff, rollback, undo and redo."""

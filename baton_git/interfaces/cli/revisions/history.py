@@ -1,4 +1,4 @@
-"""What the command line adds to `log` and `diff`: print commits while reading them, the graph of sessions, changes."""
+"""Command-line additions to `log` and `diff`: print commits while reading them, the graph of sessions, changes."""
 
 from __future__ import annotations
 

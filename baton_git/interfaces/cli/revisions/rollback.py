@@ -1,4 +1,4 @@
-"""What the command line adds to `rollback`, `undo` and `redo`: ask a person, and print what was done."""
+"""Command-line additions to `rollback`, `undo` and `redo`: ask a person, and print what was done."""
 
 from __future__ import annotations
 

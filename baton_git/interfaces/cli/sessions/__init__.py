@@ -1,1 +1,1 @@
-"""What the command line adds to the verbs of sessions, and the command `loop-run`."""
+"""Command-line additions to the verbs of sessions, and the command `loop-run`."""

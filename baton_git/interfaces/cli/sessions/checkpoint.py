@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of checkpoints (PAIF): the agent of the settings, a file, and the output."""
+"""Command-line additions to the verbs of checkpoints (PAIF): the agent of the settings, a file, and the output."""
 
 from __future__ import annotations
 

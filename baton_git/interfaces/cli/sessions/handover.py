@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of protocol runs (KAIROS): KEY=VALUE arguments, the copy of a run in the work
+"""Command-line additions to the verbs of protocol runs (KAIROS): KEY=VALUE arguments, the copy of a run in the work
 tree, and the output."""
 
 from __future__ import annotations

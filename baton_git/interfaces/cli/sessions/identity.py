@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of identities (PAIF): a file, the exit status of a check, and the output."""
+"""Command-line additions to the verbs of identities (PAIF): a file, the exit status of a check, and the output."""
 
 from __future__ import annotations
 

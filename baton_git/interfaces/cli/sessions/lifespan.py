@@ -1,4 +1,4 @@
-"""What the command line adds to `init`, `boot`, `wrap` and `status`: options, settings to store, and the output."""
+"""Command-line additions to `init`, `boot`, `wrap` and `status`: options, settings to store, and the output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line adds to the verb `mine`: the home directory, a progress line, and the output."""
+"""Command-line additions to the verb `mine`: the home directory, a progress line, and the output."""
 
 from __future__ import annotations
 

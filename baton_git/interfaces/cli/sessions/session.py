@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of ECC sessions: sessions that baton started, files, and the output."""
+"""Command-line additions to the verbs of ECC sessions: sessions that baton started, files, and the output."""
 
 from __future__ import annotations
 
@@ -51,8 +51,10 @@ from baton_git.verbs.sessions.lineage import Lineage
 
 
 def _list_sessions(app: App, ws: Workspace, asked: ListTargets, values: Values) -> None:
-    """List the sessions that adapters can open, with marks for those that baton started; or only recorded or started
-    ones."""
+    """List the sessions that adapters can open, with marks for those that baton started.
+
+    With --recorded, list only recorded sessions; with --spawned, only those that baton started.
+    """
     if values.get("recorded") and values.get("spawned"):
         raise click.UsageError("give --recorded or --spawned, not both")
     if values.get("spawned") and asked.adapter is not None:

@@ -1,1 +1,1 @@
-"""What the command line adds to the verbs of sync, reviews, remotes, conflicts and namespaces."""
+"""Command-line additions to the verbs of sync, reviews, remotes, conflicts and namespaces."""

@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of namespaces: ask for confirmation, and print what was done."""
+"""Command-line additions to the verbs of namespaces: ask for confirmation, and print what was done."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _asking(
         if not (values.get("yes") or asked.dry_run):
             question = make_question(asked, verb(ws, app.now, asked.model_copy(update={"dry_run": True})))
             if question and not at_terminal():
-                raise click.UsageError("there is no terminal to ask at: add --yes")
+                raise click.UsageError("there is no terminal for the confirmation: add --yes")
             if question and not agrees(flat(question)):
                 raise NotAllowed(f"not confirmed, so nothing was {done}")
         return verb(ws, app.now, asked)  # type: ignore[no-any-return]  # a result of whatever verb it is

@@ -1,4 +1,4 @@
-"""What the command line adds to the verbs of remotes: their output."""
+"""Command-line additions to the verbs of remotes: their output."""
 
 from __future__ import annotations
 

@@ -46,9 +46,9 @@ def review_command(
 ) -> None:
     """Review fetched changes that are not merged yet: accept or reject them, record by record or all together.
 
-    Without --accept or --reject, it asks for each record at a terminal. A rejected change stays rejected on later
-    syncs; a later change of the same record waits again. To accept a change that makes a rule, a person must type the
-    record's id.
+    At a terminal, and without --accept or --reject, the command asks about each record. A rejected change stays
+    rejected on later syncs; a later change of the same record waits again. To accept a change that makes a rule, a
+    person must type the record's id.
 
     Changes wait for a review if git config remote.NAME.batonPolicy is review, or is signed and their commits are not.
 
@@ -58,7 +58,7 @@ def review_command(
     baton review --reject PAT-2 --accept-all
     """
     if accept_all and reject_all:
-        raise click.UsageError("--accept-all and --reject-all do not go together")
+        raise click.UsageError("give --accept-all or --reject-all, not both")
     if set(accept) & set(reject):
         raise click.UsageError(f"{', '.join(sorted(set(accept) & set(reject)))} cannot be both accepted and rejected")
     with app.workspace() as ws:
@@ -90,11 +90,7 @@ def waiting_record_lines(item: WaitingRecord) -> list[Styled]:
         lines.append(
             render_table([field for field in change.fields if field.field != "id"], FIELD_COLUMNS, headings=False)
         )
-    return (
-        [join([line]) for line in lines if line]
-        if item.changes
-        else [join([*lines, "  a file that is no record"], "\n")]
-    )
+    return [join([line]) for line in lines if line] if item.changes else [join([*lines, "  not a record file"], "\n")]
 
 
 def _describe_change(item: WaitingRecord, change: diff.RecordChange) -> str:
@@ -115,7 +111,7 @@ def _show_value(value: Any) -> str:
 
 
 LONGEST = 1000
-"""Maximum width of a value in columns; --json has all of it."""
+"""Maximum width of a value in columns; --json prints the whole value."""
 FIELD_COLUMNS = (
     Column("field", lambda change: f"    {change.field}", Role.DIM),
     Column("value", _describe_values, wraps=True),

@@ -32,7 +32,7 @@ from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, and which records would change here.")
 @click.option("--settle", type=click.Choice(["merge", "theirs"]),
               help="If the branch was rewritten or deleted on the remote: merge keeps the changes of both sides; "
-                   "theirs drops here what the remote dropped, and keeps it under a backup ref.")  # fmt: skip
+                   "theirs drops the commits that the remote dropped; a backup ref keeps them.")  # fmt: skip
 @YES
 @click.option("--timeout", type=SECONDS, default=DEFAULT, show_default=True, help="Time limit in seconds.")
 def sync_command(
@@ -49,7 +49,7 @@ def sync_command(
 
     REMOTE is the name or the address of a remote. Default: git config baton.remote, or origin.
 
-    No push is ever forced. An unreachable remote is no error: the next sync pushes what is pending. Once a namespace
+    No push is ever forced. An unreachable remote is not an error: the next sync pushes what is pending. Once a namespace
     was synced, baton boot fetches and baton wrap pushes automatically, unless git config baton.autosync is false.
 
     \b
@@ -58,7 +58,7 @@ def sync_command(
     baton sync --dry-run --json
     """
     if remote is not None and named is not None:
-        raise click.UsageError("give REMOTE once, not also with --remote")
+        raise click.UsageError("give REMOTE or --remote, not both")
     if "" in (remote, named):
         raise click.UsageError("REMOTE is empty")
     with app.workspace() as ws, progress_line("syncing") as line:
@@ -71,13 +71,13 @@ def sync_command(
         is_here = ws.branch.store.tip(ws.branch.ref) is not None
         open_conflicts = [] if dry_run else _list_conflicts(ws, done)
     app.answer(done.as_data(), LINES.join(change_lines(_list_changes(done))))
-    told = (
+    lines = (
         _describe_plan(done)
         if dry_run
         else describe_sync(done)
         or [_SAME.format(done.remote) if is_here else _NONE.format(app.settings.namespace, done.remote)]
     )
-    app.say(*(flat(line) for text in told for line in text.splitlines()))
+    app.say(*(flat(line) for text in lines for line in text.splitlines()))
     return _status(done.errors) or app.tell_conflicts(open_conflicts, done.conflicts)
 
 
@@ -99,17 +99,18 @@ def _list_changes(done: Synced) -> list[RecordChange]:
 
 def _describe_plan(done: Synced) -> list[str]:
     lines = [f"working offline: {done.offline}"] if done.offline else []
-    for one in done.outcomes:
-        for action in one.actions:
+    for outcome in done.outcomes:
+        for action in outcome.actions:
             commits = f", {format_commits(action.commits)}" if action.commits else ""
-            lines.append(f"{one.namespace}: {_WORDS[action.kind]}{commits}{f' ({action.why})' if action.why else ''}")
+            why = f" ({action.why})" if action.why else ""
+            lines.append(f"{outcome.namespace}: {_WORDS[action.kind]}{commits}{why}")
     return lines
 
 
 _WORDS = {
     "nothing": "nothing to do", "take": "create it here", "forward": "fast-forward to the remote",
     "merge": "merge both sides", "wait": "wait for a review", "send": "push new commits",
-    "create": "create it on the remote", "reset": "drop here what the remote dropped", "stop": "stop",
+    "create": "create it on the remote", "reset": "drop the commits that the remote dropped", "stop": "stop",
 }  # fmt: skip
 
 
