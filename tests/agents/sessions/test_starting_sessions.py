@@ -164,16 +164,16 @@ def test_a_session_that_fails_says_why(agents, records, spawner):
     result = spawner(wish(agents), {})
     record = ended(records, records.all()[0][0].id)
     assert (record.status, record.exit, record.error) == ("failed", 7, "no key")
-    assert result.get("error", "claude ended at once: no key") == "claude ended at once: no key"
+    assert result.get("error", "claude ended immediately: no key") == "claude ended immediately: no key"
 
 
 @pytest.mark.slow
 def test_a_session_that_fails_immediately_is_an_error_of_the_caller(agents, spawner, monkeypatch):
     monkeypatch.setattr("baton_git.agents.sessions.starting.QUICK_FAILURE_SECONDS", 30.0)
     agents.shell("claude", "echo no key >&2; exit 7")
-    assert spawner(wish(agents), {}) == {"error": "claude ended at once: no key"}
+    assert spawner(wish(agents), {}) == {"error": "claude ended immediately: no key"}
     agents.shell("claude", "echo Not logged in; exit 1")
-    assert spawner(wish(agents), {}) == {"error": "claude ended at once: Not logged in"}
+    assert spawner(wish(agents), {}) == {"error": "claude ended immediately: Not logged in"}
 
 
 def test_a_failed_start_fails_immediately_and_does_not_count(agents, records, spawner, monkeypatch):

@@ -234,7 +234,7 @@ def send_command(
     """Send the documents that wait in the local cache, or resolve a conflict.
 
     A conflict is shown before it is resolved: if you have not seen it, or the server's document has changed since,
-    the command only shows it. A replaced version is kept in `.baton/kept/` in the cache. A document that waits for another
+    it is only shown. A replaced version is kept in `.baton/kept/` in the cache. A document that waits for another
     server is sent to this one only if you name its NS.
 
     Exit status: 3 if a conflict remains, 1 if the server is unreachable or a document waits for another server.

@@ -49,7 +49,7 @@ def sync_command(
 
     REMOTE is the name or the address of a remote. Default: git config baton.remote, or origin.
 
-    No push is ever forced. An unreachable remote is not an error: the next sync pushes what is pending. Once a namespace
+    No push is ever forced. An unreachable remote is no error: the next sync pushes what is pending. Once a namespace
     was synced, baton boot fetches and baton wrap pushes automatically, unless git config baton.autosync is false.
 
     \b
