@@ -1,4 +1,4 @@
-"""The check of the hooks of agents' CLIs: do they run, when did they last, and was everything saved?"""
+"""The check of the agent CLIs' hooks: whether they run, when they last ran, and whether everything was saved."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SEVERITIES: Mapping[Verdict, Severity] = {"off": "error", "unknown": "unknown",
 
 
 def check_agent_hooks(examination: Examination) -> Iterator[Diagnostic]:
-    """Find hooks of agents' CLIs that do not run, turns that were not saved, and transcripts of an unknown form."""
+    """Find agent hooks that do not run, turns that were not saved, and transcripts in an unknown format."""
     for name, setup in examination.local.agents.items():
         report = setup.inspection.report()
         diagnostics = list(_describe_agent(examination, name, setup, report))
@@ -50,7 +50,7 @@ def _describe_agent(
 
 
 def _install_hooks(name: str, setup: AgentSetup, file: FileReport) -> Repair | None:
-    """Return how the hooks of one settings file are installed again; None where it cannot be read."""
+    """Return the repair that reinstalls the hooks in one settings file; None if the file cannot be read."""
     if file.state == "unreadable":
         return None
     settings = setup.inspection.files[file.scope]
@@ -72,7 +72,7 @@ def _sessions(examination: Examination, name: str) -> list[HookSession]:
 
 
 def _describe_running(examination: Examination, name: str, report: AgentReport) -> str:
-    """Say how the hooks of a CLI are: the last event, and the last save."""
+    """Describe the hooks of a CLI: the last event and the last save."""
     if not report.is_installed:
         return f"{name}: {'no hooks are installed' if report.program else 'not on the PATH'}"
     sessions = _sessions(examination, name)
@@ -100,7 +100,7 @@ def _last_save(examination: Examination, sessions: list[HookSession]) -> str:
 
 
 def _find_unsaved(examination: Examination, name: str) -> Iterator[Diagnostic]:
-    """Find turns whose facts were to be saved by now."""
+    """Find turns that should have been saved by now and were not."""
     if examination.store is None:
         return
     store = HookSessionStore(str(examination.common_dir))

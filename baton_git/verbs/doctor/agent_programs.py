@@ -1,4 +1,4 @@
-"""Checks of what agents' CLIs start: what a hook costs, and the MCP server."""
+"""Checks of the programs that agent CLIs start: the time a hook takes, and the MCP server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RUN_SECONDS = 10.0
 
 
 def check_hook_cost(examination: Examination) -> Iterator[Diagnostic]:
-    """Measure what a hook costs: with nothing to do, and until all that it needs is loaded."""
+    """Measure how long a hook takes when it has nothing to do, and when it loads everything it can need."""
     for words in _list_programs(examination):
         idle = _measure(examination, [*words, "hook", "--agent", next(iter(AGENTS))])
         loaded = _measure(examination, [*words, "hook", "--check"])
@@ -38,7 +38,7 @@ def check_hook_cost(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def _list_programs(examination: Examination) -> list[tuple[str, ...]]:
-    """The programs that the hooks of this user start; those of a project only where they are our own."""
+    """Return the programs that the user's hooks start; those of a project's hooks only if they are baton's own."""
     programs = []
     for setup in examination.local.agents.values():
         inspection = setup.inspection
@@ -49,7 +49,7 @@ def _list_programs(examination: Examination) -> list[tuple[str, ...]]:
 
 
 def _measure(examination: Examination, words: list[str]) -> float | None:
-    """Return the seconds that a program takes; None when it fails."""
+    """Return how long a program runs, in seconds; None if it fails."""
     begin = time.monotonic()
     with suppress(OSError):
         done = child_process.run(words, examination.local.environment, Path(), RUN_SECONDS)
@@ -59,7 +59,7 @@ def _measure(examination: Examination, words: list[str]) -> float | None:
 
 
 def check_mcp(examination: Examination) -> Iterator[Diagnostic]:
-    """Find MCP servers in the settings of agents' CLIs that cannot be started."""
+    """Find MCP servers in the settings of agent CLIs that cannot be started."""
     machine = examination.local
     for name, setup in machine.agents.items():
         for scope, tools in setup.tools.items():

@@ -1,4 +1,4 @@
-"""What a check finds, and what repairs it."""
+"""The findings of checks, and their repairs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def _nothing() -> None:
 
 
 class Repair(NamedTuple):
-    """One thing that `doctor --fix` can do. It can be undone, as everything in `paths` and `files` is kept first.
+    """A repair for `doctor --fix`. It can be undone, because everything in `paths` and `files` is backed up first.
 
     Attributes:
-        about: what it does, as an imperative: `Remove 2 files that killed processes left`.
-        run: does it.
-        paths: gives the files outside of the branch that it may make, change or remove; asked before and after.
-        files: by path on the branch, the bytes that a new revision shall have there.
-        only_adds: it only adds what nothing refers to yet, so there is nothing to undo.
+        about: what the repair does, in the imperative: `Remove 2 files that killed processes left`.
+        run: carries out the repair.
+        paths: returns the files outside of the branch that it may create, change or remove; called before and after.
+        files: the contents that a new revision gives to files of the branch, by path.
+        only_adds: whether it only adds files that nothing refers to yet, so that there is nothing to undo.
     """
 
     about: str
@@ -37,13 +37,13 @@ class Repair(NamedTuple):
 
 
 class Diagnostic(NamedTuple):
-    """One thing that a check found.
+    """One finding of a check.
 
     Attributes:
-        summary: what is so, in a sentence without a full stop.
-        cause: why it may be so, and details.
-        advice: what a person can do about it, a command where there is one.
-        repair: what `doctor --fix` does about it; None where it leaves it to a person.
+        summary: the finding in one sentence, without a full stop.
+        cause: the possible cause, and details.
+        advice: what a person can do, as a command if there is one.
+        repair: what `doctor --fix` does; None if a person must act.
     """
 
     severity: Severity
@@ -59,5 +59,5 @@ def count(number: int, word: str) -> str:
 
 
 def ok(summary: str) -> Diagnostic:
-    """Return a finding that all is well."""
+    """Return a finding without a problem."""
     return Diagnostic("ok", summary)

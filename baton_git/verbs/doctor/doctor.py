@@ -1,4 +1,4 @@
-"""The verb `doctor`: is everything in order here, and what is to be done?"""
+"""The verb `doctor`: check the installation, and say how to repair it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ORDER: tuple[Severity, ...] = ("error", "unknown", "warning", "ok")
 
 
 class ExaminedChecks(Input):
-    """Which checks to run."""
+    """The checks to run."""
 
     checks: list[str] = Field(
         [], description="The checks to run, by name; all of them unless given.", examples=[["refs"]]
@@ -30,7 +30,7 @@ class ExaminedChecks(Input):
 
 
 class DoctorFinding(ResultPart):
-    """One thing that a check found."""
+    """One finding of a check."""
 
     check: str = Field(description="Which check.", examples=["refs"])
     severity: Severity = Field(description="`ok`, `warning`, `error`, or `unknown`: it could not be checked.")
@@ -41,14 +41,14 @@ class DoctorFinding(ResultPart):
 
 
 class Diagnosis(Result):
-    """What the checks found."""
+    """The findings of all checks."""
 
     verdict: Severity = Field(description="`error` if anything is wrong, else `unknown`, `warning` or `ok`.")
     findings: list[DoctorFinding] = Field(description="What was found, in the order of the checks.")
 
     @classmethod
     def of(cls, found: Iterable[CheckedDiagnostic]) -> Self:
-        """Return the result for what the checks found."""
+        """Return the result for the findings."""
         parts = [
             DoctorFinding(
                 check=name, severity=finding.severity, summary=finding.summary, cause=finding.cause,

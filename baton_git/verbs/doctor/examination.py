@@ -1,4 +1,4 @@
-"""What the checks look at: a repository, one of its namespaces, and the machine around them."""
+"""The inputs of the checks: a repository, one of its namespaces, and the machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from baton_git.namespace.workspace import Workspace
 
 
 class AgentSetup(NamedTuple):
-    """One agent's CLI on this machine: what is looked at, and by scope what `agents install` would write."""
+    """The CLI of one agent on this machine, and what `agents install` would write, by scope."""
 
     inspection: HookInspection
     wanted: Mapping[Scope, WantedHooks]
@@ -33,13 +33,14 @@ class Machine:
     """The machine, as the interface reads it.
 
     Attributes:
-        version: of the baton that runs.
-        own_command: how git hooks start it.
-        environment: of the programs that we start, without what binds git to another repository.
-        data: the folder of baton's own data of this user.
-        work_tree: the top of the work tree that we stand in.
-        agents: by name, the agents' CLIs.
-        health: whether programs that git hooks start work; each is run once at most.
+        version: the version of the running baton.
+        own_command: the command with which git hooks start baton.
+        environment: the environment of programs that baton starts, without variables that point git to another
+    repository.
+        data: the folder of the user's baton data.
+        work_tree: the top of the current work tree.
+        agents: the agent CLIs, by name.
+        health: whether the programs that git hooks start work; each is run at most once.
     """
 
     version: str
@@ -54,14 +55,14 @@ class Machine:
 
 @dataclass(frozen=True)
 class Examination:
-    """What one run of `doctor` looks at.
+    """The state of one run of `doctor`.
 
     Attributes:
-        store: of the repository; None outside of any.
-        prefix: of the branches of its namespaces.
-        opened: the workspace, or why there is none.
-        machine: None where the caller may see only the repository, as over HTTP.
-        seconds: that a check of all objects, or of one remote, may take.
+        store: the store of the repository; None outside of a repository.
+        prefix: the prefix of the namespaces' branches.
+        opened: the workspace, or the error that prevented opening it.
+        machine: None if the caller may see only the repository, as over HTTP.
+        seconds: the time limit for checking all objects, or one remote.
     """
 
     now: datetime
@@ -76,7 +77,7 @@ class Examination:
         """The workspace.
 
         Raises:
-            BatonError: it could not be opened.
+            BatonError: the workspace could not be opened.
         """
         if isinstance(self.opened, Workspace):
             return self.opened
@@ -102,7 +103,7 @@ class Examination:
         """The machine.
 
         Raises:
-            BatonError: it is not looked at.
+            BatonError: the caller may not see the machine.
         """
         if self.machine is None:
             raise BatonError("the machine is not looked at from here")
@@ -110,7 +111,7 @@ class Examination:
 
     @cached_property
     def git(self) -> LocalGit:
-        """The git program, asked about the repository.
+        """The git program, for this repository.
 
         Raises:
             BatonError: there is no repository, or it could not be opened.
@@ -120,7 +121,7 @@ class Examination:
         return LocalGit(repository.work_tree or repository.git_dir, environment)
 
     def age(self, path: Path) -> float:
-        """Return how many seconds ago a file was changed; a file that is gone is new."""
+        """Return how many seconds ago a file was changed; 0 for a file that is gone."""
         try:
             return self.now.timestamp() - path.lstat().st_mtime
         except OSError:

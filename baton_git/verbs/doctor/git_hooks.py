@@ -18,7 +18,7 @@ from baton_git.verbs.doctor.journal import list_files
 
 
 def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
-    """Find git hooks that do not run: not installed everywhere, overwritten, out of date, without their program."""
+    """Find git hooks that do not run: missing for some events, overwritten, outdated, or without their program."""
     if examination.common_dir == examination.local.data / "state.git":
         yield ok("your own store has no hooks")
         return
@@ -46,14 +46,14 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def _list_scripts(examination: Examination, place: HookLocation) -> dict[str, HookScript]:
-    """The scripts of the events that are installed here, or would be."""
+    """Return the hook scripts that are or would be installed here, by event."""
     wanted = events_for(examination.stored.repository)
     events = [event for event in EVENTS if event in wanted or (place.scripts / event).exists()]
     return scripts(events, examination.prefix, examination.local.own_command)
 
 
 def _group_states(states: Iterable[EventState]) -> dict[str, list[str]]:
-    """The events by why they do not run; where only the name of the event differs, that is the same."""
+    """Group the events by the reason why their hooks do not run."""
     groups: dict[str, list[str]] = {}
     for state in states:
         why = state.said.removesuffix(": baton hooks install").replace(f"/{state.event}", "/<event>")
@@ -62,7 +62,7 @@ def _group_states(states: Iterable[EventState]) -> dict[str, list[str]]:
 
 
 def _install_git_hooks(place: HookLocation, ours: dict[str, HookScript]) -> Repair | None:
-    """Return how git's hooks are installed; None where a newer baton or another tool owns the place."""
+    """Return the repair that installs git's hooks; None if a newer baton or another tool owns them."""
     files = list_files(place.scripts)
     if place.mode == "external" or any((mark := _marker(path)) and mark > _own_version(ours) for path in files):
         return None

@@ -1,4 +1,4 @@
-"""What hooks wrote to their logs lately."""
+"""Recent problems in the logs of hooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check for rows that imports could not take over."""
+"""The check for rows that an import could not convert."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of what everything else stands on: the repository itself, the settings, versions, and the index of recall."""
+"""Checks of the basics: the repository, the settings, versions, and the index of recall."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DAMAGE_ADVICE = "baton doctor refs objects says what is damaged, and what to do"
 
 
 def check_repository(examination: Examination) -> Iterator[Diagnostic]:
-    """Find out whether the repository and the namespace can be opened."""
+    """Check that the repository and the namespace can be opened."""
     problem = examination.opened
     if isinstance(problem, BatonError):
         yield Diagnostic("error", str(problem), advice=problem.hint)
@@ -61,7 +61,7 @@ def _open_namespace(ws: Workspace) -> Diagnostic:
 
 
 def namespace_exists(ws: Workspace) -> bool:
-    """Return whether the namespace exists; one whose ref cannot be read does."""
+    """Return whether the namespace exists; True if its ref cannot be read."""
     try:
         return ws.branch.store.tip(ws.branch.ref) is not None
     except BatonError:
@@ -69,7 +69,7 @@ def namespace_exists(ws: Workspace) -> bool:
 
 
 def check_settings(examination: Examination) -> Iterator[Diagnostic]:
-    """Find settings and variables that make no sense, in whose place the defaults are used."""
+    """Find invalid settings and variables, which are replaced by their defaults."""
     for problem in examination.ws.problems:
         yield Diagnostic("warning", problem, "git config or the environment says so", "git config --show-origin --list")
 
@@ -78,7 +78,7 @@ def check_settings(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def check_versions(examination: Examination) -> Iterator[Diagnostic]:
-    """Find a git that is too old, another baton on the PATH, and what a newer baton has written."""
+    """Find a git that is too old, another baton on the PATH, and data that a newer baton has written."""
     yield from _check_git(examination)
     yield from _check_program(examination)
     if examination.store is not None:
@@ -99,7 +99,7 @@ def _check_git(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def _check_program(examination: Examination) -> Iterator[Diagnostic]:
-    """The `baton` on the PATH, which hooks of a project and people start, where it is not the one that runs."""
+    """Check the `baton` on the PATH, which people and the hooks of projects start, if it is not the running one."""
     machine = examination.local
     program = shutil.which("baton", path=machine.environment.get("PATH"))
     own = Path(machine.own_command[0]).parent / "baton"
@@ -127,7 +127,7 @@ def _check_hook_scripts(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def _check_branch(examination: Examination, ws: Workspace) -> Iterator[Diagnostic]:
-    """What a newer baton on another machine wrote: a newer layout, or kinds of records that are not known here."""
+    """Find data that a newer baton on another machine wrote: a newer layout, or unknown kinds of records."""
     tip = ws.branch.store.tip(ws.branch.ref)
     if tip is None:
         return
@@ -151,7 +151,7 @@ def _check_branch(examination: Examination, ws: Workspace) -> Iterator[Diagnosti
 
 
 def _compare_machines(ws: Workspace, examination: Examination) -> Iterator[Diagnostic]:
-    """Other machines whose newest session was begun by another version of baton."""
+    """Find other machines whose newest session was begun by another version of baton."""
     newest: dict[str, str] = {}
     for entry in islice(ws.branch.history(), LOOKED_BACK):
         for version in entry.trailer_values(VERSION_TRAILER):
@@ -179,7 +179,7 @@ def _is_known(folder: str) -> bool:
 
 
 def check_index(examination: Examination) -> Iterator[Diagnostic]:
-    """Find an index of recall that is damaged or of another version, and a sqlite that cannot search."""
+    """Find a damaged or outdated index of recall, and a sqlite library without full-text search."""
     folder = examination.common_dir / "baton" / "recall"
     path = folder / index.FILE
     with closing(sqlite3.connect(":memory:")) as memory:
@@ -205,7 +205,7 @@ def check_index(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def _look_into(path: Path) -> str | None:
-    """Return what is wrong with the index; it is opened for reading only."""
+    """Return what is wrong with the index, or nothing. The index is opened for reading only."""
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1.0)) as database:
             version = int(database.execute("PRAGMA user_version").fetchone()[0])

@@ -1,6 +1,6 @@
-"""The journal of repairs: what each of them changed, kept before it runs, so that it can be undone.
+"""The journal of repairs: a backup of everything that a repair changes, written first, so that it can be undone.
 
-`<folder>/<time>-<random>/` holds `entry.json` and copies of the files as they were. The newest entries are kept.
+`<folder>/<time>-<random>/` holds `entry.json` and copies of the original files. Only the newest entries are kept.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class RepairedFile:
     """A file before and after a repair.
 
     Attributes:
-        before: the digest of what was there; empty where nothing was.
-        mode: its permissions before.
-        copy: the name of its copy in the entry's folder.
-        after: the digest and the permissions afterwards; None while the repair runs, or where it was killed.
+        before: the digest of the original; empty if there was no file.
+        mode: the permissions of the original.
+        copy: the name of the original's copy in the entry's folder.
+        after: the digest and the permissions after the repair; None while it runs, or if it was killed.
     """
 
     path: str
@@ -59,9 +59,9 @@ class JournalEntry:
 
     Attributes:
         files: the files that it changed.
-        namespace: whose branch got a new revision.
-        records: by path on that branch, the bytes before and after, in base64; null where there was no file.
-        backup: the ref that holds the tip before.
+        namespace: the namespace whose branch got a new revision.
+        records: the contents before and after, in base64, by path on that branch; null if there was no file.
+        backup: the ref of the tip before the repair.
     """
 
     id: str
@@ -85,13 +85,13 @@ class RepairJournal:
     # --- carrying out
 
     def carry_out(self, check: str, repair: Repair, now: datetime, ws: Workspace | None) -> JournalEntry:
-        """Keep what a repair changes, make it, and return its entry.
+        """Back up what a repair changes, run it, and return its entry.
 
         Args:
-            ws: whose branch `repair.files` belong to.
+            ws: the workspace of the branch that `repair.files` belong to.
 
         Raises:
-            BatonError: what the repair raises; what it had changed by then can be undone.
+            BatonError: what the repair raises; changes made before the error can be undone.
         """
         id_ = f"{iso(now).replace(':', '').replace('-', '')}-{durable_files.random_name(6)}"
         entry = JournalEntry(id_, check, repair.about, iso(now), only_adds=repair.only_adds)
@@ -116,7 +116,7 @@ class RepairJournal:
         return entry
 
     def _keep(self, id_: str, number: int, path: Path) -> RepairedFile:
-        """Copy a file as it is now."""
+        """Copy the current content of a file."""
         with durable_files.writing(f"a copy of {path}"):
             try:
                 status = path.lstat()
@@ -129,7 +129,7 @@ class RepairJournal:
             return RepairedFile(str(path), _digest(path), stat.S_IMODE(status.st_mode), copy)
 
     def _restore_records(self, entry: JournalEntry, repair: Repair, now: datetime, ws: Workspace) -> JournalEntry:
-        """Commit the files of a repair; the tip before gets a backup ref."""
+        """Commit the files of a repair; a backup ref keeps the tip before."""
         tip = ws.branch.read()
         assert tip.commit is not None
         assert tip.tree is not None
@@ -145,7 +145,7 @@ class RepairJournal:
         """Return the newest repair that was not undone.
 
         Raises:
-            NotFound: there is none.
+            NotFound: there is no such repair.
         """
         for entry in self._entries():
             if not entry.undone and not entry.only_adds:
@@ -153,12 +153,12 @@ class RepairJournal:
         raise NotFound("repair to undo", hint="baton doctor --fix makes some")
 
     def undo(self, entry: JournalEntry, now: datetime, ws: Workspace | None) -> JournalEntry:
-        """Put back what a repair changed.
+        """Restore what a repair changed.
 
         Raises:
-            NotAllowed: a file was changed since; nothing was put back.
-            Corrupt: a copy is gone.
-            WriteFailed: the disk said no.
+            NotAllowed: a file was changed since the repair; nothing was restored.
+            Corrupt: a copy is missing.
+            WriteFailed: the disk is full or refuses the write.
         """
         for change in entry.files:
             if change.after is not None and _describe(Path(change.path)) != change.after:
@@ -208,7 +208,7 @@ class RepairJournal:
             durable_files.replace_file(path, json.dumps(asdict(entry), indent=2).encode() + b"\n", mode=0o600)
 
     def _entries(self) -> Iterator[JournalEntry]:
-        """Yield the readable entries, the newest first."""
+        """Yield the readable entries, newest first."""
         for folder in self._folders():
             try:
                 yield _parse(json.loads((folder / ENTRY).read_bytes()))
@@ -224,7 +224,7 @@ class RepairJournal:
 
 
 def read_files(ws: Workspace, tree: Oid, paths: Iterable[str]) -> dict[str, bytes]:
-    """Return the bytes at those of the paths at which a tree has a file."""
+    """Return the contents of those paths that are files in a tree."""
     entries = files_at(ws, tree, list(paths))
     return {path: ws.branch.store.read(entry.oid) for path, entry in entries.items()}
 
@@ -232,10 +232,10 @@ def read_files(ws: Workspace, tree: Oid, paths: Iterable[str]) -> dict[str, byte
 def write_files(
     ws: Workspace, now: datetime, expected: Mapping[str, bytes | None], files: Mapping[str, bytes], note: str
 ) -> None:
-    """Commit bytes at paths of the branch, those of records that cannot be read as well.
+    """Commit file contents at paths of the branch, including files that are not readable records.
 
     Raises:
-        NotAllowed: what is there now is not `expected`; somebody was faster.
+        NotAllowed: the current content is not `expected`, because somebody else wrote first.
     """
 
     def change(tip: Revision) -> ProposedState:
@@ -260,7 +260,7 @@ def _encode(data: bytes | None) -> str | None:
 
 
 def _digest(path: Path) -> str:
-    """A digest of a file, of where a link leads, or the word `folder`."""
+    """Return the digest of a file or of a link's target, or the word `folder`."""
     if path.is_symlink():
         return f"link {path.readlink()}"
     return "folder" if path.is_dir() else sha256(path.read_bytes()).hexdigest()
@@ -271,7 +271,7 @@ def _join(digest: str, mode: int) -> str:
 
 
 def _describe(path: Path) -> str:
-    """What is at a path now: its digest and permissions; empty where nothing is."""
+    """Return the digest and permissions of the file at a path; empty if there is none."""
     try:
         return _join(_digest(path), stat.S_IMODE(path.lstat().st_mode))
     except (FileNotFoundError, NotADirectoryError):
@@ -279,5 +279,5 @@ def _describe(path: Path) -> str:
 
 
 def list_files(*folders: Path) -> Iterable[Path]:
-    """The files right in these folders."""
+    """Return the files directly in these folders."""
     return [path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir()) if not path.is_dir()]

@@ -1,4 +1,4 @@
-"""The check for what killed processes left: locks, half-written packs, temporary files."""
+"""The check for leftovers of killed processes: locks, unfinished packs, temporary files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMED = 5
 
 
 def check_leftovers(examination: Examination) -> Iterator[Diagnostic]:
-    """Find what killed processes left: baton's own files can be removed, git's locks are only named."""
+    """Find leftovers of killed processes. Baton's own files can be removed; git's locks are only reported."""
     left = sorted(_list_left(examination))
     if left:
         shown = ", ".join(_name(examination, path) for path in left[:NAMED])
@@ -55,7 +55,7 @@ def _list_left(examination: Examination) -> Iterator[Path]:
 
 
 def _dead_locks(examination: Examination) -> Iterator[Path]:
-    """Locks of baton's refs, and tickets, that no living process holds."""
+    """Return locks and tickets of baton's refs that no living process holds."""
     common_dir, tickets = examination.common_dir, examination.stored.locks.folder
     held = {identity_of(path) for path in tickets.glob("ticket-*") if is_ownerless(path) is False}
     locks = [path for place in (examination.prefix, INCOMING, REMOTES, BACKUP) for path in _files(common_dir / place)]
@@ -65,7 +65,7 @@ def _dead_locks(examination: Examination) -> Iterator[Path]:
 
 
 def _dead_packs(examination: Examination) -> Iterator[Path]:
-    """Packs that were never finished, and marks that keep a pack of a process that is gone."""
+    """Return unfinished packs, and `.keep` marks of processes that are gone."""
     packs = examination.stored.housekeeping.packs
     for prefix in (TEMPORARY_PACK, TEMPORARY_INDEX):
         yield from (path for path in packs.glob(f"{prefix}*") if examination.age(path) > FILE_SECONDS)
@@ -78,7 +78,7 @@ def _dead_packs(examination: Examination) -> Iterator[Path]:
 
 
 def _old_files(examination: Examination) -> Iterator[Path]:
-    """Temporary files below `baton/`, and what fetches that were killed had received."""
+    """Return temporary files below `baton/`, and the quarantine folders of killed fetches."""
     folder = examination.common_dir / "baton"
     for path in _files(folder):
         if path.suffix == ".tmp" and examination.age(path) > FILE_SECONDS:
@@ -93,7 +93,7 @@ def _files(folder: Path) -> Iterable[Path]:
 
 
 def _remove(paths: list[Path]) -> Repair:
-    """Return how files are removed; one that is another by then belongs to somebody at work."""
+    """Return the repair that removes files. A file that changed meanwhile belongs to a running process and stays."""
     seen = {path: _stamp(path) for path in paths}
 
     def run() -> None:
@@ -108,7 +108,7 @@ def _remove(paths: list[Path]) -> Repair:
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    """What changes when a file is written or made anew."""
+    """Return a value that changes when a file is written or replaced."""
     try:
         status = path.lstat()
     except OSError:

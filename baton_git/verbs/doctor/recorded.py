@@ -1,4 +1,4 @@
-"""Checks of the records: files that cannot be read, claims that nobody here vouches for, and times that cannot be."""
+"""Checks of the records: unreadable files, claims that nobody on this machine vouches for, and impossible times."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SKEW = timedelta(minutes=5)
 
 
 def check_records(examination: Examination) -> Iterator[Diagnostic]:
-    """Find files of the branch that are no records. A repair brings back the last version that was one."""
+    """Find files of the branch that are not records. The repair restores the last version that was one."""
     ws = examination.ws
     files = list(validate_branch(ws))
     faulty = [file for file in files if file.faults]
@@ -62,7 +62,7 @@ def _describe_file(ws: Workspace, file: ValidatedFile, readable: tuple[Oid, byte
 
 
 def _find_readable(ws: Workspace, paths: list[str]) -> dict[str, tuple[Oid, bytes]]:
-    """Return, by path, the newest earlier version that is a record, and its commit."""
+    """Return the newest earlier version that is a record, and its commit, by path."""
     wanted = {path: key for path in paths if (key := layout.key_at(path)) is not None}
     seen: set[tuple[str, Oid]] = set()
     readable: dict[str, tuple[Oid, bytes]] = {}
@@ -92,7 +92,7 @@ def _restore(versions: dict[str, tuple[Oid, bytes]]) -> Repair:
 
 
 def check_provenance(examination: Examination) -> Iterator[Diagnostic]:
-    """Find records that claim more than anybody on this machine vouches for, and a branch that goes back silently."""
+    """Find records that claim more than anybody on this machine vouches for, and branches silently set back."""
     ws = examination.ws
     version = ws.branch.read()
     claims = list(ws.judgement(version).find_unvouched(version.state))
@@ -116,7 +116,7 @@ def check_provenance(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def check_clock(examination: Examination) -> Iterator[Diagnostic]:
-    """Find commits from the future, and commits that are older than those that they were built on, by machine."""
+    """Find commits dated in the future, and commits dated before their parents, by machine."""
     entries = list(islice(examination.ws.branch.history(), LOOKED_BACK))
     by_id = {entry.commit: entry for entry in entries}
     ahead: dict[str, list[LogEntry]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The registry of the checks: a new one is a function, and a line here."""
+"""The registry of checks. A new check is a function and one entry here."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class CheckedDiagnostic(NamedTuple):
 
 
 def select_checks(names: Sequence[str]) -> list[Check]:
-    """Return the checks of these names, all of them for no name.
+    """Return the checks with these names; all of them if no name is given.
 
     Raises:
         NotFound: there is no such check.
@@ -151,7 +151,7 @@ def select_checks(names: Sequence[str]) -> list[Check]:
 
 
 def examine(examination: Examination, checks: Sequence[Check]) -> list[CheckedDiagnostic]:
-    """Run the checks, and return what they find. One that fails is unknown, and the others go on."""
+    """Run the checks and return their findings. A check that fails gives `unknown`, and the others still run."""
     return [
         CheckedDiagnostic(check.name, finding)
         for check in checks
@@ -161,7 +161,7 @@ def examine(examination: Examination, checks: Sequence[Check]) -> list[CheckedDi
 
 
 def _applies(check: Check, examination: Examination) -> bool:
-    """Whether there is what a check looks at; a workspace that could not be opened is there."""
+    """Return whether the inputs of a check exist; a workspace that could not be opened counts as existing."""
     if check.needs == "machine":
         return examination.machine is not None
     if examination.store is None:
@@ -184,7 +184,7 @@ def _run(check: Check, examination: Examination) -> list[Diagnostic]:
 
 
 def _complete_advice(check: Check, finding: Diagnostic) -> Diagnostic:
-    """Return a finding that says what to do about a problem."""
+    """Return the finding with the check's advice if it is a problem without advice."""
     if finding.severity == "ok" or finding.advice:
         return finding
     return finding._replace(advice=check.advice if finding.repair is None else "baton doctor --fix")

@@ -1,4 +1,4 @@
-"""The report of `doctor` that can be pasted somewhere: without names, paths, addresses and secrets."""
+"""The report of `doctor`, redacted so that it can be published: without names, paths, addresses and secrets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def write_report(examination: Examination, diagnosis: Diagnosis, names: Mapping[
     """Return the report as Markdown.
 
     Args:
-        names: texts that it must not hold, and what stands for each.
+        names: texts that must not appear in it, and their replacements.
     """
     lines = [*_head(examination), "", *_list_findings(diagnosis)]
     return "\n".join(hide_names(line, names) for line in lines)

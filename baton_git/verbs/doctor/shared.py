@@ -1,4 +1,4 @@
-"""Checks of what is shared: whether remotes answer and are in step, whether anybody can read them, and permissions."""
+"""Checks of sharing: whether remotes answer and are in step, whether anybody can read them, and file permissions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOBODY = {
 
 
 def check_remotes(examination: Examination) -> Iterator[Diagnostic]:
-    """Find remotes that do not answer, and branches that are ahead of ours or behind."""
+    """Find remotes that do not answer, and branches that are ahead of or behind ours."""
     ws = examination.ws
     names = list_remotes(ws)
     if not names:
@@ -56,7 +56,7 @@ def check_remotes(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def list_remotes(ws: Workspace) -> list[str]:
-    """List the configured remotes that this namespace is, or would be, synced with."""
+    """Return the configured remotes that this namespace is, or would be, synced with."""
     chosen = remote_of(ws)
     known = [name for name in known_remotes(ws.branch) if ws.reach.remotes is None or name in ws.reach.remotes]
     return list(dict.fromkeys([*known, *([chosen] if chosen else [])]))
@@ -82,7 +82,7 @@ def _check_remote(ws: Workspace, name: str) -> Iterator[Diagnostic]:
 
 
 def _compare(ws: Workspace, name: str, theirs: Oid | None, seen: Oid | None) -> Diagnostic:
-    """Say how our branch and that of a remote stand to each other."""
+    """Compare our branch with that of a remote."""
     store, advice = ws.branch.store, f"baton sync --remote {name}"
     ours = store.tip(ws.branch.ref)
     if theirs is None and seen is not None:
@@ -139,7 +139,7 @@ def public_address(address: str) -> str | None:
 
 
 def _is_readable_by_all(ws: Workspace, address: str) -> bool | None:
-    """Return whether git reads the repository without any login; None if it says neither yes nor no."""
+    """Return whether git can read the repository without a login; None if that is unclear."""
     words = ["git", "-c", "credential.helper=", "-c", "core.askPass=", "ls-remote", "--heads", "--", address]
     done = child_process.run(words, {**ws.environment, **NOBODY}, Path("/"), ANSWER_SECONDS)
     if done is None:
@@ -177,7 +177,7 @@ def check_permissions(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def _list_exposed(examination: Examination) -> Iterator[Path]:
-    """What has texts of sessions, approvals, logins or the ledger, and is readable for others."""
+    """Return private files (texts of sessions, approvals, logins, the ledger) that other users can read."""
     places = []
     if examination.machine is not None:
         data = examination.machine.data
@@ -201,7 +201,7 @@ def _close(paths: list[Path]) -> Repair:
 
 
 def _places_written(examination: Examination) -> Iterator[Path]:
-    """The folders that a write needs, with what is in them."""
+    """Return the folders that a write needs, with their entries."""
     common_dir = examination.common_dir
     for folder in (common_dir / "objects" / "pack", common_dir / examination.prefix, common_dir / "baton"):
         if folder.is_dir():
@@ -210,7 +210,8 @@ def _places_written(examination: Examination) -> Iterator[Path]:
 
 
 def _find_foreign(examination: Examination) -> Iterator[Diagnostic]:
-    """Files of another user than the folder's, unless the repository is shared: those of a `sudo baton`, mostly."""
+    """Return files of another user than the folder's owner, unless the repository is shared. A `sudo baton` leaves such
+    files."""
     owner = examination.common_dir.stat().st_uid
     foreign = [path for path in _places_written(examination) if path.lstat().st_uid != owner]
     shared = examination.common_dir.stat().st_mode & 0o020

@@ -30,7 +30,7 @@ REFETCH_SECONDS = 120.0
 
 
 def check_refs(examination: Examination) -> Iterator[Diagnostic]:
-    """Find refs whose value cannot be read, and branches that a work tree has checked out."""
+    """Find refs whose value cannot be read, and baton's branches that a work tree has checked out."""
     store = examination.stored
     names = _list_refs(examination)
     broken = [finding for ref in names if (finding := _check_ref(store, ref)) is not None]
@@ -49,7 +49,7 @@ def check_refs(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def _list_refs(examination: Examination) -> list[str]:
-    """All refs of baton, readable or not; only those of the namespace where no machine is looked at."""
+    """Return all refs of baton, readable or not; only those of the namespace if the machine is not examined."""
     common_dir = examination.common_dir
     names: set[str] = set()
     for place in (examination.prefix, INCOMING, REMOTES, BACKUP):
@@ -62,7 +62,7 @@ def _list_refs(examination: Examination) -> list[str]:
 
 
 def _check_ref(store: Store, ref: str) -> Diagnostic | None:
-    """Return what is wrong with a ref; whether its objects are there is another check."""
+    """Return what is wrong with a ref. Whether its objects exist is another check."""
     try:
         tip = store.tip(ref)
         if tip is None or not store.is_stored(tip) or store.raw_commit(tip):
@@ -76,7 +76,7 @@ def _check_ref(store: Store, ref: str) -> Diagnostic | None:
 
 
 def _put_back(store: Store, ref: str) -> Repair | None:
-    """Return how the ref comes to its last good value again; None where nobody knows that, or its commit is gone."""
+    """Return the repair that resets the ref to its last good value; None if that is unknown, or its commit is gone."""
     known = store.ref_files.last_known(ref)
     if known is None or not store.has(known):
         return None
@@ -95,17 +95,17 @@ def _put_back(store: Store, ref: str) -> Repair | None:
 
 
 class Missing(NamedTuple):
-    """An object that is not there, or damaged: what it is, and where it belongs."""
+    """An object that is missing or damaged: its type, and where it belongs."""
 
     oid: Oid
     where: str
 
 
 def check_objects(examination: Examination) -> Iterator[Diagnostic]:
-    """Find objects behind the namespaces that are missing or damaged.
+    """Find missing or damaged objects of the namespaces.
 
-    The files of the newest revision are read. Behind it git looks whether all objects are there, which takes it a tenth
-    of the time that we would need; where it finds that some are not, we find out which.
+    The files of the newest revision are read. For older revisions, git checks that all objects exist, in a tenth of the
+    time that baton's own reader needs; only if some are missing does baton find out which.
     """
     store = examination.stored
     end = time.monotonic() + examination.seconds
@@ -134,7 +134,7 @@ def _read_tip(store: Store, ref: str) -> Oid | None:
 
 
 def _count_objects(examination: Examination, tip: Oid) -> int | None:
-    """Return how many objects are behind a commit; None if git misses one, or cannot say."""
+    """Return the number of objects reachable from a commit; None if git misses one or fails."""
     words = ("--no-replace-objects", "rev-list", "--objects", "--no-object-names", "--missing=print", tip)
     try:
         printed = examination.git.ask(*words)
@@ -144,7 +144,7 @@ def _count_objects(examination: Examination, tip: Oid) -> int | None:
 
 
 class _Walk:
-    """One look at everything behind a commit, newest first, until a time is reached."""
+    """A walk over everything reachable from a commit, newest first, with a time limit."""
 
     def __init__(self, store: Store, tip: Oid, end: float) -> None:
         self._store, self._tip, self._end = store, tip, end
@@ -161,7 +161,7 @@ class _Walk:
         return list(self._below(self._store.folder(tree), "", tree, is_read=self._store.has))
 
     def check_history(self) -> list[Missing]:
-        """Look up everything else; return what is missing of all."""
+        """Check that all older objects exist; return everything that is missing."""
         self._seen.clear()
         missing = self.check_tip()
         waiting, seen = deque([self._tip]), {self._tip}
@@ -180,7 +180,7 @@ class _Walk:
         return missing
 
     def _below(self, folder: Folder, path: str, tree: Oid, *, is_read: Callable[[Oid], bool]) -> Iterator[Missing]:
-        """Yield the objects of a folder that `is_read` says no to, and that were not looked at before."""
+        """Yield the objects below a folder for which `is_read` is false and that were not visited before."""
         if tree in self._seen:
             return
         self._seen.add(tree)
@@ -215,7 +215,7 @@ def _describe_missing(examination: Examination, ref: str, missing: list[Missing]
 
 
 def branch_of(store: Store, ref: str, prefix: str) -> Branch | None:
-    """Return the branch of a ref; None when its last part is no name of a namespace."""
+    """Return the branch of a ref; None if its last part is not the name of a namespace."""
     try:
         return Branch(store, Namespace.from_component(ref.removeprefix(prefix)), prefix)
     except InvalidName:
@@ -249,7 +249,7 @@ def _fetch_again(examination: Examination, branch: Branch, remotes: list[str]) -
 
 
 def check_packs(examination: Examination) -> Iterator[Diagnostic]:
-    """Say how many packs baton has, and how large they are."""
+    """Report how many packs baton has, and how large they are."""
     housekeeping = examination.stored.housekeeping
     files = [housekeeping.packs / f"pack-{noted.name}.pack" for noted in housekeeping.list_noted()]
     sizes = [_size(path) for path in files if path.exists()]
