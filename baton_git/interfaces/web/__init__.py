@@ -1,1 +1,2 @@
-"""The page for the person who wants to see what the agents did, and decide: server-rendered, nothing from elsewhere."""
+"""The web page, on which a person sees what agents did and makes decisions. Rendered on the server; loads nothing from
+other servers."""

@@ -1,4 +1,4 @@
-"""`/n/…/events`: a line for each change, as it happens, for a page that is open."""
+"""`/n/…/events`: server-sent events that tell an open page of each change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def endpoint(site: Site, access: PageAccess, places: Places) -> Callable[[Reques
 
 
 async def _answer_for_all(site: Site, request: Request, places: Places) -> Response:
-    """Answer a page about all namespaces, as the inbox is."""
+    """Answer a page about all namespaces, such as the inbox."""
     if "now" in request.query_params:
         return SafeJSONResponse({"commit": await run_in_threadpool(site.digest_tips), "revision": 0})
     since = request.headers.get("last-event-id") or request.query_params.get("since")
@@ -58,7 +58,7 @@ def _read_tip(site: Site, namespace: Namespace) -> dict[str, object]:
 
 
 async def _stream_lines(site: Site, namespace: Namespace | None, since: str | None) -> AsyncIterator[str]:
-    """Yield the lines of the events of a namespace, or of all of them, whose state the digest of their tips names."""
+    """Yield the event lines of one namespace or of all; the digest of their tips names the state."""
     yield "retry: 2000\n\n"
     watched = changes(site, namespace.text, since) if namespace is not None else changes(site)
     async with aclosing(watched) as stream:
@@ -83,7 +83,7 @@ async def _stream_lines(site: Site, namespace: Namespace | None, since: str | No
 
 
 def _format_line(event: Current | Change) -> str:
-    """Format one event: a comment for the current tip, else a change that makes the page reload its content."""
+    """Format one event: a comment for the current tip, or a change that makes the page reload its content."""
     if isinstance(event, Current) and not event.missed:
         return ": where it stands\n\n"
     return _format_change(event.commit or "", event.revision)

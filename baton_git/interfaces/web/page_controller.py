@@ -45,7 +45,7 @@ log = logging.getLogger("baton.http")
 
 
 class Frame(NamedTuple):
-    """What the head of every page of a namespace shows."""
+    """The data in the header of every page of a namespace."""
 
     namespace: str
     component: str
@@ -69,8 +69,8 @@ class PageRequest:
 
     Attributes:
         names: the parameters of the path; `client` is the address of the client.
-        is_safe: whether the browser talks to us, or to a proxy before us, over TLS.
-        form: the fields of the form that was sent; its mark was checked already.
+        is_safe: whether the browser is connected by TLS to this server, or to a proxy in front of it.
+        form: the fields of the submitted form, whose mark has been checked.
     """
 
     site: Site
@@ -105,7 +105,7 @@ class PageRequest:
 
     @property
     def no_person(self) -> str:
-        """The reason why a click does not count as a person's; empty behind a page token that no agent has."""
+        """Why a click does not count as a person's word; empty if the page has a token that no agent has."""
         if self.site.agent is not None:
             return f"an agent started this server ({self.site.agent}), so clicks here do not count as a person's"
         if not self.access.is_apart:
@@ -135,7 +135,7 @@ class PageRequest:
 
     @property
     def address_here(self) -> str:
-        """The address of this page without what the last action said."""
+        """The address of this page without the notice of the last action."""
         path, _, query = self.address.partition("?")
         kept = [part for part in query.split("&") if part and part.partition("=")[0] not in NOTICE_FIELDS]
         return path + (f"?{'&'.join(kept)}" if kept else "")
@@ -144,8 +144,8 @@ class PageRequest:
         """Redirect to another page of the namespace after a form was handled.
 
         Args:
-            done: which text of the notices says what was done.
-            commit: what was made; the page offers to undo it.
+            done: the key of the notice's text.
+            commit: the commit that was made; the page offers to undo it.
         """
         component = self.namespace.component
         notice = {"done": done, "commit": commit, "in": component if commit else None}
@@ -181,8 +181,12 @@ Handler = Callable[[PageRequest], Response]
 
 
 class PageRoute(NamedTuple):
-    """The handlers of an address. `is_open`: visible without a login; `is_sealed`: its form must carry the mark;
-    `ask_again`: renders the form for a click on this page that brought neither mark nor token.
+    """The handlers of an address.
+
+    Attributes:
+        is_open: whether the page is visible without a login.
+        is_sealed: whether its form must contain the mark.
+        ask_again: renders the form for a click that came without the mark and the token.
     """
 
     get: Handler
@@ -262,10 +266,10 @@ class PageController:
         )
 
     def _find_fault(self, page: PageRoute, request: PageRequest, form: Mapping[str, str]) -> float | None:
-        """None for a form that counts: it brings the mark of its browser, or the token anew. Else the seconds until
-        another token is looked at.
+        """Return None if the form is valid: it contains the mark of its browser, or the token again. Otherwise return
+        the seconds until another token is checked.
 
-        A cookie alone is not enough: other servers on this host receive it.
+        A cookie alone is not enough, because browsers send it to other servers on this host too.
         """
         if not page.is_sealed or self.access.is_mark(form.get("mark", ""), request.visitor):
             return None
@@ -293,7 +297,7 @@ def parse_form(body: bytes) -> dict[str, str]:
     """Parse the body of a form, with every CRLF as LF.
 
     Raises:
-        InvalidArgument: the body is no URL-encoded form.
+        InvalidArgument: the body is not a URL-encoded form.
     """
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)

@@ -1,4 +1,4 @@
-"""The addresses of the pages, and what answers there."""
+"""The addresses of the pages, and their handlers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PAGES = {
 
 
 def is_page(path: str) -> bool:
-    """Whether the pages answer there, and look at the browser's cookie themselves."""
+    """Return whether a path belongs to the pages, which check the browser's cookie themselves."""
     return path in ("/", "/login", "/logout", "/n", "/search", "/doctor", "/events") or path.startswith(
         ("/n/", "/static/")
     )
@@ -58,8 +58,8 @@ def router(site: Site, places: Places | None = None, page_token: str | None = No
     """Return the routes of all pages, their files, and the events that keep open pages up to date.
 
     Args:
-        places: for their streams; None: places of their own.
-        page_token: what the login takes; None: the site's token.
+        places: the places for streams; None creates new ones.
+        page_token: the token that the login accepts; None: the site's token.
     """
     access = PageAccess(site, page_token)
     controller = PageController(site, access)

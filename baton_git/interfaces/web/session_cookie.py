@@ -36,7 +36,7 @@ class PageAccess:
     """Issues and checks cookies and form marks. Several processes on one repository share the key.
 
     Attributes:
-        is_apart: whether the page has a token of its own, which opens nothing else; else the server's opens it.
+        is_apart: whether the page has its own token, which opens nothing else, rather than the server's.
     """
 
     def __init__(self, site: Site, page_token: str | None = None, attempts: Attempts | None = None) -> None:
@@ -61,16 +61,16 @@ class PageAccess:
 
     @cached_property
     def _key(self) -> bytes:
-        """Bound to the token: with another one nobody is logged in."""
+        """The key, derived from the token: after a new token nobody is logged in."""
         return _mac(self._secret, "page token" if self.is_apart else "token", self._token)
 
     @cached_property
     def cookie(self) -> str:
-        """The name of the cookie: of each repository another one, since servers on one host share their cookies."""
+        """The name of the cookie. It differs for each repository, because servers on one host share their cookies."""
         return "baton_" + _mac(self._secret, "cookie").hex()[:10]
 
     def visitor(self, ticket: str | None) -> Visitor | None:
-        """Return the visitor of a cookie; None if it is not ours, expired or logged out."""
+        """Return the visitor of a cookie; None if it was not issued here, has expired or was logged out."""
         parts = (ticket or "").split(".")
         if ticket is None or len(parts) != 4 or not ticket.isascii():
             return None
@@ -102,18 +102,18 @@ class PageAccess:
         return visitor.kind == PERSON or not self.has_lock
 
     def try_token(self, brought: str, address: str) -> float | None:
-        """None for the token of the page; for a wrong one the seconds until another is looked at as such, 0 for now."""
+        """Return None for the token of the page, and for a wrong one the seconds until the next attempt (0: now)."""
         if self.has_lock and is_token(brought.encode("utf-8", "replace"), self._token):
             return None
         return self._attempts.note_wrong(address)
 
     def login(self, visitor: Visitor) -> str:
-        """The name under which a browser keeps the mark of its login; empty for a guest, whose pages hold it."""
+        """The name under which a browser stores the mark of its login; empty for a guest, whose pages contain it."""
         return f"{self.cookie}.{visitor.ticket.split('.')[2]}" if visitor.kind == PERSON else ""
 
     def mark(self, visitor: Visitor) -> str:
-        """What every form of this browser carries, and no other page can know. Whoever has only the cookie of somebody
-        who logged in cannot work it out, and no page tells it but the answer to the login."""
+        """The mark that every form of this browser contains and no other page can know. The cookie of a logged-in
+        person is not enough to compute it, and only the response to the login contains it."""
         return _text(_mac(self._key, "form", visitor.ticket))
 
     def is_mark(self, brought: str, visitor: Visitor) -> bool:
@@ -121,11 +121,11 @@ class PageAccess:
 
 
 def load_key(path: Path) -> bytes:
-    """Read the key from a file that only this user can read; create it if there is none.
+    """Read the key from a file that only this user can read; create it if it does not exist.
 
     Raises:
         WriteFailed: the file cannot be created.
-        StoreError: the file is no key, or others may read it.
+        StoreError: the file does not contain a key, or other users can read it.
     """
     with writing(f"the page's key {path}"):
         if not path.exists():
@@ -139,7 +139,7 @@ def load_key(path: Path) -> bytes:
 
 
 def _make_key(path: Path) -> None:
-    """Create the key file atomically; of two processes at once, the first one's key counts."""
+    """Create the key file atomically. If two processes do so at once, the first one's key is used."""
     new = path.with_name(f"{path.name}.{secrets.token_hex(6)}")
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

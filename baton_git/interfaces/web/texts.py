@@ -1,4 +1,4 @@
-"""Texts of records on a page: nothing of them can pose as something else, be run, or lead where no one expects."""
+"""Convert texts of records for a page, so that none can pose as something else, run, or lead to other places."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ TIERS = {"human_confirmed": "confirmed by a person", "llm_derived": "derived by 
 
 
 def quote_value(value: object) -> str:
-    """Any text as a part of an address, or as a field of a form that comes back unchanged."""
+    """Quote any text for an address, or for a field of a form that is sent back unchanged."""
     return quote(str(value), safe="", errors="surrogatepass")
 
 
 def address(component: str, page: str = "", **query: object) -> str:
-    """The address of a page of a namespace; what is None or empty is left out."""
+    """Return the address of a page of a namespace, without parameters that are None or empty."""
     parameters = {name: str(value) for name, value in query.items() if value not in (None, "", False)}
     text = urlencode(parameters, quote_via=quote, safe="", errors="surrogatepass")
     return f"/n/{quote_value(component)}/{page}{f'?{text}' if text else ''}"
@@ -50,13 +50,13 @@ def next_page(text: str, fallback: str = "/") -> str:
 
 
 def sentence(text: object) -> str:
-    """A message of an error as people write it."""
+    """Return the message of an error as a sentence."""
     message = str(text)
     return f"{message[:1].upper()}{message[1:]}" + ("" if message.endswith((".", "?", "!")) else ".")
 
 
 def command(*words: object, namespace: str | None = None) -> str:
-    """A command for a person's shell: no word of it is read as anything but that word."""
+    """Return a command quoted for a shell."""
     shown_words = [str(html(str(word))) for word in words]
     if namespace is not None:
         is_option = namespace.startswith("-")
@@ -65,7 +65,7 @@ def command(*words: object, namespace: str | None = None) -> str:
 
 
 def is_link(value: object) -> bool:
-    """Whether a text is an address that a page may link to."""
+    """Return whether a text is an address that a page may link to."""
     return isinstance(value, str) and value.isascii() and _LINK.match(value) is not None
 
 
@@ -75,24 +75,24 @@ def words(value: object) -> str:
 
 
 def field_words(name: object) -> str:
-    """What people call a field of a record, as the board does."""
+    """Return the label of a record's field, as on the board."""
     return FIELDS.get(str(name), words(name))
 
 
 def is_moment(value: object) -> bool:
-    """Whether a text is a point in time, written out."""
+    """Return whether a text is a complete point in time."""
     return isinstance(value, str) and _MOMENT.match(value) is not None and parse_time_or_none(value) is not None
 
 
 def kind_words(kind: str, count: int = 1) -> str:
-    """What people call a kind of record."""
+    """Return the label of a kind of record."""
     closed, plain = kind.startswith("archived_"), kind.removeprefix("archived_")
     name = ALL_KINDS[plain].name(count) if plain in ALL_KINDS else words(plain)
     return f"archived {name}" if closed else name
 
 
 def about(record: Part, kind: str) -> str:
-    """What a record is about, as its kind says."""
+    """Return the title of a record, from the field that its kind names."""
     return str(value_at(record, ALL_KINDS[kind].about) or record.as_data().get("id", ""))
 
 
@@ -109,7 +109,7 @@ def plain_json(value: Any) -> str:
 
 
 def point(value: object) -> datetime | None:
-    """The point in time that a record's text, or a commit, names."""
+    """Return the point in time in a record's text or of a commit."""
     if isinstance(value, datetime):
         return value.astimezone(UTC) if 1970 < value.year < 9999 else None
     return parse_time_or_none(value) if isinstance(value, str) else None
@@ -124,7 +124,7 @@ def human_time(moment: datetime) -> str:
 
 
 def name_day(day: date, now: datetime) -> str:
-    """Return `Today`, `Yesterday`, or `Friday, 20 November`, with the year where it is another one."""
+    """Return `Today`, `Yesterday`, or `Friday, 20 November`, with the year if it is not the current one."""
     distance = (now.astimezone(UTC).date() - day).days
     if distance in (0, 1):
         return "Yesterday" if distance else "Today"

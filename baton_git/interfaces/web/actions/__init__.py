@@ -1,1 +1,1 @@
-"""The pages on which one acts."""
+"""The pages with forms that change something."""

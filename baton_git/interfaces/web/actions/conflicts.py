@@ -1,4 +1,5 @@
-"""`/n/…/conflicts`: values that two sides changed differently, side by side; whose stands, or another one."""
+"""`/n/…/conflicts`: values that two sides changed differently, side by side, with the choice of one or of another
+value."""
 
 from __future__ import annotations
 
@@ -30,11 +31,11 @@ EMPTY = "empty"
 
 
 class ConflictView(NamedTuple):
-    """A conflict, and by side what it had; a side that had nothing is not there.
+    """A conflict, with the value of each side; a side without a value is absent.
 
     Attributes:
-        stands: what stands there now; nothing where there is none, None where nobody can say.
-        side: whose value that is; None: neither side's, since it was changed after the conflict arose.
+        stands: the current value; empty if there is none, None if it cannot be determined.
+        side: the side that has the current value; None if it was changed after the conflict arose.
     """
 
     conflict: Conflict
@@ -47,7 +48,7 @@ class ConflictView(NamedTuple):
 
 
 class UnsettledForm(NamedTuple):
-    """A form that was refused: its conflict, what was entered, and the reason."""
+    """A form that was refused: its conflict, the entered values, and the reason."""
 
     id: str
     choice: str
@@ -91,7 +92,7 @@ def view_conflict(state: State, conflict: Conflict) -> ConflictView:
 
 
 def _find_side(conflict: Conflict, sides: dict[str, Any], stands: tuple[Any, ...] | None) -> str | None:
-    """Return the side whose value the record has now; None if it was changed since the merge."""
+    """Return the side that has the record's current value; None if it was changed since the merge."""
     if stands is None:
         return conflict.winner
     order = sorted(SIDES, key=lambda side: side != conflict.winner)
@@ -99,7 +100,7 @@ def _find_side(conflict: Conflict, sides: dict[str, Any], stands: tuple[Any, ...
 
 
 def settle(request: PageRequest) -> Response:
-    """Settle a conflict, if it and the current value are still what the page showed."""
+    """Resolve a conflict, if the conflict and the current value are still those that the page showed."""
     id_, choice = unquote(request.form.get("id", "")), request.form.get("choice", "")
     value, is_empty = request.form.get("value", ""), bool(request.form.get(EMPTY))
     if not choice and (value or is_empty):
@@ -144,7 +145,7 @@ def _settle_conflict(
 
 
 def _parse_value(text: str, is_text: bool) -> Any:
-    """Return the typed value: text if both sides are text, else parsed as JSON, or text if it is no JSON."""
+    """Return the entered value: as text if both sides are text, else parsed as JSON, or as text if it is not JSON."""
     if is_text or not text:
         return text
     try:

@@ -1,4 +1,4 @@
-"""`/n/…/edit`: the fields of a live record as a form; only those that were changed are written."""
+"""`/n/…/edit`: a form with the fields of a live record; only changed fields are written."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _render(
 
 
 def _list_values(record: Record) -> dict[str, str]:
-    """Return what stands in the fields of the form of a record."""
+    """Return the current values of the form's fields."""
     values: dict[str, str] = {}
     for name, value in record.as_data().items():
         if name == "verify":
@@ -82,7 +82,7 @@ def _show_target(check: Mapping[str, Any]) -> str:
 
 
 def settle(request: PageRequest) -> Response:
-    """Write the fields that were changed, if the record is still the one that the page showed."""
+    """Write the changed fields, if the record is still the one that the page showed."""
     with request.work() as ws:
         record = _find_record(request, ws)
         if request.form.get("shown") != digest(record.as_data()):
@@ -106,7 +106,7 @@ def _find_next(request: PageRequest, record: Record) -> str:
 
 
 def _read_changed(ws: Workspace, record: Record, form: Mapping[str, str]) -> dict[str, Any]:
-    """Return the new values of the fields that were changed; None takes one away."""
+    """Return the new values of the changed fields; None removes a value."""
     before = _list_values(record)
     fields = _build_fields(ws, record, form)
     changed = [field for field in fields if _texts(field, before) != _texts(field, form)]

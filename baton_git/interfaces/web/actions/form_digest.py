@@ -1,4 +1,4 @@
-"""What a page showed, in a few characters: a form brings them back, so that a click means what was seen."""
+"""A digest of what a page showed. A form sends it back, so that a click applies only to what the person saw."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from typing import Any
 
 
 def digest(*values: Any) -> str:
-    """The same for the same plain data, and for no other."""
+    """Return a digest of plain data; equal for equal data only."""
     text = json.dumps(values, ensure_ascii=True, sort_keys=True, default=str)
     return sha256(text.encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""`/n/…/graduate`: a pattern becomes a rule by a person's word: a click with a confirmation, behind the token."""
+"""`/n/…/graduate`: make a pattern a rule, which a person confirms by a click behind the page's token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from an action: whose word it is, why it was refused, and the page that says what was done."""
+"""The outcome of an action: whether a click counts as a person's word, why it was refused, and the page shown next."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from baton_git.namespace.workspace import Vouched, Workspace
 
 
 def vouch(request: PageRequest, ws: Workspace) -> Workspace:
-    """Return the workspace in which a click counts as the person's word, behind a token that no agent has."""
+    """Return the workspace in which a click counts as the person's word, if the token is one that no agent has."""
     return ws if request.no_person else replace(ws, confirmed=Vouched(request.site.person, "page"))
 
 
 def describe_refusal(error: BatonError) -> str:
-    """Return why an action was refused, with a hint unless it is about commands."""
+    """Return why an action was refused, with its hint unless the hint names a command."""
     hint = "" if "baton " in error.hint else error.hint
     return sentence(error) + (f" {sentence(hint)}" if hint else "")
 
 
 def go_back(request: PageRequest, page: str, done: str, about: str = "", result: Result | None = None) -> Response:
-    """Redirect to a page, which says what was done.
+    """Redirect to a page that shows a notice about the action.
 
     Args:
-        done: which text of the notices says it.
+        done: the key of the notice's text.
         about: the id of the record.
-        result: of the verb; where it changed something, the page offers to undo that.
+        result: the verb's result; if it changed something, the page offers to undo that.
     """
     commit = getattr(result, "commit", None) if getattr(result, "changes", None) else None
     notice = {"done": done, "about": about, "commit": commit or "", "in": request.namespace.component}

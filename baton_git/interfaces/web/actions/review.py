@@ -1,4 +1,4 @@
-"""`/n/…/review`: what came from a remote and waits; taken over or turned down, record by record."""
+"""`/n/…/review`: accept or reject what came from a remote and waits for review, record by record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN = 100
 
 
 class ReviewCard(NamedTuple):
-    """One record that waits. `takes_person`: accepting it makes a rule, which only a person may do."""
+    """One waiting record. `takes_person`: accepting it makes a rule, which only a person may do."""
 
     item: WaitingRecord
     words: str
@@ -44,7 +44,7 @@ def show(request: PageRequest) -> Response:
 
 
 def _render_queues(request: PageRequest, ws: Workspace, status: int = 200, problem: str = "") -> Response:
-    """Render the page with the choices that were made on it before."""
+    """Render the page, with the choices that were made on it before."""
     counts = waiting_counts(ws)
     return request.render(
         "review.html",
@@ -71,7 +71,7 @@ def _build_item(ws: Workspace, remote: str, item: WaitingRecord) -> ReviewCard:
 
 
 def settle(request: PageRequest) -> Response:
-    """Apply the choices of the form; show the page again, with what was entered, when they are refused."""
+    """Apply the choices of the form. If they are refused, show the page again with them."""
     with request.work() as ws:
         remote = request.form.get("remote", "")
         if all(count.remote != remote for count in waiting_counts(ws)):
@@ -121,7 +121,7 @@ def _read_choices(request: PageRequest, queue: ReviewQueue) -> ReviewChoice:
 
 
 def _read_confirmed(request: PageRequest, queue: ReviewQueue) -> set[str]:
-    """Return the ids that a person has typed to confirm a rule; empty if a click does not count as a person's."""
+    """Return the ids that a person typed to confirm a rule; none if a click does not count as a person's word."""
     if request.no_person:
         return set()
     return {

@@ -1,4 +1,4 @@
-"""`/n/…/back`: to a revision, for one record, without a session or a commit; what it would change, then the step."""
+"""`/n/…/back`: go back to a revision, restore one record, or revert a session or commit, after a preview."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def show(request: PageRequest) -> Response:
 
 
 def _render_forms(request: PageRequest, ws: Workspace, error: BatonError) -> Response:
-    """Render the forms with what was entered and the error."""
+    """Render the forms with the entered values and the error."""
     return request.render("back.html", ws, status=status_of(error), problem=sentence(error), entered=request.query)
 
 
 def _read_target(request: PageRequest, ws: Workspace) -> dict[str, str]:
-    """Return the fields of the query, a revision as its commit: its number may change in a merge."""
+    """Return the fields of the query. A revision is returned as its commit, since its number may change in a merge."""
     target = {name: request.query.get(name, "").strip() for name in ("way", "revision", "record", "session")}
     if target["revision"] and target["way"] != "session":
         target["revision"] = resolve_revision(ws, target["revision"])
@@ -56,7 +56,7 @@ def _read_target(request: PageRequest, ws: Workspace) -> dict[str, str]:
 
 
 def _find_way(request: PageRequest, ws: Workspace) -> tuple[RollbackPlan, str]:
-    """Return the rollback that is asked for and its description.
+    """Return the requested rollback and its description.
 
     Raises:
         InvalidArgument: the query names no revision, record or session.
@@ -92,7 +92,7 @@ def _render_preview(request: PageRequest, ws: Workspace, status: int = 200, prob
 
 
 def _terminal_command(request: PageRequest, ws: Workspace) -> str:
-    """Return the command that does the same in a terminal."""
+    """Return the terminal command that does the same."""
     target, namespace = _read_target(request, ws), str(request.namespace)
     revision = target.get("revision", "")[:10]
     if target.get("way") == "undo":

@@ -1,4 +1,4 @@
-"""The actions of the page: which verbs it offers, on which records, and what it calls them."""
+"""The table of the page's actions: the verbs that it offers, for which records, and with which labels."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ ANY_KIND = "*"
 
 
 class PageAction(NamedTuple):
-    """One thing that a person does on the page: a verb with the words of its button.
+    """One action of the page: a verb with the label of its button.
 
     Attributes:
         verb: the name of the verb.
-        words: on the button.
-        done: what the page says afterwards; `{id}` stands for the record. Empty where the result says it.
-        kind: of the record that it is about, which the field `id` names; empty where it is about none.
-        values: fields of the input that are always so.
-        hidden: fields of the input that the form does not have.
-        is_offered: whether a record offers it; None: always.
-        is_quick: whether one click in a list does it, without its form.
+        words: the label of the button.
+        done: the notice shown afterwards, with `{id}` for the record; empty if the result has its own text.
+        kind: the kind of the record that the field `id` names; empty if the action has no record.
+        values: fields of the input with fixed values.
+        hidden: fields of the input that the form leaves out.
+        is_offered: whether a record offers the action; None: always.
+        is_quick: whether a list offers it as a button without a form.
         subject: the field that names the record.
-        labels: what the form calls a field, where the description of the input does not fit there.
-        takes_archived: whether it is for records in the archive, too.
-        is_about_namespace: whether the field `name` names the namespace of the address, which may be gone afterwards.
+        labels: labels of fields for which the description of the input does not fit.
+        takes_archived: whether archived records offer it too.
+        is_about_namespace: whether the field `name` is the namespace of the address, which may not exist afterwards.
     """
 
     verb: str
@@ -51,7 +51,7 @@ class PageAction(NamedTuple):
         return verbs_of(self.verb.partition(" ")[0])[self.verb]
 
     def takes(self, record: Record) -> bool:
-        """Whether the action is offered for a live record."""
+        """Return whether the action is offered for a live record."""
         return self.kind in (record.kind, ANY_KIND) and (self.is_offered is None or self.is_offered(record))
 
 
@@ -136,7 +136,7 @@ ADDING = {_LOOP: "add-loop", _ITEM: "add-follow-up", _PATTERN: "add-pattern", _D
 
 
 def list_actions(record: Record, *, is_quick: bool = False) -> Iterator[tuple[str, PageAction]]:
-    """Yield the names and actions that a live record offers; with `is_quick` those that one click does."""
+    """Yield the names and actions that a live record offers; with `is_quick`, only those without a form."""
     for name, action in ACTIONS.items():
         if action.takes(record) and (action.is_quick or not is_quick):
             yield name, action

@@ -1,4 +1,4 @@
-"""`/n/…/todos`: the todo lists of the sessions, to add to, start, finish and cancel."""
+"""`/n/…/todos`: the to-do lists of the sessions: add items, start, finish and cancel them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _render(request: PageRequest, ws: Workspace, status: int = 200, problem: str
 
 
 def list_sessions_with_todos(ws: Workspace) -> list[Session]:
-    """Return the live sessions that are at work or have open todos, the newest first."""
+    """Return the live sessions that are active or have open to-dos, newest first."""
     sessions = sorted(ws.branch.read().state.records(Session), key=lambda session: session.started, reverse=True)
     return [
         session

@@ -1,4 +1,4 @@
-"""`/n/…/trust`: what the check of an open loop would do here, and a person's word that it may."""
+"""`/n/…/trust`: show what the check of an open loop would do on this machine, and approve it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def settle(request: PageRequest) -> Response:
     """Trust the remote at the address that the page showed, or stop trusting it.
 
     Raises:
-        NeedsHuman: a click here is not a person's, and trust needs one.
+        NeedsHuman: a click on this page does not count as a person's word.
     """
     with request.work() as ws:
         name = _find_remote(request, ws)

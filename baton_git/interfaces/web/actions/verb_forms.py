@@ -1,4 +1,4 @@
-"""`/n/…/do/…`: a verb of the table of actions as a form, and what it did."""
+"""`/n/…/do/…`: a form for a verb of the table of actions, and its result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from baton_git.verbs.verification.checks import CheckResults
 
 
 class VerbForm(NamedTuple):
-    """The form of an action: its fields, and the record that it is about."""
+    """The form of an action: its fields, and its record."""
 
     name: str
     action: PageAction
@@ -44,13 +44,13 @@ def show(request: PageRequest) -> Response:
 
 
 def ask_again(request: PageRequest) -> Response:
-    """Show the form with what was entered: it must bring the token."""
+    """Show the form again with the entered values; sending it requires the token."""
     with request.work() as ws:
         return _render_form(request, ws, _build_form(request, ws), 403, "Confirm it with the token.")
 
 
 def act(request: PageRequest) -> Response:
-    """Run the verb with what was entered; show the form again, with the reason, where that is refused."""
+    """Run the verb with the entered values. If it is refused, show the form again with the reason."""
     with request.work() as ws:
         form = _build_form(request, ws)
         try:
@@ -71,10 +71,10 @@ def act(request: PageRequest) -> Response:
 
 
 def _build_form(request: PageRequest, ws: Workspace) -> VerbForm:
-    """Return the form that the address names, with what was entered.
+    """Return the form that the address names, with the entered values.
 
     Raises:
-        NotFound: there is no such action, or no record of that id.
+        NotFound: there is no such action, or no record with that id.
     """
     name = request.names["action"]
     action = ACTIONS.get(name)
@@ -94,14 +94,14 @@ def _build_form(request: PageRequest, ws: Workspace) -> VerbForm:
 
 
 def _offer_remotes(ws: Workspace, field: FormField) -> FormField:
-    """Return the field; one that names a remote offers those that are configured."""
+    """Return the field; a field that names a remote offers the configured ones."""
     if field.name != "remote":
         return field
     return field._replace(kind="choice", choices=[(name, name) for name in list_remote_names(ws)])
 
 
 def _find_key(request: PageRequest, state: State, action: PageAction) -> Key:
-    """Return the record that a form is about: a live one, or one in the archive for what brings it back."""
+    """Return the key of the form's record: a live one, or an archived one for actions that reopen it."""
     kind = request.query.get("kind", "") if action.kind == ANY_KIND else action.kind
     key = Key(kind, request.query.get("id", ""), action.takes_archived and bool(request.query.get("archived")))
     if kind not in KINDS or not isinstance(state.entry(key), Part):
@@ -110,7 +110,7 @@ def _find_key(request: PageRequest, state: State, action: PageAction) -> Key:
 
 
 def _find_next(request: PageRequest, key: Key | None) -> str:
-    """Return the address to go on at: where the form was opened, if that is still there afterwards."""
+    """Return the address to continue at: where the form was opened, if it still exists afterwards."""
     component = request.namespace.component
     query = {"kind": key.kind, "id": key.id} if key is not None else {}
     return next_page(request.query.get("next", ""), address(component, "record" if query else "board", **query))
@@ -127,7 +127,7 @@ def _render_form(request: PageRequest, ws: Workspace, form: VerbForm, status: in
 
 
 def _answer(request: PageRequest, ws: Workspace, form: VerbForm, result: Result) -> Response:
-    """Go back to where the form was opened and say what was done; show a result that says more than that."""
+    """Redirect to where the form was opened, with a notice; show a result that has more to say than a notice."""
     about = form.key.id if form.key is not None else ""
     if isinstance(result, CheckResults) and about and result.id is None:
         check = result.evidence.get(about)

@@ -1,1 +1,1 @@
-"""The pages that one reads."""
+"""The pages without forms."""

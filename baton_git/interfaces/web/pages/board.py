@@ -1,4 +1,4 @@
-"""`/n/…/board`: what a namespace holds, the most urgent first."""
+"""`/n/…/board`: the records of a namespace, most urgent first."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RecordList(NamedTuple):
 
 
 class Due(NamedTuple):
-    """When a loop must be settled: whole days from now, negative once they are over."""
+    """When a loop must be settled, in whole days from now; negative if it is overdue."""
 
     days: int
     is_over: bool
@@ -58,7 +58,7 @@ def show(request: PageRequest) -> Response:
 
 
 def _limit(records: Sequence[Model]) -> RecordList:
-    """Return the first records of a list, and how many there are."""
+    """Return the first records of a list, and the number of all."""
     return RecordList(records[:SHOWN], len(records))
 
 

@@ -1,4 +1,4 @@
-"""`/doctor`: what the checks find in the repository, in each namespace, and on the machine of the server."""
+"""`/doctor`: the findings about the repository, each namespace, and the server's machine."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Session graph, and beside whom, as a drawing: each session has a lane, merges join lanes.
+"""Draw the sessions of a namespace as a graph: each session has a lane, and merges join lanes.
 
-The newest is at the top: rows count from the oldest, and heights from the top.
+The newest session is at the top: rows are counted from the oldest, heights from the top.
 
-Pure: from the commits to places on a grid. Commits that one session made in a row are one stretch.
+Pure: converts commits to positions on a grid. Consecutive commits of one session form one stretch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SESSION_OPS = frozenset({"boot", "wrap"})
 
 @dataclass
 class Stretch:
-    """Commits that one session made in a row, the oldest first."""
+    """Consecutive commits of one session, oldest first."""
 
     row: int
     commits: list[LogEntry]
@@ -49,7 +49,7 @@ class Stretch:
 
     @property
     def telling(self) -> LogEntry:
-        """The newest commit that says more than that a session began or ended, if there is one."""
+        """The newest commit that is not only the beginning or end of a session; the newest one if there is none."""
         return next((entry for entry in reversed(self.commits) if entry.op not in SESSION_OPS), self.last)
 
     @property
@@ -66,7 +66,7 @@ class Stretch:
 
 
 class Line(NamedTuple):
-    """A line between two stretches. `sort` is next, join or earlier (it comes from below the drawing)."""
+    """A line between two stretches. `sort` is next, join, or earlier (for a line from below the drawing)."""
 
     path: str
     sort: str
@@ -74,7 +74,7 @@ class Line(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """The stretches, the newest first, the lines between them, and the size."""
+    """The stretches, newest first, the lines between them, and the size."""
 
     stretches: list[Stretch]
     lines: list[Line]
@@ -83,7 +83,7 @@ class Drawing(NamedTuple):
 
 
 def draw_commits(newest_first: Sequence[LogEntry]) -> Drawing:
-    """Lay out commits, given newest first, as session lanes and lines."""
+    """Lay out commits, given newest first, as lanes of sessions and lines between them."""
     stretches = _find_stretches(list(reversed(newest_first)))
     _assign_lanes(stretches)
     for stretch in stretches:
@@ -110,7 +110,7 @@ def _find_stretches(oldest_first: Sequence[LogEntry]) -> list[Stretch]:
 
 
 def _assign_lanes(stretches: Sequence[Stretch]) -> None:
-    """Give each session the leftmost lane that is free until it ends; other commits stay in their parent's."""
+    """Give each session the leftmost lane that is free until it ends; other commits stay in their parent's lane."""
     reach = _find_reach(stretches)
     ends = {stretch.session: 0 for stretch in stretches}
     for stretch in stretches:
@@ -132,7 +132,7 @@ def _assign_lanes(stretches: Sequence[Stretch]) -> None:
 
 
 def _find_reach(stretches: Sequence[Stretch]) -> list[int]:
-    """Return, by row, the last row that the lines of a stretch pass."""
+    """Return the last row that the lines of each stretch pass, by its row."""
     reach = [stretch.row for stretch in stretches]
     for stretch in stretches:
         for number, row in enumerate(stretch.before):

@@ -1,4 +1,4 @@
-"""The health of a namespace: what needs a person's attention, the most urgent first."""
+"""The health of a namespace: what needs a person's attention, most urgent first."""
 
 from __future__ import annotations
 

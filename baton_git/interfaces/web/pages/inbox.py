@@ -1,4 +1,4 @@
-"""`/`: what needs a person in all namespaces, the most urgent first, and the namespaces with their health."""
+"""`/`: what needs a person in all namespaces, most urgent first, and the namespaces with their health."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BAD = ("failed", "overdue", "unreadable", "conflict")
 
 
 class InboxRow(NamedTuple):
-    """Something that needs a person: where, the page that settles it, and what one click does."""
+    """Something that needs a person: its place, the page where it is settled, and the actions without a form."""
 
     namespace: Namespace
     item: ReadyItem
@@ -40,7 +40,7 @@ class InboxRow(NamedTuple):
 
     @property
     def settled_by(self) -> str:
-        """What the link to the page is called that settles it; empty where buttons do."""
+        """The label of the link to the page where it is settled; empty if the row has buttons."""
         if _takes_approval(self.item):
             return "Approve"
         return {"conflict": "Settle", "review": "Review", "rule": "Decide"}.get(self.item.need, "")
@@ -55,7 +55,7 @@ class InboxRow(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """One namespace: its health, or why it cannot be read, and what needs a person in it."""
+    """The summary of one namespace: its health, or why it cannot be read, and what needs a person."""
 
     namespace: Namespace
     health: Health | None
@@ -112,7 +112,7 @@ def _offer(state: State, item: ReadyItem) -> Sequence[tuple[str, PageAction]]:
 
 
 def _takes_approval(item: ReadyItem) -> bool:
-    """Whether a check runs only once a person approved it."""
+    """Return whether a check runs only after a person approved it."""
     return item.command.startswith("baton trust ")
 
 

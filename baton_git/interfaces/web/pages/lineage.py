@@ -1,4 +1,5 @@
-"""`/n/…/lineage`: the sessions as a drawn graph, and as a table: who worked when, after whom, beside whom."""
+"""`/n/…/lineage`: the sessions as a graph and as a table: when each worked, which it followed, and which worked at the
+same time."""
 
 from __future__ import annotations
 

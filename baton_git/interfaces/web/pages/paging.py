@@ -1,4 +1,4 @@
-"""Lists that go on on another page."""
+"""Lists that continue on another page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton_git.interfaces.web.page_controller import PageRequest
 
 
 class Paging(NamedTuple):
-    """The page of a list that is shown; the addresses of its neighbours keep the other query parameters."""
+    """The shown page of a list; links to its neighbours keep the other query parameters."""
 
     number: int
     first: int
@@ -19,10 +19,10 @@ class Paging(NamedTuple):
 
     @classmethod
     def of(cls, request: PageRequest, size: int, total: int | None = None, *, more: bool = False) -> Paging:
-        """Return the page that the request asks for.
+        """Return the requested page.
 
         Args:
-            total: how many entries there are, where that is known; else `more` says whether any follow.
+            total: the number of entries, if it is known; otherwise `more` says whether more follow.
         """
         number = request.read_number("page")
         if total is not None:

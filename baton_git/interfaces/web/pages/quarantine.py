@@ -1,4 +1,4 @@
-"""`/n/…/quarantine`: the rows that imports could not take over, each with the reason."""
+"""`/n/…/quarantine`: the rows that imports could not convert, each with the reason."""
 
 from __future__ import annotations
 

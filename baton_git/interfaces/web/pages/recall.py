@@ -1,4 +1,4 @@
-"""`/n/…/recall`, `/search`: the records that have a text in them, and what sessions and records say about it."""
+"""`/n/…/recall`, `/search`: records that contain a text, and the answer of recall."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_RECORDS = 12
 
 
 class FoundRecord(NamedTuple):
-    """A live record that has the text in it."""
+    """A live record that contains the text."""
 
     key: Key
     title: str
@@ -58,7 +58,7 @@ def _find_records(state: State, text: str) -> Iterator[FoundRecord]:
 
 
 def show_everywhere(request: PageRequest) -> Response:
-    """Show what all namespaces say about a question."""
+    """Show the answer of recall from all namespaces."""
     question = request.query.get("q", "").strip()[:MAX_QUESTION]
     names = request.site.namespaces()
     if not question or not names:

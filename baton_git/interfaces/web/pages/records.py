@@ -1,4 +1,4 @@
-"""`/n/…/handed`, `/records`, `/record`: what sessions handed over; all records of a kind, live or closed; one."""
+"""`/n/…/handed`, `/records`, `/record`: what sessions handed over, all records of a kind, and one record."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HISTORY = 10
 
 
 class RecordRow(NamedTuple):
-    """One record in a list: its key, its title, and the record, or the error that reading it gave."""
+    """One record in a list: its key, its title, and the record, or the error that reading it raised."""
 
     key: Key
     title: str
@@ -39,7 +39,7 @@ class RecordRow(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """Why it cannot be read; empty where it can."""
+        """Why the record cannot be read; empty if it can."""
         return self.entry.why if isinstance(self.entry, Unreadable) else ""
 
 
@@ -120,7 +120,7 @@ def show_record(request: PageRequest) -> Response:
 
 
 def _list_actions(key: Key, entry: Entry) -> list[tuple[str, PageAction]]:
-    """Return what can be done with a record; with one in the archive, to bring it back."""
+    """Return the actions of a record; an archived one can only be reopened."""
     if isinstance(entry, Record):
         return list(list_actions(entry))
     return [("reopen", ACTIONS["reopen"])] if isinstance(entry, Archived) and key.kind in EDITED else []

@@ -1,4 +1,4 @@
-"""Revisions typed on a page, and reading a history as far as it is intact."""
+"""Resolve revisions typed on a page, and read a history as far as it is intact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/n/…/session?id=…`: one session: what it was told, what it changed, and what it left."""
+"""`/n/…/session?id=…`: one session: its brief, its changes, and its digest."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _find_digests(state: State, session: str) -> list[Handoff]:
 
 
 def _rebuild_brief(ws: Workspace, commits: Sequence[Shown]) -> str:
-    """Return the brief of the revision that a session's start made; empty where its start is not known."""
+    """Return the brief of the revision that started a session; empty if that revision is not known."""
     if not commits or commits[-1].entry.op != "boot" or len(commits) == MOST_COMMITS:
         return ""
     start = commits[-1].entry

@@ -1,4 +1,4 @@
-"""`/n/…/timeline`, `/commit`, `/compare`: what was changed, by whom, record by record, between any two points."""
+"""`/n/…/timeline`, `/commit`, `/compare`: what was changed, by whom, record by record, between any two revisions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def show_timeline(request: PageRequest) -> Response:
 
 
 class SessionRun(NamedTuple):
-    """Commits that one session made in a row, the newest first; `session` is None for those of none."""
+    """Consecutive commits of one session, newest first; `session` is None for commits without a session."""
 
     session: str | None
     commits: list[Shown]
@@ -52,7 +52,7 @@ class Day(NamedTuple):
 
 
 def group_by_day(newest_first: Sequence[Shown]) -> list[Day]:
-    """Return the commits by day, and within a day by the session that made several in a row."""
+    """Group commits by day, and within a day by session."""
     days: list[Day] = []
     for shown in newest_first:
         day, session = shown.entry.time.astimezone(UTC).date(), shown.entry.session
