@@ -44,7 +44,7 @@ class NewAgent(BaseModel):
 
 
 def router(site: Site) -> APIRouter:
-    """PAIF's four paths, and `/agents`."""
+    """Return the routes of PAIF's four paths and of `/agents`."""
     routes = Routes(tags=["PAIF"])
     _protocol(routes, site)
     _agents(routes, site)
@@ -53,7 +53,7 @@ def router(site: Site) -> APIRouter:
 
 def _protocol(routes: APIRouter, site: Site) -> None:
     def check_caller(request: Request, agent_id: str, who: Who) -> None:
-        """An agent's token opens its own paths, in its own namespace, for its own sessions. Raises NotAllowed."""
+        """Raise NotAllowed if an agent's token is used outside of its own paths, namespace or sessions."""
         caller: Caller = request.scope[CALLER]
         namespace = who.namespace if who.namespace is not None else str(site.settings.namespace)
         if caller.kind == "agent" and (caller.agent, caller.namespace) != (agent_id, namespace):
@@ -117,7 +117,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
 
 def _agents(routes: APIRouter, site: Site) -> None:
     def owner(request: Request) -> None:
-        """Only with the server's own token. Raises NotAllowed."""
+        """Raise NotAllowed unless the request has the server's own token."""
         if request.scope[CALLER].kind != "owner":
             raise NotAllowed("agents are registered with the server's own token", hint="start it with BATON_API_TOKEN")
 
@@ -147,12 +147,12 @@ def _describe_registration(registration: Registration) -> dict[str, Any]:
 
 
 def _describe_document(checkpoint: Checkpoint) -> dict[str, Any]:
-    """PAIF's document, every documented field filled in, and our id of it."""
+    """Return PAIF's document with every documented field filled in, and its id here."""
     return {**to_whole_document(checkpoint), "id": checkpoint.id}
 
 
 def _describe_checkpoint(saved: Saved) -> dict[str, Any]:
-    """The checkpoint that was made, or the one because of which none was due."""
+    """Return the checkpoint that was saved, or the recent one because of which none was due."""
     state = saved.written.revision.state
     made = saved.younger if saved.id is None else state.entry(Key(Checkpoint.kind, saved.id))
     created = saved.id is not None and not saved.known
@@ -160,7 +160,7 @@ def _describe_checkpoint(saved: Saved) -> dict[str, Any]:
 
 
 def _describe_unknown_agent(agent: str, session: str | None, version: Revision) -> dict[str, Any]:
-    """Describe the start of an agent without an identity; its session can begin all the same."""
+    """Return the start of an agent without an identity; its session can begin nevertheless."""
     fields = _describe_restored(Restored(make_empty_identity(agent), None, version))
     return {**fields, "session_id": session or str(uuid4())}
 

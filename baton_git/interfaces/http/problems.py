@@ -19,7 +19,7 @@ from baton_git.interfaces.http.json_response import SafeJSONResponse
 
 
 class Outdated(BatonError):
-    """What a request names with If-Match is not the newest version; `Stale` says the same of a revision."""
+    """If-Match names a revision that is not the newest; the counterpart of `Stale` for commits."""
 
     code = errors.Stale.code
 
@@ -52,7 +52,7 @@ log = logging.getLogger("baton.http")
 
 
 def is_ours(path: str) -> bool:
-    """Whether a path belongs to baton-git's own API, where whatever goes wrong is told as a problem."""
+    """Return whether a path belongs to baton-git's own API, whose errors are problem details."""
     return path.startswith("/v1/") and not path.startswith(SESSION_BATON)
 
 
@@ -63,7 +63,7 @@ def status_of(error: BatonError) -> int:
 def problem(
     status: int, code: str, message: str, *, hint: str = "", headers: dict[str, str] | None = None, **data: Any
 ) -> Response:
-    """An answer in problem details: `error` has the command's name for it, `hint` the next step."""
+    """Return a response with problem details: `error` is the command line's name of the error, `hint` the next step."""
     return SafeJSONResponse(_details(status, code, message, hint, data), status, headers, media_type=PROBLEM)
 
 
@@ -78,7 +78,7 @@ def _details(status: int, code: str, message: str, hint: str, data: Mapping[str,
 
 
 def refusal(path: str, status: int, code: str, message: str, *, hint: str = "", **data: Any) -> Response:
-    """An answer that says no, in the shape that belongs to the path."""
+    """Return an error response in the shape that belongs to the path."""
     headers = RETRY_AFTER if status == 503 else None
     if path.startswith(SESSION_BATON):
         return SafeJSONResponse({"detail": f"{message}; {hint}" if hint else message}, status, headers)
@@ -86,7 +86,7 @@ def refusal(path: str, status: int, code: str, message: str, *, hint: str = "", 
 
 
 def of_error(path: str, error: BatonError, **more: Any) -> Response:
-    """The answer for what went wrong on purpose, with `more` data; the texts hold nothing that steers a terminal."""
+    """Return the response for an expected error, with `more` data. Its texts contain no control characters."""
     data = {name: value for name, value in _select_json({**error.data, **more}).items() if name not in _OWN}
     return refusal(path, status_of(error), error.code, terminal(str(error)), hint=terminal(error.hint), **data)
 
@@ -114,7 +114,7 @@ def _select_json(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_document(error: errors.InvalidDocument, where: tuple[str, ...], document: Any = None) -> Response:
-    """Faults of a document in the shape in which FastAPI gives those of a request; `where` leads to the document."""
+    """Return the faults of a document in FastAPI's shape of request faults; `where` is the path to the document."""
     faults = []
     for fault in error.faults:
         steps = _steps(fault.path)
@@ -125,7 +125,7 @@ def of_document(error: errors.InvalidDocument, where: tuple[str, ...], document:
 
 
 def _at(document: Any, steps: list[str | int]) -> Any:
-    """What stands at a path; of something that is missing, what it is missing in."""
+    """Return the value at a path; if it is missing, the value that should contain it."""
     for step in steps:
         try:
             document = document[step]
@@ -135,7 +135,7 @@ def _at(document: Any, steps: list[str | int]) -> Any:
 
 
 def _steps(path: str) -> list[str | int]:
-    """`open_loops[2].verify` as FastAPI's loc has it."""
+    """Return a path such as `open_loops[2].verify` in the form of FastAPI's `loc`."""
     steps: list[str | int] = []
     for part in path.replace("[", ".[").split("."):
         inner = part[1:-1] if part.startswith("[") and part.endswith("]") else ""
@@ -144,7 +144,7 @@ def _steps(path: str) -> list[str | int]:
 
 
 def install(app: FastAPI) -> None:
-    """Every error of this program becomes an answer; a bug becomes 500 without a stack trace, which the log has."""
+    """Turn every error of the package into a response. A bug becomes status 500; its stack trace goes to the log."""
 
     @app.exception_handler(BatonError)
     async def _answer_error(request: Request, error: BatonError) -> Response:
@@ -164,13 +164,13 @@ def install(app: FastAPI) -> None:
 
 
 def of_bug(method: str, path: str, error: Exception) -> Response:
-    """500, without a stack trace: the log has it."""
+    """Return status 500 without a stack trace, which is in the log."""
     log.error("a bug in baton itself: %s %s", method, one_line(path, 1000), exc_info=error)
     return refusal(path, 500, "bug", "a bug in baton itself; the server's log has the details")
 
 
 def _of_framework(path: str, error: HTTPException) -> Response:
-    """What the framework refuses: no such path, another method, a body that is no JSON."""
+    """Return the response for what the framework refuses: an unknown path, a wrong method, a body that is not JSON."""
     if not is_ours(path):
         return SafeJSONResponse({"detail": error.detail}, error.status_code, error.headers)
     code = CODES.get(error.status_code, "invalid_request")
@@ -178,7 +178,7 @@ def _of_framework(path: str, error: HTTPException) -> Response:
 
 
 def of_request(path: str, error: RequestValidationError) -> Response:
-    """FastAPI's own shape below session-baton's paths; elsewhere the same faults as problem details."""
+    """Return request faults: in FastAPI's own shape on session-baton's paths, elsewhere as problem details."""
     faults = [_clean_fault(fault) for fault in error.errors()]
     if path.startswith(SESSION_BATON):
         return SafeJSONResponse({"detail": faults}, 422)

@@ -1,4 +1,4 @@
-"""session-baton's API, as its own server answers it; with revisions, as its author added them later in memory-hall."""
+"""session-baton's API with the responses of its own server, including the revisions that memory-hall added."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ MAX_WRITERS = 16
 
 
 class SessionBaton:
-    """The two requests of session-baton's API."""
+    """The read and write requests of session-baton's API."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -92,7 +92,7 @@ class SessionBaton:
 
 
 def router(wire: SessionBaton) -> APIRouter:
-    """`/health` and `/v1/baton`."""
+    """Return the routes of `/health` and `/v1/baton`."""
     routes = Routes(tags=["session-baton"])
 
     @routes.get("/health", tags=["server"])
@@ -116,7 +116,7 @@ def _describe_body(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _write(site: Site, body: WriteRequest, if_match: str | None) -> Response:
-    """Write one document, or return session-baton's own response to what is wrong with it."""
+    """Write a document; return the result, or session-baton's own response if the document is refused."""
     expected = body.expected_revision
     try:
         with site.work(body.namespace, may_begin=True) as ws:
@@ -140,7 +140,7 @@ def _write(site: Site, body: WriteRequest, if_match: str | None) -> Response:
 
 
 def _is_current(if_match: str, current: DocumentRead) -> bool:
-    """Return whether If-Match allows a write: it has the ETag of the current revision, or `*` and there is one."""
+    """Return whether If-Match allows a write: it has the ETag of the current revision, or is `*` and there is one."""
     tags = [value.strip() for value in if_match.split(",")]
     return tag(current.version.commit) in tags or (tags == ["*"] and current.version.commit is not None)
 

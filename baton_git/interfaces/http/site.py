@@ -1,4 +1,4 @@
-"""What a server serves: the namespaces of one repository, for the person who started it."""
+"""The site of a server: the namespaces of one repository, for the person who started the server."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FileState = tuple[int, int, int]
 
 
 class _Read(NamedTuple):
-    """What the settings said at some time: the call of `baton serve`, and a workspace in which nobody acts yet."""
+    """The settings at one time: the call of `baton serve`, and a workspace without an acting session."""
 
     at: float
     config: _FileState
@@ -41,13 +41,13 @@ class _Read(NamedTuple):
 
 @dataclass
 class Site:
-    """The repository and the settings of one server process. Its threads may use it side by side.
+    """The repository and the settings of one server process. Its threads may use it concurrently.
 
     Attributes:
-        options: the options of `baton serve`, without a session or agent, which come with each request.
-        token: what `Authorization: Bearer` must bring; None where anybody who reaches us may do anything.
-        agent: how an agent is known that started the server, and so knows its tokens; None where none is.
-        ending: is set when the server ends; what streams then ends as well.
+        options: the options of `baton serve`; sessions and agents come with each request.
+        token: the token that `Authorization: Bearer` must contain; None if everybody who reaches the server has access.
+        agent: the agent that started the server and therefore knows its tokens; None if a person did.
+        ending: set when the server ends; streams then end too.
     """
 
     options: CommonOptions
@@ -69,10 +69,10 @@ class Site:
 
     @property
     def _current(self) -> _Read:
-        """The settings; while one thread reads them anew, the others go on with the old ones.
+        """The current settings. While one thread reads them again, the others use the old ones.
 
         Raises:
-            NotARepository: it is gone.
+            NotARepository: the repository is gone.
         """
         read = self._read
         if read is not None and self._config(read) == read.config and time.monotonic() - read.at <= SETTINGS_AGE:
@@ -83,10 +83,10 @@ class Site:
             return self._read
 
     def _config(self, read: _Read) -> _FileState:
-        """What the repository's configuration file looks like from outside; who changed it means it from then on.
+        """The size and times of the repository's configuration file, to notice changes immediately.
 
         Raises:
-            NotARepository: there is none any more. Nobody may take that for an empty repository, or write a new one.
+            NotARepository: the file is gone. This must not be mistaken for an empty repository.
         """
         return _file_state(read.plain.branch.store.repository)
 
@@ -107,7 +107,7 @@ class Site:
 
     @property
     def store(self) -> Store:
-        """The one store of all threads: what one has read the others need not read, and they write together."""
+        """The store that all threads share, with its cache and its write queue."""
         return self._current.plain.branch.store
 
     @property
@@ -119,17 +119,17 @@ class Site:
 
     @property
     def person(self) -> str:
-        """The name of whoever started the server, as git knows it: it is their page."""
+        """The name of the person who started the server, from git's configuration."""
         return self.app.person
 
     @property
     def folder(self) -> Path:
-        """Where this machine keeps what belongs to the server, beside the branches."""
+        """The folder of the server's machine-local data, beside the branches."""
         return self.repository.common_dir / "baton" / "http"
 
     @cached_property
     def agents(self) -> AgentTokens:
-        """The agents that have tokens of their own."""
+        """The agents with tokens of their own."""
         return AgentTokens(self.folder / "agents.json")
 
     @contextmanager
@@ -141,14 +141,14 @@ class Site:
         agent: str | None = None,
         may_begin: bool = False,
     ) -> Iterator[Workspace]:
-        """A workspace for one request; the server's own namespace where none is named.
+        """Yield a workspace for one request, in the server's own namespace if none is named.
 
         Args:
             may_begin: whether the first write creates the namespace, as clients of other systems expect.
 
         Raises:
-            InvalidName: one of the names cannot be one.
-            InvalidDocument: the namespace does not exist, and its name holds a secret.
+            InvalidName: a name is not valid.
+            InvalidDocument: the namespace does not exist, and its name contains a secret.
             NotARepository: the repository is gone.
         """
         plain = self._current.plain
@@ -170,10 +170,10 @@ class Site:
         return sha256("\n".join(f"{ref} {tip}" for ref, tip in sorted(refs.items())).encode()).hexdigest()[:40]
 
     def tip(self, namespace: str | None = None) -> Oid | None:
-        """Where a namespace stands; None where it does not exist. Cheap enough to ask again and again.
+        """Return the tip of a namespace; None if it does not exist. Cheap enough for polling.
 
         Raises:
-            InvalidName: this can be no namespace.
+            InvalidName: the name is not valid.
             NotARepository: the repository is gone.
         """
         read = self._read or self._current  # to ask git takes longer than all the rest

@@ -1,4 +1,4 @@
-"""Streams of events: how many there may be, and how one ends."""
+"""Streams of events: a limit on their number, and their end."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ log = logging.getLogger("baton.http")
 
 
 class Places:
-    """How many streams there may be, and are."""
+    """The number of open streams, and its limit."""
 
     def __init__(self, most: int = MOST) -> None:
         self.free = most
 
 
 class Stream(StreamingResponse):
-    """The events of one listener; it ends when that goes away, and when the server does."""
+    """The events for one client; ends when the client disconnects or the server ends."""
 
     def __init__(self, lines: AsyncIterator[str | bytes], places: Places) -> None:
         super().__init__(lines, headers={"X-Accel-Buffering": "no"}, media_type=EVENTS)

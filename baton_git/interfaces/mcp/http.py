@@ -74,7 +74,7 @@ def _opened(family: int, address: Any) -> socket.socket:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address that was looked up is one of this machine alone; a name says nothing about that."""
+    """Return whether a resolved address belongs to this machine only; the host name alone does not say."""
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 
@@ -83,13 +83,13 @@ def address_of(listener: socket.socket) -> str:
 
 
 def url_of(listener: socket.socket) -> str:
-    """Where clients find it."""
+    """Return the URL for clients."""
     host, port = address_of(listener), listener.getsockname()[1]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
 
 
 def serve(app: ASGIApp, listener: socket.socket) -> None:
-    """Serves until SIGINT or SIGTERM; what is under way may finish."""
+    """Serve until SIGINT or SIGTERM, then let running requests finish."""
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none",
         timeout_graceful_shutdown=ENDING,
@@ -100,7 +100,7 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
 
 @contextmanager
 def _ending_quietly() -> Iterator[None]:
-    """uvicorn raises the signal that ended it again, once it has ended in order: nobody needs to hear it."""
+    """Suppress the signal that uvicorn raises again after it has shut down."""
     kinds = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(kind, lambda *_: None) for kind in kinds]
     try:

@@ -1,4 +1,4 @@
-"""The server: all tools, resources and prompts, and what goes wrong in a line."""
+"""The MCP server: its tools, resources and prompts, with errors on one line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NAMED = " You share this server: give the session that boot returned to each cal
 
 
 class Served(MCPServer[Any]):
-    """MCP's server, which tells what went wrong in one line, with the next step."""
+    """The SDK's server, with errors on one line that names the next step."""
 
     def __init__(self, tool_context: ToolContext, tools: Sequence[Tool]) -> None:
         self._arguments = {tool.name: list(tool.fn_metadata.arg_model.model_fields) for tool in tools}
@@ -75,8 +75,8 @@ class Served(MCPServer[Any]):
         return await super().get_prompt(name, arguments, context)
 
     async def list_tools(self) -> list[Told]:
-        """The tools, without the shapes of their answers: all are objects, and each word here is in every request of
-        the model."""
+        """Return the tools without output schemas: all outputs are objects, and each word of this list is part of every
+        request of the model."""
         return [tool.model_copy(update={"output_schema": None}) for tool in await super().list_tools()]
 
     async def run_stdio_async(self) -> None:
@@ -91,7 +91,7 @@ class Served(MCPServer[Any]):
 
 
 def _safe(answer: CallToolResult | InputRequiredResult) -> CallToolResult | InputRequiredResult:
-    """A tool's answer, whose text holds nothing that could steer what shows it."""
+    """Return a tool's response with control characters removed from its text."""
     if isinstance(answer, InputRequiredResult):
         return answer
     blocks = [
@@ -108,7 +108,7 @@ def _safe_text(content: str | bytes) -> str | bytes:
 
 
 def server(app: Call, *, over_http: bool = False) -> MCPServer[Any]:
-    """The server of one call of `baton mcp`; over HTTP it has many clients, else one."""
+    """Return the server for one `baton mcp` process; over HTTP it has many clients, otherwise one."""
     tool_context = ToolContext(app, over_http)
     own = [_make_tool(function, nature) for function, nature in graduation.tools(tool_context).items()]
     of_verbs = verb_tools(tool_context, all_verbs().values())
@@ -132,7 +132,7 @@ def _make_verb_tool(function: Callable[..., Any], nature: ToolAnnotations) -> To
 
 
 def _make_tool(function: Callable[..., Any], nature: ToolAnnotations) -> Tool:
-    """Return a tool that refuses arguments that it does not have, with a short schema."""
+    """Return a tool with a short schema that refuses unknown arguments."""
     tool = Tool.from_function(function, annotations=nature)
     tool.parameters = untold(shorten_schema(tool.parameters))
     takes = tool.fn_metadata.arg_model

@@ -1,4 +1,4 @@
-"""baton-git's own API, below `/v1`: the verbs that have a route, and the stream of changes."""
+"""baton-git's own API below `/v1`: the verbs that have a route, and the stream of changes."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from baton_git.interfaces.http.streams import Places
 
 
 def routers(site: Site, places: Places) -> list[APIRouter]:
-    """All of it; streams take one of the places."""
+    """Return the routers of the API. `places` limits the number of streams."""
     return [verb_router(), events.router(site, places)]

@@ -1,4 +1,4 @@
-"""Who asks for what: the namespace, who acts, and on which version the request stands."""
+"""The context of a request: the namespace, the acting session and agent, and the revision it depends on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ IfNoneMatch = Annotated[str | None, Header(description="ETags that are known: 30
 
 
 class Acting(NamedTuple):
-    """Who acts, and where; what its headers and its query say."""
+    """The namespace, session and agent of a request, from its headers and query."""
 
     namespace: str | None
     session: str | None
@@ -38,14 +38,15 @@ class Acting(NamedTuple):
 
     @contextmanager
     def on(self, site: Site, *, may_begin: bool = False) -> Iterator[Workspace]:
-        """The workspace of the one who acts; with If-Match, one whose branch refuses once somebody else has written.
+        """Yield the workspace of the request. With If-Match, its branch refuses to write if somebody else has written
+        since.
 
         Args:
             may_begin: whether the first write creates the namespace.
 
         Raises:
-            InvalidName: a name cannot be one.
-            Outdated: it is at another version by now.
+            InvalidName: a name is not valid.
+            Outdated: If-Match names a revision that is not the newest.
         """
         with site.work(self.namespace, session=self.session, agent=self.agent, may_begin=may_begin) as ws:
             if self.if_match is None:
@@ -68,21 +69,22 @@ class Acting(NamedTuple):
 
 
 class _Condition:
-    """That a branch stands at one version when a request first writes to it; then the request goes on from its own."""
+    """The condition that a branch is at a known revision when a request first writes; later writes go on from there."""
 
     def __init__(self, seen: Revision) -> None:
         self._seen = seen
         self.is_met = False
 
     def check(self, tip: Revision) -> None:
-        """Raises Stale where another commit is the newest: two may have one revision number."""
+        """Raise Stale if another commit is the newest. Commits are compared, because two may have the same revision
+        number."""
         if not self.is_met and tip.commit != self._seen.commit:
             raise Stale(str(tip.namespace), self._seen.number, tip.number)
 
 
 @dataclass(frozen=True)
 class _Held(Branch):
-    """A branch that is written to only while a condition holds."""
+    """A branch that can be written to only while a condition holds."""
 
     condition: _Condition = field(kw_only=True)
 
@@ -137,7 +139,7 @@ def _reading(namespace: Named = None, baton_session: SessionHeader = None, baton
 
 
 def _text(value: str | None) -> str | None:
-    """A header as UTF-8, which frameworks give as Latin-1."""
+    """Return a header as UTF-8; frameworks decode headers as Latin-1."""
     if value is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Answers as JSON: it never fails, whatever is stored."""
+"""JSON responses for any stored data, including values that JSON cannot represent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOTHING: Any = object()
 
 
 def answer(data: Any, status: int = 200, *, commit: Oid | None = NOTHING) -> Response:
-    """`data` as JSON; with the ETag of a version, where `commit` names one."""
+    """Return `data` as JSON, with the ETag of a revision if `commit` names one."""
     headers = {} if commit is NOTHING else {"ETag": tag(commit)}
     return Response(_bytes(data), status, headers, "application/json")
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document: what FastAPI makes of the handlers, with what it cannot know."""
+"""The OpenAPI document: FastAPI's, completed with what FastAPI cannot derive from the handlers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TAGS = {
 
 
 def install(app: FastAPI, *, is_guarded: bool) -> None:
-    """Has `/openapi.json` say what else there is to know.
+    """Make `/openapi.json` return the completed document.
 
     Args:
         is_guarded: whether requests need the token.
@@ -75,7 +75,7 @@ def _operations(data: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _add_refusals(path: str, operation: dict[str, Any]) -> None:
-    """What session-baton's and PAIF's paths answer when they refuse, which stands at no handler of theirs."""
+    """Add the error responses of session-baton's and PAIF's paths, which their handlers do not declare."""
     if path.startswith(SESSION_BATON):
         refused, plain = refusals(421), {400, 401, 403, 429, *REFUSED}
     elif not path.startswith("/v1/") and path != "/health":
@@ -89,7 +89,7 @@ def _add_refusals(path: str, operation: dict[str, Any]) -> None:
 
 
 def _add_tag(path: str, operation: dict[str, Any]) -> None:
-    """That answers about a version say which."""
+    """Add the ETag header to responses about a revision."""
     if not is_ours(path) or path == "/v1/events":
         return
     for status in {"200", "201"} & operation["responses"].keys():
@@ -97,12 +97,12 @@ def _add_tag(path: str, operation: dict[str, Any]) -> None:
 
 
 def _plain(status: int) -> dict[str, Any]:
-    """A refusal as session-baton's server has it."""
+    """Return an error response in the shape of session-baton's server."""
     return {"description": WORDS[status], "content": {"application/json": {"schema": DETAIL}}}
 
 
 def _say(operation: dict[str, Any]) -> None:
-    """The docstring's first sentence as the summary, in place of the function's name."""
+    """Use the first sentence of the docstring as the summary, instead of the function's name."""
     text = operation.get("description", "")
     first, _, rest = text.partition("\n\n")
     if first:

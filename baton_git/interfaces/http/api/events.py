@@ -1,4 +1,4 @@
-"""Changes as they happen, as server-sent events."""
+"""The stream of changes, as server-sent events."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ data: {{"namespace": "project:x", "revision": 13, "commit": "{COMMIT}", "time": 
 
 
 def router(site: Site, places: Places) -> APIRouter:
-    """The stream of changes."""
+    """Return the route of the stream of changes."""
     routes = Routes(tags=["events"], responses=refusals())
     content = {EVENTS: {"schema": {"type": "string"}, "example": EXAMPLE}}
 
@@ -62,7 +62,7 @@ def router(site: Site, places: Places) -> APIRouter:
 
 
 async def stream_events(site: Site, namespace: str | None, since: str | None) -> AsyncIterator[bytes]:
-    """Yield the changes as server-sent events, with comments while nothing happens."""
+    """Yield the changes as server-sent events, with comments while nothing changes."""
     async with aclosing(changes(site, namespace, since)) as source:
         coming = asyncio.ensure_future(anext(source, None))
         try:

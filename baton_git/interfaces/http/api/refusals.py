@@ -1,4 +1,4 @@
-"""What can go wrong with a request, for the OpenAPI document."""
+"""The error responses of requests, for the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton_git.interfaces.http.problems import PROBLEM
 
 
 class Problem(BaseModel):
-    """What went wrong (RFC 9457), with more fields where the error has data."""
+    """Problem details (RFC 9457); some errors add fields with their data."""
 
     type: str = Field(description="`urn:baton-git:error:` and the code.", examples=["urn:baton-git:error:not_found"])
     title: str = Field(description="The code in words.", examples=["not found"])
@@ -50,5 +50,5 @@ REMOTES = (502, 504)
 
 
 def refusals(*more: int) -> Responses:
-    """By status, what an answer that refuses looks like: what any request can meet, and `more`."""
+    """Return the error responses by status: those of any request, and those of `more`."""
     return {status: {"description": WORDS[status], "content": CONTENT} for status in sorted({*ALWAYS, *more})}

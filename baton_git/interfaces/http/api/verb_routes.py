@@ -34,7 +34,7 @@ KNOWN = "if_none_match"
 
 
 class _IdConvertor(PathConvertor):
-    """Any text as an id; Starlette's own `path` stops at a line break, so that a shorter route would match."""
+    """Any text as an id. Starlette's own `path` convertor stops at a line break, so a shorter route would match."""
 
     regex = "(?s:.*)"
 
@@ -43,7 +43,7 @@ register_url_convertor("id", _IdConvertor())
 
 
 class _Body(Input):
-    """The body of a request; FastAPI needs its validator at once."""
+    """The body of a request. FastAPI needs its validator immediately."""
 
     model_config = ConfigDict(defer_build=False)
 
@@ -69,7 +69,7 @@ def verb_router() -> APIRouter:
 
 
 def _responses(verb: Verb[Any, Any]) -> Responses:
-    """What a route may answer besides its usual status."""
+    """Return the responses of a route other than the usual one."""
     also: Responses = {
         status: {"model": verb.result_model, "description": text} for status, text in verb.other_status.items()
     }
@@ -79,7 +79,7 @@ def _responses(verb: Verb[Any, Any]) -> Responses:
 
 
 def _match_any_id(verb: Verb[Any, Any]) -> str:
-    """Return the path of a verb, whose last id may hold slashes and line breaks."""
+    """Return the path of a verb, changed so that its last id may contain slashes and line breaks."""
     return re.sub(r"\{(\w+)\}([^{]*)$", r"{\1:id}\2", verb.path)
 
 
@@ -142,7 +142,7 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
 
 
 def _annotate(info: FieldInfo, place: Callable[..., Any], kind: Any = None) -> Any:
-    """The type of a parameter; `kind`, where it differs from that of the field."""
+    """Return the annotation of a parameter; `kind` overrides the type of the field."""
     return Annotated[
         kind or info.annotation, *info.metadata, place(description=info.description, examples=info.examples)
     ]
@@ -154,7 +154,7 @@ def _default(info: FieldInfo) -> Any:
 
 @cache
 def _body_model(model: type[Input], without: tuple[str, ...]) -> Any:
-    """The model of a body: the input without the fields of the path. Rules between fields are checked afterwards."""
+    """Return the model of a body: the input without the fields in the path. Rules across fields are checked later."""
     fields: dict[str, Any] = {
         name: (info.annotation, info) for name, info in model.model_fields.items() if name not in without
     }
