@@ -166,7 +166,7 @@ class SessionActions:
 
     def _in_force(self) -> SourceContent:
         """Return the brief without details and without starting a session, for a context that was compacted."""
-        sections = list_sections(self._ws, self._now, handoff=False)[1]
+        sections = list_sections(self._ws, self._now)
         return SourceContent({}, tuple(section for section in sections if section.rank != Rank.DETAILS))
 
     def _changes(self) -> SourceContent | None:

@@ -63,6 +63,7 @@ class BegunSession(NamedTuple):
         problems: what is missing or broken; none of these prevents the start.
         news: changes from other machines, commits that wait for review, and failed fetches.
         is_new: whether this start created the namespace.
+        is_readable: whether the namespace's newest commit could be read; if not, `version` is an empty revision.
     """
 
     session: str
@@ -76,6 +77,7 @@ class BegunSession(NamedTuple):
     problems: tuple[str, ...] = ()
     news: tuple[str, ...] = ()
     is_new: bool = False
+    is_readable: bool = True
 
 
 class Persona(NamedTuple):
@@ -127,7 +129,8 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     ws = replace(ws, actor=replace(ws.actor, session=session))
     problems = list(options.problems)
     synced = sync_at_start(ws, now, options.sync_seconds) if options.sync_seconds > 0 else []
-    before = _read_tip(ws, problems)
+    tip = _read_tip(ws, problems)
+    before = tip or _make_empty_revision(ws)
     problems += _describe_revert(ws, before)
     parent = _find_parent(before.state, session, options.parent, problems)
     checks = _run_due_checks(ws, now, before, options.check_seconds, problems)
@@ -139,7 +142,8 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     verified = _make_verified_lines(ws, before, closed, problems)
     shown = _with_results(after, before, checks, problems)
     parts = [*_make_parts(ws, now, shown, problems, _find_persona(ws, options), handoff=options.handoff)]
-    heading, sections = _make_heading(now, session, after), _make_sections(parts, verified, problems, news)
+    heading = _make_heading(now, session, after, is_readable=tip is not None)
+    sections = _make_sections(parts, verified, problems, news)
     return BegunSession(
         session, parent, after, heading, sections,
         brief=_compose(ws, heading, sections, options.mark, options.budget),
@@ -148,6 +152,7 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
         problems=tuple(dict.fromkeys(problems)),
         news=news,
         is_new=before.commit is None and after.commit is not None,
+        is_readable=tip is not None,
     )  # fmt: skip
 
 
@@ -195,39 +200,47 @@ def compose_brief(
     Raises:
         NotFound, Ambiguous, InvalidArgument: `at` names no revision.
     """
-    version, sections = list_sections(ws, now, at=at)
-    return _compose(ws, _make_heading(now, ws.actor.session or "none", version), sections, mark, budget)
+    problems: list[str] = []
+    tip = _read_tip(ws, problems) if at is None else ws.branch.read(at)
+    version = tip or _make_empty_revision(ws)
+    heading = _make_heading(now, ws.actor.session or "none", version, is_readable=tip is not None)
+    return _compose(ws, heading, _make_current_sections(ws, now, version, problems), mark, budget)
 
 
-def list_sections(
-    ws: Workspace, now: datetime, *, handoff: bool = True, at: str | None = None
-) -> tuple[Revision, tuple[Section, ...]]:
-    """Return a revision and the sections of its brief, without starting a session.
+def list_sections(ws: Workspace, now: datetime) -> tuple[Section, ...]:
+    """Return the sections of the brief without the facts of earlier sessions; do not start a session.
 
-    Args:
-        handoff: whether to include the facts of earlier sessions.
-        at: the revision; None: the newest. If that is unreadable, an empty revision is used and a problem reported.
-
-    Raises:
-        NotFound, Ambiguous, InvalidArgument: `at` names no revision.
+    If the newest revision cannot be read, one of the sections says so.
     """
     problems: list[str] = []
-    version = _read_tip(ws, problems) if at is None else ws.branch.read(at)
+    version = _read_tip(ws, problems) or _make_empty_revision(ws)
+    return _make_current_sections(ws, now, version, problems, handoff=False)
+
+
+def _make_current_sections(
+    ws: Workspace, now: datetime, version: Revision, problems: list[str], *, handoff: bool = True
+) -> tuple[Section, ...]:
     parts = [*_make_parts(ws, now, version, problems, Persona(ws.actor.agent), handoff=handoff)]
     problems += _list_damage(version.state, problems)
-    return version, _make_sections(parts, (), problems, ())
+    return _make_sections(parts, (), problems, ())
 
 
 def _compose(ws: Workspace, heading: str, sections: Sequence[Section], mark: str | None, budget: int) -> Brief:
     return compose(heading, sections, mark or fresh_mark(), budget, footer=describe_verbs(as_tools=ws.calls_tools))
 
 
-def _read_tip(ws: Workspace, problems: list[str]) -> Revision:
+def _read_tip(ws: Workspace, problems: list[str]) -> Revision | None:
+    """Return the newest revision; if it cannot be read, add a problem and return None."""
     try:
         return ws.branch.read()
     except (BatonError, OSError) as error:
         problems.append(_describe_error(error))
-        return Revision(ws.branch.namespace, State())
+        return None
+
+
+def _make_empty_revision(ws: Workspace) -> Revision:
+    """Return what a brief is made from if the newest revision cannot be read."""
+    return Revision(ws.branch.namespace, State())
 
 
 def _describe_revert(ws: Workspace, version: Revision) -> list[str]:
@@ -350,10 +363,12 @@ def _describe_error(error: BatonError | OSError) -> str:
     return f"{error} ({error.hint})" if error.hint else str(error)
 
 
-def _make_heading(now: datetime, session: str, version: Revision) -> str:
+def _make_heading(now: datetime, session: str, version: Revision, *, is_readable: bool) -> str:
+    name = short_session(session)
+    if not is_readable:
+        return one_line(f"baton {version.namespace} · the state cannot be read, see Problems · session {name}", 300)
     time = version.time if version.number else None  # the initial commit of a namespace has no time
     when = f" · last change {describe_age(iso(time), now)}" if time else " · nothing recorded yet"
-    name = short_session(session)
     return one_line(f"baton {version.namespace} · revision {version.number}{when} · session {name}", 300)
 
 

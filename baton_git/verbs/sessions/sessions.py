@@ -101,11 +101,17 @@ class BootResult(AtNamespace):
     verbose: ClassVar[frozenset[str]] = frozenset({"namespace", "commit", "checks", "archived", "left_out"})
 
     _is_new: bool = PrivateAttr(False)
+    _is_readable: bool = PrivateAttr(True)
 
     @property
     def is_new(self) -> bool:
         """Whether this start created the namespace."""
         return self._is_new
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the namespace's newest commit could be read; if not, the brief and `problems` say why."""
+        return self._is_readable
 
     @classmethod
     def of(cls, begun: BegunSession) -> Self:
@@ -121,7 +127,7 @@ class BootResult(AtNamespace):
             left_out=begun.brief.left_out,
             brief=begun.brief.text,
         )
-        result._is_new = begun.is_new
+        result._is_new, result._is_readable = begun.is_new, begun.is_readable
         return result
 
 

@@ -49,10 +49,11 @@ def _fill_start(app: App, values: Values) -> Values:
     return values | {field: 0 for option, field in off.items() if values.get(option)}
 
 
-def _render_boot(app: App, result: BootResult) -> None:
+def _render_boot(app: App, result: BootResult) -> int | None:
     app.answer(result.as_data(), result.brief)
     if result.is_new:
         app.tell_new_namespace(result.namespace)
+    return None if result.is_readable else 1
 
 
 def _fill_end(app: App, values: Values) -> Values:
