@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -151,6 +152,9 @@ def _at(folder: Path) -> Repository | None:
     if _is(S_ISDIR, dot / "objects") and _is(S_ISDIR, dot / "refs"):
         # git gives up here, too; continuing upwards would store the state in an enclosing repository.
         raise NotARepository(f"{dot} is damaged: its HEAD cannot be read", hint="see `git status`, and repair HEAD")
+    if _is(S_ISDIR, dot) and _is_forbidden(dot / "HEAD"):
+        hint = f"see its owner and mode: ls -ld {shlex.quote(str(dot))}"
+        raise NotARepository(f"{dot} cannot be read: permission denied", hint=hint)
     return None
 
 
@@ -224,6 +228,17 @@ def _is(kind: Callable[[int], bool], path: Path) -> bool:
         return kind(path.stat().st_mode)
     except OSError:
         return False
+
+
+def _is_forbidden(path: Path) -> bool:
+    """Return whether the permissions of a parent folder prevent access to `path`."""
+    try:
+        path.stat()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _make_bare(path: Path) -> None:
