@@ -249,6 +249,16 @@ def at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
+def require_terminal() -> None:
+    """Check that a person can be asked at a terminal.
+
+    Raises:
+        UsageError: a prompt cannot be answered; the option --yes replaces the answer.
+    """
+    if not at_terminal():
+        raise click.UsageError("there is no terminal for the confirmation: add --yes")
+
+
 def baton_command() -> str:
     """Return how a shell starts this program: `baton` if it is on PATH, else the running Python with `-m`."""
     return "baton" if shutil.which("baton") else f"{shlex.quote(sys.executable)} -m baton_git"
@@ -260,18 +270,26 @@ def flat(text: str) -> str:
 
 
 class Family(click.Group):
-    """A group of commands that runs its command `list`, if it has one, when no command is named."""
+    """A group of commands; without a command it runs `list` or else `status`, if it has one of them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         is_other = ctx.resilient_parsing or args[:1] in (["--help"], ["-h"])
-        if "list" in self.commands and not is_other and all(arg.startswith("-") for arg in args[:1]):
-            args = ["list", *args]
+        default = _find_default(self.commands)
+        if default is not None and not is_other and all(arg.startswith("-") for arg in args[:1]):
+            args = [default, *args]
         return super().parse_args(ctx, args)
 
 
 def group(name: str, help_text: str, commands: Sequence[click.Command]) -> click.Group:
-    alone = " Without a command, list them." if any(command.name == "list" for command in commands) else ""
-    return Family(name, commands=list(commands), help=f"{help_text}{alone}", no_args_is_help=True)
+    default = _find_default([str(command.name) for command in commands])
+    alone = {"list": " Without a command, list them.", "status": " Without a command, show the status."}
+    about = help_text + (alone[default] if default else "")
+    return Family(name, commands=list(commands), help=about, no_args_is_help=True)
+
+
+def _find_default(commands: Collection[str]) -> str | None:
+    """Return the command that a group runs without a command; None if the group then shows its help."""
+    return next((name for name in ("list", "status") if name in commands), None)
 
 
 def read_bytes(file: str) -> bytes:

@@ -15,17 +15,21 @@ from baton_git.core.output import Styled, one_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import SHAPE, State
 from baton_git.core.verb import VerbFunction
-from baton_git.interfaces.cli.app import App, at_terminal
+from baton_git.interfaces.cli.app import App, require_terminal
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.cli.revisions.change_lines import LINES, change_lines
 from baton_git.namespace.results import Preview
 from baton_git.namespace.workspace import Workspace
 
 WIDE = 10
-"""A change of more records than this must be confirmed at a terminal."""
+"""A change of more records than this must be confirmed, at a terminal or with --yes."""
 
 YES = click.option(
-    "--yes", "-y", is_flag=True, default=None, help=f"Do not ask before a change of more than {WIDE} records."
+    "--yes",
+    "-y",
+    is_flag=True,
+    default=None,
+    help=f"Do not ask before a change of more than {WIDE} records; required without a terminal.",
 )
 """The option of commands that ask before a change of many records."""
 
@@ -53,8 +57,9 @@ def check_wide(app: App, ws: Workspace, verb: VerbFunction[Any, Any], asked: Any
 
     Raises:
         NotAllowed: the person did not confirm.
+        UsageError: there is no terminal to ask at.
     """
-    while not asked.dry_run and at_terminal():
+    while not asked.dry_run:
         planned = verb(ws, app.now, asked.model_copy(update={"dry_run": True})).written
         check_extent(app, planned.changes, planned.before.state)
         if ws.branch.store.tip(ws.branch.ref) == planned.before.commit:
@@ -67,10 +72,12 @@ def check_extent(app: App, changes: Sequence[RecordChange], state: State) -> Non
 
     Raises:
         NotAllowed: the person did not confirm.
+        UsageError: there is no terminal to ask at.
     """
     if not is_wide(changes, state):
         return
     app.say(f"{describe_extent(changes)} (--dry-run shows which)")
+    require_terminal()
     if not agrees("Go on?"):
         raise NotAllowed("nothing was changed")
 

@@ -82,8 +82,8 @@ class Settings:
     faults: list[BatonError] = field(default_factory=list)
 
     def add_problem(self, error: BatonError, instead: str) -> None:
-        """Add a message about an invalid setting, settings file or variable, and what is used instead."""
-        problem = f"{error}; {instead}"
+        """Add a message about an invalid setting, settings file or variable: what is used instead, and the hint."""
+        problem = f"{error}; {instead}{f' ({error.hint})' if error.hint else ''}"
         if problem not in self.problems:
             self.problems.append(problem)
 
@@ -220,11 +220,12 @@ class Settings:
         repository = self.found_repository
         return read_config(repository.git_dir if repository is not None else Path(os.devnull), WANTED)
 
-    def set_config(self, key: str, value: str) -> None:
-        """Set a key in the repository's own git configuration. Raises StoreError if git cannot."""
+    def set_config(self, key: str, value: str | None) -> None:
+        """Set a key in the repository's own git configuration; None removes it. Raises StoreError if git cannot."""
         folder = self.repository.common_dir
         git = LocalGit(folder, outside_git())
-        words = ("config", "--file", f"{folder / 'config'}", "--replace-all", key, value)
+        change = ("--unset-all", key) if value is None else ("--replace-all", key, value)
+        words = ("config", "--file", f"{folder / 'config'}", *change)
         if not until(lambda: git.ask(*words) is not None, CONFIG_LOCK_SECONDS):
             git.do(*words)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +41,8 @@ class Machine:
         work_tree: the top of the current work tree.
         agents: the agent CLIs, by name.
         health: whether the programs that git hooks start work; each is run at most once.
+        unknown_settings: the keys `baton.*` in git's configuration that are not settings, each with the setting of a
+            similar name; empty if there is none.
     """
 
     version: str
@@ -51,6 +53,7 @@ class Machine:
     work_tree: Path | None
     agents: Mapping[str, AgentSetup]
     health: ProgramHealth
+    unknown_settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -69,9 +69,14 @@ def namespace_exists(ws: Workspace) -> bool:
 
 
 def check_settings(examination: Examination) -> Iterator[Diagnostic]:
-    """Find invalid settings and variables, which are replaced by their defaults."""
+    """Find invalid settings and variables, which are replaced by their defaults, and unknown keys."""
     for problem in examination.ws.problems:
-        yield Diagnostic("warning", problem, "git config or the environment says so", "git config --show-origin --list")
+        yield Diagnostic("warning", problem)
+    if examination.machine is not None:
+        for key, close in examination.machine.unknown_settings.items():
+            meant = f"; did you mean {close}?" if close else ""
+            advice = f"git config --unset-all {key}; baton help configuration lists the settings"
+            yield Diagnostic("warning", f"git config {key} is not a setting of baton{meant}", advice=advice)
 
 
 # --- versions

@@ -103,7 +103,8 @@ def test_a_bad_setting_stops_only_what_writes_and_is_named(baton, git, top, key,
     is_wrong = f"git config {key} is '{value}' (in {top}/.git/config), not "
     listed = baton("list")
     assert listed.err.startswith(is_wrong)
-    assert listed.err.endswith(f"; {default}\n")
+    assert f"; {default} (git config " in listed.err
+    assert listed.err.endswith(f", or git config --unset-all {key})\n")
     for words in (("followup", "add", "x"), ("sync",)):
         refused = baton(*words, code=2)
         assert refused.err.startswith(f"baton: {is_wrong}")

@@ -169,7 +169,7 @@ def test_a_process_is_known_by_its_program_or_its_script_alone(agent, name, argv
     assert [one for one, cli in AGENTS.items() if cli.acting.is_program(name, argv)] == ([agent] if agent else [])
 
 
-def test_a_wide_change_is_confirmed_at_a_terminal_and_only_there(baton, top, monkeypatch):
+def test_a_wide_change_is_confirmed_at_a_terminal_or_with_yes(baton, top, monkeypatch):
     for number in range(12):
         baton("followup", "add", f"Item {number}")
     before = baton("read").json["commit"]
@@ -179,5 +179,6 @@ def test_a_wide_change_is_confirmed_at_a_terminal_and_only_there(baton, top, mon
     assert typing_here(monkeypatch, top, "rollback", "1", typed=b"y\n")[0] == 0
     assert typing_here(monkeypatch, top, "undo", "--yes")[0] == 0
     assert len(baton("undo", "--dry-run").out.splitlines()) == 1
-    baton("rollback", "1")
+    assert "--yes" in baton("rollback", "1", code=2).err
+    baton("rollback", "1", "--yes")
     assert len(baton("read").json["baton"]["follow_ups"]) == 1

@@ -256,11 +256,11 @@ def test_a_remote_that_anybody_can_read_is_a_warning(made: Path, git: Any, tmp_p
     assert findings("privacy")[0]["severity"] == "ok"
 
 
-def test_the_summary_counts_every_error_and_the_checks_without_one():
+def test_the_summary_counts_the_checks_that_passed_and_every_error():
     parts = [("refs", "error"), ("refs", "error"), ("refs", "ok"), ("hooks", "ok"), ("hooks", "ok")]
     findings = [
         DoctorFinding(check=check, severity=severity, summary="", cause="", advice="", repair=None)
         for check, severity in parts
     ]
     text = format_diagnosis(Diagnosis(verdict="error", findings=findings), shows_all=False)
-    assert text.endswith("2 checks: 2 errors, 1 ok")
+    assert text.endswith("1 of 2 checks passed; 2 errors")

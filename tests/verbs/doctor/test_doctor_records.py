@@ -147,6 +147,19 @@ def test_invalid_settings_are_reported(made: Path, git: Any, findings: Any) -> N
     assert "baton.ttlDays is 'soon'" in finding["summary"]
 
 
+def test_unknown_settings_are_reported(made: Path, git: Any, findings: Any) -> None:
+    git(made.parent, "config", "baton.ttlDay", "3")
+    git(made.parent, "config", "baton.nosuch", "3")
+    near, far = findings("settings")
+    assert near["summary"] == "git config baton.ttlday is not a setting of baton; did you mean baton.ttlDays?"
+    assert far["summary"] == "git config baton.nosuch is not a setting of baton"
+    assert far["advice"].startswith("git config --unset-all baton.nosuch;")
+
+
+def test_a_repair_without_a_terminal_needs_yes_only_if_there_is_one(made: Path, baton: Any) -> None:
+    assert "no problem has an automatic repair" in baton("doctor", "--fix", "refs").err
+
+
 def test_the_report_has_no_names_paths_addresses_or_secrets(
     made: Path, baton: Any, git: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,7 +55,8 @@ def test_a_ref_that_cannot_be_read_is_put_back_and_broken_again_by_the_undo(
     assert broken["repair"].startswith("Put refs/heads/baton/work back to")
     assert "namespace" not in {finding["check"] for finding in findings("objects", "leftovers", "packs")}
 
-    baton("doctor", "--fix", code=2)  # there is no terminal for the confirmation
+    assert "there is no terminal for the confirmation: add --yes" in baton("doctor", "--fix", code=2).err
+    assert ref.read_bytes() == b""
     baton("doctor", "refs", "--fix", "--yes")
     assert ref.read_bytes() == good
     baton("doctor", "--undo", "--yes")

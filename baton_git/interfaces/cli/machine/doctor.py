@@ -13,9 +13,11 @@ import click
 from baton_git import __version__
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError
+from baton_git.core.suggestions import find_near_names
 from baton_git.git.hooks.program_health import ProgramHealth
+from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository, Store
-from baton_git.interfaces.cli.app import App, at_terminal, command
+from baton_git.interfaces.cli.app import App, command, require_terminal
 from baton_git.interfaces.cli.error_handler import FAILED, UNKNOWN
 from baton_git.interfaces.cli.machine.agents import (
     build_inspection,
@@ -30,7 +32,7 @@ from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.rendering.widths import wrap_after
 from baton_git.interfaces.context.process import outside_git, own_command
 from baton_git.interfaces.context.repository_choice import data_home
-from baton_git.interfaces.context.setting_registry import PREFIX
+from baton_git.interfaces.context.setting_registry import PREFIX, SETTINGS
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.doctor.diagnostic import Repair, Severity, count
 from baton_git.verbs.doctor.doctor import ORDER, Diagnosis, DoctorFinding
@@ -106,8 +108,6 @@ def _check_options(*, fix: bool, yes: bool, undoes: bool, report: bool) -> None:
         raise click.UsageError("give one of --fix, --undo and --report")
     if yes and not (fix or undoes):
         raise click.UsageError("--yes goes with --fix or --undo")
-    if (fix or undoes) and not yes and not at_terminal():
-        raise click.UsageError("there is no terminal for the confirmation: add --yes")
 
 
 # --- the repository and the machine
@@ -149,8 +149,19 @@ def _look_at_machine(app: App, repository: Repository | None, *, is_broken: bool
     top = repository.work_tree if repository is not None else None
     agents = {} if is_broken else {name: _look_at_agent(app, name, of_agents) for name in AGENTS}
     return Machine(
-        __version__, tuple(own_command()), outside_git(), Path.home(), data_home() / "baton", top, agents, health
-    )
+        __version__, tuple(own_command()), outside_git(), Path.home(), data_home() / "baton", top, agents, health,
+        _find_unknown_settings(repository) if repository is not None else {},
+    )  # fmt: skip
+
+
+def _find_unknown_settings(repository: Repository) -> Mapping[str, str]:
+    """Return the keys of the section `baton` in git's configuration that are not settings, see `Machine`."""
+    git = LocalGit(repository.common_dir, outside_git())
+    listed = git.ask(f"--git-dir={repository.git_dir}", "config", "--name-only", "--get-regexp", r"^baton\.") or ""
+    known = {key.lower().removeprefix("baton."): key for key in SETTINGS}
+    names = dict.fromkeys(key.removeprefix("baton.") for key in listed.splitlines())
+    close = {name: find_near_names(name.lower(), known) for name in names if name.lower() not in known}
+    return {f"baton.{name}": known[near[0]] if near else "" for name, near in close.items()}
 
 
 def _look_at_agent(app: App, name: str, health: ProgramHealth) -> AgentSetup:
@@ -169,11 +180,17 @@ def _journal(examination: Examination) -> RepairJournal:
 
 
 def _fix_each(app: App, examination: Examination, checks: list[Check], *, yes: bool) -> None:
-    """Carry out each repair once, in the order of the checks; ask before each one unless `yes`."""
+    """Carry out each repair once, in the order of the checks; ask before each one unless `yes`.
+
+    Raises:
+        UsageError: there is a repair, but neither `yes` nor a terminal to ask at.
+    """
     found = examine(examination, checks)
     repairs = {item.finding.repair.about: (item, item.finding.repair) for item in found if item.finding.repair}
     if not repairs:
         app.say("no problem has an automatic repair")
+    elif not yes:
+        require_terminal()
     for item, repair in repairs.values():
         if not yes:
             app.say(f"{item.check}: {item.finding.summary}")
@@ -204,6 +221,8 @@ def _workspace(examination: Examination) -> Workspace | None:
 def _undo(app: App, examination: Examination, *, yes: bool) -> int | None:
     journal = _journal(examination)
     entry = journal.newest()
+    if not yes:
+        require_terminal()
     if not yes and not agrees(f"Undo the repair of {entry.at}: {entry.about}?"):
         return FAILED
     done = journal.undo(entry, examination.now, _workspace(examination))
@@ -220,22 +239,24 @@ def format_diagnosis(result: Diagnosis, *, shows_all: bool) -> str:
     lines = [line for part in _join_checks(shown) for line in _format_finding(part)]
     summary = _count_checks(result)
     if any(part.repair for part in result.findings):
-        summary += "; to repair problems: baton doctor --fix"
+        summary += " (to repair problems: baton doctor --fix)"
     return join([*lines, *([""] if lines else []), summary], "\n")
 
 
 def _count_checks(result: Diagnosis) -> str:
-    """Return `19 checks: 2 errors, 1 warning, 16 ok`: the number of findings by severity, and of checks without any."""
+    """Return `16 of 19 checks passed; 2 errors, 1 warning`: the checks without problems, and the problems."""
     problems = [part for part in result.findings if part.severity != "ok"]
     checks = {part.check for part in result.findings}
-    numbers: Counter[Severity] = Counter(part.severity for part in problems)
-    numbers["ok"] = len(checks - {part.check for part in problems})
+    passed = len(checks - {part.check for part in problems})
+    if not problems:
+        return f"{count(passed, 'check')} passed"
+    numbers = Counter(part.severity for part in problems)
     words = [
-        count(numbers[severity], severity) if severity in ("error", "warning") else f"{numbers[severity]} {severity}"
+        f"{numbers[severity]} unknown" if severity == "unknown" else count(numbers[severity], severity)
         for severity in ORDER
         if numbers[severity]
     ]
-    return f"{count(len(checks), 'check')}: {', '.join(words)}"
+    return f"{passed} of {count(len(checks), 'check')} passed; {', '.join(words)}"
 
 
 def _join_checks(parts: list[DoctorFinding]) -> list[DoctorFinding]:

@@ -13,7 +13,7 @@ from baton_git.core.errors import NotAllowed
 from baton_git.core.names import Namespace
 from baton_git.core.natural_times import describe_age
 from baton_git.core.verb import Result, VerbFunction
-from baton_git.interfaces.cli.app import App, at_terminal, flat
+from baton_git.interfaces.cli.app import App, flat, require_terminal
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
@@ -51,8 +51,8 @@ def _asking(
     def run(app: App, ws: Workspace, asked: Any, values: Values) -> Result:
         if not (values.get("yes") or asked.dry_run):
             question = make_question(asked, verb(ws, app.now, asked.model_copy(update={"dry_run": True})))
-            if question and not at_terminal():
-                raise click.UsageError("there is no terminal for the confirmation: add --yes")
+            if question:
+                require_terminal()
             if question and not agrees(flat(question)):
                 raise NotAllowed(f"not confirmed, so nothing was {done}")
         return verb(ws, app.now, asked)  # type: ignore[no-any-return]  # a result of whatever verb it is
@@ -84,6 +84,9 @@ def _render_renamed(app: App, result: RenamedNamespace) -> None:
 
 
 def _render_deleted(app: App, result: DeletedNamespace) -> None:
+    settings = app.settings
+    if not result.dry_run and settings.config.get("baton.namespace") == result.namespace:
+        settings.set_config("baton.namespace", None)
     app.answer(result.as_data(), "")
     where = f", here and on {result.remote}" if result.remote else ""
     verb = "would be deleted" if result.dry_run else "was deleted"

@@ -9,7 +9,7 @@ import click
 from baton_git.core.diff import RecordChange
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace
-from baton_git.interfaces.cli.app import SECONDS, App, at_terminal, command, flat
+from baton_git.interfaces.cli.app import SECONDS, App, command, flat
 from baton_git.interfaces.cli.common_command import offer_for
 from baton_git.interfaces.cli.previewing import YES, check_extent
 from baton_git.interfaces.cli.printing import progress_line
@@ -64,7 +64,7 @@ def sync_command(
     with app.workspace() as ws, progress_line("syncing") as line:
         ws = replace(ws, reach=ws.reach._replace(progress=line.show if line.is_shown else None))
         options = SyncOptions(timeout, everything=everything, dry_run=dry_run)
-        if settle is not None and not (dry_run or yes) and at_terminal():
+        if settle is not None and not (dry_run or yes):
             planned = sync(ws, app.now, remote or named, replace(options, dry_run=True), settle=settle)
             check_extent(app, _list_changes(planned), ws.branch.read().state)
         done = sync(ws, app.now, remote or named, options, settle=settle)
