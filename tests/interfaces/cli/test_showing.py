@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 
@@ -49,3 +50,39 @@ def test_baton_alone_shows_where_the_work_stands_and_makes_nothing(baton, filled
     assert "to create it: baton init" in baton(cwd=empty).err
     assert git(empty, "for-each-ref") == ""
     assert not (empty / ".git" / "baton").exists()
+
+
+def test_a_handoff_is_shown_field_by_field(baton, filled, tmp_path):
+    transcript = tmp_path / "1f0c.jsonl"
+    lines = [
+        {"type": "user", "cwd": str(tmp_path), "message": {"role": "user", "content": "Fix the_login and the_logout"}},
+        {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "Done"}]}},
+    ]
+    stamped = [{"timestamp": f"2026-06-17T10:00:0{n}Z", "sessionId": "1f0c", **line} for n, line in enumerate(lines)]
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in stamped))
+    baton("handoff", "extract", str(transcript), "--keep")
+    shown = baton("show", "claude/1f0c").out
+    assert "facts               initial goal: Fix the_login and the_logout\n" in shown
+    column = "\n" + 20 * " "
+    assert f"{column}last answer:{column}  text: Done{column}  source: line 2, offset " in shown
+    assert f"{column}sources:{column}  initial goal: line 1, offset 0" in shown
+    assert ": \n" not in shown
+
+
+def test_a_wide_change_without_a_terminal_needs_yes(baton, top):
+    for number in range(12):
+        baton("followup", "add", f"x {number}")
+    refused = baton("rollback", "1", code=2)
+    assert "11 records would change: 11 removed" in refused.err
+    assert "no terminal for the confirmation: add --yes" in refused.err
+    assert len(baton("list", "--json").json["records"]) == 12
+    baton("rollback", "1", "--yes")
+    assert len(baton("list", "--json").json["records"]) == 1
+    assert "--yes" in baton("undo", code=2).err
+    baton("undo", "--yes")
+    baton("rollback", "11")
+
+
+def test_a_group_without_a_list_shows_its_status(baton, top):
+    assert "post-commit" in baton("hooks").out
+    assert "claude" in baton("agents").out

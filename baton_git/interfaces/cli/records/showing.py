@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from textwrap import indent
 from typing import Any
 
 import click
@@ -28,6 +29,8 @@ from baton_git.verbs.revisions.log import CommitResult, OneRevision, show
 
 LABEL = 20
 """Width of the column of field names, in characters."""
+EMPTY: tuple[Any, ...] = (None, "", [], {}, ())
+"""Values that are not shown."""
 REVISION = "revision or record"
 
 
@@ -115,18 +118,37 @@ def _field_lines(app: App, result: ShownRecord) -> Iterator[str]:
         return
     hidden = {"id", KINDS[result.kind].about, "status", "priority", "anchors"}
     for name, value in (result.record or {}).items():
-        if name not in hidden and value not in (None, "", [], {}):
+        if name not in hidden and value not in EMPTY:
             yield _field(name.replace("_", " "), _show_value(app, value))
 
 
 def _show_value(app: App, value: Any) -> str:
-    """Return a value as text: the fields of a table, a line for each item of a list, a time with its age."""
+    """Return a value as text: the filled fields of a table, a line for each item of a list, a time with its age.
+
+    A table stands on one line, unless one of its fields is a table or a list itself.
+    """
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_show_value(app, item)}".replace("_", " ", 1) for name, item in value.items())
+        fields = {name.replace("_", " "): item for name, item in value.items() if item not in EMPTY}
+        if _is_nested(value):
+            return "\n".join(_show_field(app, name, item) for name, item in fields.items())
+        return ", ".join(f"{name} {_show_value(app, item)}" for name, item in fields.items())
     if isinstance(value, list | tuple):
-        return "\n".join(f"- {_show_value(app, item)}" for item in value)
+        return "\n".join(indent(f"- {_show_value(app, item)}", "  ").strip() for item in value)
     text = str(value)
     return f"{text} ({describe_age(text, app.now)})" if parse_time_or_none(text) is not None else text
+
+
+def _show_field(app: App, name: str, value: Any) -> str:
+    """Return `name: text`, or the name alone above a text of several lines."""
+    text = _show_value(app, value)
+    return f"{name}:\n{indent(text, '  ')}" if _is_nested(value) or "\n" in text else f"{name}: {text}"
+
+
+def _is_nested(value: Any) -> bool:
+    """Return whether a value needs a line for each of its parts: a list, or a table with a table or list in it."""
+    if isinstance(value, Mapping):
+        return any(isinstance(item, Mapping | list | tuple) for item in value.values() if item not in EMPTY)
+    return isinstance(value, list | tuple)
 
 
 def _source_lines(app: App, result: ShownRecord) -> Iterator[str]:
