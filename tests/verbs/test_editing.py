@@ -84,6 +84,16 @@ def test_a_field_that_names_a_record_is_looked_up(ws):
         assert hint in caught.value.hint, fields
 
 
+def test_decisions_cannot_supersede_each_other_in_a_circle(ws):
+    for id_ in ("DEC-1", "DEC-2", "DEC-3"):
+        add_decision(ws, NOW, what=f"Use {id_}", why="fast", id=id_)
+    edit_record(ws, NOW, "DEC-1", fields={"superseded_by": "DEC-2"})
+    edit_record(ws, NOW, "DEC-2", fields={"superseded_by": "DEC-3"})
+    with pytest.raises(InvalidArgument, match="superseded_by: DEC-1 leads back to DEC-3"):
+        edit_record(ws, NOW, "DEC-3", fields={"superseded_by": "DEC-1"})
+    edit_record(ws, NOW, "DEC-1", fields={"superseded_by": "DEC-3"})
+
+
 def test_a_confirmed_record_is_edited_and_forgotten_only_by_a_person(confirmed):
     ws = confirmed
     with pytest.raises(NeedsHuman, match="a person confirmed DEC-1"):
