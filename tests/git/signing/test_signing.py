@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from baton_git.core.errors import StoreError
 from baton_git.core.names import Oid
+from baton_git.git.files.ref_locks import until
 from baton_git.git.objects.gpgsig import with_signature, without_signature
 from baton_git.git.signing import (
     AllowedSigners,
@@ -329,6 +330,14 @@ def test_nothing_counts_when_it_cannot_be_looked_at(world, tmp_path):
     assert isinstance(revoked, UnknownSigner)
 
 
+def _has_ended(stat):
+    """Return whether the process of a file /proc/PID/stat is gone or a zombie; a killed process may take a moment."""
+    try:
+        return stat.read_text().split()[2] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def test_a_program_that_hangs_is_killed_with_what_it_started(world, tmp_path, monkeypatch):
     monkeypatch.setattr(keygen, "SECONDS", 0.2)
     program = tmp_path / "hangs"
@@ -338,7 +347,7 @@ def test_a_program_that_hangs_is_killed_with_what_it_started(world, tmp_path, mo
     found = AllowedSigners(world.file, str(program), os.environ).verify(raw)
     assert found == UnknownSigner(f"{program} gave no answer within 0.2 seconds")
     child = Path("/proc") / (tmp_path / "child").read_text().strip() / "stat"
-    assert not child.exists() or child.read_text().split()[2] == "Z"
+    assert until(lambda: _has_ended(child), 5)
 
 
 def test_what_was_found_out_is_kept_until_the_file_changes(world, tmp_path):

@@ -87,7 +87,7 @@ def test_patterns_and_decisions_are_counted_merged_and_superseded(work: None, se
     assert "seen 4×" in served.get("board").text
     assert "being watched" in follow(served, served.send("do/monitor?id=DEC-1", {"mark": mark_of(served)}))
     page = served.get("do/merge-decisions?id=DEC-1").text
-    (other,) = re.findall(r'<option value="(DEC-(?!1)[^"]*)">Half up', page)
+    (other,) = re.findall(r'<option value="(DEC-(?!1")[^"]*)">Half up', page)
     assert "is merged" in follow(served, served.send("do/merge-decisions?id=DEC-1", {"into": other}))
     record = served.get(f"record?kind=active_decision&id={other}").text
     assert "a law" in record
