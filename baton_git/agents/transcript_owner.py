@@ -28,7 +28,8 @@ def detect(path: Path) -> str:
         for name in reversed(AGENTS):
             if AGENTS[name].transcripts.recognises(record):
                 return name
-    why = "no transcript of " + " or ".join(sorted(AGENTS))
+    *names, last = sorted(AGENTS)
+    why = f"is not a transcript of {', '.join(names)} or {last}"
     raise InvalidDocument([Fault("", "is empty" if path.stat().st_size == 0 else why)], where=show_path(path))
 
 

@@ -64,10 +64,11 @@ def _describe_others(store: Store, prefix: str, namespace: Namespace, *, is_name
     if close:
         return f"did you mean {close[0]}? Otherwise, "
     names = dict.fromkeys([*here, *_list_fetched(store, prefix)])
-    if is_named or not names:
+    if not names:
         return ""
     more = ", …" if len(names) > 5 else ""
-    return f"existing: {', '.join(list(names)[:5])}{more} (choose with --namespace); "
+    choose = "" if is_named else " (choose with --namespace)"
+    return f"existing: {', '.join(list(names)[:5])}{more}{choose}; "
 
 
 def _list_fetched(store: Store, prefix: str) -> list[str]:

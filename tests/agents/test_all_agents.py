@@ -45,7 +45,7 @@ def test_a_transcript_tells_which_agent_wrote_it(tmp_path, records, name):
     "records", [["garbage"], [{"a": 1}], ["# Title", "text"], [{"x": 1}] * 50 + [CLAUDE], [[CLAUDE]]]
 )
 def test_an_unknown_file_is_refused_by_name(tmp_path, records):
-    with pytest.raises(InvalidDocument, match="notes: no transcript of claude or codex or gemini"):
+    with pytest.raises(InvalidDocument, match="notes: is not a transcript of claude, codex or gemini"):
         detect(write(tmp_path / "notes", *records))
 
 

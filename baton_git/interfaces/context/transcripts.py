@@ -43,10 +43,8 @@ def newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
             if is_here:
                 break
     if not newest:
-        whose = agent or "any agent"
-        raise NotFound(
-            "transcript of", whose, hint="give the path of a transcript; to list sessions: baton session list"
-        )
+        whose = AGENTS[agent].title if agent else "any agent CLI"
+        raise NotFound(f"transcript of {whose} on this machine", hint="give the path of a transcript")
     _, _, transcript, name = max(newest, key=lambda entry: entry[:2])
     return transcript.path, name, transcript.cwd
 

@@ -244,7 +244,9 @@ class _Run:
             belonging = belongs[candidate.path]
             outcome = self._known_outcome(candidate, ids)
             if belonging.verdict != "ours":
-                verdict = "known" if (belonging.verdict, outcome) == ("unclear", "known") else belonging.verdict
+                verdict: str = belonging.verdict
+                if verdict == "unclear":
+                    verdict = "known" if outcome == "known" else verdict if candidate.size else "empty"
                 self._count[verdict] += 1
                 if verdict == "unclear" and candidate.cwd:
                     self._unclear_folders.add(candidate.cwd)
@@ -258,6 +260,8 @@ class _Run:
                 self._count[outcome] += 1
             else:
                 self.to_read.append(_Sorted(candidate, belonging.work_tree))
+        if self._asked.project is not None and not self._ours:
+            self._problems.append(f"{show_path(Path(self._asked.project))}: no session worked in this folder")
 
     def _stored_ids(self) -> set[str]:
         return {*self._state.ids(Handoff.kind), *self._state.ids(Handoff.kind, archived=True)}

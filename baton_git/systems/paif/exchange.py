@@ -211,7 +211,8 @@ def export_paif(ws: Workspace, now: datetime, asked: ExportPaif) -> ExportedPaif
         for checkpoint in reversed(checkpoint_store.list_all(state, name))
     ]
     if not leaving:
-        raise NotFound("checkpoint of" if agent else "checkpoint of any agent", agent or "")
+        hint = "checkpoint saves one"
+        raise NotFound("checkpoint of" if agent else "checkpoint of any agent", agent or "", hint=hint)
     is_one_agent = agent is not None and asked.folder.name == agent
     files = checkpoint_folder.write_checkpoints(asked.folder, leaving, one_agent=is_one_agent)
     return ExportedPaif(path=str(asked.folder), files=files)

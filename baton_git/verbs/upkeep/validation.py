@@ -163,8 +163,8 @@ def _find_key(path: str, kind: str | None) -> Key:
         id_ = row.id_of("/".join(parts[-row.parts :]))
         if id_ is not None:
             return Key(str(kind), id_)
-    known = ", ".join([*kinds.KINDS, *kinds.SINGLETONS])
-    raise NotFound("kind of file", path, hint=f"name the file as on a branch, or give --kind: {known}")
+    why = "no kind of record has files with this name; give --kind, or the path that the file has on a branch"
+    raise InvalidDocument([Fault("", why)])
 
 
 def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[ValidatedFile]:

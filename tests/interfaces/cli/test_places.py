@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -216,6 +217,22 @@ def test_a_repository_of_another_user_is_refused_until_it_is_trusted(baton, git,
     baton("status", env=env)
 
 
+@pytest.mark.parametrize("command", ["status", "boot", "doctor"])
+def test_a_git_directory_without_read_permission_is_an_error(git, top, command):
+    words = [sys.executable, "-m", "baton_git", command]
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("root can read everything, and there is no setpriv to drop that right")
+        words = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *words]
+    (top / ".git").chmod(0)
+    try:
+        done = subprocess.run(words, cwd=top, capture_output=True, text=True, check=False)
+    finally:
+        (top / ".git").chmod(0o755)
+    assert done.returncode == 1
+    assert f"{top / '.git'} cannot be read: permission denied" in done.stdout + done.stderr
+
+
 def test_a_folder_that_was_removed_under_ones_feet_is_one_clear_line(baton_process, tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -327,3 +344,25 @@ def test_a_command_works_without_a_git_program(baton_process, filled, git, top, 
     (tmp_path / "bin").mkdir()
     done = baton_process("followup", "defer", "FU-1", "--json", env={"PATH": str(tmp_path / "bin")})
     assert done.json["id"] == "FU-1"
+
+
+def test_boot_fails_if_the_newest_commit_cannot_be_read(baton, git, top):
+    baton("followup", "add", "x")
+    shutil.rmtree(top / ".git/objects/pack")
+    begun = baton("boot", code=1)
+    assert " · the state cannot be read, see Problems · " in begun.out.splitlines()[0]
+    assert "revision 0" not in begun.out
+    assert ": is missing" in begun.out
+
+
+def test_hints_about_an_unknown_namespace_list_the_existing_ones(baton):
+    baton("followup", "add", "x")
+    for words in (("namespace", "delete", "nope", "--yes"), ("namespace", "rename", "nope", "x"), ("log", "-n", "2")):
+        assert "existing: work; to create it: baton init --namespace " in baton(*words, code=1).err
+
+
+def test_a_deleted_namespace_is_removed_from_the_settings(baton, git, top):
+    baton("init", "--namespace", "shop")
+    assert git(top, "config", "baton.namespace").strip() == "shop"
+    baton("namespace", "delete", "shop", "--yes")
+    assert git(top, "config", "--default", "", "baton.namespace").strip() == ""

@@ -82,7 +82,7 @@ def _describe(result: MineResult) -> Iterator[str]:
     counts = {
         "already imported": result.known, "still active": result.at_work, "without prompts or actions": result.empty,
         "of other projects": result.elsewhere,
-        "of deleted folders, maybe of other projects (to import one: baton mine --project PATH)": result.unclear,
+        "of deleted or unknown folders (to import those of one: baton mine --project PATH)": result.unclear,
     }  # fmt: skip
     yield from (f"  {count} {what}" for what, count in counts.items() if count)
     folders = result.unclear_folders

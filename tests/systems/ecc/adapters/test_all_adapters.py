@@ -119,8 +119,8 @@ def test_a_path_that_nobody_opens_is_told_for_what_it_is(tmp_path):
         ("pipe.jsonl", InvalidArgument, "pipe.jsonl is a pipe or a device"), ("..", InvalidArgument, "is a folder"),
         ("loop.tmp", StoreError, "loop.tmp: Too many levels of symbolic links"),
         ("empty.jsonl", InvalidDocument, "empty.jsonl: is empty"),
-        ("notes.json", InvalidDocument, "notes.json: no transcript of claude or codex or gemini"),
-        ("x.jsonl", InvalidDocument, "x.jsonl: no transcript of claude or codex or gemini"),
+        ("notes.json", InvalidDocument, "notes.json: is not a transcript of claude, codex or gemini"),
+        ("x.jsonl", InvalidDocument, "x.jsonl: is not a transcript of claude, codex or gemini"),
         ("snapshot.json", InvalidArgument, r"snapshot.json is a snapshot \(ecc.session.v1\)"),
         ("recording.json", InvalidArgument, r"recording.json is a recording of ECC"),
     ):  # fmt: skip

@@ -183,7 +183,7 @@ def test_the_transcript_of_another_agent_is_not_taken_for_ones_own(tmp_path):
     with pytest.raises(InvalidDocument, match="is a transcript of codex"):
         look(where, str(path), adapter="claude-jsonl")
     (where.cwd / "x.jsonl").write_text("what is this?\n")
-    with pytest.raises(InvalidDocument, match=r"x\.jsonl: no transcript of"):
+    with pytest.raises(InvalidDocument, match=r"x\.jsonl: is not a transcript of"):
         look(where, "x.jsonl")
 
 
