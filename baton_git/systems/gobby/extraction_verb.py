@@ -1,4 +1,4 @@
-"""The verb that extracts the facts of a session from its transcript, and keeps them where that is wanted."""
+"""The verb that extracts the facts of a session from its transcript, and stores them on request."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FACTS: dict[str, Any] = {
     "git_status": None, "recent_activity": [], "key_decisions": [], "latest_prompts": [], "last_answer": None,
     "open_questions": [], "next_steps": [], "files_used": [], "errors": [],
 }  # fmt: skip
-"""The facts, with what stands for one that there is not."""
+"""The facts, each with the value that means "none"."""
 OTHER_NAMES = {"gobby_tasks": "active_task", "todowrite": "todo_state"}
-"""What the settings call facts, and what they are called in the answer."""
+"""The names of facts in the settings, where they differ from the names in the result."""
 FactName = Literal[
     "initial_goal", "active_task", "todo_state", "files_modified", "git_commits", "git_status", "recent_activity",
     "key_decisions", "latest_prompts", "last_answer", "open_questions", "next_steps", "files_used", "errors",
@@ -36,9 +36,11 @@ UpTo = Annotated[int | None, Field(ge=0, le=MOST)]
 
 
 class ExtractHandoff(Input):
-    """Which facts of which session to extract."""
+    """The session, and the facts to extract."""
 
-    transcript: Path | None = Field(None, description="The transcript; an interface may find the newest one.")
+    transcript: Path | None = Field(
+        None, description="The path of the transcript; an interface may find the newest one."
+    )
     max_turns: int | None = Field(
         None, ge=1, le=1_000_000, description="Use only the last N turns (and the goal).  [all]"
     )
@@ -53,12 +55,14 @@ class ExtractHandoff(Input):
     memory: Path | None = Field(None, description="Store the progress in this file, and continue from it next time.")
     folder: Path | None = Field(None, description="The session's folder, if the transcript does not name it.")
     keep: bool = Field(False, description="Store the facts as the session's handoff.")
-    cli: str | None = Field(None, description="Whose transcript it is; else that is found out.", examples=["codex"])
-    session: str | None = Field(None, description="The name of the session in the namespace, where it has its todos.")
-    options: Options = Field(Options(), description="The settings: the block `autonomous_handoff`.")
+    cli: str | None = Field(
+        None, description="The agent CLI that wrote the transcript; detected unless given.", examples=["codex"]
+    )
+    session: str | None = Field(None, description="The name of the session in the namespace; selects its to-do list.")
+    options: Options = Field(Options(), description="The settings, as in the block `autonomous_handoff`.")
 
     def complete_options(self) -> Options:
-        """Return the settings, with what this call says over them; git is not asked for what nobody wants."""
+        """Return the settings, overridden by the options of this call; git is not run for excluded facts."""
         facts = {
             "max_turns_to_analyze": self.max_turns, "include_recent_activity": self.activity,
             "injection_format": self.format,
@@ -72,52 +76,60 @@ class ExtractHandoff(Input):
         )
 
     def list_unwanted(self) -> set[str]:
-        """Return the facts that are left out."""
+        """Return the excluded facts."""
         wanted = {OTHER_NAMES.get(name, name) for name in self.only} or set(FACTS)
         return set(FACTS) - wanted | {OTHER_NAMES.get(name, name) for name in self.without}
 
 
 class KeptHandoff(ResultPart):
-    """What became of the session's handoff."""
+    """The stored handoff of the session."""
 
     id: str = Field(description="AGENT/SESSION.", examples=["claude/1f0c"])
-    changed: bool = Field(description="Whether it said something new.")
-    revision: int | None = Field(None, description="The revision that has it, if it is new.")
+    changed: bool = Field(description="Whether the facts differ from the stored ones.")
+    revision: int | None = Field(None, description="The revision that stored it, if it changed.")
     commit: str | None = Field(None, description="The commit of that revision.")
-    summary: str = Field("", description="The change in words.")
-    redactions: list[RedactedValue] = Field([], description="Which secrets were taken out.")
+    summary: str = Field("", description="A description of the change.")
+    redactions: list[RedactedValue] = Field([], description="The redacted secrets.")
 
 
 class ExtractedHandoff(Result):
     """The facts of a session."""
 
-    initial_goal: str = Field(description="The first real prompt.")
-    active_task: dict[str, Any] | None = Field(description="What was being worked on.")
-    todo_state: list[dict[str, Any]] = Field(description="The list as it is now.")
-    files_modified: list[str] = Field(description="Absolute paths, in the order of their first change.")
-    git_commits: list[dict[str, Any]] = Field(description="Made in this session, oldest first.")
-    git_status: str | None = Field(description="`git status --short` of the session's folder.")
-    recent_activity: list[str] = Field(description="The last calls, oldest first.")
-    key_decisions: list[dict[str, Any]] = Field(description="What was perhaps decided, oldest first.")
-    latest_prompts: list[dict[str, Any]] = Field(description="The last prompts after the first, oldest first.")
-    last_answer: dict[str, Any] | None = Field(description="What the agent answered last.")
-    open_questions: list[str] = Field(description="Questions in the last answer.")
-    next_steps: list[str] = Field(description="What the last answer lists as left to do.")
-    files_used: list[dict[str, Any]] = Field(description="The files that were used most and last, these first.")
-    errors: list[dict[str, Any]] = Field(description="Commands that failed and did not work later.")
-    sources: dict[str, Any] = Field({}, description="Where in the transcript the plain texts stand.")
-    unknown: dict[str, str] = Field({}, description="By fact, why it could not be found out.")
-    session: str | None = Field(description="What the agent's CLI calls the session.")
-    agent: str = Field(description="The agent's CLI.", examples=["claude"])
-    cwd: str | None = Field(description="Where it works.")
-    branch: str | None = Field(description="The branch of the code.")
-    started: str | None = Field(description="When it began, as the transcript has it.")
-    compactions: int = Field(description="How often its context was replaced.")
-    unread: int = Field(description="Lines that could not be read.")
-    format: str = Field(description="The format for people: `structured` or `narrative`.")
-    kept: KeptHandoff | None = Field(None, description="What became of the session's handoff, where it is kept.")
-    id: str | None = Field(None, description="The id of the handoff, where it is kept.")
-    handoff: dict[str, Any] | None = Field(None, description="The handoff as it is kept.")
+    initial_goal: str = Field(description="The first prompt of the person.")
+    active_task: dict[str, Any] | None = Field(description="The task that the session worked on last.")
+    todo_state: list[dict[str, Any]] = Field(description="The current to-do list.")
+    files_modified: list[str] = Field(
+        description="The changed files: absolute paths, in the order of their first change."
+    )
+    git_commits: list[dict[str, Any]] = Field(description="The commits of this session, oldest first.")
+    git_status: str | None = Field(description="The output of `git status --short` in the session's folder.")
+    recent_activity: list[str] = Field(description="The last tool uses, oldest first.")
+    key_decisions: list[dict[str, Any]] = Field(description="Sentences that may be decisions, oldest first.")
+    latest_prompts: list[dict[str, Any]] = Field(
+        description="The last prompts except the first of the session, oldest first."
+    )
+    last_answer: dict[str, Any] | None = Field(description="The last answer of the agent.")
+    open_questions: list[str] = Field(description="The questions in the last answer.")
+    next_steps: list[str] = Field(description="The open work that the last answer lists.")
+    files_used: list[dict[str, Any]] = Field(
+        description="The files that were used most often and last, the most used first."
+    )
+    errors: list[dict[str, Any]] = Field(description="Commands that failed and did not succeed later.")
+    sources: dict[str, Any] = Field(
+        {}, description="The position in the transcript of each fact that is a plain text or a list of texts."
+    )
+    unknown: dict[str, str] = Field({}, description="Why a fact could not be determined, by fact.")
+    session: str | None = Field(description="The session's id in its agent CLI.")
+    agent: str = Field(description="The agent CLI.", examples=["claude"])
+    cwd: str | None = Field(description="The working directory of the session.")
+    branch: str | None = Field(description="The checked-out branch.")
+    started: str | None = Field(description="When the session began, as written in the transcript.")
+    compactions: int = Field(description="How often the session's context was compacted.")
+    unread: int = Field(description="The number of unreadable lines in the transcript.")
+    format: str = Field(description="The text format: `structured` or `narrative`.")
+    kept: KeptHandoff | None = Field(None, description="What was stored, if the facts were to be stored.")
+    id: str | None = Field(None, description="The id of the stored handoff.")
+    handoff: dict[str, Any] | None = Field(None, description="The stored handoff.")
     verbose: ClassVar[frozenset[str]] = frozenset(
         {*FACTS, "sources", "unknown", "session", "agent", "cwd", "branch", "started", "compactions", "unread",
          "format"}
@@ -128,17 +140,17 @@ class ExtractedHandoff(Result):
 
     @property
     def extraction(self) -> Extraction:
-        """The facts behind the plain data."""
+        """The extraction that this result was made from."""
         return self._extraction
 
     @property
     def written(self) -> WriteResult | None:
-        """The revision that was made, if any."""
+        """The result of the write, if the facts were stored."""
         return self._written
 
     @classmethod
     def of(cls, extraction: Extraction, written: WriteResult | None = None, **kept: Any) -> ExtractedHandoff:
-        """Return the result for facts that were extracted, with the fields about the handoff."""
+        """Return the result for an extraction; `kept` has the fields about the stored handoff."""
         names = ("session", "agent", "cwd", "branch", "started", "compactions", "unread")
         about = {name: getattr(extraction, name) for name in names}
         result = cls(**FACTS | extraction.facts, **about, format=extraction.options.injection_format, **kept)

@@ -149,7 +149,7 @@ class _LoopRunner:
         return LoopResult(ending, tuple(self.turns), tuple(map(self._reload, self.sessions)))
 
     def _check_stop(self) -> LoopEnding | None:
-        """Return the reason not to start a session, or None. The stop file remains: other loops may use it too."""
+        """Return the reason not to start a session, or None. The stop file is kept: other loops may use it too."""
         if self.is_stopped():
             return INTERRUPTED
         stop = find_stop_file(self.loop.stop_files)

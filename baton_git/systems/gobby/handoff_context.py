@@ -1,4 +1,4 @@
-"""What a template can use of a handoff, and a rendered template as sections that fit a budget."""
+"""The names that a template can use of a handoff, and a rendered template as sections within a budget."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ _WHEN = {
 
 
 def collect_template_names(handoff: Handoff) -> dict[str, Any]:
-    """Return what a template can use: the facts by name, `notes`, `session`, `agent`, and the facts in words.
+    """Return the names that a template can use, with their values.
 
-    `files_modified` are in the order of their last change. In words, on one line each: `asked`, the latest prompts, the
-    newest first; `answered`; `first_goal`, unless it is among `asked`; `files_told`, the files that were changed or
-    read, the most used first; `files_named`, the others; `files_changed`, those of `files_told` that were changed.
+    They are the facts by name, `notes`, `session`, `agent`, and lines of text that summarize facts: `asked` (the latest
+    prompts, newest first), `answered`, `first_goal` (unless it is in `asked`), `files_told` (the changed or read files,
+    the most used first), `files_changed` (those of `files_told` that were changed) and `files_named` (the other files).
+    `files_modified` has the files in the order of their last change.
     """
     facts = handoff.facts
     plain = {name: _to_plain(getattr(facts, name)) for name in type(facts).model_fields}
@@ -62,7 +63,7 @@ def _describe_conversation(facts: Facts) -> dict[str, Any]:
 
 
 def _flatten(text: str, limit: int) -> str:
-    """Return a text on one line; of a long one the beginning and the end, in `limit` bytes."""
+    """Return a text on one line, in at most `limit` bytes; a longer text is cut in the middle."""
     return keep_ends(one_line(text, len(text) + 1), limit)
 
 
@@ -70,7 +71,7 @@ def _describe_files(facts: Facts, worktree: str | None, modified: Sequence[str])
     uses = [(_relative_to(worktree, use.path), use) for use in facts.files_used]
     told = [_describe_use(path, use) for path, use in uses if use.changes or use.reads or use.found == "git"]
     known = {path for path, _ in uses}
-    told += [path for path in reversed(modified) if path not in known]  # of an older record all of them
+    told += [path for path in reversed(modified) if path not in known]  # in an older record all of them
     named = [path for path, use in uses if not (use.changes or use.reads or use.found == "git")]
     used = [path for path, use in uses if use.changes or use.reads]
     return {
@@ -88,12 +89,12 @@ def _describe_use(path: str, use: FileUse) -> str:
 
 
 def _relative_to(worktree: str | None, path: str) -> str:
-    """Return the path relative to the top of the work tree, if it is in it."""
+    """Return the path relative to the top of the work tree, or the path itself if it is outside."""
     return path.removeprefix(f"{worktree.rstrip('/')}/") if worktree else path
 
 
 def _order_by_last_change(facts: Facts, worktree: str | None) -> list[str]:
-    """Return the files in the order of their last change; those of the work tree relative to it."""
+    """Return the files in the order of their last change, relative to the work tree if they are in it."""
     paths, places = list(facts.files_modified), facts.sources.files_modified
     if len(places) == len(paths):
         pairs = sorted(zip(paths, places, strict=True), key=lambda pair: (pair[1].offset, pair[1].line))
@@ -110,10 +111,10 @@ def _to_plain(value: Any) -> Any:
 
 
 def describe_origin(handoff: Handoff, now: datetime, *, machine: str | None = None, folder: Path | None = None) -> str:
-    """Return whose facts they are, from when and from where.
+    """Return whose facts these are, with their time and origin.
 
     Args:
-        machine, folder: where the reader works, which is not said.
+        machine, folder: where the reader works; the text does not repeat them.
     """
     agent, _, session = handoff.id.partition("/")
     parts = [f"{agent} session {short_session(session)}", describe_age(handoff.extracted_at, now)]
@@ -127,7 +128,7 @@ def describe_origin(handoff: Handoff, now: datetime, *, machine: str | None = No
 
 
 def name_session(handoff: Handoff) -> str:
-    """Return what the session is called in the titles of its further sections."""
+    """Return the name of the session for the titles of its further sections."""
     agent, _, session = handoff.id.partition("/")
     return f"{agent} {short_session(session)}"
 
@@ -135,13 +136,15 @@ def name_session(handoff: Handoff) -> str:
 def split_into_sections(text: str, title: str, name: str, kind: str, show: str) -> tuple[Section, ...]:
     """Return a rendered text as sections, one for each heading.
 
-    A heading with one or two `#` says where the work stands; three or four make it a detail, at the end of the brief.
+    A section with a heading of one or two `#` describes where the work stands. A heading of three or four marks
+    details,
+    which go to the end of the brief.
 
     Args:
-        title: stands before the first heading, or alone if there is none.
-        name: stands before the headings of details.
-        kind: what the lines are, for those that do not fit.
-        show: the command that shows all of it.
+        title: precedes the first heading, or is the title if there is no heading.
+        name: precedes the headings of details.
+        kind: the noun for lines that do not fit.
+        show: the command that shows the whole text.
     """
     parts: list[tuple[int, str, list[str]]] = [(0, "", [])]
     is_fenced = False
@@ -164,7 +167,7 @@ def split_into_sections(text: str, title: str, name: str, kind: str, show: str) 
 
 
 def mark_project_sections(sections: tuple[Section, ...]) -> tuple[Section, ...]:
-    """Say in each title that a project's own template made it: it comes from a remote, so no heading vouches."""
+    """Mark each title as made by the project's own template, which comes from a remote and so is not trusted."""
     return tuple(
         section._replace(title=one_line(f"told by this project's template · {section.title.translate(_BRACKETS)}", 300))
         for section in sections
@@ -172,8 +175,9 @@ def mark_project_sections(sections: tuple[Section, ...]) -> tuple[Section, ...]:
 
 
 def _quote_line(line: str) -> list[str]:
-    """Return the line in quoted pieces, so that none can pose as a computed line (`- ID [label] text`), a title, or the
-    frame around all of it."""
+    """Return the line in quoted pieces, so that none looks like a computed line (`- ID [label] text`), a title, or the
+    frame of the brief.
+    """
     line = "".join(c if c == "\t" or is_safe(c) else "\ufffd" for c in line)
     line = line.removeprefix("| ")
     line = one_line(line, len(line)) if not line.startswith(" ") else line.rstrip()
@@ -181,7 +185,7 @@ def _quote_line(line: str) -> list[str]:
 
 
 def summarize_facts(names: Mapping[str, Any]) -> str:
-    """Return the facts in a few lines: the `transcript_summary` of the documents' templates."""
+    """Return the facts in a few lines: `transcript_summary` in the templates of Gobby's document."""
     goal, todos, files = (names.get(name) for name in ("initial_goal", "todo_state", "files_modified"))
     lines = [f"Goal: {one_line(str(goal), 1000)}"] if goal else []
     if todos:

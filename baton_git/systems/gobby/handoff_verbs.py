@@ -1,4 +1,4 @@
-"""The verbs of handoffs: show the facts that are kept of a session, and list those of all."""
+"""The verbs that show and list the stored handoffs."""
 
 from __future__ import annotations
 
@@ -17,41 +17,43 @@ from baton_git.systems.gobby.record import Handoff
 from baton_git.systems.gobby.rewritten_commits import follow_rewritten
 
 NAMED = 5
-"""Handoffs of other work trees that a hint names."""
+"""Maximum number of handoffs of other work trees that a hint names."""
 
 
 class ShowHandoff(Input):
-    """Which handoff to show."""
+    """The handoff to show."""
 
     id: str | None = Field(
-        None, description="AGENT/SESSION, only SESSION, or a unique beginning of either.", examples=["claude/1f0c"]
+        None, description="AGENT/SESSION, only SESSION, or an unambiguous prefix of either.", examples=["claude/1f0c"]
     )
     at: PastRevision = None
 
 
 class ShownHandoff(AtNamespace):
-    """The facts that are kept of a session."""
+    """The stored facts of a session."""
 
-    handoff: dict[str, Any] = Field(description="All of its facts; the fields are those of `/v1/schema/handoff`.")
+    handoff: dict[str, Any] = Field(
+        description="The handoff with all its facts; see `/v1/schema/handoff` for the fields."
+    )
     verbose: ClassVar[frozenset[str]] = frozenset({"namespace", "revision", "commit"})
 
 
 class HandoffSummary(BaseModel):
-    """A handoff in short."""
+    """A summary of a handoff."""
 
     id: str = Field(description="AGENT/SESSION.", examples=["claude/1f0c"])
-    extracted_at: str = Field(description="When its facts were extracted.", examples=["2026-06-17T12:30:00Z"])
-    trigger: str | None = Field(description="What had them extracted.", examples=["session_end"])
+    extracted_at: str = Field(description="When the facts were extracted.", examples=["2026-06-17T12:30:00Z"])
+    trigger: str | None = Field(description="The event or command that extracted them.", examples=["session_end"])
     machine: str | None = Field(description="The machine on which the session ran.")
-    worktree: str | None = Field(description="The work tree that it worked in.")
-    branch: str | None = Field(description="The branch of the code.")
-    goal: str = Field(description="What the session was about.")
+    worktree: str | None = Field(description="The work tree of the session.")
+    branch: str | None = Field(description="The checked-out branch.")
+    goal: str = Field(description="The goal of the session.")
 
 
 class HandoffList(PageResult):
     """The handoffs of a namespace."""
 
-    handoffs: list[HandoffSummary] = Field(description="The newest first.")
+    handoffs: list[HandoffSummary] = Field(description="The handoffs, newest first.")
 
 
 @verb("handoff list", "GET /v1/handoffs", effect=READS, tag="sessions", examples=("baton handoff list",))
@@ -101,7 +103,7 @@ def _summarise(handoff: Handoff) -> HandoffSummary:
 
 
 def _name_others(others: Sequence[Handoff]) -> str:
-    """Return what to do if this work tree has no handoff: those of others are shown when they are named."""
+    """Return a hint for a work tree without a handoff; it names the handoffs of other work trees."""
     if not others:
         return "baton handoff extract latest --keep makes one"
     named = [f"{handoff.id} ({handoff.worktree or 'no work tree'})" for handoff in others[:NAMED]]

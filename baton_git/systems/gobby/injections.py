@@ -1,4 +1,4 @@
-"""Render the facts of sessions as sections for a context, by the template of the project or the shipped one."""
+"""Render the facts of sessions as sections of the context, with the project's template or the shipped one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MAX_TEXT = 64 * 1024
 
 
 def tell_last_handoff(ws: Workspace, now: datetime, state: State, problems: list[str]) -> tuple[Section, ...]:
-    """Return what the last session of this work tree left, the acting one apart; nothing if there is none."""
+    """Return the sections of the last session of this work tree other than the acting one; empty if there is none."""
     live = at_work(HookSessionStore(str(ws.branch.store.repository.common_dir)))
     return tell_previous_sessions(ws, now, state, None, problems, live=live)
 
@@ -55,14 +55,14 @@ def tell_previous_sessions(
     ws: Workspace, now: datetime, state: State, parent: Handoff | None, problems: list[str],
     injection_format: str = "structured", live: Collection[str] = (),
 ) -> tuple[Section, ...]:  # fmt: skip
-    """Return what earlier sessions left for the acting one.
+    """Return the sections of the earlier sessions that matter to the acting one.
 
-    That is the handoff of the last one; if that did nothing, also of the last that did; those of all sessions that
-    worked at the same time or still do; then what others left undone.
+    These are the last session; if it did nothing, also the last one that did; all sessions that worked at the same time
+    or still do; and the work that others left undone.
 
     Args:
-        parent: the session that the acting one goes on from, if that is known.
-        live: ids of sessions that run beside this one.
+        parent: the session that the acting one continues, if known.
+        live: ids of sessions that are active now.
     """
     ended = _list_ended(ws, state, live)
     newest = parent or next(iter(ended), None)
@@ -79,7 +79,7 @@ def tell_handoffs(
     ws: Workspace, now: datetime, handoffs: Sequence[Handoff], problems: list[str],
     injection_format: str = "structured", live: Collection[str] = (),
 ) -> tuple[Section, ...]:  # fmt: skip
-    """Return all facts of the first session that did something, where the others stand, and the names of the rest."""
+    """Return the facts of the first session that did something, the state of further ones, and the rest by name."""
     sections: list[Section] = []
     whole = next(filter(has_substance, handoffs), None)
     for handoff in handoffs[:MAX_TOLD]:
@@ -92,7 +92,7 @@ def tell_handoffs(
 
 
 def _describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
-    """Return whose facts they are; a label says who vouches for those that came from another machine."""
+    """Return whose facts these are; if they came from another machine, a label says who vouches for them."""
     origin = describe_origin(handoff, now, machine=ws.actor.machine, folder=ws.folder)
     if handoff.machine in (None, ws.actor.machine):
         return origin
@@ -100,7 +100,7 @@ def _describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
 
 
 def _list_ended(ws: Workspace, state: State, live: Collection[str]) -> list[Handoff]:
-    """Return the handoffs of this work tree, newest first, without the acting session's and those of `live` ones."""
+    """Return the handoffs of this work tree, newest first, except the acting session's and those of `live`."""
     return [handoff for handoff in list_handoffs(ws, state, ws.actor.session) if session_of(handoff) not in live]
 
 
@@ -115,7 +115,7 @@ def _tell_damaged(state: State) -> tuple[Section, ...]:
 def tell_undone(
     ws: Workspace, state: State, told: Sequence[Handoff] = (), live: Collection[str] = ()
 ) -> tuple[Section, ...]:
-    """Return what earlier sessions of this work tree left undone, those in `told` apart."""
+    """Return the section of work that earlier sessions of this work tree left undone, except those in `told`."""
     ended, ids = _list_ended(ws, state, live), [handoff.id for handoff in told]
     lines = tuple(map(_undone_line, list_unfinished(state, ended, told=ids, acting=ws.actor.session)))
     title = "Left undone by earlier sessions [llm_derived] (baton todo done TEXT, or cancel TEXT)"
@@ -131,10 +131,10 @@ def render_handoff(
     ws: Workspace, now: datetime, handoff: Handoff, problems: list[str], injection_format: str = "structured",
     how: str = "Handed off by",
 ) -> tuple[Section, ...]:  # fmt: skip
-    """Return the facts of one session as sections whose title says `how` they came.
+    """Return the facts of one session as sections; `how` is part of their title.
 
     Args:
-        problems: receives the reason if the shipped template replaces an unusable one of the project.
+        problems: receives the reason if the project's template cannot be used and the shipped one replaces it.
     """
     file = FORMATS.get(injection_format, FORMATS["structured"])
     names = collect_template_names(follow_rewritten(handoff, ws.branch.store.repository.common_dir))
@@ -151,7 +151,7 @@ def render_handoff(
 
 
 def _render_by_project(ws: Workspace, file: str, names: Mapping[str, Any], problems: list[str]) -> str | None:
-    """Render the project's own template; None if there is none, or it cannot be used."""
+    """Render the project's own template; return None if there is none, or if it cannot be used."""
     if ws.folder is None:
         return None
     try:

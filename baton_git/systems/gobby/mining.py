@@ -1,4 +1,4 @@
-"""The verb `mine`: take the sessions over whose transcripts lay on this machine before baton was installed."""
+"""The verb `mine`: import sessions from transcripts that were on this machine before baton was installed."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ from baton_git.systems.gobby.mined_sessions import (
 from baton_git.systems.gobby.record import Handoff
 
 LOOK_AGAIN = timedelta(minutes=1)
-"""How long it counts that there was no unread transcript: to list them all takes longer than a question does."""
+"""How long after a run without unread transcripts the next run is skipped; listing them takes longer than a search."""
 
-"""Receives how many bytes were read so far, and how many there are."""
+"""Receives the number of bytes that were read so far, and their total."""
 
 
 class Mine(Input):
-    """Which transcripts to take over."""
+    """The transcripts to import."""
 
     agent: str | None = Field(None, description="Import only transcripts of this agent CLI.", examples=["claude"])
     since: TimeField = Field(
@@ -60,9 +60,11 @@ class Mine(Input):
         None, description="Import the sessions of this folder: an earlier folder of the repository, or another clone."
     )
     all_projects: bool = Field(False, description="Import the sessions of all projects into this namespace.")
-    home: str = Field("", description="The home directory in which the agents' CLIs keep transcripts; else yours.")
+    home: str = Field(
+        "", description="The home directory in which the agent CLIs store transcripts; yours unless given."
+    )
     variables: dict[str, str] = Field(
-        {}, description="Variables of the CLIs: where else they keep them, and in which session this is."
+        {}, description="Environment variables of the agent CLIs that name their folders and the current session."
     )
 
     @model_validator(mode="after")
@@ -73,38 +75,44 @@ class Mine(Input):
 
 
 class MinedTranscript(ResultPart):
-    """A session that was taken over."""
+    """An imported session."""
 
     id: str = Field(description="AGENT/SESSION.", examples=["claude/1f0c"])
-    ended: str = Field(description="When the last thing happened in it.", examples=["2026-06-17T12:30:00Z"])
-    goal: str = Field(description="What it was about.")
-    path: str = Field(description="Its transcript.")
+    ended: str = Field(description="The time of its last event.", examples=["2026-06-17T12:30:00Z"])
+    goal: str = Field(description="The goal of the session.")
+    path: str = Field(description="The path of its transcript.")
 
 
 class ExpiringTranscripts(ResultPart):
     """Transcripts that their CLI deletes within a week."""
 
-    agent: str = Field(description="Whose they are.")
-    number: int = Field(description="How many.")
-    kept_days: float = Field(description="For how many days the CLI keeps each.")
-    settings: str = Field(description="The file in which that is set.")
+    agent: str = Field(description="The agent CLI that wrote them.")
+    number: int = Field(description="Their number.")
+    kept_days: float = Field(description="After how many days the CLI deletes a transcript.")
+    settings: str = Field(description="The settings file that can change this.")
 
 
 class MineResult(AtNamespace):
-    """What became of the transcripts on this machine."""
+    """The imported sessions, and the number of transcripts that were not imported, by reason."""
 
-    dry_run: bool = Field(description="Whether nothing was stored.")
-    taken: list[MinedTranscript] = Field(description="Sessions that were stored, or would be, the newest first.")
-    known: int = Field(description="Sessions that the namespace knows already.")
-    at_work: int = Field(description="Sessions that go on: their hooks keep them.")
-    empty: int = Field(description="Transcripts in which nothing was asked or done.")
-    unclear: int = Field(description="Transcripts of folders that are gone, or that nothing names: left out.")
-    unclear_folders: list[str] = Field(description="The folders of these, where a transcript names one.")
-    elsewhere: int = Field(description="Transcripts of other projects.")
-    problems: list[str] = Field(description="Files that could not be read or understood.")
-    expiring: list[ExpiringTranscripts] = Field(description="What the CLIs delete soon.")
-    secrets: int = Field(description="How many secrets were taken out.")
-    read_bytes: int = Field(description="Bytes of transcripts that were read.")
+    dry_run: bool = Field(description="Whether this was a dry run, so that nothing was stored.")
+    taken: list[MinedTranscript] = Field(
+        description="The imported sessions, newest first; in a dry run, those that would be imported."
+    )
+    known: int = Field(description="The number of sessions that are already in the namespace.")
+    at_work: int = Field(description="The number of active sessions; their hooks store them.")
+    empty: int = Field(description="The number of transcripts without a prompt or a tool use.")
+    unclear: int = Field(
+        description="The number of transcripts of deleted or unknown folders, which were not imported."
+    )
+    unclear_folders: list[str] = Field(description="The deleted folders, as far as the transcripts name them.")
+    elsewhere: int = Field(description="The number of transcripts of other projects.")
+    problems: list[str] = Field(description="Messages about files that could not be read or parsed.")
+    expiring: list[ExpiringTranscripts] = Field(
+        description="The transcripts that agent CLIs will delete within a week."
+    )
+    secrets: int = Field(description="The number of redacted secrets.")
+    read_bytes: int = Field(description="The number of bytes read from transcripts.")
     verbose: ClassVar[frozenset[str]] = frozenset({"taken"})
 
 
@@ -143,9 +151,9 @@ def mine(ws: Workspace, now: datetime, asked: Mine) -> MineResult:
 
 
 def count_new(ws: Workspace, now: datetime, asked: Mine) -> int:
-    """Return how many sessions `mine` would look at; only the first lines of transcripts are read.
+    """Return the number of sessions that `mine` would read; only the first lines of transcripts are read.
 
-    Those of folders that are gone do not count unless git knows the folder: to tell them apart takes a whole reading.
+    Sessions of deleted folders count only if git knows the folder, because anything else needs the whole transcript.
     """
     run = _Run(ws, now, asked.model_copy(update={"dry_run": True}), looks_inside=False)
     run.sort_candidates(None)
@@ -153,18 +161,19 @@ def count_new(ws: Workspace, now: datetime, asked: Mine) -> int:
 
 
 def keep_local_turns(ws: Workspace, now: datetime, asked: Mine, seconds: float) -> int:
-    """Store the turns of sessions that neither a hook nor `mine` has read yet, the newest first, without a commit.
+    """Store the turns of sessions that no hook and no `mine` has read yet, newest first, without a commit.
 
-    `mine` goes on from what was read here. Who looked at all transcripts does not look again for `LOOK_AGAIN`.
+    `mine` continues from there. After a run that left no transcript unread, the next run within `LOOK_AGAIN` does
+    nothing.
 
     Args:
-        seconds: for how long it reads on.
+        seconds: the time limit.
 
     Returns:
-        How many transcripts were left unread.
+        The number of transcripts that were not read.
 
     Raises:
-        WriteFailed: the disk refuses.
+        WriteFailed: writing to disk failed.
     """
     folder = _folder(ws)
     looked = folder / f"{ws.branch.namespace.component}.looked"
@@ -195,7 +204,7 @@ def _folder(ws: Workspace) -> Path:
 
 @contextmanager
 def _hold_lock(ws: Workspace, *, needed: bool) -> Iterator[None]:
-    """Let one process at a time mine a namespace. Raises Busy when another one does."""
+    """Hold the lock of mining in this namespace. Raises Busy if another process holds it."""
     if not needed:
         yield
         return
@@ -206,14 +215,14 @@ def _hold_lock(ws: Workspace, *, needed: bool) -> Iterator[None]:
 
 
 class _Sorted(NamedTuple):
-    """A transcript to be read, and the work tree of its session."""
+    """A transcript to read, and the work tree of its session."""
 
     candidate: Candidate
     work_tree: str | None
 
 
 class _Run:
-    """One run: what is there, what is read of it, and what it comes to."""
+    """One run of `mine`: it sorts the transcripts, reads them, and stores the sessions."""
 
     def __init__(self, ws: Workspace, now: datetime, asked: Mine, *, looks_inside: bool = True) -> None:
         self._ws, self._now, self._asked, self._looks_inside = ws, now, asked, looks_inside
@@ -233,7 +242,7 @@ class _Run:
     # --- which transcripts
 
     def sort_candidates(self, since: datetime | None) -> None:
-        """Find the transcripts of the repository that the namespace does not know yet."""
+        """Find the transcripts of this repository that the namespace lacks, and count the others by reason."""
         agents = [self._asked.agent] if self._asked.agent is not None else list(AGENTS)
         listed = list_candidates(agents, self._home, self._asked.variables, self._problems.append)
         self._seen = list(_drop_older_copies(listed))
@@ -267,7 +276,7 @@ class _Run:
         return {*self._state.ids(Handoff.kind), *self._state.ids(Handoff.kind, archived=True)}
 
     def _known_outcome(self, candidate: Candidate, ids: set[str]) -> str | None:
-        """What is known of a transcript without reading it; None if nothing."""
+        """Return the result for a transcript that need not be read again, else None."""
         note = self._progress.note(candidate)
         if note.get("empty"):
             return "empty"
@@ -304,7 +313,7 @@ class _Run:
         return ProjectFolders(repository, Path(project), ws.environment, [project])
 
     def _find_proven(self, folders: ProjectFolders, candidates: Sequence[Candidate]) -> set[Path]:
-        """The transcripts that name what only this repository has; their folders count as former work trees."""
+        """Return the transcripts that name commits of this repository only; add their folders as former work trees."""
         evidence = {item.path: self._read_evidence(item) for item in candidates}
         verdicts = folders.find_proven([(item.cwd, evidence[item.path]) for item in candidates])
         proven = {path for path, is_proven in zip(evidence, verdicts, strict=True) if is_proven}
@@ -329,7 +338,7 @@ class _Run:
         return evidence
 
     def _at_new_place(self, belonging: Belonging) -> Belonging:
-        """A repository that was moved goes on where it is now."""
+        """Return the belonging with the current folder as work tree, if the repository was moved here."""
         folder, work_tree = self._ws.folder, belonging.work_tree
         if work_tree is not None and is_moved(work_tree, folder):
             return belonging._replace(work_tree=str(folder))
@@ -338,7 +347,7 @@ class _Run:
     # --- reading
 
     def read_all(self, progress: Progress) -> None:
-        """Read what is to be read, the newest first."""
+        """Read the transcripts, newest first."""
         whole, done = sum(item.candidate.size for item in self.to_read), 0
         for item in self.to_read:
             session = self._read(item)
@@ -386,7 +395,7 @@ class _Run:
             self._progress.add(candidate, **facts)
 
     def keep_turns(self, end: float) -> int:
-        """Read what is to be read until `end` of the monotonic clock; returns how many transcripts are left."""
+        """Store the turns of the transcripts until `end` (monotonic clock); return the number of unread transcripts."""
         for number, item in enumerate(self.to_read):
             if time.monotonic() > end:
                 return len(self.to_read) - number
@@ -397,7 +406,7 @@ class _Run:
     # --- the end
 
     def finish(self) -> MineResult:
-        """Store what was read, and say what became of everything."""
+        """Store the sessions, and return the result."""
         sessions = sorted(self._sessions.values(), key=lambda pair: (pair[1].ended, pair[1].id), reverse=True)
         if self._writes:
             self._store(sessions)
@@ -424,7 +433,7 @@ class _Run:
 
 
 def _drop_older_copies(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
-    """Of several transcripts of one session, as a CLI writes when it changes its format, only the newest counts."""
+    """Yield the newest transcript of each session; a CLI that changes its format can leave two."""
     newest: dict[tuple[str, str], Candidate] = {}
     for candidate in candidates:
         known = newest.get((candidate.agent, candidate.session))

@@ -1,6 +1,6 @@
-"""What earlier sessions left: their handoffs, by work tree or by id, and what they left undone.
+"""Find what earlier sessions left: their handoffs, by work tree or by id, and their unfinished items.
 
-Every start of a session looks here, so nothing that reads transcripts is loaded.
+Every session start imports this module, so it imports nothing that reads transcripts.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.record import Handoff, TodoItem
 
 MAX_SESSIONS = 20
-"""Sessions in which undone items are looked for."""
+"""Maximum number of sessions in which unfinished items are searched."""
 
 
 def list_handoffs(ws: Workspace, state: State, other_than: str | None = None) -> list[Handoff]:
-    """Return the handoffs that a session in this work tree may go on from, newest first.
+    """Return the handoffs that a session in this work tree can continue, newest first.
 
-    Those of this machine and work tree; if there are none, those of other machines, but never those of another work
-    tree of this machine.
+    These are the handoffs of this machine and work tree. If there are none, they are those of other machines, but never
+    those of another work tree of this machine.
 
     Args:
-        other_than: a session whose own handoff does not count, by its id or that of the handoff.
+        other_than: a session whose own handoff is left out, by the session's id or the handoff's.
     """
     others = [handoff for handoff in state.records(Handoff) if other_than not in (handoff.id, session_of(handoff))]
     worktree = os.path.realpath(ws.folder) if ws.folder is not None else None
@@ -43,19 +43,19 @@ def list_handoffs(ws: Workspace, state: State, other_than: str | None = None) ->
 
 
 def find_last_handoff(ws: Workspace, state: State, other_than: str | None = None) -> Handoff | None:
-    """Return the newest of `list_handoffs`, if there is any."""
+    """Return the newest handoff of `list_handoffs`, or None."""
     return next(iter(list_handoffs(ws, state, other_than)), None)
 
 
 def list_concurrent(
     state: State, anchor: Handoff | None, *, live: Collection[str] = (), other_than: str | None = None
 ) -> list[Handoff]:
-    """Return the handoffs of sessions that worked at the same time as `anchor` or ended since it began, newest first.
+    """Return the handoffs of sessions that worked at the same time as `anchor` or ended after it began, newest first.
 
-    They may be of any work tree and machine. Those of `live` sessions, which are at work now, are among them.
+    They can belong to any work tree and machine. Handoffs of `live` sessions, which are active now, are included.
 
     Args:
-        other_than: a session whose own handoff does not count.
+        other_than: a session whose own handoff is left out.
     """
     since = _work_span(state, anchor)[0] if anchor is not None else math.inf
     concurrent = [
@@ -67,7 +67,7 @@ def list_concurrent(
 
 
 def _work_span(state: State, handoff: Handoff) -> tuple[float, float]:
-    """Return when a session began, and so was told, and when it was seen last; its own record counts first."""
+    """Return when a session began and was last seen, from its session record if it has one, else its handoff."""
     session = state.entry(Key(Session.kind, session_of(handoff)))
     own = session if isinstance(session, Session) else None
     began = parse_time_or_none(own.started if own else handoff.started)
@@ -77,25 +77,25 @@ def _work_span(state: State, handoff: Handoff) -> tuple[float, float]:
 
 
 def session_of(handoff: Handoff) -> str:
-    """Return the session's id, which is that of the handoff without the agent."""
+    """Return the session's id: the handoff's id without the agent."""
     return handoff.id.partition("/")[2]
 
 
 def extraction_time(handoff: Handoff) -> tuple[float, str]:
-    """Return what handoffs are ordered by."""
+    """Return the sort key of handoffs: their time of extraction."""
     extracted = parse_time_or_none(handoff.extracted_at)
     return (extracted.timestamp() if extracted is not None else 0.0, handoff.id)
 
 
 def has_substance(handoff: Handoff) -> bool:
-    """Return whether something was done or is left to do, beyond a question."""
+    """Return whether the session did something or left open work, beyond a question."""
     facts = handoff.facts
     has_changed_files = bool(facts.files_modified) or any(use.changes for use in facts.files_used)
     return bool(has_changed_files or facts.git_commits or facts.todo_state or facts.active_task or handoff.notes)
 
 
 class UnfinishedItem(NamedTuple):
-    """An item that a session left open."""
+    """A to-do item that a session left open."""
 
     todo: TodoItem
     session: str
@@ -104,11 +104,11 @@ class UnfinishedItem(NamedTuple):
 def list_unfinished(
     state: State, newest_first: Sequence[Handoff], *, told: Collection[str] = (), acting: str | None = None
 ) -> list[UnfinishedItem]:
-    """Return what sessions left open, and no later one of them has in its own list, as done or otherwise.
+    """Return the to-do items that sessions left open and that no later session has in its own list.
 
     Args:
-        told: ids of handoffs that are told whole, so that their items are left out.
-        acting: the session at work; items of its own list are left out.
+        told: ids of handoffs that are shown as a whole, so that their items are left out.
+        acting: the current session; items of its own list are left out.
     """
     sessions = {session.id: session for session in state.records(Session)}
     by_start = sorted(sessions.values(), key=lambda session: session.started)
@@ -117,7 +117,7 @@ def list_unfinished(
     unfinished: list[UnfinishedItem] = []
     for handoff in newest_first[:MAX_SESSIONS]:
         id_ = session_of(handoff)
-        started = sessions[id_].started if id_ in sessions else " "  # of an unknown session, as early as can be
+        started = sessions[id_].started if id_ in sessions else " "  # an unknown session counts as the earliest
         new = [todo for todo in handoff.facts.todo_state if todo.content not in seen]
         seen |= {todo.content for todo in new}
         is_open = [todo for todo in new if todo.status in OPEN and closed.get(todo.content, "") < started]
@@ -129,7 +129,7 @@ def list_unfinished(
 
 
 def read_handoff(state: State, id_: str) -> Handoff | None:
-    """Return the handoff `<agent>/<session>`, also from the archive; None if there is none that can be read."""
+    """Return the live or archived handoff `<agent>/<session>`; None if it does not exist or cannot be read."""
     entry = state.entry(Key(Handoff.kind, id_)) or state.entry(Key(Handoff.kind, id_, archived=True))
     if isinstance(entry, Archived):
         return parse(Handoff, entry.record)
@@ -137,14 +137,14 @@ def read_handoff(state: State, id_: str) -> Handoff | None:
 
 
 def resolve_handoff(state: State, text: str) -> Handoff:
-    """Return the handoff that `text` names: an id, the session alone, or a unique beginning of either.
+    """Return the handoff that `text` names: an id, the session alone, or an unambiguous prefix of either.
 
-    The archive counts only if nothing else matches.
+    Archived handoffs are searched only if no live one matches.
 
     Raises:
-        NotFound: there is none.
-        Ambiguous: there are several.
-        Corrupt: it cannot be read.
+        NotFound: no handoff matches.
+        Ambiguous: several handoffs match.
+        Corrupt: the handoff cannot be read.
     """
     live, archived = sorted(state.ids(Handoff.kind)), sorted(state.ids(Handoff.kind, archived=True))
     matches = [text] if text in (*live, *archived) else _match_ids(live, text) or _match_ids(archived, text)
@@ -161,6 +161,6 @@ def resolve_handoff(state: State, text: str) -> Handoff:
 
 
 def _match_ids(ids: Sequence[str], text: str) -> list[str]:
-    """Return the id whose session is `text`, else all ids that begin so, with or without the agent."""
+    """Return the id whose session is `text`, else all ids that begin with it, with or without the agent."""
     exact = [id_ for id_ in ids if id_.partition("/")[2] == text]
     return exact or [id_ for id_ in ids if text and (id_.startswith(text) or id_.partition("/")[2].startswith(text))]

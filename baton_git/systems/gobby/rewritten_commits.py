@@ -1,4 +1,4 @@
-"""The commits of a handoff under the ids that they have now, after rebases and amended commits."""
+"""Update the commit ids in a handoff after rebases and amended commits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from baton_git.systems.gobby.record import Handoff
 
 
 def follow_rewritten(handoff: Handoff, common_dir: Path) -> Handoff:
-    """Return the handoff with the newest ids of its commits; of several that became one, the last."""
+    """Return the handoff with the newest ids of its commits; of commits that were squashed into one, only the last is
+    kept."""
     commits = handoff.facts.git_commits
     rewritten = load_rewritten(common_dir) if commits else {}
     newest = [find_newest(rewritten, commit.hash) for commit in commits]

@@ -15,18 +15,18 @@ from baton_git.systems.gobby.workflows import open_spawned_sessions
 
 
 class StopSession(Input):
-    """Which session to end."""
+    """The session to end."""
 
-    id: str = Field(description="The id of a started session, or a unique beginning of it.", examples=["SP-7k3f9q"])
+    id: str = Field(description="The id of a started session, or an unambiguous prefix of it.", examples=["SP-7k3f9q"])
 
 
 class StoppedSession(Result):
-    """A session that was started here, as it is now."""
+    """A session that a workflow or a loop started, and its current state."""
 
     id: str = Field(description="Its id.", examples=["SP-7k3f9q"])
     status: str = Field(description="How it ended.", examples=["stopped"])
-    was_running: bool = Field(description="Whether it was still running.")
-    session: dict[str, Any] = Field(description="All that is known of it.")
+    was_running: bool = Field(description="Whether this call stopped it; false if it had already ended.")
+    session: dict[str, Any] = Field(description="The stored record of the started session.")
 
 
 @verb(

@@ -1,4 +1,4 @@
-"""The todo list of a session, kept in its own record: agents' own tools for it are often switched off."""
+"""The to-do list of a session, stored in its record, because the agents' own to-do tools are often switched off."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from baton_git.namespace.workspace import Workspace, check_not_empty
 
 Status = Literal["pending", "in_progress", "completed", "cancelled"]
 MOST = 200
-"""Items of one list."""
+"""Maximum number of items in a list."""
 
 
 class NumberedTodo(BaseModel):
-    """One item of a session's list."""
+    """One item of a session's to-do list."""
 
-    number: int = Field(description="Its place in the list, from 1.", examples=[1])
-    content: str = Field(description="What is to be done.", examples=["Write the parser"])
+    number: int = Field(description="The number of the item in the list, from 1.", examples=[1])
+    content: str = Field(description="The text of the item.", examples=["Write the parser"])
     status: Status = Field(description="How it stands.")
 
 
 class TodoList(AtRevision):
-    """The list of the acting session."""
+    """The to-do list of the acting session."""
 
-    todos: list[NumberedTodo] = Field(description="The items in their order.")
+    todos: list[NumberedTodo] = Field(description="The items in order.")
 
 
 class ChangedTodos(WrittenResult):
-    """The list after a change of it."""
+    """The to-do list after the change."""
 
-    todos: list[NumberedTodo] = Field(description="The items in their order.")
+    todos: list[NumberedTodo] = Field(description="The items in order.")
 
 
 class ListTodos(Input):
     """Which items to list."""
 
-    all: bool = Field(False, description="Also items that are completed or cancelled.")
+    all: bool = Field(False, description="Include completed and cancelled items.")
 
 
 class SetTodos(Input):
-    """The whole list."""
+    """The new to-do list."""
 
     items: list[str | dict[str, Any]] = Field(
         description="One line for each item; a mark says how it stands: [ ], [>], [x] or [-]. Or a table with "
@@ -62,14 +62,14 @@ class SetTodos(Input):
 class NewTodo(Input):
     """An item to add."""
 
-    text: str = Field(description="What is to be done.", examples=["Write the parser"])
+    text: str = Field(description="The text of the item.", examples=["Write the parser"])
     started: bool = Field(False, description="It is being worked on.")
 
 
 class WhichTodo(Input):
     """One item of the list."""
 
-    which: str = Field(description="Its text, a unique beginning of it, or its number.", examples=["2"])
+    which: str = Field(description="The text of the item, an unambiguous prefix of it, or its number.", examples=["2"])
 
 
 @verb(
@@ -85,12 +85,12 @@ class WhichTodo(Input):
     ),
 )
 def set_todos(ws: Workspace, now: datetime, asked: SetTodos) -> ChangedTodos:
-    """Replace the whole list; marks give the status of its items.
+    """Replace the whole to-do list; marks set the status of its items.
 
     Raises:
-        NotFound: no session is at work.
-        InvalidArgument: an item is empty, or given twice.
-        LimitExceeded: there are too many.
+        NotFound: there is no active session.
+        InvalidArgument: an item is empty, or is given twice.
+        LimitExceeded: there are too many items.
     """
     todos = [
         parse_line(item) if isinstance(item, str) else parse(Todo, item, at=f"items[{index}]")
@@ -121,12 +121,12 @@ def replace_todos(ws: Workspace, now: datetime, todos: Sequence[Todo]) -> Change
     examples=('baton todo add "Write the parser" --doing',),
 )
 def add_todo(ws: Workspace, now: datetime, asked: NewTodo) -> ChangedTodos:
-    """Add an item at the end of the list.
+    """Add an item at the end of the to-do list.
 
     Raises:
-        NotFound: no session is at work.
-        InvalidArgument: it is empty, or is in the list already.
-        LimitExceeded: there are too many.
+        NotFound: there is no active session.
+        InvalidArgument: the item is empty, or is already in the list.
+        LimitExceeded: there are too many items.
     """
     check_not_empty(asked.text, "item")
     item = Todo(content=asked.text.strip(), status="in_progress" if asked.started else "pending")
@@ -150,7 +150,7 @@ def add_todo(ws: Workspace, now: datetime, asked: NewTodo) -> ChangedTodos:
     examples=('baton todo start "Write"',),
 )
 def start_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
-    """Mark an item as being worked on."""
+    """Mark a to-do item as in progress."""
     return mark_todo(ws, now, asked.which, "in_progress")
 
 
@@ -166,7 +166,7 @@ def start_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
     examples=("baton todo done 2",),
 )
 def finish_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
-    """Mark an item as done."""
+    """Mark a to-do item as done."""
     return mark_todo(ws, now, asked.which, "completed")
 
 
@@ -181,7 +181,7 @@ def finish_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
     examples=('baton todo cancel "Write the"',),
 )
 def cancel_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
-    """Mark an item as something that will not be done."""
+    """Mark a to-do item as cancelled."""
     return mark_todo(ws, now, asked.which, "cancelled")
 
 
@@ -195,10 +195,10 @@ def cancel_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
     examples=("baton todo list", "baton todo list --all --json"),
 )
 def list_todos(ws: Workspace, now: datetime, asked: ListTodos) -> TodoList:
-    """List the items of the session at work, with numbers.
+    """List the to-do items of the active session, with numbers.
 
     Raises:
-        NotFound: no session is at work.
+        NotFound: there is no active session.
     """
     version = ws.branch.read()
     items = _items(_acting_session(ws, version.state).todos)
@@ -207,14 +207,15 @@ def list_todos(ws: Workspace, now: datetime, asked: ListTodos) -> TodoList:
 
 
 def mark_todo(ws: Workspace, now: datetime, which: str, status: Status) -> ChangedTodos:
-    """Set the status of an item. One that an earlier session of this work tree left undone is added to this list.
+    """Set the status of a to-do item. An item that an earlier session of this work tree left open is first added to the
+    list.
 
     Args:
-        which: its text, a unique beginning of it, or its number in the list, from 1.
+        which: its text, an unambiguous prefix of it, or its number in the list, from 1.
 
     Raises:
-        NotFound: no session is at work, or there is no such item.
-        Ambiguous: several items begin so.
+        NotFound: there is no active session, or no such item.
+        Ambiguous: several items begin with this text.
     """
 
     def change(todos: tuple[Todo, ...]) -> tuple[Todo, ...]:
@@ -261,7 +262,7 @@ def _list_undone(ws: Workspace) -> tuple[Todo, ...]:
 
 
 def _acting_session(ws: Workspace, state: State) -> Session:
-    """Return the acting session's record; one that was ended or archived is not at work."""
+    """Return the acting session's record; an ended or archived session is not active."""
     hint = "baton boot begins a session; --session or BATON_SESSION names one"
     name = ws.actor.session
     if name is None:
@@ -294,17 +295,18 @@ _MARKS: dict[str, Status] = {" ": "pending", ">": "in_progress", "x": "completed
 
 
 def parse_list(text: str, *, where: str = "") -> list[Todo]:
-    """Return the items of a text: lines `- [x] done`, `- [>] at work`, `- [ ] to do`, or plain; one item each.
+    """Return the items of a text, one on each line: `- [x] done`, `- [>] in progress`, `- [ ] to do`, or without a
+    mark.
 
     Raises:
-        InvalidDocument: a mark is none of these.
+        InvalidDocument: there is another mark.
     """
     lines = (line.strip() for line in text.splitlines())
     return [parse_line(line, where=where) for line in lines if line]
 
 
 def parse_line(line: str, *, where: str = "") -> Todo:
-    """Return one item; its mark and the dash before it may be missing."""
+    """Return one item; the mark and the dash before it are optional."""
     bare = line[2:].lstrip() if line[:2] in ("- ", "* ") else line
     if len(bare) < 3 or bare[0] != "[" or bare[2] != "]":
         return Todo(content=bare.strip())
@@ -314,7 +316,7 @@ def parse_line(line: str, *, where: str = "") -> Todo:
 
 
 def parse_json_list(data: Any, *, where: str = "") -> list[Todo]:
-    """Return the items of a list in JSON. Raises InvalidDocument if it is none."""
+    """Return the items of a JSON list. Raises InvalidDocument if it is not such a list."""
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
         raise InvalidDocument([Fault("", "must be a list of tables with content and status")], where=where)
     return [parse(Todo, item, where=where, at=f"[{index}]") for index, item in enumerate(data)]

@@ -1,4 +1,4 @@
-"""The workflows of a namespace's work tree: which there are, what they do at an event, and which may run here."""
+"""The workflows of a namespace's work tree: list them, run them at an event, and approve those of the project."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ MAX_NOTICES = 1024 * 1024
 
 
 def list_workflows(ws: Workspace, folders: WorkflowFolders) -> tuple[list[WorkflowFile], list[str]]:
-    """Return every workflow file, and the problems found."""
+    """Return all workflow files, and the problems with them."""
     is_approved, problems = _load_approvals(ws)
     files = list_workflow_files(folders, is_approved)
     return files, [*problems, *(file.problem for file in files if file.problem)]
 
 
 def find_project_workflow(ws: Workspace, folders: WorkflowFolders, name: str) -> WorkflowFile:
-    """Return the project's workflow of this name, with the text that `allow_workflow` approves.
+    """Return the project's workflow with this name, and the text that `allow_workflow` approves.
 
     Raises:
-        NotFound: the project has none of that name.
-        InvalidArgument: it is broken.
+        NotFound: the project has no workflow with that name.
+        InvalidArgument: the workflow is broken.
     """
     file = pick_workflow(list_workflows(ws, folders)[0], name, "project")
     if file.workflow is None:
@@ -58,7 +58,8 @@ def find_project_workflow(ws: Workspace, folders: WorkflowFolders, name: str) ->
 
 
 def allow_workflow(ws: Workspace, now: datetime, shown: WorkflowFile) -> bool:
-    """Approve exactly the text that was shown, whatever the file says by now; False if it was approved already.
+    """Approve exactly the text that was shown, even if the file has changed since; return False if it was approved
+    already.
 
     Raises InvalidArgument: nothing can be approved here.
     """
@@ -66,7 +67,7 @@ def allow_workflow(ws: Workspace, now: datetime, shown: WorkflowFile) -> bool:
 
 
 def disallow_workflow(ws: Workspace, shown: WorkflowFile) -> bool:
-    """Withdraw the approval of the text that was shown; False if there was none.
+    """Withdraw the approval of the text that was shown; return False if it was not approved.
 
     Raises InvalidArgument: nothing can be approved here.
     """
@@ -74,7 +75,7 @@ def disallow_workflow(ws: Workspace, shown: WorkflowFile) -> bool:
 
 
 def wanted_events(ws: Workspace, folders: WorkflowFolders) -> tuple[str, ...]:
-    """Return the events at which a workflow that runs here does something."""
+    """Return the events for which a running workflow has a trigger."""
     files = list_workflow_files(folders, _load_approvals(ws)[0], is_checked=False)
     return tuple(sorted({trigger.event for workflow in list_running(files) for trigger in workflow.triggers}))
 
@@ -83,7 +84,7 @@ def run_event(
     ws: Workspace, now: datetime, event: Event, session: SessionInfo, effects: WorkflowActions,
     folders: WorkflowFolders, *, dry_run: bool = False,
 ) -> EventOutcome:  # fmt: skip
-    """Run the workflows of `event`; whatever fails is among the problems of the outcome."""
+    """Run the workflows of `event`; failures are among the problems of the outcome."""
     is_approved, problems = _load_approvals(ws)
     files = list_workflow_files(folders, is_approved, is_checked=False)
     problems += [file.problem for file in files if file.problem]
@@ -137,7 +138,8 @@ def _approvals(ws: Workspace) -> Approvals:
 
 
 def _load_approvals(ws: Workspace) -> tuple[Callable[[str], bool], list[str]]:
-    """Return a function that tells whether a digest is approved, and problems; if approvals are unreadable, none is."""
+    """Return a function that returns whether a digest is approved, and problems. If the approvals are unreadable, none
+    is."""
     try:
         approved = set(ws.approvals.workflows()) if ws.approvals is not None else set()
     except BatonError as error:
@@ -146,7 +148,7 @@ def _load_approvals(ws: Workspace) -> tuple[Callable[[str], bool], list[str]]:
 
 
 def _load_variables(ws: Workspace, kept: KeptVariables, problems: list[str]) -> dict[str, Any]:
-    """Return the session's variables, or at its start those of the session that started it."""
+    """Return the session's variables; at its start, those of the session that started it."""
     variables, problem = kept.load()
     problems += [problem] if problem else []
     spawned = ws.environment.get(SPAWNED)

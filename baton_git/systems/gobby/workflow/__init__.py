@@ -1,1 +1,1 @@
-"""Workflows in YAML, as Gobby's documents have them: triggers → conditions → actions."""
+"""Workflows in YAML, as in Gobby's document: triggers with conditions and actions."""

@@ -1,6 +1,6 @@
-"""The actions of workflows: each is a function of the run and its arguments, and returns its result.
+"""The actions of workflows. Each is a function of the run and its arguments, and returns its result.
 
-A result with the key `error` is a failure that the action itself expected.
+A result with the key `error` reports a failure that the action expects.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Result = Mapping[str, Any]
 
 
 def extract_handoff_context(run: EventRun, arguments: Arguments) -> Result:
-    """Keep the facts of the session, and store them as `store_as` for later actions."""
+    """Store the facts of the session in its handoff, and as the variable `store_as` for later actions."""
     name, include = arguments.get("store_as", "compact_handoff"), arguments.get("include")
     if run.is_dry:
         return {"would": "extract the facts of the session", "stored_as": name, "include": include}
@@ -42,7 +42,7 @@ def extract_handoff_context(run: EventRun, arguments: Arguments) -> Result:
 
 
 def inject_context(run: EventRun, arguments: Arguments) -> Result:
-    """Inject what the sources have, through the template if there is one."""
+    """Inject the content of the sources, through the template if there is one."""
     sources, template = _to_texts(arguments["source"]), arguments.get("template")
     if run.is_dry:
         return {"would": "inject", "source": sources, "template": template is not None}
@@ -58,7 +58,7 @@ def inject_context(run: EventRun, arguments: Arguments) -> Result:
 
 
 def _read_source(run: EventRun, source: str) -> SourceContent | None:
-    """Return what is kept under a name, else the variable of that name."""
+    """Return the content of the source with this name, else the variable of this name."""
     try:
         return run.effects.read_source(source)
     except InvalidArgument:
@@ -84,7 +84,7 @@ def _fill_template(
 
 
 def generate_handoff(run: EventRun, arguments: Arguments) -> Result:
-    """Keep notes for the next session: the rendered template, or the facts as they are."""
+    """Store notes for the next session: the rendered template, or a summary of the facts."""
     template = arguments.get("template")
     run.notes = str(run.render(template)) if template is not None else run.summarize()
     if run.is_dry:
@@ -111,13 +111,13 @@ def increment_variable(run: EventRun, arguments: Arguments) -> Result:
 
 
 def mark_loop_complete(run: EventRun, arguments: Arguments) -> Result:
-    """Note that the session's loop is done."""
+    """Record that the session's loop is complete."""
     run.outcome.variables["stop_reason"] = "completed"
     return {"loop_marked_complete": True}
 
 
 def checkpoint(run: EventRun, arguments: Arguments) -> Result:
-    """Save PAIF's checkpoint."""
+    """Save a PAIF checkpoint."""
     summary = run.render(arguments.get("summary"))
     if run.is_dry:
         return {"would": "checkpoint", "summary": summary}
@@ -130,7 +130,7 @@ def verify(run: EventRun, arguments: Arguments) -> Result:
 
 
 def start_new_session(run: EventRun, arguments: Arguments) -> Result:
-    """Start a session of an agent that goes on; results are those of the document."""
+    """Start a session of an agent that continues the work; the results are those of Gobby's document."""
     prompt = run.render(arguments.get("prompt"))
     if not prompt or not str(prompt).strip():
         return {"error": "Missing prompt parameter"}
@@ -159,21 +159,21 @@ def start_new_session(run: EventRun, arguments: Arguments) -> Result:
 
 
 def _chain_limit(run: EventRun, name: str, default: float) -> float:
-    """Return a limit of the chain from the workflow's settings. Raises InvalidArgument if it is none."""
+    """Return a limit of the chain from the workflow's settings. Raises InvalidArgument if it is not valid."""
     limit: float = run.workflow.settings.get(name, default)
     check_limit(name, limit)
     return limit
 
 
 def notify(run: EventRun, arguments: Arguments) -> Result:
-    """Make a notice for the user; the caller of the workflows delivers it."""
+    """Add a notice for the user; the caller of the workflows delivers it."""
     title = str(run.render(arguments.get("title")) or run.workflow.name)
     notice = {"title": title, "message": str(run.render(arguments["message"]))}
     return {"would": "notify", **notice} if run.is_dry else {"notified": True, **notice}
 
 
 def block(run: EventRun, arguments: Arguments) -> Result:
-    """Keep the agent from going on; the first reason counts."""
+    """Prevent the agent from continuing; the first reason is used."""
     run.outcome.block = str(run.render(arguments["reason"]))
     return {"decision": "block", "reason": run.outcome.block}
 
@@ -185,7 +185,7 @@ ACTIONS: dict[str, Callable[[EventRun, Arguments], Result]] = {
         checkpoint, verify, start_new_session, notify, block,
     )
 }  # fmt: skip
-"""By the name in the files."""
+"""The actions, by their names in workflow files."""
 
 
 def _variable_name(arguments: Arguments) -> str:

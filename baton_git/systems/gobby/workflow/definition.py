@@ -1,6 +1,6 @@
-"""Parse a workflow's YAML file: triggers, conditions, actions. Every fault is named by its path.
+"""Parse a workflow's YAML file: triggers, conditions, actions. Every fault has the path of its key.
 
-Both forms of the documents are accepted: `triggers` as a table of lists (`on_x: [{action, when, …}]`), and as a list
+Both forms of Gobby's document are accepted: `triggers` as a table of lists (`on_x: [{action, when, …}]`), and as a list
 (`[{event, when, actions: [{action, …}]}]`).
 """
 
@@ -22,14 +22,14 @@ EVENTS = (
     "on_session_start", "on_session_end", "on_pre_compact", "on_after_agent", "on_prompt_submit", "on_stop",
 )  # fmt: skip
 ALIASES = {"on_before_agent": "on_prompt_submit", "on_pre_compress": "on_pre_compact"}
-"""Gobby's other names of events."""
+"""Gobby's alternative names of events."""
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 CAN_BLOCK = ("on_stop", "on_prompt_submit", "on_after_agent")
-"""Events whose hooks can say no."""
+"""Events at which a hook can block the agent."""
 
 
 class ActionShape(NamedTuple):
-    """The arguments of an action: all keys, those that are required, and those that are templates."""
+    """The arguments of an action: all keys, the required ones, and those that are templates."""
 
     keys: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
@@ -51,17 +51,17 @@ ACTION_SHAPES: dict[str, ActionShape] = {
     "notify": ActionShape(("title", "message"), ("message",), ("title", "message")),
     "block": ActionShape(("reason", "decision"), ("reason",), ("reason",)),
 }
-"""Every action that there is."""
+"""All actions, with their arguments."""
 
 
 NAMES = frozenset({
     "event", "session", "variables", "state", "settings", "handoff", "transcript_summary",
-    # what actions give
+    # results of actions
     "handoff_context_extracted", "stored_as", "context_injected", "source", "reason", "handoff_generated", "notes",
     "skipped", "variable_set", "value", "variable_incremented", "loop_marked_complete", "stop_reason", "checkpoint",
     "checks", "session_spawned", "cli", "pid", "spawned", "notified", "title", "message", "decision", "would",
 })  # fmt: skip
-"""What a condition can always name."""
+"""Names that every condition can use."""
 
 
 class ActionStep(NamedTuple):
@@ -74,7 +74,7 @@ class ActionStep(NamedTuple):
 
 
 class Trigger(NamedTuple):
-    """What happens at an event, if the condition holds."""
+    """The actions for an event, with their common condition."""
 
     event: str
     when: str
@@ -83,7 +83,7 @@ class Trigger(NamedTuple):
 
 
 def _list_defined_names(step: ActionStep) -> tuple[str, ...]:
-    """Return the names that later conditions can use once the action was done."""
+    """Return the names that an action defines for later conditions."""
     if step.action == "extract_handoff_context":
         return (str(step.arguments.get("store_as", "compact_handoff")),)
     return (str(step.arguments.get("name")), str(step.arguments.get("variable")))
@@ -94,20 +94,24 @@ def _to_version(value: Any) -> Any:
 
 
 class Workflow(BaseModel):
-    """What a file says, apart from where it is."""
+    """The content of a workflow file."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
-    name: str = Field(pattern=NAME, description="What it is called.")
-    description: str = Field("", description="What it is for.")
-    version: Annotated[str, BeforeValidator(_to_version)] = Field("", description="Its author's own version.")
-    type: str = Field("lifecycle", pattern=r"^lifecycle$", description="Runs at the events of sessions.")
-    enabled: bool = Field(True, description="Whether it runs where git's configuration says nothing.")
-    settings: dict[str, Any] = Field(default_factory=dict, description="Fixed values for conditions and templates.")
-    variables: dict[str, Any] = Field(default_factory=dict, description="What the variables of a session begin with.")
-    priority: int = Field(100, description="Lower ones run first.")
+    name: str = Field(pattern=NAME, description="The name of the workflow.")
+    description: str = Field("", description="The purpose of the workflow.")
+    version: Annotated[str, BeforeValidator(_to_version)] = Field(
+        "", description="A version number for its author's use."
+    )
+    type: str = Field(
+        "lifecycle", pattern=r"^lifecycle$", description="`lifecycle`: the workflow runs at the events of sessions."
+    )
+    enabled: bool = Field(True, description="Whether it runs unless git's configuration enables or disables it.")
+    settings: dict[str, Any] = Field(default_factory=dict, description="Constant values for conditions and templates.")
+    variables: dict[str, Any] = Field(default_factory=dict, description="The initial values of a session's variables.")
+    priority: int = Field(100, description="Workflows with a lower number run first.")
     triggers: tuple[Trigger, ...] = Field((), description="What happens when.")
-    warnings: tuple[str, ...] = Field((), description="What is in the file and means nothing.")
+    warnings: tuple[str, ...] = Field((), description="Warnings about parts of the file that have no effect.")
 
     def triggers_of(self, event: str) -> tuple[Trigger, ...]:
         """Return the triggers of one event."""
@@ -116,14 +120,14 @@ class Workflow(BaseModel):
 
 @lru_cache(20)
 def parse_workflow(text: str, *, name: str, where: str = "", is_checked: bool = True) -> Workflow:
-    """Parse a workflow's YAML; `name` is its name when it gives none.
+    """Parse a workflow's YAML; `name` is its name if the file does not set one.
 
     Args:
-        is_checked: whether conditions and templates are parsed; at an event only those that it needs are.
+        is_checked: whether all conditions and templates are parsed; when an event runs, only the needed ones are.
 
     Raises:
-        InvalidDocument: it is not YAML, or has faults.
-        LimitExceeded: it is too long.
+        InvalidDocument: the text is not YAML, or has faults.
+        LimitExceeded: the text is too long.
     """
     data = yaml.loads(text, where=where)
     if not isinstance(data, Mapping):
@@ -159,7 +163,7 @@ def _describe_fault(message: str) -> str:
 
 
 class _Parser:
-    """Makes triggers of plain data; faults and warnings are collected, so that all of them are reported."""
+    """Builds triggers from plain data, and collects all faults and warnings, so that every one is reported."""
 
     def __init__(self, *, is_checked: bool) -> None:
         self.is_checked = is_checked
@@ -181,7 +185,7 @@ class _Parser:
             self._fault("triggers", "is neither a table of events nor a list")
 
     def check_limits(self, settings: Any) -> None:
-        """Add faults for limits of chains that are none."""
+        """Add a fault for each invalid limit of a chain."""
         for name in CHAIN_LIMITS:
             if isinstance(settings, Mapping) and name in settings:
                 try:
@@ -190,7 +194,7 @@ class _Parser:
                     self._fault(f"settings.{name}", str(error).partition(" ")[2])
 
     def check_names(self, triggers: tuple[Trigger, ...], variables: Any) -> None:
-        """Add warnings for names in conditions that neither an event nor the file defines."""
+        """Add a warning for each name in a condition that neither an event nor the file defines."""
         known = {*NAMES, *(variables if isinstance(variables, Mapping) else ())}
         known |= {name for trigger in triggers for step in trigger.steps for name in _list_defined_names(step)}
         for path, when in self.conditions.items():
@@ -256,7 +260,7 @@ class _Parser:
         return value
 
     def _check_text(self, check: Callable[[str], None], text: str, path: str) -> bool:
-        """Return whether the text was checked and has no fault."""
+        """Check a condition or template; return whether it was checked and has no fault."""
         try:
             if self.is_checked:
                 check(text)

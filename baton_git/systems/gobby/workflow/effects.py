@@ -9,11 +9,11 @@ from baton_git.core.brief import Section
 
 
 class Event(NamedTuple):
-    """Something that happened to a session.
+    """An event of a session.
 
     Attributes:
         name: `on_session_start`, `on_session_end`, `on_pre_compact`, `on_after_agent`, `on_prompt_submit`, `on_stop`.
-        data: what the agent's CLI said of it: `source`, `reason`, `trigger`, `prompt`, `response`, …
+        data: the fields that the agent CLI sent: `source`, `reason`, `trigger`, `prompt`, `response`, …
     """
 
     name: str
@@ -21,7 +21,7 @@ class Event(NamedTuple):
 
 
 class SessionInfo(NamedTuple):
-    """The session that it happened to; `source` is its CLI (`claude`, `codex`, `gemini`)."""
+    """The session of an event; `source` is its agent CLI (`claude`, `codex`, `gemini`)."""
 
     id: str
     source: str
@@ -30,11 +30,11 @@ class SessionInfo(NamedTuple):
 
 
 class SourceContent(NamedTuple):
-    """What a source of context has.
+    """The content of a source of context.
 
     Attributes:
-        names: what a template can use.
-        sections: what is injected if the workflow has no template.
+        names: the names that a template can use, with their values.
+        sections: the text that is injected if the workflow has no template.
     """
 
     names: Mapping[str, Any]
@@ -42,27 +42,30 @@ class SourceContent(NamedTuple):
 
 
 class WorkflowActions(Protocol):
-    """Everything that an action cannot do by itself. Results are plain data that templates and variables can hold."""
+    """The effects of actions, which the caller provides. Results are plain data for templates and variables."""
 
     def extract_facts(self, include: Sequence[str] | None) -> Mapping[str, Any]:
-        """Extract and keep the facts of the session, and return them, or those of `include`."""
+        """Extract and store the facts of the session; return all of them, or those in `include`."""
 
     def read_source(self, source: str) -> SourceContent | None:
-        """Return the content of `compact_handoff`, `previous_session_summary`, `brief`, `in_force` (the brief without
-        its details) or `changes`, if there is any.
+        """Return the content of a source, or None if it is empty.
+
+        The sources are `compact_handoff`, `previous_session_summary`, `brief`, `in_force` (the brief without details)
+        and
+        `changes`.
 
         Raises:
-            InvalidArgument: there is no source of that name.
+            InvalidArgument: there is no source with that name.
         """
 
     def summarize(self) -> str:
-        """Return the facts of the session as text: `transcript_summary` in the documents' templates."""
+        """Return a summary of the session's facts: `transcript_summary` in the templates of Gobby's document."""
 
     def keep_notes(self, notes: str) -> Mapping[str, Any]:
-        """Keep `notes` for the next session."""
+        """Store `notes` for the next session."""
 
     def save_checkpoint(self, summary: str | None) -> Mapping[str, Any]:
-        """Save where the agent stands."""
+        """Save a checkpoint of the agent."""
 
     def run_checks(self) -> Mapping[str, Any]:
         """Run the checks of the open loops."""

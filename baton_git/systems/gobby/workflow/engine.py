@@ -1,6 +1,6 @@
-"""Run the workflows of one event: triggers → conditions → actions.
+"""Run the workflows of one event: triggers, then conditions, then actions.
 
-What fails is named in the outcome, and the next goes on: no fault in a workflow may keep a session from its work.
+A failure is reported in the outcome, and the next action runs: a fault in a workflow must not stop a session.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ def run_workflows(
     event: Event, session: SessionInfo, workflows: Sequence[Workflow], effects: WorkflowActions,
     variables: Mapping[str, Any], start_session: SessionStarter, *, dry_run: bool = False,
 ) -> EventOutcome:  # fmt: skip
-    """Run `workflows`, in their order, for one event.
+    """Run workflows in their order for one event.
 
     Args:
-        variables: those of the session.
-        dry_run: conditions are evaluated and actions planned, but nothing is done: neither `effects` nor
-            `start_session` are called, and only the variables of the outcome change.
+        variables: the variables of the session.
+        dry_run: evaluate conditions and plan actions, but do nothing: neither `effects` nor `start_session` is called,
+            and only the variables of the outcome change.
     """
     run = EventRun(event, session, effects, start_session, dry_run, EventOutcome(variables=dict(variables)))
     for workflow in workflows:

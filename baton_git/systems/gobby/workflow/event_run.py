@@ -1,4 +1,4 @@
-"""One run of the workflows of an event: what its conditions and templates can name, and what came of it."""
+"""The context of one event's workflows: the names that conditions and templates can use, and the outcome."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from baton_git.systems.gobby.workflow.definition import Workflow
 from baton_git.systems.gobby.workflow.effects import Event, SessionInfo, WorkflowActions
 
 SUMMARY = "transcript_summary"
-"""A name that costs the reading of the transcript, so it is made only for texts that contain it."""
+"""A name whose value requires reading the transcript; it is computed only for texts that contain it."""
 
 
 class SessionStarter(Protocol):
-    """Starts a session of an agent; the result is that of the document's `start_new_session`."""
+    """Starts a session of an agent; returns the result of `start_new_session` in Gobby's document."""
 
     def __call__(self, request: LaunchRequest, variables: Mapping[str, Any]) -> Mapping[str, Any]: ...
 
 
 class Injection(NamedTuple):
-    """What the session's agent is to be told: sections, and the whole text if a template made them."""
+    """Context for the session's agent: sections, and the whole text if a template made them."""
 
     source: str
     text: str | None = None
@@ -31,7 +31,7 @@ class Injection(NamedTuple):
 
 
 class ActionRun(NamedTuple):
-    """An action that was done (or, in a dry run, would be), and its result."""
+    """An executed action (in a dry run, a planned one) and its result."""
 
     workflow: str
     path: str
@@ -41,12 +41,12 @@ class ActionRun(NamedTuple):
 
 @dataclass
 class EventOutcome:
-    """What came of an event.
+    """The outcome of an event.
 
     Attributes:
-        block: why the agent must not go on, if a workflow says so.
-        variables: those of the session, to be kept.
-        skipped: triggers and actions whose condition does not hold.
+        block: the reason why the agent must not continue, if a workflow gives one.
+        variables: the variables of the session, to be stored.
+        skipped: triggers and actions whose condition is false.
     """
 
     injected: list[Injection] = field(default_factory=list)
@@ -59,10 +59,10 @@ class EventOutcome:
 
 @dataclass
 class EventRun:
-    """What the workflows of one event share.
+    """The data that all workflows of one event share.
 
     Attributes:
-        results: results of actions; later actions see them among the variables, but they are not kept.
+        results: the results of actions. Later actions can use them like variables, but they are not stored.
     """
 
     event: Event
@@ -77,11 +77,12 @@ class EventRun:
     summary: str | None = None
 
     def get_variable(self, name: str, default: Any = None) -> Any:
-        """Return a variable of the session, else that of the workflow."""
+        """Return a variable of the session, else the variable of the workflow."""
         return self.outcome.variables.get(name, self.workflow.variables.get(name, default))
 
     def collect_names(self, text: str, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return what `text` can name. The event's own names win over variables of the same name."""
+        """Return the names that `text` can use. The event's own names take precedence over variables of the same
+        name."""
         variables = {**self.results, **self.workflow.variables, **self.outcome.variables}
         names = {
             **variables,
@@ -96,13 +97,13 @@ class EventRun:
         return {**names, SUMMARY: self.summarize()} if SUMMARY in text else names
 
     def summarize(self) -> str:
-        """Return the facts of the session as text, made once."""
+        """Return a summary of the session's facts; it is made once."""
         if self.summary is None:
             self.summary = "(what the transcript says)" if self.is_dry else self.effects.summarize()
         return self.summary
 
     def render(self, value: Any, extra: Mapping[str, Any] | None = None) -> Any:
-        """Return a text with its templates filled in; anything else as it is."""
+        """Return a text with its templates rendered; return any other value unchanged."""
         if isinstance(value, str) and ("{{" in value or "{%" in value or "{#" in value):
             return render(value, self.collect_names(value, extra))
         return value

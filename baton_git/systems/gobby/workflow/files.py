@@ -1,7 +1,7 @@
-"""Find workflow files: the project's, the user's and the shipped ones, and which of them run here.
+"""Find workflow files (the project's, the user's and the shipped ones), and decide which of them run.
 
-A project's file comes from a remote, so it runs only if exactly its bytes were approved on this machine; until then the
-one of the same name that the user has, or that is shipped, runs.
+A project's file comes from a remote, so it runs only if exactly its bytes were approved on this machine. Until then,
+the user's or the shipped workflow of the same name runs.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from baton_git.git.files.atomic_files import read_bytes
 from baton_git.systems.gobby.workflow.definition import Workflow, parse_workflow
 
 TIERS = ("project", "user", "built-in")
-"""Who wins, in this order, if two have one name."""
+"""The tiers in order of precedence, if several workflows have the same name."""
 MAX_FILES = 100
 
 
 @dataclass(frozen=True)
 class WorkflowFolders:
-    """Where workflows are, and what this machine's user says of them.
+    """The folders of workflows, and the user's settings for them.
 
     Attributes:
-        project: `<work tree>/.baton/workflows`; None outside of one.
+        project: `<work tree>/.baton/workflows`; None outside of a work tree.
         user: `<config home>/baton/workflows`.
-        shipped: those of this package.
+        shipped: the workflows of this package.
         enabled, disabled: names, from git's untracked configuration.
-        notify: a command that runs for each notice; the message is added to it.
-        arguments: by CLI, additional arguments of every new session.
+        notify: a command that runs for each notice, with the message as an additional argument.
+        arguments: additional arguments for every new session, by agent CLI.
     """
 
     project: Path | None
@@ -45,13 +45,14 @@ class WorkflowFolders:
 
 
 class WorkflowFile(NamedTuple):
-    """A file of a workflow.
+    """A workflow file.
 
     Attributes:
-        state: `on`, `off` (switched off), `not allowed` (here), `hidden` (another of its name runs), or `broken`.
-        workflow: None if it is broken.
-        problem: what is wrong with it.
-        text: the file, as it was when `digest` was made of it.
+        state: `on`, `off` (switched off), `not allowed` (here), `hidden` (by another of its name, which runs), or
+        `broken`.
+        workflow: the parsed file; None if it is broken.
+        problem: why it is broken.
+        text: the bytes from which `digest` was computed.
     """
 
     name: str
@@ -67,7 +68,7 @@ class WorkflowFile(NamedTuple):
 def list_workflow_files(
     folders: WorkflowFolders, is_approved: Callable[[str], bool], *, is_checked: bool = True
 ) -> list[WorkflowFile]:
-    """Return every file, first those that run, by priority; broken and not allowed ones hide nothing."""
+    """Return all files: first those that run, by priority. A broken or not allowed file does not hide another."""
     taken: set[str] = set()
     files = [
         _decide_state(_read_workflow(tier, path, is_checked), folders, is_approved, taken)
@@ -80,15 +81,15 @@ def list_workflow_files(
 
 
 def list_running(files: list[WorkflowFile]) -> list[Workflow]:
-    """Return the workflows that run, in their order."""
+    """Return the workflows that run, in the order in which they run."""
     return [file.workflow for file in files if file.state == "on" and file.workflow is not None]
 
 
 def pick_workflow(files: list[WorkflowFile], name: str, tier: str | None = None) -> WorkflowFile:
-    """Return the file that `name` means: the one that runs, else that of the first tier.
+    """Return the file for `name`: the one that runs, else the one of the first tier.
 
     Raises:
-        NotFound: there is none.
+        NotFound: there is no workflow with this name.
     """
     matching = [file for file in files if file.name == name and tier in (None, file.tier)]
     if not matching:
@@ -122,7 +123,7 @@ def _read_workflow(tier: str, path: Path, is_checked: bool) -> WorkflowFile:
 
 
 def _describe_kind(path: Path) -> str:
-    """Return what is there instead of a file; nothing of it is opened, as that could take for ever."""
+    """Return the type of an object that is not a file. It is not opened, because opening a pipe could block forever."""
     if path.is_dir():
         return "is a folder and no file"
     if path.is_symlink() and not path.exists():

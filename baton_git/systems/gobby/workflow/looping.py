@@ -1,4 +1,4 @@
-"""Decide when a loop of sessions ends, and write what each session is told: pure, over the sessions so far."""
+"""Decide when a loop of sessions ends, and write the context of each session. Pure functions of the sessions so far."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from baton_git.core.redaction import redact_text
 
 MARKER = "LOOP_COMPLETE"
 MAX_LAST_WORDS = 4000
-"""Characters of the end of an answer that the next session is shown."""
+"""How much of the end of an answer the next session gets, in characters."""
 
 
 class LoopLimits(NamedTuple):
-    """What ends a loop; every limit is always there, and finite.
+    """The limits of a loop; each has a finite value.
 
     Attributes:
-        marker: what a session says when all is done.
-        stuck_after: sessions in a row that say the same, or change nothing.
-        failures: sessions in a row that fail.
+        marker: the line with which a session reports that the task is complete.
+        stuck_after: the loop ends after this many sessions in a row with equal answers, or without changes.
+        failures: the loop ends after this many failed sessions in a row.
     """
 
     marker: str = MARKER
@@ -33,10 +33,10 @@ class LoopLimits(NamedTuple):
 
 
 class LoopTurn(NamedTuple):
-    """A session of a loop that has ended.
+    """An ended session of a loop.
 
     Attributes:
-        work: a digest of the work tree after it; None where nobody could tell.
+        work: a digest of the work tree after it; None if unknown.
     """
 
     status: str
@@ -47,8 +47,11 @@ class LoopTurn(NamedTuple):
 
 
 class LoopEnding(NamedTuple):
-    """What ended a loop: `completed`, `max_iterations`, `stuck`, `failures`, `budget`, `token_budget`,
-    `total_timeout`, `stop_file`, `interrupted` or `error`; and in words."""
+    """The reason why a loop ended, and its description in `why`.
+
+    The reason is `completed`, `max_iterations`, `stuck`, `failures`, `budget`, `token_budget`, `total_timeout`,
+    `stop_file`, `interrupted` or `error`.
+    """
 
     by: str
     why: str
@@ -57,12 +60,12 @@ class LoopEnding(NamedTuple):
 def decide_ending(
     turns: Sequence[LoopTurn], limits: LoopLimits, prompt: str, before: str | None, seconds: float
 ) -> LoopEnding | None:
-    """Return why the loop ends after these sessions; None if it goes on.
+    """Return why the loop ends after these sessions; None if it continues.
 
     Args:
-        prompt: what the sessions were told, which they may repeat.
+        prompt: the prompt of the sessions, which they may repeat.
         before: the digest of the work tree at the start.
-        seconds: since the start.
+        seconds: the time since the start.
     """
     last = turns[-1]
     if last.status == "exited" and says_done(last.answer, limits.marker, prompt):
@@ -81,7 +84,7 @@ def says_done(answer: str, marker: str, prompt: str) -> bool:
 
 
 def is_marker(line: str, marker: str) -> bool:
-    """Return whether the line is the marker and nothing else, however it is emphasized."""
+    """Return whether the line consists of the marker only, with or without Markdown emphasis."""
     return marker in (line, line.strip("*_`# "))
 
 
@@ -91,13 +94,13 @@ def last_line(text: str) -> str:
 
 
 def total_cost(turns: Sequence[LoopTurn]) -> float | None:
-    """Return what the sessions cost as far as they say; None if none does."""
+    """Return the total cost of the sessions that report one, in USD; None if none does."""
     known = [turn.cost_usd for turn in turns if turn.cost_usd is not None]
     return round(sum(known), 6) if known else None
 
 
 def total_tokens(turns: Sequence[LoopTurn]) -> int | None:
-    """Return the tokens of the sessions as far as they say; None if none does."""
+    """Return the total number of tokens of the sessions that report it; None if none does."""
     known = [turn.tokens for turn in turns if turn.tokens is not None]
     return sum(known) if known else None
 
@@ -135,7 +138,7 @@ def _check_length(turns: Sequence[LoopTurn], limits: LoopLimits, seconds: float)
 
 
 def write_context(number: int, limits: LoopLimits, last: LoopTurn | None) -> str:
-    """Return what session `number` (from 1) of a loop is told besides the task."""
+    """Return the text that session `number` (from 1) of a loop gets in addition to the task."""
     lines = [
         f"This is session {number} of at most {limits.iterations} that work on one task, each with a fresh memory.",
         "Whatever is not committed, written to a file, or kept with baton is lost to the next one.",

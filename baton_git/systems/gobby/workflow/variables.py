@@ -1,4 +1,4 @@
-"""The variables of a session's workflows, kept beside the repository from one event to the next."""
+"""The variables of a session's workflows, stored in the repository's baton folder between events."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from baton_git.git.files.atomic_files import read_bytes, write_all
 
 MAX_BYTES = 256 * 1024
 MAX_SESSIONS = 200
-"""Sessions whose variables are kept; older ones are forgotten."""
+"""Maximum number of sessions whose variables are stored; those of older sessions are removed."""
 _PLAIN = re.compile(r"[a-z0-9_][a-z0-9_-]{0,99}")
 
 
 @dataclass(frozen=True)
 class KeptVariables:
-    """The variables of one session: the file `<folder>/<session>.json`."""
+    """The variables of one session, in the file `<folder>/<session>.json`."""
 
     folder: Path
     session: str
 
     @property
     def path(self) -> Path:
-        """The file; a name that a disk could confuse with another one (A with a) is hashed."""
+        """The path of the file. A name that a file system could confuse with another (`A` with `a`) is hashed."""
         name = self.session
         if not _PLAIN.fullmatch(name):
             name = f"={sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
         return self.folder / f"{name}.json"
 
     def load(self) -> tuple[dict[str, Any] | None, str]:
-        """Return the variables, None if none were kept, and what is wrong with the file. A damaged one is set aside."""
+        """Return the variables (None if none are stored), and what is wrong with the file. A damaged file is
+        renamed."""
         try:
             data = json.loads(read_bytes(self.path), where=str(self.path))
         except NotFound:
@@ -47,12 +48,12 @@ class KeptVariables:
         return data, ""
 
     def save(self, variables: dict[str, Any]) -> None:
-        """Keep the variables, and forget those of the oldest sessions.
+        """Store the variables, and remove those of the oldest sessions.
 
         Raises:
             LimitExceeded: they are too large.
-            InvalidDocument: they are no plain data.
-            WriteFailed: the disk said no.
+            InvalidDocument: they are not plain data.
+            WriteFailed: writing to disk failed.
         """
         subject = f"the variables of session {self.session}"
         json.check(variables, where=subject)
