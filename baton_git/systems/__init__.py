@@ -1,6 +1,6 @@
 """The registry of the seed systems: one folder each, with its records, codecs, rules, importers and verbs.
 
-Verbs and systems meet here only; a system is a folder with its `SYSTEM`, and its name in `SYSTEMS`.
+Verbs and systems meet only here. A system is a folder with a `SYSTEM`, and has its name in `SYSTEMS`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ __all__ = ["SYSTEMS", "BriefRequest", "ForeignDocument", "SeedSystem", "find_doc
 _NAMES = ("session_baton", "kairos", "paif", "ecc", "gobby")
 
 SYSTEMS: tuple[SeedSystem, ...] = tuple(importlib.import_module(f"baton_git.systems.{name}").SYSTEM for name in _NAMES)
-"""In the order in which the brief tells of them."""
+"""The names of the systems, in the order of their sections in the brief."""
 
 
 def list_documents() -> list[ForeignDocument]:
-    """The whole documents of all systems."""
+    """Return the document formats of all systems."""
     return [document for system in SYSTEMS for document in system.documents]
 
 
 def find_document(name: str | None) -> ForeignDocument | None:
-    """The document of this name; None where no system has one."""
+    """Return the document format with this name; None if no system has it."""
     return next((document for document in list_documents() if document.name == name), None)

@@ -1,4 +1,4 @@
-"""What a storage held: a baton, or something that could not be read as one."""
+"""The batons in a foreign storage, and the entries that could not be read as batons."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ class ImportedBaton:
 
     namespace: str
     baton: dict[str, Any]
-    """The document as it is, value for value and in its order, without `_sync_status`."""
+    """The unchanged document, in its order of keys, without `_sync_status`."""
     updated_at: str | None
-    """When it was stored, as the storage says it; else the `updated_at` of the document; else None."""
+    """The time in the storage at which it was stored, else the `updated_at` of the document, else None."""
     pending: bool = False
     """Whether its last upload failed, so that the server does not have it yet."""
     where: str = ""
-    """The file or the row, for messages."""
+    """The file or row, for messages."""
 
 
 @dataclass(frozen=True)
 class UnusableEntry:
-    """Something that was there but could not be read."""
+    """An entry of a storage that could not be read as a baton."""
 
     where: str
     why: str
 
 
 def parse_object(text: str | bytes, *, where: str = "") -> dict[str, Any]:
-    """The object that JSON text holds; a byte order mark is let pass.
+    """Return the object in a JSON text; a byte order mark is ignored.
 
     Raises:
-        InvalidDocument: it is empty, not strict JSON, or not an object.
-        LimitExceeded: it is too large, or nested too deep.
+        InvalidDocument: the text is empty, not strict JSON, or not an object.
+        LimitExceeded: the text is too large, or nested too deeply.
     """
     raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     check_size(where or "the document", len(raw))
@@ -60,11 +60,11 @@ def parse_object(text: str | bytes, *, where: str = "") -> dict[str, Any]:
 
 
 def remove_mark(document: dict[str, Any], *, cached: bool = False) -> tuple[dict[str, Any], Any]:
-    """The document without the mark of the cache, and the mark; None when there is none.
+    """Return the document without the mark of session-baton's cache, and the mark; None if there is none.
 
     Args:
-        cached: it may come from a cache: then `sync_status` counts too, which is how the specification spells it
-            (SPEC.md of session-baton; its code never did), if it says what only a mark says.
+        cached: whether the document may come from a cache. Then `sync_status`, the spelling of session-baton's SPEC.md
+            that its code never used, is also a mark if its value is one.
     """
     mark = MARK
     if cached and MARK not in document and document.get(_MARK_OF_THE_SPECIFICATION) in (SYNCED, PENDING):
@@ -73,13 +73,14 @@ def remove_mark(document: dict[str, Any], *, cached: bool = False) -> tuple[dict
 
 
 def find_own_date(baton: dict[str, Any]) -> str | None:
-    """The `updated_at` that the document itself has, if it is a text."""
+    """Return the document's own `updated_at`, if it is a text."""
     date = baton.get("updated_at")
     return date if isinstance(date, str) else None
 
 
 def refuse_duplicates(entries: Sequence[ImportedBaton | UnusableEntry]) -> list[ImportedBaton | UnusableEntry]:
-    """The entries, but batons that claim one namespace are unusable, all of them: nobody knows which is meant."""
+    """Return the entries, with all batons of a duplicate namespace as unusable, because it is unknown which one is
+    meant."""
     owners: dict[str, list[str]] = {}
     for entry in entries:
         if isinstance(entry, ImportedBaton):
@@ -97,12 +98,12 @@ def _refuse_duplicate(
 
 
 def check_batons(batons: Iterable[ImportedBaton]) -> list[ImportedBaton]:
-    """The batons, each of which can be written, and no namespace twice.
+    """Return the batons after checking that each can be written and that no namespace occurs twice.
 
     Raises:
-        InvalidName: a namespace that cannot be one.
-        InvalidDocument, LimitExceeded: a document that could not be read again.
-        InvalidArgument: a namespace that is there twice.
+        InvalidName: a namespace is not a valid name.
+        InvalidDocument, LimitExceeded: a document could not be read again.
+        InvalidArgument: a namespace occurs twice.
     """
     imported = list(batons)
     seen: set[str] = set()

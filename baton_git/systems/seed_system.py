@@ -1,4 +1,4 @@
-"""What a seed system registers, so that verbs and interfaces need not know which systems there are."""
+"""The data that a seed system registers, so that verbs and interfaces do not depend on particular systems."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class BriefRequest(NamedTuple):
-    """For whom a brief is made, and of what.
+    """The reader and the contents of a requested brief.
 
     Attributes:
-        agent: who reads; None where nobody says so.
-        restored: whether the reader's checkpoint is in the brief already.
-        handoff: whether transcripts are read, so that the facts of earlier sessions are wanted.
-        problems: takes one line about each record that cannot be shown.
+        agent: the agent that reads the brief; None if unknown.
+        restored: whether the brief already has the reader's checkpoint.
+        handoff: whether to include the facts of earlier sessions, which requires that transcripts are read.
+        problems: receives one line for each record that cannot be shown.
     """
 
     ws: Workspace
@@ -35,11 +35,11 @@ class BriefRequest(NamedTuple):
 
 
 class ForeignDocument(NamedTuple):
-    """A whole document of a system's wire: which model it has, and the functions of its codec.
+    """A document format of a system: its model and the functions of its codec.
 
     Attributes:
-        parse: gives the function that checks plain data; it raises `InvalidDocument`.
-        make: gives the function that makes the document of a state; None where a state is none.
+        parse: returns the function that validates plain data; that function raises `InvalidDocument`.
+        make: returns the function that makes the document of a state; None if a state cannot be written in this format.
     """
 
     name: str
@@ -49,15 +49,18 @@ class ForeignDocument(NamedTuple):
 
 
 class SeedSystem(NamedTuple):
-    """One of the systems whose formats and habits baton takes over.
+    """One of the systems whose formats and features baton supports.
 
     Attributes:
         name: its folder in `baton_git/systems/`.
-        kinds: the kinds of records that it brings.
-        has_sections: whether its module `brief_sections` tells of them, and is loaded where there is such a record.
-        documents: its whole documents.
-        has_session_hooks: whether it does something at the start and at the end of every session: the functions `start`
-            and `end` of its module `session_hooks`.
+        kinds: its kinds of records.
+        has_sections: whether its module `brief_sections` adds sections to the brief. The module is imported if the
+        state
+            has a record of its kinds.
+        documents: its document formats.
+        has_session_hooks: whether its module `session_hooks` has functions `start` and `end`, which run at the start
+        and
+            end of every session.
     """
 
     name: str
@@ -67,6 +70,6 @@ class SeedSystem(NamedTuple):
     has_session_hooks: bool = False
 
     def make_sections(self, request: BriefRequest) -> Iterator[Section]:
-        """What the system has to say at the start of a session."""
+        """Return the sections that the system adds to the brief."""
         if self.has_sections and any(request.state.ids(kind) for kind in self.kinds):
             yield from importlib.import_module(f"baton_git.systems.{self.name}.brief_sections").make_sections(request)

@@ -1,4 +1,4 @@
-"""What the seed systems do at the start and at the end of every session, whichever interface begins and ends it."""
+"""Run the seed systems' functions for the start and end of a session, for all interfaces."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class StartResult(NamedTuple):
     """What a system adds to the start of a session.
 
     Attributes:
-        agent: whose last checkpoint the brief shows; None: that of the acting agent.
-        restored: what that agent gets back from it.
-        problems: what is wrong with the system's settings.
+        agent: the agent whose last checkpoint the brief shows; None means the acting agent.
+        restored: the text that restores this agent from its checkpoint.
+        problems: invalid settings of the system.
     """
 
     agent: str | None = None
@@ -28,8 +28,8 @@ class EndResult(NamedTuple):
     """What a system did at the end of a session.
 
     Attributes:
-        checkpoint: the id of the checkpoint that it saved.
-        news: what it has to say.
+        checkpoint: the id of the saved checkpoint.
+        news: messages for the user.
     """
 
     checkpoint: str | None = None
@@ -37,7 +37,7 @@ class EndResult(NamedTuple):
 
 
 def run_start_hooks(ws: Workspace, now: datetime) -> StartResult:
-    """Run what systems do when the session of `ws` begins. They never fail: what is wrong is among the problems."""
+    """Run the systems' start functions for the session of `ws`. They never raise: errors are returned as problems."""
     results = [module.start(ws, now) for module in _modules()]
     return StartResult(
         next((result.agent for result in results if result.agent is not None), None),
@@ -47,7 +47,7 @@ def run_start_hooks(ws: Workspace, now: datetime) -> StartResult:
 
 
 def run_end_hooks(ws: Workspace, now: datetime, *, summary: str | None, context: str | None) -> EndResult:
-    """Run what systems do when the session of `ws` has ended. They never fail: what is wrong is among the news."""
+    """Run the systems' end functions for the session of `ws`. They never raise: errors are returned as news."""
     results = [module.end(ws, now, summary=summary, context=context) for module in _modules()]
     checkpoint = next((result.checkpoint for result in results if result.checkpoint is not None), None)
     return EndResult(checkpoint, tuple(line for result in results for line in result.news))

@@ -236,5 +236,5 @@ def test_a_clock_that_runs_ahead_hides_nothing(ws):
     said = text(ws)
     assert "the real newest" in said
     assert "from the future" not in said
-    assert "- run-1 [llm_derived] age unknown: step 2 find_slot · kairos://mem/2 · nobody knows since when" in said
+    assert "- run-1 [llm_derived] age unknown: step 2 find_slot · kairos://mem/2 · no valid time" in said
     assert said.index("run-3 ") < said.index("run-2 ")

@@ -1,4 +1,4 @@
-"""The section of the brief about KAIROS' handovers."""
+"""The section of the brief with KAIROS' runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_sections(request: BriefRequest) -> Iterator[Section]:
 def _run_line(run: Handover, now: datetime) -> str:
     step, old = run.step, age_of(run, now)
     number = f"step {step.step_index} " if step.step_index else "at "
-    since = describe_age(run.updated_at, now) if run.updated_at and old.stale is not None else "nobody knows since when"
+    since = describe_age(run.updated_at, now) if run.updated_at and old.stale is not None else "no valid time"
     known = f" · known: {', '.join(run.state)}" if run.state else ""
     mark = "" if old.stale is False else "STALE: " if old.stale else "age unknown: "
     text = f"{mark}{number}{step.current_challenge or '?'} · {step.chain_uri or 'no URI'} · {since}{known}"

@@ -16,21 +16,21 @@ from baton_git.systems.kairos.work_tree_copy import Copy
 
 
 class ImportHandover(Input):
-    """Which handover file to import."""
+    """The handover file to import."""
 
     file: Path = Field(description="The handover file.")
 
 
 class ImportedHandover(WrittenResult):
-    """What a handover file brought."""
+    """The imported run."""
 
     SESSION_ID: str = Field(description="The run.", examples=["run-1"])
-    changed: bool = Field(description="Whether it said something new.")
-    contested: list[str] = Field(description="The fields of the run that both sides changed.")
+    changed: bool = Field(description="Whether the import changed the run.")
+    contested: list[str] = Field(description="The fields in conflict, which both sides changed.")
 
 
 class ExportHandover(Input):
-    """Which run to export."""
+    """The run to export."""
 
     file: Path = Field(description="The handover file; on the command line, `-` is standard output.")
     session: RunId = None
@@ -43,7 +43,7 @@ class ExportedHandover(Result):
 
     SESSION_ID: str = Field(description="The run.", examples=["run-1"])
     path: str = Field(description="The file.")
-    text: str = Field("", description="What was written to standard output.")
+    text: str = Field("", description="The text of the file, if it was written to standard output.")
 
 
 @verb(

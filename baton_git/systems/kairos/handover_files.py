@@ -218,10 +218,10 @@ def _check_not_ended(state: State, id_: str, copy: Copy) -> None:
 
 
 def _without_secrets(run: Handover) -> tuple[Handover, tuple[tuple[Key, Redaction], ...]]:
-    """What git is going to have of a run, and what was taken out.
+    """Return the run as git will store it, and the redacted secrets.
 
     Raises:
-        InvalidDocument: a name holds a secret, which cannot be taken out.
+        InvalidDocument: a key contains a secret; keys cannot be redacted.
     """
     refuse_secret(kairos.SESSION, run.id)
     for name in run.state:
@@ -232,13 +232,13 @@ def _without_secrets(run: Handover) -> tuple[Handover, tuple[tuple[Key, Redactio
 
 
 def _known_there(copy: Copy) -> Handover | None:
-    """The run in the file, if git has all that the file says."""
+    """Return the run in the file if git has the whole content of the file, else None."""
     text, known = copy.read(), copy.known()
     return _parse_run(known.text) if text is not None and known is not None and known.is_of(text) else None
 
 
 def _parse_run(text: bytes) -> Handover | None:
-    """The run that a text says; None when it says none."""
+    """Return the run in a text; None if the text is not a valid run."""
     try:
         return read_text(text, "")
     except (InvalidDocument, LimitExceeded):
@@ -251,7 +251,7 @@ def _id_in(text: bytes) -> str | None:
 
 
 def _is_known(ws: Workspace, tip: Revision, run: Handover, *, unchanged: bool) -> bool:
-    """Whether the branch has, or had, exactly this state of the run."""
+    """Return whether the branch has or had exactly this state of the run."""
     now, data = live(tip.state, run.id), run.as_data()
     if now is not None:
         return unchanged or alike(now.as_data(), data) or _was(ws, tip, run)
@@ -267,7 +267,7 @@ def _orderless(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _was(ws: Workspace, tip: Revision, run: Handover) -> bool:
-    """Whether an earlier version has exactly this state of the run."""
+    """Return whether an earlier revision has exactly this state of the run."""
     assert tip.commit is not None
     folder, _, name = path_of(Key(Handover.kind, run.id)).rpartition("/")
     seen = set()

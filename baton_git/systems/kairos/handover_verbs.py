@@ -49,10 +49,12 @@ class StepHandover(Input):
 
 
 class ResumeHandover(Input):
-    """Which run to resume."""
+    """The run to resume."""
 
     session: RunId = None
-    uri: str | None = Field(None, description="The run that is at this step.", examples=["kairos://mem/step2"])
+    uri: str | None = Field(
+        None, description="Resume the run whose current step has this URI.", examples=["kairos://mem/step2"]
+    )
     stale_after: float = Field(
         STALE_AFTER / timedelta(hours=1),
         ge=0,
@@ -68,32 +70,34 @@ class ResumeHandover(Input):
 
 
 class ShowHandover(Input):
-    """Which run to show."""
+    """The run to show."""
 
     session: RunId = None
     at: PastRevision = None
 
 
 class ClearHandover(Input):
-    """How a run ended."""
+    """The run to end, and its outcome."""
 
     session: RunId = None
     outcome: Outcome = Field(description="How it ended.")
 
 
 class RunState(Result):
-    """Where a run stands, under the names of KAIROS' file."""
+    """The current step and partial state of a run; the fields have the names of KAIROS' file."""
 
     SESSION_ID: str = Field(description="The run.", examples=["run-1"])
-    current_challenge: str | None = Field(description="What the step is called.", examples=["find_slot"])
+    current_challenge: str | None = Field(
+        description="The name of the step, KAIROS' challenge.", examples=["find_slot"]
+    )
     chain_uri: str | None = Field(description="The URI of the step.", examples=["kairos://mem/step2"])
     step_index: int | None = Field(description="The number of the step.", examples=[2])
     state: dict[str, Any] = Field(description="The partial state.", examples=[{"duration_minutes": 30}])
-    updated_at: str | None = Field(description="When it was last changed.")
+    updated_at: str | None = Field(description="The time of the last change.")
 
 
 class RunEnd(BaseModel):
-    """How a run ended."""
+    """The end of a run."""
 
     outcome: str = Field(description="`completed` or `abandoned`.", examples=["completed"])
     at: str = Field(description="When.")
@@ -108,13 +112,11 @@ class ContestedField(BaseModel):
 
 
 class HandoverRun(AtNamespace, RunState):
-    """A run as a revision has it."""
+    """A run at a revision."""
 
     ended: RunEnd | None = Field(None, description="How and when it ended.")
-    contested: list[ContestedField] = Field(description="Values that two clients changed differently.")
-    file_problem: str | None = Field(
-        None, description="What keeps the copy in the work tree from being read or written."
-    )
+    contested: list[ContestedField] = Field(description="The fields in conflict.")
+    file_problem: str | None = Field(None, description="Why the copy in the work tree could not be read or written.")
     verbose: ClassVar[frozenset[str]] = frozenset({"namespace", "commit", "stale_after_hours"})
 
     _record: Handover = PrivateAttr()
@@ -126,7 +128,7 @@ class HandoverRun(AtNamespace, RunState):
 
     @classmethod
     def of(cls, run: Run, **fields: Any) -> Self:
-        """Return the result about a run, with the `fields` that this class has beside those of every run."""
+        """Return the result about a run, with the additional `fields` of this class."""
         closed = run.closed
         ended = {"ended": RunEnd(outcome=closed.reason, at=closed.at, by=closed.session)} if closed is not None else {}
         contested = [ContestedField(id=conflict.id, field=conflict.field) for conflict in run.contested]
@@ -137,20 +139,20 @@ class HandoverRun(AtNamespace, RunState):
 
 
 class ResumedHandover(HandoverRun):
-    """Where a run stands, and how old that is."""
+    """A run and its age."""
 
-    stale: bool | None = Field(description="Whether it was not touched for long; null: nobody can say.")
-    age_seconds: int | None = Field(description="Its age; null where it is unknown.")
-    age_unknown: str = Field("", description="Why nobody can say how old it is.")
-    stale_after_hours: float = Field(description="The age at which it is called stale.")
+    stale: bool | None = Field(description="Whether the last change is too old; null: unknown.")
+    age_seconds: int | None = Field(description="The time since the last change in seconds; null if unknown.")
+    age_unknown: str = Field("", description="Why the age is unknown.")
+    stale_after_hours: float = Field(description="The age in hours from which a run is stale.")
 
 
 class SteppedHandover(WrittenResult, RunState):
-    """Where a run stands after its step."""
+    """A run after its step."""
 
 
 class ClearedHandover(WrittenResult):
-    """Which run has ended, and how."""
+    """The ended run."""
 
     SESSION_ID: str = Field(description="The run.", examples=["run-1"])
     outcome: Outcome = Field(description="How it ended.")
@@ -160,7 +162,7 @@ class ClearedHandover(WrittenResult):
 class Handovers(PageResult):
     """The live runs."""
 
-    handovers: list[RunState] = Field(description="Those that are live.")
+    handovers: list[RunState] = Field(description="The live runs, newest first.")
 
 
 @verb(
@@ -175,7 +177,7 @@ class Handovers(PageResult):
         "came_from": Option(names=("--from",), metavar="NAME"), "unset": Option(metavar="KEY"),
     },
     tool=Tool(
-        "Begin a KAIROS run, or its next step.",
+        "Begin a KAIROS run, or proceed to its next step.",
         fields={"stay": "Same step, only state"},
         names={"session": "run"},
     ),
@@ -213,7 +215,7 @@ def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedH
     refuses=(410,),
     options={"session": HIDDEN, "uri": Option(metavar="URI"), "stale_after": Option(metavar="HOURS")},
     tool=Tool(
-        "Where a run stands, to go on.", hidden=("stale_after",), names={"session": "run"},
+        "Get a run's current step and state, to continue it.", hidden=("stale_after",), names={"session": "run"},
     ),
     examples=("baton handover resume --session run-1", "baton handover resume --uri kairos://mem/step2 --json"),
 )  # fmt: skip
@@ -242,7 +244,7 @@ def resume_handover(ws: Workspace, now: datetime, asked: ResumeHandover) -> Resu
     tag=TAG,
     refuses=(410,),
     options={"session": HIDDEN},
-    tool=Tool("A run has ended: archive it.", names={"session": "run"}),
+    tool=Tool("End a run, and archive it.", names={"session": "run"}),
     examples=("baton handover clear --session run-1 --outcome completed",),
 )
 def clear_handover(ws: Workspace, now: datetime, asked: ClearHandover) -> ClearedHandover:

@@ -256,7 +256,7 @@ def _over(id_: str, closed: Archived) -> StepConflict:
 
 
 def _how(closed: Archived) -> str:
-    """`completed on 2026-11-21T08:00:00Z by session s1`."""
+    """Return how a run ended: `completed on 2026-11-21T08:00:00Z by session s1`."""
     verb = closed.reason if closed.reason in ("completed", "abandoned") else f"closed ({one_line(closed.reason, 60)})"
     by = f" by session {one_line(closed.session, 60)}" if closed.session else ""
     return f"{verb} on {one_line(closed.at, 40)}{by}"

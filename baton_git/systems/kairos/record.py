@@ -1,4 +1,4 @@
-"""KAIROS' session handover: where a protocol run stands, so that another client can go on with it."""
+"""KAIROS' session handover: the step of a protocol run, with which another client can continue it."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -9,11 +9,13 @@ from baton_git.core.records.merge_rules import Either, Fields, Latest
 
 
 class Step(Part):
-    """Where in the chain the run is. Its fields belong together: a merge takes them from one side."""
+    """The run's position in its chain. The fields belong together: a merge takes all of them from one side."""
 
-    current_challenge: Text | None = Field(None, description="What the step is called.")
+    current_challenge: Text | None = Field(None, description="The name of the step.")
     chain_uri: Text | None = Field(None, description="The URI of the step.")
-    step_index: Annotated[int, Field(ge=1, strict=True)] | None = Field(None, description="Its number, from 1.")
+    step_index: Annotated[int, Field(ge=1, strict=True)] | None = Field(
+        None, description="The number of the step, from 1."
+    )
 
 
 class Handover(Record):
@@ -25,6 +27,6 @@ class Handover(Record):
     step: Step = Field(Step(), description="`current_challenge`, `chain_uri` and `step_index`.")
     state: Annotated[dict[str, Any], Fields(Part)] = Field({}, description="The partial state: every other key.")
     order: Annotated[tuple[Text, ...] | None, Either()] = Field(
-        None, description="The keys in their order in the file, where it is not the usual one."
+        None, description="The order of the keys in the file, if it is not the usual one."
     )
-    updated_at: Annotated[Text | None, Latest()] = Field(None, description="When it was last changed, ISO 8601.")
+    updated_at: Annotated[Text | None, Latest()] = Field(None, description="The time of the last change, ISO 8601.")
