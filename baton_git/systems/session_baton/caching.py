@@ -76,10 +76,11 @@ class CacheOutcome(NamedTuple):
 def read_baton(cache: BatonCache, name: str) -> CacheOutcome:
     """Send the pending document, then read the server's baton into the cache; offline, return the cached one.
 
-    A session's start is never delayed: when the server or the lock cannot be reached, the cache answers.
+    This never delays the start of a session: if the server or the lock is not available, the cached baton is returned.
 
     Raises:
-        AccessDenied, RemoteError: the server answers, but not with a baton. A rejected pending document is no error.
+        AccessDenied, RemoteError: the server's answer is not a baton. The rejection of a pending document is not an
+        error.
         WriteFailed, StoreError, LimitExceeded: the cache cannot be read or written.
     """
     namespace = Namespace(name)
@@ -173,7 +174,7 @@ def _send_waiting_first(
         result = _write_if_unchanged(cache.server, name, waits, entry.note.seen)
     except (Unreachable, AccessDenied) as error:
         return entry, (lost,), error
-    except RemoteError:  # it refuses that document: `baton` may be what mends it
+    except RemoteError:  # it rejected the pending document; `baton` may correct the fault
         return entry, (lost,), None
     if isinstance(result, StaleWrite):
         return entry, (lost,), None
@@ -223,7 +224,7 @@ def settle_conflict(cache: BatonCache, name: str, choice: Choice) -> CacheOutcom
         except Unreachable:
             if shown is None or choice == "theirs":
                 raise
-            now = shown  # what is decided holds: it is compared once more when it is sent
+            now = shown  # the decision stands: the documents are compared again when it is sent
         if _has_document(now, ours):
             return _save_settled(cache, entry, now)
         if now.baton is not None and not (shown is not None and _has_document(shown, now.baton)):
@@ -275,7 +276,7 @@ def _merge_both(
     return _replace_theirs(cache, entry, made, shown, (keep,))._replace(contested=contested)
 
 
-# --- meeting the server
+# --- requests to the server
 
 
 def _read_entry(cache: BatonCache, namespace: Namespace, *, forced: bool = False) -> CacheEntry:
@@ -297,7 +298,7 @@ def _read_entry(cache: BatonCache, namespace: Namespace, *, forced: bool = False
 
 
 def _find_seen_here(cache: BatonCache, entry: CacheEntry) -> ServerAnswer | None:
-    """Return this server's baton if it equals the one last seen elsewhere: the same server under another url."""
+    """Return this server's baton if it equals the one last seen elsewhere: the same server at another URL."""
     if entry.note.local is None or entry.note.seen is None:
         return None
     try:
@@ -365,11 +366,11 @@ def _write_if_unchanged(
     now = result.now or server.read(namespace)
     if not _may_replace(now, seen) or _has_document(now, baton):
         return now if _has_document(now, baton) else StaleWrite(now)
-    return server.write(namespace, baton, now.revision or None)  # memory-hall takes no 0 for what is not there
+    return server.write(namespace, baton, now.revision or None)  # memory-hall does not accept 0 for a missing baton
 
 
 def _has_document(now: ServerAnswer, baton: dict[str, Any]) -> bool:
-    """Return whether the server has the document already, as after an answer that was lost."""
+    """Return whether the server already has the document, as after a lost answer."""
     return now.baton is not None and alike(now.baton, baton)
 
 
@@ -397,7 +398,7 @@ class CacheListing(NamedTuple):
 
 
 def list_entries(folder: CacheFolder) -> Iterator[CacheListing]:
-    """List the namespaces in the cache, then the files of unknown namespaces; asks no server."""
+    """List the namespaces in the cache, then the files of unknown namespaces. No server is contacted."""
     known, doubtful = folder.list_namespaces()
     for namespace in known:
         try:

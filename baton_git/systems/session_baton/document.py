@@ -40,7 +40,7 @@ def parse_document(data: Any, *, where: str = "") -> BatonDocument:
     """Parse and validate a document.
 
     Raises:
-        InvalidDocument: with the path of each fault: a wrong type, an unknown status, an id given twice, …
+        InvalidDocument: there are faults, each with its path: a wrong type, an unknown status, an id given twice, …
     """
     if not isinstance(data, Mapping):
         raise InvalidDocument([Fault("", "a baton is an object with session_id, open_loops, …")], where=where)
@@ -96,13 +96,14 @@ def _is_sorted(records: Sequence[Record]) -> bool:
 
 
 def to_document(state: State, updated_at: str | None = None) -> dict[str, Any]:
-    """Convert a state to a document, as `parse_document` takes it: the fields that were set, in their order.
+    """Convert a state to a document with the fields that are set, in their order.
 
-    Unreadable records are left out; `EXPORTED` lists the kinds of records. A state that no client wrote as a document
-    gets a head as session-baton's models want it.
+    Unreadable records are left out; `EXPORTED` has the kinds of records. A state that was not written as a document
+    gets
+    a head with the fields that session-baton's models require.
 
     Args:
-        updated_at: when the state was written, for such a head.
+        updated_at: the time when the state was written, for such a head.
     """
     head, shape = state.readable_head, state.readable_shape
     data = head.as_data()
@@ -117,7 +118,7 @@ def to_document(state: State, updated_at: str | None = None) -> dict[str, Any]:
 
 
 def _make_head(state: State, updated_at: str | None) -> dict[str, Any]:
-    """Make the head of a document that began in a command or a hook: the newest session is its writer."""
+    """Make the head of a state that was not written as a document; the newest session is its writer."""
     sessions = state.records(Session)
     writer, parent = (sessions[-1].id, sessions[-1].parent) if sessions else ("none", None)
     head = {"schema_version": 1, "session_id": writer, "parent_session": parent, "context": ""}
@@ -135,7 +136,7 @@ def _sort_records(records: Sequence[Record], order: Sequence[str]) -> list[Recor
 def hold_back_claims(base: State, document: BatonDocument, judge: Judge) -> tuple[BatonDocument, list[HeldClaim]]:
     """Remove the claims from a document that only a person may make (graduation, trust).
 
-    `judge` decides which tiers of known records count.
+    `judge` decides whether the tier of a known record counts.
     """
     claimed = {
         record.id: _limit_tier(base, record) for record in document.records if isinstance(record, ActiveDecision)
@@ -155,13 +156,14 @@ def hold_back_claims(base: State, document: BatonDocument, judge: Judge) -> tupl
 
 
 def _limit_tier(base: State, claim: ActiveDecision) -> SourceTier:
-    """Return the tier of a decision, without a raise that it may not claim."""
+    """Return the tier of a decision, or its previous tier if the document may not raise it."""
     kept, _ = hold_claims(_find_record(base, ActiveDecision, claim.id), claim, lambda _: None)
     return kept.source_tier if isinstance(kept, ActiveDecision) else claim.source_tier
 
 
 def _find_record(base: State, model: type[Record], id_: str) -> Record | None:
-    """Find a record by id, also in the archive, so that removing and adding it again evades no check."""
+    """Find a record by id, also in the archive, so that removing a record and adding it again does not avoid a
+    check."""
     live = base.entry(Key(model.kind, id_))
     if isinstance(live, Record):
         return live
@@ -170,9 +172,9 @@ def _find_record(base: State, model: type[Record], id_: str) -> Record | None:
 
 
 def apply_document(base: State, document: BatonDocument, *, at: str) -> State:
-    """Apply a document to `base`; records that it leaves out go to the archive.
+    """Apply a document to `base`; archive the records that it leaves out.
 
-    The anchors of a record stay where the document has none: clients of session-baton do not know them.
+    A record without anchors in the document keeps those it has, because session-baton's clients do not know anchors.
     """
     state = base
     for record in document.records:

@@ -36,11 +36,12 @@ SOURCE = "Baton-Source"
 """The trailer with the source of an import: a digest of its path."""
 
 MAX_RECORDS = 5_000
-"""The most records that one document may have."""
+"""Maximum number of records in a document."""
 
 
 class DocumentResult(NamedTuple):
-    """The result of a document write: the revision, the claims held back, the merge decisions, what was filled in."""
+    """The result of a document write: its revision, the claims held back, the merge decisions, and the filled-in
+    fields."""
 
     written: WriteResult
     held: tuple[HeldClaim, ...] = ()
@@ -49,7 +50,7 @@ class DocumentResult(NamedTuple):
 
     @property
     def conflicts(self) -> list[str]:
-        """Ids of the records with a contested value."""
+        """The ids of the records with a value in conflict."""
         return [decision.key.id or decision.key.kind for decision in self.decisions if decision.contested]
 
     @property
@@ -59,7 +60,7 @@ class DocumentResult(NamedTuple):
         }
 
     def as_data(self) -> dict[str, Any]:
-        """Return session-baton's answer to a write, with what else became of the document."""
+        """Return session-baton's response to a write, with baton's additional fields."""
         version = self.written.revision
         data: dict[str, Any] = {
             "ok": True,
@@ -93,16 +94,16 @@ def write_document(
 ) -> DocumentResult:
     """Write a document, merged with what others wrote since its session last read.
 
-    The base of the merge is `expected_revision`; for an import, the last import from the same source. Without these
-    it is what its session saw last (its last boot or document) and did since, else what its parent session left,
-    else the tip, which the document then replaces. Records of the base that the document leaves out go to the archive.
-
-    What records lack is filled in (`fill_document`).
+    The base of the merge is `expected_revision`, or for an import the last import from the same source. Without these,
+    it
+    is the revision that its session saw last (at its last boot or document), with the session's own later changes; else
+    the revision that its parent session left; else the tip, which the document then replaces. Records of the base that
+    the document leaves out are archived. Fields that its records lack are filled in (`fill_document`).
 
     Raises:
-        InvalidDocument: with the path of each fault; nothing is written.
+        InvalidDocument: there are faults, each with its path; nothing is written.
         Stale: the tip is not `expected_revision`.
-        LimitExceeded: more records than `MAX_RECORDS`, or a record that is too large.
+        LimitExceeded: there are more records than `MAX_RECORDS`, or a record is too large.
     """
     data, filled = fill_document(from_foreign_checks(data), now, cache(lambda: ws.branch.read().state))
     document = parse_document(data, where=where)
@@ -158,8 +159,10 @@ def _propose(
 
 
 def _add_seen_records(state: State, tip: Revision, document: BatonDocument) -> State:
-    """Add the newer records that the writer must have seen to the base: the document continues them, or has their
-    graduation."""
+    """Add the newer records to the base that the writer must have seen, because the document continues them or has
+    their
+    graduation.
+    """
     for record in document.records:
         key = Key(record.kind, record.id)
         newer = tip.state.entry(key)
@@ -172,8 +175,7 @@ def _add_seen_records(state: State, tip: Revision, document: BatonDocument) -> S
 
 
 def _is_further(newer: Record, record: Record) -> bool:
-    """Return whether a record continues another, and does not only have the same id: all fields without a merge rule
-    are equal."""
+    """Return whether a record continues another: all fields without a merge rule are equal, not only the id."""
     old, new = newer.as_data(), record.as_data()
     changed = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     return all(merge_rule(type(record), name) is not CHANGED_SIDE for name in changed)
@@ -188,7 +190,7 @@ def _is_absent(state: State, key: Key) -> bool:
 
 
 def _take_writer_fields(state: State, document: BatonDocument) -> State:
-    """Take the last writer and the order of records from the document: they are not merged."""
+    """Take the last writer and the order of records from the document, as these are not merged."""
     own = {name: value for name, value in document.head.as_data().items() if name in _WRITER_FIELDS}
     rest = {name: value for name, value in state.head.as_data().items() if name not in _WRITER_FIELDS}
     return state.put(Head.model_validate({**rest, **own}), HEAD).put(document.shape, SHAPE)
@@ -229,7 +231,7 @@ def _find_start(ws: Workspace, tip: Revision, document: BatonDocument, op: str, 
 
 
 def _is_import(entry: LogEntry, source: str) -> bool:
-    """Return whether a commit holds an imported document of this source, and not its merge."""
+    """Return whether a commit is the import of a document from this source, and not a merge of it."""
     return entry.op == IMPORT and source in entry.trailer_values(SOURCE)
 
 
@@ -239,7 +241,7 @@ def _start_at(ws: Workspace, entry: LogEntry) -> WriteStart:
 
 
 def _find_own_start(ws: Workspace, tip: Revision, session: str) -> WriteStart | None:
-    """Find what a session saw last, at its last boot or document, with its own later changes."""
+    """Find the state that a session saw last, at its last boot or document, with its own later changes."""
     seen = last_seen(ws.branch, tip.commit, session) if tip.commit else None
     if seen is None or seen.base is None:
         return None
@@ -250,7 +252,7 @@ def _find_own_start(ws: Workspace, tip: Revision, session: str) -> WriteStart | 
 
 
 def _apply_own_commits(ws: Workspace, state: State, own: Sequence[Oid]) -> State:
-    """Apply the records of a session's own later commits, oldest first, to a state."""
+    """Apply the changes of a session's own later commits to a state, oldest first."""
     for commit in own:
         before = ws.branch.revision_at(ws.branch.store.commit(commit).parents[0]).state
         after = ws.branch.revision_at(commit).state

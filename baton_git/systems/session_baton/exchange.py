@@ -39,7 +39,7 @@ Storage = Literal["sqlite", "cache", "json"]
 
 
 class BatonImport(NamedTuple):
-    """The import of one baton: its write, or why it could not be imported, and the rows that did not fit."""
+    """The import of one baton: its write, or why it could not be imported, and the rows that were quarantined."""
 
     namespace: str
     where: str
@@ -49,16 +49,16 @@ class BatonImport(NamedTuple):
 
     @property
     def approved(self) -> list[str]:
-        """Ids of the patterns that a person made a rule of, as the document says, and nobody here."""
+        """The ids of the patterns that a person made a rule according to the document, but nobody on this machine."""
         claims = [(claim.id, claim.field, claim.claimed) for claim in (self.done.held if self.done is not None else ())]
         graduated = [id_ for id_, field, claimed in claims if (field, claimed) == ("status", "graduated")]
         return [id_ for id_ in graduated if (id_, "source_tier", "human_confirmed") in claims]
 
 
 class ImportBatons(Input):
-    """Which batons to import."""
+    """The batons to import."""
 
-    path: Path = Field(description="A database, a cache folder, or a JSON file of session-baton.")
+    path: Path = Field(description="A database, cache folder, or JSON file of session-baton.")
     source: str | None = Field(None, description="The namespace to import, if PATH has several.")
     everything: bool = Field(False, description="Import all namespaces of PATH, each under its own name.")
 
@@ -70,43 +70,43 @@ class ImportBatons(Input):
 
 
 class ImportedBatons(Result):
-    """What became of the batons."""
+    """The results of the import."""
 
     imports: list[dict[str, Any]] = Field(
-        description="One by one: `ok`, `namespace`, `where`, and what `write` answers, or `why` it was not imported; "
-        "`quarantined` are the rows that did not fit."
+        description="One entry for each baton: `ok`, `namespace`, `where`, and the result of `write`, or `why` it was not "
+        "imported; `quarantined` has the rows that did not fit."
     )
 
     _batons: list[BatonImport] = PrivateAttr()
 
     @property
     def batons(self) -> list[BatonImport]:
-        """The imports behind the plain data."""
+        """The imports that this result was made from."""
         return self._batons
 
     @classmethod
     def of(cls, batons: list[BatonImport]) -> Self:
-        """Return the result for batons that were imported."""
+        """Return the result for a list of imports."""
         result = cls(imports=[_describe_import(baton) for baton in batons])
         result._batons = batons
         return result
 
 
 class ExportBatons(Input):
-    """Which batons to export, and where to."""
+    """The batons to export, and their destination."""
 
     path: Path = Field(description="The database, cache folder, or JSON file.")
-    to: Storage | None = Field(None, description="The type of PATH. Default: found from its name.")
+    to: Storage | None = Field(None, description="The type of PATH. Default: derived from its name.")
     everything: bool = Field(False, description="Export all namespaces; not possible for json.")
     at: PastRevision = None
 
 
 class ExportedBatons(Result):
-    """The batons that were exported."""
+    """The exported batons."""
 
-    path: str = Field(description="Where to.")
-    to: Storage = Field(description="What that is.")
-    namespaces: list[str] = Field(description="Of which namespaces.")
+    path: str = Field(description="The path of the export.")
+    to: Storage = Field(description="The type of the path.")
+    namespaces: list[str] = Field(description="The exported namespaces.")
 
 
 @verb(
@@ -190,7 +190,7 @@ def _import_baton(ws: Workspace, now: datetime, entry: ImportedBaton | UnusableE
 
 
 def _screen(ws: Workspace, now: datetime, entry: ImportedBaton) -> ScreenedDocument:
-    """Return a baton with its missing fields and the time of its storage, and without what does not fit."""
+    """Return a baton with its missing fields and the time of its storage, without the rows that do not fit."""
     stored = {"updated_at": entry.updated_at} if entry.updated_at is not None else {}
     whole = fill_document(from_foreign_checks(stored | entry.baton), now, cache(lambda: ws.branch.read().state))
     screened = screen_document(whole.data)
@@ -215,7 +215,7 @@ def export_session_baton(ws: Workspace, now: datetime, asked: ExportBatons) -> E
 
     Raises:
         NotFound: the namespace does not exist.
-        InvalidArgument: nothing says what the path is, or it cannot hold all namespaces.
+        InvalidArgument: the type of the path is unknown, or it cannot hold all namespaces.
         WriteFailed: the storage cannot be written; nothing was changed.
     """
     path, everything, at = asked.path, asked.everything, asked.at

@@ -1,6 +1,6 @@
-"""Give session-baton's clients the checks that it does not know, `command`, `git_commit` and `port_open`, as `manual`.
+"""Show the checks that session-baton does not know (`command`, `git_commit`, `port_open`) to its clients as `manual`.
 
-Its models refuse other methods, and pass over fields that they do not know: by these such a check is known again.
+Its models reject unknown methods but ignore unknown fields. Additional fields keep the original check.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _UNKNOWN_THERE = {method: CHECK_METHODS[method] for method in ("command", "git_c
 
 
 def to_foreign_checks(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a document whose checks session-baton's models accept; the note says what is checked."""
+    """Return a document whose checks session-baton's models accept; the note describes what is checked."""
     return _change_checks(document, _to_foreign)
 
 
 def from_foreign_checks(document: Any) -> Any:
-    """Return a document whose checks are again what they were before `to_foreign_checks`."""
+    """Return a document with the original checks; the reverse of `to_foreign_checks`."""
     return _change_checks(document, _from_foreign) if isinstance(document, dict) else document
 
 

@@ -1,6 +1,6 @@
-"""Fill in what a document of session-baton leaves out though its records need it: its own server asks for nothing.
+"""Fill in the fields that records require and a session-baton document may leave out; its own server requires none.
 
-The example in session-baton's README ("Baton Schema") has no dates and no expected outcome, for instance.
+For instance, the example in session-baton's README ("Baton Schema") has no dates and no expected outcome.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from baton_git.core.times import iso, parse_time_or_none
 Table = Mapping[str, Any]
 
 NOT_STATED = "not stated"
-"""The outcome that an action should have, where nothing says it."""
+"""The expected outcome of an action, if nothing describes it."""
 IMPORTED = "imported"
-"""The session of an imported document that names none."""
+"""The session of an imported document that has none."""
 _NEEDED = {
     "open_loops": ("created_at", "expected_outcome"),
     "follow_ups": ("first_seen",),
@@ -31,25 +31,26 @@ _DAY = len("2026-06-17")
 
 
 class FilledField(NamedTuple):
-    """A field that a document left out, and what it was filled with."""
+    """A field that a document left out, and its new value."""
 
     path: str
     value: Any
 
 
 class FilledDocument(NamedTuple):
-    """A document as it is written, and what was filled in."""
+    """A document with its missing fields, and a list of them."""
 
     data: Any
     filled: tuple[FilledField, ...] = ()
 
 
 def fill_document(data: Any, now: datetime, known: Callable[[], State]) -> FilledDocument:
-    """Fill in what records lack, from the record of the same id that is `known`, else with a default.
+    """Fill in missing fields from the record of the same id in `known`, else with a default.
 
-    Dates become the day of the document's session, as its id says it, else that of its `updated_at`, else today. Of
-    more recent occurrences than a pattern keeps, the newest ones stay. Anything else is left as it is: what does not
-    fit is found when the document is parsed.
+    A date becomes the day of the document's session according to its id, else the day of its `updated_at`, else today.
+    If a pattern has more recent occurrences than it may keep, the newest ones stay. Other faults are not changed,
+    because
+    parsing the document reports them.
     """
     if not isinstance(data, Mapping):
         return FilledDocument(data)
@@ -69,7 +70,7 @@ def _find_day(data: Table, now: datetime) -> str:
 
 
 class _Filler:
-    """Fills in rows, and notes what was filled in."""
+    """Fills in rows, and collects what was filled in."""
 
     def __init__(self, day: str, session: str, known: Callable[[], State]) -> None:
         self._day, self._session, self._known = day, session, known
@@ -85,7 +86,7 @@ class _Filler:
         return {**row, **added} if added else row
 
     def _find_defaults(self, section: str, row: Table) -> dict[str, Any]:
-        """Return the values of the fields that a row must have and that somebody may leave out."""
+        """Return the values for the required fields that a row may leave out."""
         missing = [name for name in _NEEDED[section] if row.get(name) is None]
         if not missing:
             return {}
@@ -104,7 +105,7 @@ class _Filler:
         return entry if isinstance(entry, Record) else None
 
     def _mend_occurrences(self, occurrences: list[Any]) -> dict[str, Any]:
-        """Keep the newest occurrences, and take one that is only a text for its context."""
+        """Keep the newest occurrences; an occurrence that is a plain text becomes its context."""
         mended = [
             {"session": self._session, "context": occurrence} if isinstance(occurrence, str) else occurrence
             for occurrence in occurrences[-OCCURRENCES:]
@@ -113,7 +114,7 @@ class _Filler:
 
 
 def _describe_outcome(check: Any) -> str:
-    """Describe the outcome that a check looks for."""
+    """Describe the outcome that a check expects."""
     wanted = check if isinstance(check, Mapping) else {}
     url, path, process = (wanted.get(name) for name in ("url", "path", "process_name"))
     if url:

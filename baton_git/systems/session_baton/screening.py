@@ -1,4 +1,4 @@
-"""Take the rows out of a document that do not fit, so that the rest of it can be imported."""
+"""Remove the rows of a document that do not fit, so that the rest can be imported."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from baton_git.namespace.import_quarantine import RefusedRow
 from baton_git.systems.session_baton.missing_fields import IMPORTED, FilledField
 
 _PARTS = (*DOCUMENT_LISTS, "context")
-"""What a baton has: one of these tells it from any other object."""
+"""Fields of a baton; an object with at least one of them is taken for a baton."""
 _SESSIONS = ("session_id", "parent_session")
 
 
 class ScreenedDocument(NamedTuple):
-    """A document without what does not fit, what that was, and what was filled in instead."""
+    """A document without the rows that do not fit, the removed rows, and the filled-in fields."""
 
     data: dict[str, Any]
     refused: tuple[RefusedRow, ...] = ()
@@ -29,7 +29,7 @@ class ScreenedDocument(NamedTuple):
 
 
 def screen_document(data: Mapping[str, Any]) -> ScreenedDocument:
-    """Take out the records and fields that do not fit. Of an object that has nothing of a baton nothing is taken."""
+    """Remove the records and fields that do not fit. An object without any field of a baton is returned unchanged."""
     if not any(name in data for name in _PARTS):
         return ScreenedDocument(dict(data))
     kept: dict[str, Any] = {}

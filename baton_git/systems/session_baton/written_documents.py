@@ -15,36 +15,42 @@ from baton_git.systems.session_baton.document_writing import DocumentResult, wri
 
 
 class NewDocument(Input):
-    """A whole document."""
+    """A document to write."""
 
-    baton: Any = Field(description="The document, as `read` gives it; records that it lacks are archived.")
+    baton: Any = Field(description="The document, in the form that `read` returns; records that it lacks are archived.")
     expected_revision: int | None = Field(
-        None, ge=0, le=1_000_000_000, description="Refuse unless this is still the newest revision.", examples=[12]
+        None,
+        ge=0,
+        le=1_000_000_000,
+        description="Reject the write unless this is still the newest revision.",
+        examples=[12],
     )
-    source: str = Field("", description="Where the document comes from, for messages.")
+    source: str = Field("", description="The source of the document, for messages.")
 
 
 class FilledValue(ResultPart):
-    """A field that a record lacked."""
+    """A field that a record lacked, and its new value."""
 
-    path: str = Field(description="Where.", examples=["open_loops[0].created_at"])
-    value: Any = Field(description="What it was given.", examples=["2026-06-17"])
+    path: str = Field(description="The path of the field.", examples=["open_loops[0].created_at"])
+    value: Any = Field(description="The new value.", examples=["2026-06-17"])
 
 
 class WrittenDocument(Result):
-    """What became of a document; what is empty is left out."""
+    """The result of a document write. Empty lists are left out."""
 
-    ok: Literal[True] = Field(description="It was written.")
-    updated_at: str | None = Field(description="When it was written, ISO 8601 with `+00:00`.")
+    ok: Literal[True] = Field(description="Always true: the document was written.")
+    updated_at: str | None = Field(description="The time of the write, ISO 8601 with `+00:00`.")
     namespace: str = Field(description="The namespace.", examples=["project:memory-hall"])
-    revision: int = Field(description="The number of its revision.", examples=[12])
+    revision: int = Field(description="The revision of the write.", examples=[12])
     commit: str | None = Field(description="Its commit.", examples=[COMMIT])
-    held: list[dict[str, Any]] = Field([], description="What only a person may claim, and was not written.")
-    filled: list[FilledValue] = Field([], description="What its records lacked, and were given.")
-    archived: list[str] = Field([], description="Ids of the records that it left out.")
-    conflicts: list[str] = Field([], description="Ids of the records that others changed differently.")
-    renamed: dict[str, str] = Field({}, description="Ids that others had given meanwhile, and the new ones.")
-    redacted: list[RedactedValue] = Field([], description="Which secrets were taken out.")
+    held: list[dict[str, Any]] = Field(
+        [], description="The claims that only a person may make, which were not written."
+    )
+    filled: list[FilledValue] = Field([], description="The fields that records lacked, with their new values.")
+    archived: list[str] = Field([], description="The ids of the records that the document left out; they are archived.")
+    conflicts: list[str] = Field([], description="The ids of the records in conflict with changes of others.")
+    renamed: dict[str, str] = Field({}, description="The ids that others had used meanwhile, with the new ones.")
+    redacted: list[RedactedValue] = Field([], description="The redacted secrets.")
 
     _written: WriteResult = PrivateAttr()
 
@@ -54,12 +60,12 @@ class WrittenDocument(Result):
 
     @property
     def written(self) -> WriteResult:
-        """The revision that was made, with what it replaced."""
+        """The revision of the write, with the previous one."""
         return self._written
 
     @classmethod
     def of(cls, done: DocumentResult) -> Self:
-        """Return the result for a document that was written."""
+        """Return the result for a written document."""
         result = cls(**done.as_data())
         result._written = done.written
         return result
@@ -82,10 +88,10 @@ class WrittenDocument(Result):
 def write(ws: Workspace, now: datetime, asked: NewDocument) -> WrittenDocument:
     """Write a whole session-baton document, merged with what others wrote since its session last read.
 
-    Records that it leaves out go to the archive. Dates and outcomes that its records lack are filled in.
+    Records that it leaves out are archived. Dates and outcomes that its records lack are filled in.
 
     Raises:
-        InvalidDocument: with the path of each fault; nothing is written.
+        InvalidDocument: there are faults, each with its path; nothing is written.
         Stale: the newest revision is not the expected one.
         LimitExceeded: the document has too many records, or one is too large.
     """

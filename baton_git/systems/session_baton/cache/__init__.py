@@ -1,12 +1,13 @@
-"""The cache of session-baton's clients, `~/.claude/loop/batons/` by default, with what its files cannot say.
+"""The cache of session-baton's clients, by default `~/.claude/loop/batons/`, with additional files of baton.
 
     a_b.json                     the baton of `a/b`, as the original clients read and write it
-    .baton/a%2fb.json            ours: which namespace and server it is of, what the server had when it was seen
-                                 last (the base of a merge), what waits to be sent, what it is in conflict with
-    .baton/kept/                 what had to make room: never removed by us
-    .baton/a_b.lock              who works on the file now
+    .baton/a%2fb.json            the sidecar file: the namespace, its server, the server's document when last seen (the
+                                 merge base), the pending document, and the conflict
+    .baton/kept/                 replaced documents; baton never removes them
+    .baton/a_b.lock              the lock of the file
 
-The sidecar is the truth, the file beside it a copy that others may change: its digest tells whether they did.
+The sidecar file is authoritative. The file beside it is a copy that other clients may change; its digest shows whether
+they did.
 """
 
 from baton_git.systems.session_baton.cache.folder import CacheEntry, CacheFolder

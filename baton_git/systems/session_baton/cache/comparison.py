@@ -23,7 +23,7 @@ class Comparison(NamedTuple):
     Attributes:
         here: changes in the local document.
         there: changes in the server's document.
-        sections: the top-level fields that differ; all there is when one of them has no valid form.
+        sections: the top-level fields that differ; the only content if one of the documents is not valid.
     """
 
     here: tuple[RecordChange, ...] = ()
@@ -39,7 +39,7 @@ class MergedDocument(NamedTuple):
 
 
 def compare_documents(base: Document | None, ours: Document, theirs: Document) -> Comparison:
-    """Compare two documents by record; by top-level field only, when one is not a valid document."""
+    """Compare two documents by record, or by top-level field only if one of them is not valid."""
     sections = tuple(
         name for name in {**ours, **theirs} if not alike(_find_field(ours, name), _find_field(theirs, name))
     )

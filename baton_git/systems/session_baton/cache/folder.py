@@ -1,4 +1,4 @@
-"""The cache folder: reads what other clients changed in it, and saves so that a kill at any moment loses nothing."""
+"""The cache folder: read what other clients changed in it, and save in steps that a kill cannot turn into a loss."""
 
 from __future__ import annotations
 
@@ -89,15 +89,15 @@ class CacheFolder:
     # --- looking
 
     def file(self, namespace: Namespace) -> Path:
-        """Raises InvalidName when the namespace can be no file's name."""
+        """Return the path of the cache file. Raises InvalidName if the namespace cannot be a file name."""
         return self.path / f"{check_stem(namespace.text)}{SUFFIX}"
 
     def read_entry(self, namespace: Namespace) -> CacheEntry:
-        """Read the entry of a namespace, with what other clients changed.
+        """Read the entry of a namespace, including changes by other clients.
 
         Raises:
-            InvalidName: the namespace can be no file's name.
-            InvalidArgument: something else than a file is in the place of one.
+            InvalidName: the namespace cannot be a file name.
+            InvalidArgument: the path of a file is something else.
             StoreError, LimitExceeded: a file cannot be read, or is too large.
         """
         note, aside = self._read_state(namespace)
@@ -150,7 +150,7 @@ class CacheFolder:
         for path in sorted((self.path / BESIDE).glob(f"*{SUFFIX}")):
             try:
                 names.append(Namespace.from_component(path.name.removesuffix(SUFFIX)))
-            except InvalidName:  # nothing of ours is called so
+            except InvalidName:  # baton gives no file such a name
                 continue
         return names
 
@@ -186,7 +186,7 @@ class CacheFolder:
 
         Raises:
             Busy: another process held the lock for longer than `wait` seconds.
-            WriteFailed: the folder cannot be made.
+            WriteFailed: the folder cannot be created.
         """
         self._make_folders()
         with hold_flock(self.path / BESIDE / f"{local_name(_fold_name(namespace))}.lock", wait) as held:

@@ -1,8 +1,8 @@
-"""session-baton's wire, from the client's side: `/v1/baton/read` and `/v1/baton/write` of a server elsewhere.
+"""The client of session-baton's HTTP API: `/v1/baton/read` and `/v1/baton/write` of a remote server.
 
-The server may be the original, which knows no revisions, or one that counts them (ours, memory-hall) and refuses
-with 409 what was written against an older one. One request at a time, each whole within one time limit; no
-redirect is followed, so the token goes to no other host.
+The original server has no revisions. A server with revisions (baton's own, memory-hall) answers 409 to a write that is
+based on an older one. There is one request at a time, and each has one time limit. Redirects are not followed, so the
+token is sent to no other host.
 """
 
 from baton_git.systems.session_baton.client.address import ServerAddress

@@ -1,4 +1,4 @@
-"""One HTTP request within one time limit, from name resolution to the last byte of the answer."""
+"""Send one HTTP request within one time limit, from name resolution to the last byte of the response."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from baton_git.git.files.atomic_files import MAX_BYTES
 from baton_git.systems.session_baton.client.address import ServerAddress
 
 MAX_ANSWER = MAX_BYTES + 64 * 1024
-"""Bytes that an answer may have: a document, and what the wire puts around it."""
+"""Maximum size of a response in bytes: a document and its envelope."""
 
 
 class ServerReply(NamedTuple):
-    """Status and body of an HTTP answer."""
+    """The status and body of an HTTP response."""
 
     status: int
     body: bytes
 
 
 def post(address: ServerAddress, path: str, body: bytes, headers: Mapping[str, str], seconds: float) -> ServerReply:
-    """Send a POST request and return the answer.
+    """Send a POST request and return the response.
 
     Raises:
         Unreachable: the server does not answer within `seconds`.
-        RemoteError: the answer is not HTTP, or the certificate is not trusted.
-        LimitExceeded: the answer is larger than `MAX_ANSWER`.
+        RemoteError: the response is not HTTP, or the certificate is not trusted.
+        LimitExceeded: the response is larger than `MAX_ANSWER`.
     """
     deadline = CheckDeadline.after(seconds)
     silence = Unreachable(f"{address} gave no answer within {seconds:g} seconds", hint=_HINT)
@@ -45,7 +45,7 @@ def post(address: ServerAddress, path: str, body: bytes, headers: Mapping[str, s
         why = getattr(error, "verify_message", "") or error.reason or str(error)
         raise RemoteError(f"{address}: the TLS connection failed: {why}") from None
     except OSError as error:
-        if deadline.is_over:  # what breaks off then was broken off by us
+        if deadline.is_over:  # an error after that is caused by our own abort
             raise silence from None
         raise Unreachable(f"{address}: {error.strerror or error}", hint=_HINT) from None
     except (HTTPException, Urllib3Error) as error:

@@ -13,14 +13,18 @@ from baton_git.systems.session_baton.client.request import ServerReply, post
 READ, WRITE = "/v1/baton/read", "/v1/baton/write"
 
 _AWAY = (502, 503, 504)
-"""Statuses with which a proxy says that the server itself is not there."""
+"""HTTP statuses with which a proxy reports that the server itself is not available."""
 
 
 class ServerAnswer(NamedTuple):
-    """The baton of a namespace as a server had it; `baton` is None where it had none.
+    """The baton of a namespace on a server.
 
-    `revision` is None for the original server, which does not count, and 0 where one that does has no baton. `archived`
-    are the ids of records that a write left out, where the server says so.
+    Attributes:
+        baton: the document; None if the server has none.
+        revision: its revision; None for the original server, which has no revisions; 0 if a server with revisions has
+        no
+            baton.
+        archived: the ids of records that a write left out, if the server reports them.
     """
 
     baton: dict[str, Any] | None
@@ -37,10 +41,10 @@ class StaleWrite(NamedTuple):
 
 @dataclass(frozen=True)
 class BatonServer:
-    """A server of session-baton's wire.
+    """A server with session-baton's HTTP API.
 
     Attributes:
-        token: the bearer token; None when the server needs none.
+        token: the bearer token; None if the server needs none.
         seconds: the time limit of one request.
     """
 
@@ -56,22 +60,22 @@ class BatonServer:
         """Read the server's baton.
 
         Raises:
-            Unreachable: it does not answer, or its proxy says that it is down.
+            Unreachable: the server does not answer, or its proxy reports that it is down.
             AccessDenied: the token is missing or wrong.
-            RemoteError: it refuses, or answers something else than a baton.
-            LimitExceeded: the answer is too large.
+            RemoteError: the server rejects the request, or the response is not a baton.
+            LimitExceeded: the response is too large.
         """
         data = self._parse_success(self._post(READ, {"namespace": namespace}))
         return _parse_answer(data, str(self.address))
 
     def write(self, namespace: str, baton: dict[str, Any], expected: int | None = None) -> ServerAnswer | StaleWrite:
-        """Write the whole document; return the server's baton, or that the write was stale.
+        """Write the whole document; return the server's baton, or a `StaleWrite`.
 
         Args:
-            expected: the revision that the document was based on; None for a server without revisions.
+            expected: the revision that the document is based on; None for a server without revisions.
 
         Raises:
-            BatonError: as `read`. After `Unreachable` the document may have been written or not.
+            BatonError: as `read`. After `Unreachable`, the document may or may not have been written.
         """
         body: dict[str, Any] = {"namespace": namespace, "baton": baton}
         reply = self._post(WRITE, body if expected is None else {**body, "expected_revision": expected})
@@ -91,7 +95,7 @@ class BatonServer:
         return post(self.address, path, json.dumps(body, indent=None).encode(), headers, self.seconds)
 
     def _parse_success(self, reply: ServerReply) -> dict[str, Any]:
-        """Parse the object of a successful answer; raise for any other status."""
+        """Return the object in a successful response; raise for any other status."""
         if reply.status in (401, 403):
             why = "the token is wrong" if self.token else "it wants a token"
             hint = "set BATON_API_TOKEN to what the server was started with"
@@ -106,7 +110,7 @@ class BatonServer:
         return self._parse_body(reply)
 
     def _explain_error(self, reply: ServerReply) -> str:
-        """Return the error detail that FastAPI servers send, else nothing."""
+        """Return the error detail that FastAPI servers send, or an empty text."""
         try:
             detail = self._parse_body(reply).get("detail")
         except RemoteError:
@@ -142,7 +146,8 @@ def _parse_answer(data: dict[str, Any], where: str) -> ServerAnswer:
 
 
 def _parse_current(data: dict[str, Any]) -> ServerAnswer | None:
-    """Parse the server's baton in a 409 answer: memory-hall's names, in `detail` or bare, or those of SPEC-v2."""
+    """Parse the server's baton in a 409 response, with the field names of memory-hall (in `detail` or at the top) or of
+    SPEC-v2."""
     inner = data.get("detail") if isinstance(data.get("detail"), dict) else data
     assert isinstance(inner, dict)
     names = ("baton", "updated_at", "revision")

@@ -124,9 +124,9 @@ def _find_rest_state(path: Path) -> tuple[int, int, int] | None:
 
 
 def query_rows(path: Path, mode: str, wait: float) -> list[tuple[Any, ...]] | None:
-    """Read the rows in an SQLite URI mode; None where there is no table of documents."""
+    """Return the rows, opened with an SQLite URI mode; None if there is no table `batons`."""
     with closing(_connect(path, mode, wait)) as connection:
-        connection.text_factory = bytes  # as it lies there: one row that is not UTF-8 must not hide the others
+        connection.text_factory = bytes  # as bytes: one row that is not UTF-8 must not hide the others
         if connection.execute(_HAS_TABLE).fetchone() is None:
             return None
         return connection.execute(_ROWS, (MAX_BYTES,)).fetchall()
@@ -134,7 +134,7 @@ def query_rows(path: Path, mode: str, wait: float) -> list[tuple[Any, ...]] | No
 
 def _connect(path: Path, mode: str, wait: float) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, timeout=wait, isolation_level=None)
-    connection.execute("PRAGMA trusted_schema=OFF")  # a foreign file: nothing in its schema may call functions
+    connection.execute("PRAGMA trusted_schema=OFF")  # an untrusted file: its schema must not call functions
     return connection
 
 
@@ -216,7 +216,7 @@ def _create(target: Path, rows: Sequence[tuple[str, str, str]], wait: float) -> 
 
 def _publish(spare: Path, target: Path, rows: Sequence[tuple[str, str, str]], wait: float) -> None:
     try:
-        os.link(spare, target)  # unlike a rename, never over a database that a server made meanwhile
+        os.link(spare, target)  # unlike a rename, a link never replaces a database that a server created meanwhile
     except OSError:  # that happened, or this file system has no links
         _upsert(target, rows, wait)
 
