@@ -20,18 +20,18 @@ def open(  # noqa: A001  the name says it best: baton_git.open(path)
     agent: str | None = None,
     create: bool = False,
 ) -> OpenNamespace:
-    """Open a namespace of a git repository; the verbs are methods of what this returns.
+    """Open a namespace of a git repository; the verbs are methods of the returned object.
 
     Args:
         path: a repository, or a folder in its work tree.
-        namespace: which one; else git config baton.namespace, or the folder's name.
-        session: the session that acts; else the one that `boot` begins.
-        agent: the agent that acts.
+        namespace: the namespace; None means git config baton.namespace, else the folder's name.
+        session: the acting session; None means the one that `boot` begins.
+        agent: the acting agent.
         create: whether the first write creates the namespace, and a bare repository at `path`, if there is none.
 
     Raises:
-        NotARepository: there is none at `path`.
-        InvalidName: the namespace, the session or the agent cannot be called that.
+        NotARepository: there is no repository at `path`.
+        InvalidName: the namespace, the session or the agent is not a valid name.
     """
     from baton_git.interfaces.library.namespace import open_namespace  # the version and the hooks need none of it
 

@@ -63,8 +63,8 @@ def remove_mark(document: dict[str, Any], *, cached: bool = False) -> tuple[dict
     """Return the document without the mark of session-baton's cache, and the mark; None if there is none.
 
     Args:
-        cached: whether the document may come from a cache. Then `sync_status`, the spelling of session-baton's SPEC.md
-            that its code never used, is also a mark if its value is one.
+        cached: whether the document may come from a cache. Then `sync_status`, the spelling of session-baton's
+            SPEC.md that its code never used, is also a mark if its value is one.
     """
     mark = MARK
     if cached and MARK not in document and document.get(_MARK_OF_THE_SPECIFICATION) in (SYNCED, PENDING):

@@ -39,7 +39,8 @@ class ForeignDocument(NamedTuple):
 
     Attributes:
         parse: returns the function that validates plain data; that function raises `InvalidDocument`.
-        make: returns the function that makes the document of a state; None if a state cannot be written in this format.
+        make: returns the function that makes the document of a state; None if a state cannot be written in this
+            format.
     """
 
     name: str
@@ -55,12 +56,10 @@ class SeedSystem(NamedTuple):
         name: its folder in `baton_git/systems/`.
         kinds: its kinds of records.
         has_sections: whether its module `brief_sections` adds sections to the brief. The module is imported if the
-        state
-            has a record of its kinds.
+            state has a record of its kinds.
         documents: its document formats.
         has_session_hooks: whether its module `session_hooks` has functions `start` and `end`, which run at the start
-        and
-            end of every session.
+            and end of every session.
     """
 
     name: str

@@ -58,7 +58,7 @@ class AgentTokens:
         return [by_agent[name] for name in sorted(by_agent)]
 
     def __bool__(self) -> bool:
-        """Whether any agent is registered. Raises Corrupt."""
+        """Return whether an agent is registered. Raises Corrupt if the file cannot be read."""
         return bool(self._read_table().by_agent)
 
     def of(self, token: bytes) -> Registration | None:
@@ -69,7 +69,7 @@ class AgentTokens:
         """Create a token for an agent, which replaces its old one and is never shown again.
 
         Raises:
-            InvalidName: the agent or the namespace is no valid name.
+            InvalidName: the agent or the namespace is not a valid name.
             Busy: another process is changing the file.
             Corrupt: the file cannot be read.
             WriteFailed: the file cannot be written; the old token stays valid.
@@ -90,7 +90,7 @@ class AgentTokens:
 
         def without(table: Table) -> Table:
             if agent not in table:
-                raise NotFound("agent", agent, hint="GET /agents lists those that are registered")
+                raise NotFound("agent", agent, hint="GET /agents lists the registered agents")
             return {name: registration for name, registration in table.items() if name != agent}
 
         self._change(without)

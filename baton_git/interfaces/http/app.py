@@ -31,8 +31,8 @@ def application(
     """Return the ASGI application that uvicorn runs.
 
     Args:
-        hosts: the host names that the Host header of a request may contain; None: any.
-        page_token: the token to log in to the page with; None: the site's token.
+        hosts: the host names that the Host header of a request may contain; None means any.
+        page_token: the token to log in to the page with; None means the site's token.
     """
     app = FastAPI(
         title="baton-git", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,

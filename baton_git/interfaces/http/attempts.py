@@ -1,8 +1,8 @@
-"""Rate limit for wrong tokens, by client address. A right token is always accepted, whatever that address has sent.
+"""Rate limit for wrong tokens, by client address. A valid token is always accepted, even from a limited address.
 
-Forwarding headers are not trusted, so behind a proxy all clients have the same address. Therefore the token is compared
-first, and only wrong ones are counted. The limit keeps logs and responses small; the length of the token is what
-protects against guessing.
+Forwarding headers are not trusted, so behind a proxy all clients have the same address. Therefore the token is
+compared first, and only wrong tokens are counted. The limit bounds the size of logs and responses; the length of the
+token protects against guessing.
 """
 
 from __future__ import annotations

@@ -27,10 +27,10 @@ INLINE_BYTES = 32 << 10
 
 
 async def parse_body(model: type[Model], request: Request) -> Model:
-    """Parse and validate the body of a request; refuse an invalid one with FastAPI's own responses.
+    """Parse and validate the body of a request; reject an invalid one with FastAPI's own responses.
 
     Raises:
-        RequestValidationError: the body is missing, no JSON, not declared as JSON, or does not fit `model`.
+        RequestValidationError: the body is missing, not JSON, not declared as JSON, or does not fit `model`.
         HTTPException: 400, the body cannot be decoded.
     """
     raw = await request.body()
@@ -47,7 +47,7 @@ async def parse_body(model: type[Model], request: Request) -> Model:
 
 
 class Routes(APIRouter):
-    """Routes whose bodies are read as `parse_body` reads them, before FastAPI fits them to the parameters."""
+    """Routes whose bodies are parsed by `parse_body` before FastAPI validates them."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(route_class=_JsonRoute, **options)
@@ -68,10 +68,11 @@ class _JsonRoute(APIRoute):
 
 
 class _ParsedRequest(Request):
-    """A request whose JSON is parsed before FastAPI asks for it."""
+    """A request whose JSON body is parsed before FastAPI reads it."""
 
     async def parse(self) -> None:
-        """Raises RequestValidationError or HTTPException when the body is said to be JSON and cannot be read."""
+        """Parse the body. Raises RequestValidationError or HTTPException if it is declared as JSON and cannot be
+        parsed."""
         raw = await self.body()
         if raw and _is_json(self.headers.get("content-type", "")):
             self._json = await _parse_json(raw)  # where `Request.json` keeps what it has parsed

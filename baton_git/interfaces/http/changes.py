@@ -70,15 +70,15 @@ class Change:
 async def changes(
     site: Site, namespace: str | None = None, since: str | None = None
 ) -> AsyncGenerator[Current | Change, None]:
-    """Yield the current tip, then every commit as it comes, oldest first, until the server ends.
+    """Yield the current tip, then every new commit, oldest first, until the server ends.
 
     Args:
         namespace: the namespace to watch; None for all.
-        since: a commit that the client has: later commits are yielded too; with all namespaces, those of the
-            others after its time.
+        since: a commit that the client has; later commits are yielded too. If all namespaces are watched, those of
+            the other namespaces are yielded if they are newer than this commit.
 
     Raises:
-        InvalidName: `namespace` is no valid name.
+        InvalidName: `namespace` is not a valid name.
         StoreError: the repository cannot be read.
     """
     watch = _Watch(site, namespace)
@@ -91,7 +91,7 @@ async def changes(
 
 
 class _Watch:
-    """The tips of the watched namespaces at the last look."""
+    """The tips of the watched namespaces at the last poll."""
 
     def __init__(self, site: Site, namespace: str | None) -> None:
         self._site = site
@@ -110,7 +110,7 @@ class _Watch:
         return [current, *missed]
 
     def look(self) -> list[Current | Change]:
-        """Return what happened since the last look."""
+        """Return the changes since the last poll."""
         began = time.monotonic()
         tips = self._tips()
         moved = {name: tip for name, tip in tips.items() if self._known.get(name) != tip}

@@ -41,7 +41,7 @@ class FastPath:
 
 
 async def _answer(handler: Handler, request: Request) -> Response | None:
-    """What the handler says, or what went wrong; None where nobody is there any more."""
+    """Return the handler's response, or an error response; None if the client has disconnected."""
     path = request.scope["path"]
     try:
         return await handler(request)

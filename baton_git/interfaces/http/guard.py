@@ -46,9 +46,10 @@ _AGENT_PATH = re.compile(r"/(?:checkpoint/([^/]+)(?:/latest)?|restore/([^/]+)|se
 class Caller(NamedTuple):
     """The sender of a request, as identified by its token.
 
-    `owner` sent the server's token, `agent` that of one agent, which is valid in one namespace. With `open`, the server
-    has no tokens and accepts every request. `nobody` is not identified here: `/health` needs no token, and pages check
-    their own cookie.
+    Attributes:
+        kind: `owner` sent the server's token; `agent` sent the token of one agent, which is valid in one namespace;
+            `open` means that the server has no tokens and accepts every request; `nobody` is not identified here,
+            because `/health` needs no token and pages check their own cookie.
     """
 
     kind: Literal["owner", "agent", "open", "page", "nobody"]
@@ -107,7 +108,8 @@ class Guard:
         return self.hosts is None or name_of(host) in self.hosts
 
     def _identify_caller(self, path: str, authorization: bytes, address: str) -> Caller | Response:
-        """Identify who sends a request, before the path is looked at, as session-baton does; or refuse it."""
+        """Identify the sender of a request, or reject the request. Like session-baton, this does not depend on the
+        path."""
         if path.rstrip("/") == "/health":
             return Caller("nobody")
         if not self.token and not self.agents:

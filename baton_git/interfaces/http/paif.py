@@ -37,10 +37,12 @@ from baton_git.systems.paif.records.checkpoint import Checkpoint
 
 
 class NewAgent(BaseModel):
-    """An agent that is to have a token of its own."""
+    """An agent to register, which gets its own token."""
 
-    agent_id: str = Field(description="Letters, digits and ._:@+-.", examples=["zero"])
-    namespace: str | None = Field(None, min_length=1, description="Where the token counts; else the server's own.")
+    agent_id: str = Field(description="The name of the agent: letters, digits and ._:@+-.", examples=["zero"])
+    namespace: str | None = Field(
+        None, min_length=1, description="The namespace in which the token is valid. Default: the server's own."
+    )
 
 
 def router(site: Site) -> APIRouter:
@@ -66,15 +68,18 @@ def _protocol(routes: APIRouter, site: Site) -> None:
                 check_own(ws.branch.read().state, agent_id, who.session)
 
     its = [Depends(check_caller)]
-    known: Responses = {200: {"description": "None was due, or it was known already: `created` is false."}}
+    known: Responses = {200: {"description": "No checkpoint was due, or it exists already: `created` is false."}}
 
     @routes.post("/checkpoint/{agent_id}", status_code=201, dependencies=its, responses=known)
     def create_checkpoint(
         agent_id: str, body: Annotated[dict[str, Any], Body()], request: Request, response: Response, who: Who,
-        periodic: Annotated[bool, Query(description="Only if one is due.")] = False,
+        periodic: Annotated[bool, Query(description="Save the checkpoint only if one is due.")] = False,
     ) -> dict[str, Any]:  # fmt: skip
-        """Saves where an agent stands: PAIF's flat body, or a whole checkpoint; gives the nested one. What is missing
-        gets PAIF's defaults, even all of it."""
+        """Save a checkpoint of an agent, from PAIF's flat body or from a whole checkpoint, and return it in the nested
+        form.
+
+        Missing fields get PAIF's defaults; even an empty body is accepted.
+        """
         strict_json.check(body)
         with who.on(site, may_begin=True) as ws:
             interval = INTERVAL_MINUTES if periodic else None
@@ -89,7 +94,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
 
     @routes.get("/checkpoint/{agent_id}/latest", dependencies=its)
     def latest_checkpoint(agent_id: str, response: Response, who: Who) -> dict[str, Any]:
-        """The newest checkpoint of an agent; 404 where there is none."""
+        """Return the newest checkpoint of an agent; 404 if there is none."""
         with who.on(site, may_begin=True) as ws:
             latest = look(ws, site.now(), agent_id)
         if latest.checkpoint is None:
@@ -99,7 +104,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
 
     @routes.post("/restore/{agent_id}", dependencies=its)
     def restore_agent(agent_id: str, who: Who) -> dict[str, Any]:
-        """Begins a session: the newest checkpoint, the identity, and one more of experience."""
+        """Begin a session: return the newest checkpoint and the identity, with its session count raised by one."""
         with who.on(site, may_begin=True) as ws:
             try:
                 restored = restore(ws, site.now(), agent_id)
@@ -109,7 +114,7 @@ def _protocol(routes: APIRouter, site: Site) -> None:
 
     @routes.get("/sessions/{agent_id}", dependencies=its)
     def list_sessions(agent_id: str, who: Who, limit: Annotated[int | None, Query(ge=1)] = None) -> dict[str, Any]:
-        """The sessions of an agent, saved or only restored, the newest first."""
+        """List the sessions of an agent, newest first, including restored sessions without a checkpoint."""
         with who.on(site, may_begin=True) as ws:
             sessions = agent_sessions(ws, agent_id)[:limit]
         return {"agent_id": agent_id, "sessions": [session.as_data() for session in sessions]}
@@ -125,7 +130,7 @@ def _agents(routes: APIRouter, site: Site) -> None:
 
     @routes.post("/agents", status_code=201, dependencies=own)
     def register_agent(new: NewAgent) -> dict[str, Any]:
-        """A token for an agent, told this once; asked for again, a new one instead."""
+        """Register an agent and return its token, which is shown only once. Registering it again replaces the token."""
         namespace = new.namespace if new.namespace is not None else str(site.settings.namespace)
         at = iso(site.now())
         token = site.agents.register(new.agent_id, namespace, at)
@@ -133,12 +138,12 @@ def _agents(routes: APIRouter, site: Site) -> None:
 
     @routes.get("/agents", dependencies=own)
     def list_agents() -> dict[str, Any]:
-        """The registered agents, without their tokens."""
+        """List the registered agents, without their tokens."""
         return {"agents": [_describe_registration(registration) for registration in site.agents.all()]}
 
     @routes.delete("/agents/{agent_id}", status_code=204, dependencies=own)
     def remove_agent(agent_id: str) -> None:
-        """The agent is registered no more; what it saved stays."""
+        """Remove the registration of an agent; its records are kept."""
         site.agents.remove(agent_id)
 
 

@@ -33,7 +33,7 @@ class Outdated(BatonError):
 
 PROBLEM = "application/problem+json"
 SESSION_BATON = "/v1/baton/"
-"""Below this everything looks as session-baton has it."""
+"""The prefix of the paths whose errors have session-baton's form."""
 
 STATUS: dict[type[BatonError], int] = {
     errors.InvalidName: 422, errors.InvalidDocument: 422, errors.InvalidArgument: 422, errors.LimitExceeded: 413,
@@ -41,10 +41,10 @@ STATUS: dict[type[BatonError], int] = {
     errors.StepConflict: 409, Outdated: 412, errors.EndedError: 410, errors.Busy: 503,
     errors.Unreachable: 504, errors.RemoteError: 502, errors.WriteFailed: 507, errors.StoreError: 500,
 }  # fmt: skip
-"""The nearest type counts."""
+"""The HTTP status by error type; the most specific type applies."""
 
 CODES = {404: "not_found", 405: "method_not_allowed", 413: "limit_exceeded"}
-"""What the framework's refusals are called."""
+"""The codes of the framework's errors, by HTTP status."""
 
 RETRY_AFTER = {"Retry-After": "1"}
 
@@ -92,7 +92,7 @@ def of_error(path: str, error: BatonError, **more: Any) -> Response:
 
 
 _OWN = ("path", "status", "code", "message", "hint", "headers")
-"""What data must not be called: the words of `refusal`."""
+"""Names that an error's data must not have: the parameters of `refusal`."""
 
 
 def describe_problem(error: BatonError) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def of_bug(method: str, path: str, error: Exception) -> Response:
 
 
 def _of_framework(path: str, error: HTTPException) -> Response:
-    """Return the response for what the framework refuses: an unknown path, a wrong method, a body that is not JSON."""
+    """Return the response for an error of the framework: an unknown path, a wrong method, a body that is not JSON."""
     if not is_ours(path):
         return SafeJSONResponse({"detail": error.detail}, error.status_code, error.headers)
     code = CODES.get(error.status_code, "invalid_request")

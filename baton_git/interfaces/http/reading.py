@@ -24,7 +24,7 @@ class Reading(NamedTuple):
 
 
 class Readings:
-    """Cache of the newest read response per namespace; a hit costs one look at its ref."""
+    """Cache of the newest read response per namespace; a hit costs one look-up of its ref."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -34,7 +34,7 @@ class Readings:
         """Return the current document of a namespace.
 
         Raises:
-            InvalidName: `namespace` is no valid name.
+            InvalidName: `namespace` is not a valid name.
             Corrupt: the document cannot be read.
         """
         kept: Reading | None = self._kept.get(namespace)
@@ -53,16 +53,16 @@ class Readings:
 
 
 def compact(data: Any) -> bytes:
-    """JSON as session-baton writes it: no spaces, real characters."""
+    """Return data as JSON in session-baton's form: without spaces, and without escapes for non-ASCII characters."""
     return json_bytes(data, separators=(",", ":"))
 
 
 def tag(commit: Oid | None) -> str:
-    """The ETag of a version; of a namespace that does not exist, one that no version has."""
+    """Return the ETag of a commit; for a namespace that does not exist, an ETag that no commit has."""
     return f'"{commit}"' if commit is not None else '"none"'
 
 
 def is_named(header: str, commit: Oid | None) -> bool:
-    """Whether If-Match or If-None-Match names the version; `*` names any that exists."""
+    """Return whether an If-Match or If-None-Match header contains the ETag; `*` matches any existing version."""
     tags = {value.strip().removeprefix("W/") for value in header.split(",")}
     return tag(commit) in tags or (commit is not None and "*" in tags)

@@ -29,19 +29,22 @@ class ReadRequest(BaseModel):
 
 
 class WriteRequest(BaseModel):
-    """A whole document, and the revision it is based on."""
+    """A whole document, and the revision that it is based on."""
 
     namespace: str = Field(min_length=1, description="The namespace; any text.", examples=["project:memory-hall"])
     baton: dict[str, Any] = Field(description="The whole document.", examples=[{"session_id": "2026-06-17-001"}])
     expected_revision: int | None = Field(
-        None, ge=0, description="Refuse with 409 unless this is the newest revision; 0: it must not exist yet."
+        None,
+        ge=0,
+        description="Reject the write with 409 unless this is the newest revision; 0: the namespace must not exist "
+        "yet.",
     )
 
 
 class ReadAnswer(BaseModel):
-    baton: dict[str, Any] | None = Field(description="The document; null where the namespace does not exist.")
+    baton: dict[str, Any] | None = Field(description="The document; null if the namespace does not exist.")
     namespace: str
-    updated_at: str | None = Field(description="When it was written, ISO 8601 with `+00:00`.")
+    updated_at: str | None = Field(description="The time of the write, ISO 8601 with `+00:00`.")
     revision: int | None
     commit: str | None
 
@@ -52,14 +55,18 @@ class WriteAnswer(BaseModel):
     namespace: str
     revision: int
     commit: str
-    held: list[dict[str, Any]] | None = Field(None, description="What only a person may claim, and was not written.")
-    filled: list[dict[str, Any]] | None = Field(None, description="What its records lacked, and were given.")
+    held: list[dict[str, Any]] | None = Field(
+        None, description="The claims that only a person may make, which were not written."
+    )
+    filled: list[dict[str, Any]] | None = Field(
+        None, description="The fields that records lacked, with their new values."
+    )
 
 
 READ, WRITE = "/v1/baton/read", "/v1/baton/write"
 
 MAX_WRITERS = 16
-"""How many documents are written side by side; later ones wait, and readers do not wait for them."""
+"""Maximum number of documents that are written at the same time; further writes wait, reads do not."""
 
 
 class SessionBaton:
@@ -75,7 +82,7 @@ class SessionBaton:
         return {READ: self.read, WRITE: self.write}
 
     async def read(self, request: Request) -> Response:
-        """The whole document of a namespace; `baton` is null where it does not exist."""
+        """Return the whole document of a namespace; `baton` is null if the namespace does not exist."""
         body = await parse_body(ReadRequest, request)
         try:
             reading = await self._readings.of(body.namespace)
@@ -84,8 +91,11 @@ class SessionBaton:
         return Response(reading.body, 200, {"ETag": tag(reading.commit)}, "application/json")
 
     async def write(self, request: Request) -> Response:
-        """Writes a document, merged with what others wrote since its session last read; `held` was held back,
-        and `filled` is what its records lacked."""
+        """Write a document, merged with what others wrote since its session last read.
+
+        `held` lists the claims that only a person may make, which were not written. `filled` lists the fields that
+        records lacked, with their new values.
+        """
         body = await parse_body(WriteRequest, request)
         if_match = request.headers.get("if-match")
         return await run_sync(_write, self._site, body, if_match, limiter=self._threads)
@@ -97,7 +107,7 @@ def router(wire: SessionBaton) -> APIRouter:
 
     @routes.get("/health", tags=["server"])
     async def health() -> dict[str, str]:
-        """Whether the server answers; needs no token."""
+        """Report that the server is running; needs no token."""
         return {"status": "ok", "service": "session-baton"}
 
     for path, handler, model, answer in (

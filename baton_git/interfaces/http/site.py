@@ -24,7 +24,7 @@ from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.workspace import Actor, Workspace
 
 SETTINGS_AGE = 5.0
-"""Seconds after which git's configuration is read anew: who sets a policy must not have to start the server again."""
+"""Seconds after which git's configuration is read again, so that a new policy applies without a restart."""
 
 
 _FileState = tuple[int, int, int]
@@ -64,7 +64,7 @@ class Site:
 
     @property
     def app(self) -> Call:
-        """The settings, as they are in git's configuration at most `SETTINGS_AGE` seconds ago."""
+        """The settings, from git's configuration as it was at most `SETTINGS_AGE` seconds ago."""
         return self._current.app
 
     @property
@@ -176,7 +176,7 @@ class Site:
             InvalidName: the name is not valid.
             NotARepository: the repository is gone.
         """
-        read = self._read or self._current  # to ask git takes longer than all the rest
+        read = self._read or self._current  # starting git takes longer than everything else here
         self._config(read)
         branch = read.plain.branch
         component = branch.namespace.component if namespace is None else _component(namespace)

@@ -14,7 +14,7 @@ from baton_git.interfaces.http.problems import refusal
 
 EVENTS = "text/event-stream"
 MOST = 64
-"""Streams at a time, of the API and of the page together: each looks at the refs by itself."""
+"""Maximum number of concurrent streams of the API and the page together; each polls the refs by itself."""
 
 log = logging.getLogger("baton.http")
 

@@ -22,7 +22,7 @@ from baton_git.verbs.work_items.patterns import graduate_pattern
 
 
 class Typed(BaseModel):
-    """What the person types."""
+    """The person's input."""
 
     id: str = Field(description="The pattern's id, to confirm that it becomes a rule")
 

@@ -66,7 +66,7 @@ def _opened(family: int, address: Any) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(BACKLOG)  # from now on nobody is turned away, and nobody else can have the port
+        listener.listen(BACKLOG)  # from now on connections are queued, and no other process can bind the port
     except OSError:
         listener.close()
         raise

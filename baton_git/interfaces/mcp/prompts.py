@@ -36,12 +36,12 @@ is lost. Write facts that somebody without this context understands: files, comm
 
 
 def start() -> str:
-    """Begin or resume work: what earlier sessions left, what failed, what is due."""
+    """Begin or resume work: see what earlier sessions left, what failed, and what is due."""
     return START
 
 
 def wrap_up() -> str:
-    """Save what this session did, so that the next one can go on."""
+    """Save what this session did, so that the next one can continue."""
     return WRAP_UP
 
 

@@ -1,4 +1,4 @@
-"""What a client can put before its model without a tool: `baton://…`, each namespace percent-encoded into one part."""
+"""The MCP resources, which a client can add to its model's context: `baton://…`, with percent-encoded namespaces."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from baton_git.verbs.sessions.session_start import compose_brief
 
 JSON, TEXT, MARKDOWN = "application/json", "text/plain", "text/markdown"
 NEWEST = 50
-"""Revisions that the log shows."""
+"""Number of revisions in the log."""
 
 NAMES = ResourceSecurity(exempt_params={"namespace", "kind", "id"})
-"""What stands in the addresses are names, parsed as such, and never paths of files: `..` is one like any other."""
+"""The parts of an address are parsed as names and never used as file paths, so `..` is a name like any other."""
 
 
 @dataclass(frozen=True)
 class Resources:
-    """The resources, as methods."""
+    """The resources, one method each."""
 
     tool_context: ToolContext
 
     def state(self, namespace: str) -> str:
-        """The whole state as session-baton's document."""
+        """The whole state as a session-baton document."""
         with self.tool_context.reading(namespace) as ws:
             return _json(read(ws, self.tool_context.now).as_data())
 
     def brief(self, namespace: str) -> str:
-        """What the next session would be told, without beginning one."""
+        """The brief that the next session would get; no session is begun."""
         with self.tool_context.reading(namespace) as ws:
             return compose_brief(ws, self.tool_context.now).text
 
     def log(self, namespace: str) -> str:
-        """The newest revisions, and what each changed."""
+        """The newest revisions, each with its changes."""
         with self.tool_context.reading(namespace) as ws:
             return _json({"commits": [CommitResult.of(shown).as_data() for shown in read_log(ws, None, NEWEST)]})
 
@@ -61,7 +61,7 @@ class Resources:
             return _json(found.as_data())
 
     def rules(self, namespace: str) -> str:
-        """What graduated patterns became: rules that a person confirmed."""
+        """The rules made from graduated patterns, which a person confirmed."""
         return self._rules(namespace)
 
     def rules_here(self) -> str:
@@ -88,7 +88,7 @@ class Resources:
             return "\n\n".join(one.text.strip() for one in found) or "There are no rules yet."
 
     def listed(self) -> list[Resource]:
-        """Those of the server's own namespace."""
+        """List the resources of the server's own namespace."""
         here = quote(self.tool_context.app.settings.namespace.text, safe="")
         return [
             Resource(
@@ -103,7 +103,7 @@ class Resources:
 
 
 def _table(here: Resources) -> dict[str, tuple[Any, str]]:
-    """What there is of each namespace, and of what type it is."""
+    """Return the resources of a namespace: address, method and media type."""
     return {
         "brief": (here.brief, TEXT), "state": (here.state, JSON), "log": (here.log, JSON),
         "handoff": (here.handoff, JSON), "rules": (here.rules, MARKDOWN),
@@ -111,7 +111,7 @@ def _table(here: Resources) -> dict[str, tuple[Any, str]]:
 
 
 def add_templates(server: MCPServer[Any], tool_context: ToolContext) -> None:
-    """Adds the resources of every namespace of the repository."""
+    """Add the templates for resources of every namespace of the repository."""
     here = Resources(tool_context)
     for name, (method, mime) in _table(here).items():
         server.resource(f"baton://{name}/{{namespace}}", name=name, mime_type=mime, security=NAMES)(method)

@@ -33,10 +33,10 @@ _WHEN = {
 def collect_template_names(handoff: Handoff) -> dict[str, Any]:
     """Return the names that a template can use, with their values.
 
-    They are the facts by name, `notes`, `session`, `agent`, and lines of text that summarize facts: `asked` (the latest
-    prompts, newest first), `answered`, `first_goal` (unless it is in `asked`), `files_told` (the changed or read files,
-    the most used first), `files_changed` (those of `files_told` that were changed) and `files_named` (the other files).
-    `files_modified` has the files in the order of their last change.
+    They are the facts by name, `notes`, `session`, `agent`, and lines of text that summarize facts: `asked` (the
+    latest prompts, newest first), `answered`, `first_goal` (unless it is in `asked`), `files_told` (the changed or
+    read files, the most used first), `files_changed` (those of `files_told` that were changed) and `files_named`
+    (the other files). `files_modified` has the files in the order of their last change.
     """
     facts = handoff.facts
     plain = {name: _to_plain(getattr(facts, name)) for name in type(facts).model_fields}
@@ -137,8 +137,7 @@ def split_into_sections(text: str, title: str, name: str, kind: str, show: str) 
     """Return a rendered text as sections, one for each heading.
 
     A section with a heading of one or two `#` describes where the work stands. A heading of three or four marks
-    details,
-    which go to the end of the brief.
+    details, which go to the end of the brief.
 
     Args:
         title: precedes the first heading, or is the title if there is no heading.
@@ -176,8 +175,7 @@ def mark_project_sections(sections: tuple[Section, ...]) -> tuple[Section, ...]:
 
 def _quote_line(line: str) -> list[str]:
     """Return the line in quoted pieces, so that none looks like a computed line (`- ID [label] text`), a title, or the
-    frame of the brief.
-    """
+    frame of the brief."""
     line = "".join(c if c == "\t" or is_safe(c) else "\ufffd" for c in line)
     line = line.removeprefix("| ")
     line = one_line(line, len(line)) if not line.startswith(" ") else line.rstrip()

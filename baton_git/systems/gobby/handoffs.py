@@ -162,7 +162,8 @@ def keep(
 def _keep_told_answer(facts: dict[str, Any], before: Handoff) -> dict[str, Any]:
     """Return the facts with the answer that a hook received, unless the transcript has a later one.
 
-    Claude Code writes the final message of a turn after its Stop hook, and not at all if it is killed at that moment.
+    Claude Code writes the final message of a turn after its Stop hook, and not at all if it is killed at that
+    moment.
     """
     told = before.facts.last_answer
     if told is None or told.source is not None:

@@ -57,8 +57,8 @@ def tell_previous_sessions(
 ) -> tuple[Section, ...]:  # fmt: skip
     """Return the sections of the earlier sessions that matter to the acting one.
 
-    These are the last session; if it did nothing, also the last one that did; all sessions that worked at the same time
-    or still do; and the work that others left undone.
+    These are the last session; if it did nothing, also the last one that did; all sessions that worked at the same
+    time or still do; and the work that others left undone.
 
     Args:
         parent: the session that the acting one continues, if known.

@@ -26,8 +26,8 @@ MAX_SESSIONS = 20
 def list_handoffs(ws: Workspace, state: State, other_than: str | None = None) -> list[Handoff]:
     """Return the handoffs that a session in this work tree can continue, newest first.
 
-    These are the handoffs of this machine and work tree. If there are none, they are those of other machines, but never
-    those of another work tree of this machine.
+    These are the handoffs of this machine and work tree. If there are none, they are those of other machines, but
+    never those of another work tree of this machine.
 
     Args:
         other_than: a session whose own handoff is left out, by the session's id or the handoff's.

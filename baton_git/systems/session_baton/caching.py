@@ -76,11 +76,12 @@ class CacheOutcome(NamedTuple):
 def read_baton(cache: BatonCache, name: str) -> CacheOutcome:
     """Send the pending document, then read the server's baton into the cache; offline, return the cached one.
 
-    This never delays the start of a session: if the server or the lock is not available, the cached baton is returned.
+    This never delays the start of a session: if the server or the lock is not available, the cached baton is
+    returned.
 
     Raises:
         AccessDenied, RemoteError: the server's answer is not a baton. The rejection of a pending document is not an
-        error.
+            error.
         WriteFailed, StoreError, LimitExceeded: the cache cannot be read or written.
     """
     namespace = Namespace(name)

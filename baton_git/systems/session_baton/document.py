@@ -99,8 +99,7 @@ def to_document(state: State, updated_at: str | None = None) -> dict[str, Any]:
     """Convert a state to a document with the fields that are set, in their order.
 
     Unreadable records are left out; `EXPORTED` has the kinds of records. A state that was not written as a document
-    gets
-    a head with the fields that session-baton's models require.
+    gets a head with the fields that session-baton's models require.
 
     Args:
         updated_at: the time when the state was written, for such a head.

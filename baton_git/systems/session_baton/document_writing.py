@@ -94,11 +94,11 @@ def write_document(
 ) -> DocumentResult:
     """Write a document, merged with what others wrote since its session last read.
 
-    The base of the merge is `expected_revision`, or for an import the last import from the same source. Without these,
-    it
-    is the revision that its session saw last (at its last boot or document), with the session's own later changes; else
-    the revision that its parent session left; else the tip, which the document then replaces. Records of the base that
-    the document leaves out are archived. Fields that its records lack are filled in (`fill_document`).
+    The base of the merge is `expected_revision`, or for an import the last import from the same source. Without
+    these, it is the revision that its session saw last (at its last boot or document), with the session's own later
+    changes; else the revision that its parent session left; else the tip, which the document then replaces. Records
+    of the base that the document leaves out are archived. Fields that its records lack are filled in
+    (`fill_document`).
 
     Raises:
         InvalidDocument: there are faults, each with its path; nothing is written.
@@ -160,9 +160,7 @@ def _propose(
 
 def _add_seen_records(state: State, tip: Revision, document: BatonDocument) -> State:
     """Add the newer records to the base that the writer must have seen, because the document continues them or has
-    their
-    graduation.
-    """
+    their graduation."""
     for record in document.records:
         key = Key(record.kind, record.id)
         newer = tip.state.entry(key)

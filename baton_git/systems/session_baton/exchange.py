@@ -73,8 +73,8 @@ class ImportedBatons(Result):
     """The results of the import."""
 
     imports: list[dict[str, Any]] = Field(
-        description="One entry for each baton: `ok`, `namespace`, `where`, and the result of `write`, or `why` it was not "
-        "imported; `quarantined` has the rows that did not fit."
+        description="One entry for each baton: `ok`, `namespace`, `where`, and the result of `write`, or `why` it was "
+        "not imported; `quarantined` has the rows that did not fit."
     )
 
     _batons: list[BatonImport] = PrivateAttr()

@@ -47,10 +47,9 @@ class FilledDocument(NamedTuple):
 def fill_document(data: Any, now: datetime, known: Callable[[], State]) -> FilledDocument:
     """Fill in missing fields from the record of the same id in `known`, else with a default.
 
-    A date becomes the day of the document's session according to its id, else the day of its `updated_at`, else today.
-    If a pattern has more recent occurrences than it may keep, the newest ones stay. Other faults are not changed,
-    because
-    parsing the document reports them.
+    A date becomes the day of the document's session according to its id, else the day of its `updated_at`, else
+    today. If a pattern has more recent occurrences than it may keep, the newest ones stay. Other faults are not
+    changed, because parsing the document reports them.
     """
     if not isinstance(data, Mapping):
         return FilledDocument(data)

@@ -23,9 +23,11 @@ from baton_git.namespace.workspace import Workspace
 
 Named = Annotated[
     str | None,
-    Query(description="The namespace; the server's own if it is left out.", examples=["project:memory-hall"]),
+    Query(description="The namespace. Default: the server's own.", examples=["project:memory-hall"]),
 ]
-IfNoneMatch = Annotated[str | None, Header(description="ETags that are known: 304 while one of them holds.")]
+IfNoneMatch = Annotated[
+    str | None, Header(description="ETags that the client has; the answer is 304 if one of them is still current.")
+]
 
 
 class Acting(NamedTuple):
@@ -38,7 +40,7 @@ class Acting(NamedTuple):
 
     @contextmanager
     def on(self, site: Site, *, may_begin: bool = False) -> Iterator[Workspace]:
-        """Yield the workspace of the request. With If-Match, its branch refuses to write if somebody else has written
+        """Yield the workspace of the request. With If-Match, its branch rejects a write if somebody else has written
         since.
 
         Args:
@@ -55,7 +57,7 @@ class Acting(NamedTuple):
             tip = ws.branch.read()
             if not is_named(self.if_match, tip.commit):
                 raise Outdated(str(tip.namespace), tip.number, tip.commit)
-            if "*" in (one.strip() for one in self.if_match.split(",")):  # any version will do
+            if "*" in (one.strip() for one in self.if_match.split(",")):  # `*` matches any version
                 yield ws
                 return
             branch = ws.branch
@@ -69,7 +71,8 @@ class Acting(NamedTuple):
 
 
 class _Condition:
-    """The condition that a branch is at a known revision when a request first writes; later writes go on from there."""
+    """The condition that a branch is at a known revision when a request first writes. Later writes of the same request
+    compare with their own predecessor."""
 
     def __init__(self, seen: Revision) -> None:
         self._seen = seen
@@ -117,8 +120,8 @@ class _Held(Branch):
         return moved
 
 
-SessionHeader = Annotated[str | None, Header(description="The session that acts; UTF-8.", examples=["2026-06-17-003"])]
-AgentHeader = Annotated[str | None, Header(description="The agent that acts.", examples=["claude"])]
+SessionHeader = Annotated[str | None, Header(description="The acting session, in UTF-8.", examples=["2026-06-17-003"])]
+AgentHeader = Annotated[str | None, Header(description="The acting agent.", examples=["claude"])]
 IfMatch = Annotated[
     str | None,
     Header(description='Refuse with 412 unless this is the ETag of the newest version (`"none"`: it must not exist).'),
@@ -149,6 +152,6 @@ def _text(value: str | None) -> str | None:
 
 
 Who = Annotated[Acting, Depends(_acting)]
-"""Who asks for a change; If-Match makes it depend on the newest revision."""
+"""The headers that identify the sender of a change, and If-Match, which makes it depend on the newest revision."""
 Reader = Annotated[Acting, Depends(_reading)]
 """Who only reads."""

@@ -23,7 +23,7 @@ from baton_git.interfaces.http.streams import EVENTS, Places, Stream
 from baton_git.namespace.results import COMMIT
 
 HEARTBEAT = 15.0
-"""Seconds after which a stream in which nothing happens says that it is still there."""
+"""Seconds without a change after which a stream sends a comment, so that the connection is kept."""
 EXAMPLE = f"""\
 event: current
 id: {COMMIT}
@@ -41,18 +41,23 @@ def router(site: Site, places: Places) -> APIRouter:
     routes = Routes(tags=["events"], responses=refusals())
     content = {EVENTS: {"schema": {"type": "string"}, "example": EXAMPLE}}
 
-    @routes.get("/v1/events", response_class=Response,
-                responses={200: {"description": "Events, until somebody ends it.", "content": content}})  # fmt: skip
+    until_closed = {"description": "Events, until the client or the server closes the stream.", "content": content}
+
+    @routes.get("/v1/events", response_class=Response, responses={200: until_closed})
     async def events(
         namespace: Annotated[
-            str | None, Query(description="All of them if it is left out.", examples=["project:x"])
+            str | None, Query(description="The namespace to watch. Default: all namespaces.", examples=["project:x"])
         ] = None,
-        last_event_id: Annotated[str | None, Header(description="A commit: what came after it is told first.")] = None,
+        last_event_id: Annotated[
+            str | None, Header(description="A commit; the changes after it are sent first.")
+        ] = None,
     ) -> Response:
-        """Every change, whoever makes it: `current` says where things stand, then comes a `change` for each commit.
+        """Send every change, whoever makes it: first `current` with the current revision, then a `change` for each
+        commit.
 
-        The id of an event is its commit; who comes back with it in Last-Event-ID is told what it missed. `missed` in
-        `current` says that this is too much to be told: read the state anew.
+        The id of an event is its commit. A client that reconnects with this id in Last-Event-ID gets the changes
+        that it missed. If these are too many, `missed` in `current` is true, and the client should read the state
+        again.
         """
         if namespace is not None:
             Namespace(namespace)

@@ -12,40 +12,44 @@ from baton_git.interfaces.http.problems import PROBLEM
 class Problem(BaseModel):
     """Problem details (RFC 9457); some errors add fields with their data."""
 
-    type: str = Field(description="`urn:baton-git:error:` and the code.", examples=["urn:baton-git:error:not_found"])
+    type: str = Field(
+        description="`urn:baton-git:error:` followed by the code.", examples=["urn:baton-git:error:not_found"]
+    )
     title: str = Field(description="The code in words.", examples=["not found"])
-    status: int = Field(description="The status of the answer.", examples=[404])
-    detail: str = Field(description="What is wrong and where, in one line.", examples=["there is no open loop 'OL-1'"])
-    error: str = Field(description="The code: what the command line's `--json` says.", examples=["not_found"])
-    hint: str = Field("", description="The next step, for who uses the command line.")
+    status: int = Field(description="The HTTP status.", examples=[404])
+    detail: str = Field(description="What is wrong and where, on one line.", examples=["there is no open loop 'OL-1'"])
+    error: str = Field(
+        description="The code, as in the output of `--json` on the command line.", examples=["not_found"]
+    )
+    hint: str = Field("", description="The next step, as a hint for users of the command line.")
 
 
 CONTENT = {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}
 Responses = dict[int | str, dict[str, Any]]
 
 WORDS = {
-    400: "The body is no JSON, or the request cannot be understood.",
+    400: "The body is not JSON, or the request cannot be parsed.",
     401: "The token is missing or wrong.",
-    403: "A rule forbids it, only a person may do it (`needs_human`), or another site's page wants to write.",
+    403: "A rule forbids this, only a person may do it (`needs_human`), or a page of another site tried to write.",
     404: "There is no such record, revision, run or remote.",
-    408: "The request did not arrive in time.",
-    409: "Somebody else was faster, or several records are meant.",
-    410: "It has ended, and is in the archive.",
+    408: "The request was not received in time.",
+    409: "Somebody else has written meanwhile, or several records match.",
+    410: "The run has ended, and is archived.",
     412: "If-Match does not name the newest version.",
-    413: "It is larger than it may be.",
-    421: "The server is not called that.",
-    422: "A name, a field or an argument is not what it should be.",
-    429: "Too many wrong tokens from this address; Retry-After says when to try again.",
-    502: "The other repository said no.",
+    413: "The request or a record is too large.",
+    421: "The Host header is not a name of this server.",
+    422: "A name, a field or an argument is not valid.",
+    429: "Too many wrong tokens from this address; Retry-After has the seconds to wait.",
+    502: "The remote repository rejected the push.",
     503: "Others kept writing, or there are too many requests of this kind; try again.",
-    504: "The other repository cannot be reached.",
-    507: "The disk said no; nothing was written.",
-    500: "Something stored cannot be read, or a bug; the server's log has the details.",
+    504: "The remote repository cannot be reached.",
+    507: "Writing to disk failed; nothing was written.",
+    500: "Stored data cannot be read, or there is a bug; the server's log has the details.",
 }
 ALWAYS = (400, 401, 403, 404, 408, 409, 413, 421, 422, 429, 500, 503)
-"""What any request can meet."""
+"""The error responses of every request."""
 WRITES = (412, 507)
-"""What a request that writes can meet beside that."""
+"""The additional error responses of requests that write."""
 REMOTES = (502, 504)
 
 

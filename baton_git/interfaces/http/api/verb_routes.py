@@ -74,7 +74,7 @@ def _responses(verb: Verb[Any, Any]) -> Responses:
         status: {"model": verb.result_model, "description": text} for status, text in verb.other_status.items()
     }
     if verb.conditional:
-        also[304] = {"description": "It has not changed."}
+        also[304] = {"description": "The state has not changed since the ETag in If-None-Match."}
     return also | refusals(*verb.refuses, *(() if verb.method == "GET" else WRITES))
 
 

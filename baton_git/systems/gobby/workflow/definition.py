@@ -1,7 +1,7 @@
 """Parse a workflow's YAML file: triggers, conditions, actions. Every fault has the path of its key.
 
-Both forms of Gobby's document are accepted: `triggers` as a table of lists (`on_x: [{action, when, …}]`), and as a list
-(`[{event, when, actions: [{action, …}]}]`).
+Both forms of Gobby's document are accepted: `triggers` as a table of lists (`on_x: [{action, when, …}]`), and as a
+list (`[{event, when, actions: [{action, …}]}]`).
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ class Event(NamedTuple):
     """An event of a session.
 
     Attributes:
-        name: `on_session_start`, `on_session_end`, `on_pre_compact`, `on_after_agent`, `on_prompt_submit`, `on_stop`.
+        name: `on_session_start`, `on_session_end`, `on_pre_compact`, `on_after_agent`, `on_prompt_submit`,
+            `on_stop`.
         data: the fields that the agent CLI sent: `source`, `reason`, `trigger`, `prompt`, `response`, …
     """
 
@@ -50,9 +51,8 @@ class WorkflowActions(Protocol):
     def read_source(self, source: str) -> SourceContent | None:
         """Return the content of a source, or None if it is empty.
 
-        The sources are `compact_handoff`, `previous_session_summary`, `brief`, `in_force` (the brief without details)
-        and
-        `changes`.
+        The sources are `compact_handoff`, `previous_session_summary`, `brief`, `in_force` (the brief without
+        details) and `changes`.
 
         Raises:
             InvalidArgument: there is no source with that name.

@@ -24,8 +24,8 @@ def run_workflows(
 
     Args:
         variables: the variables of the session.
-        dry_run: evaluate conditions and plan actions, but do nothing: neither `effects` nor `start_session` is called,
-            and only the variables of the outcome change.
+        dry_run: evaluate conditions and plan actions, but do nothing: neither `effects` nor `start_session` is
+            called, and only the variables of the outcome change.
     """
     run = EventRun(event, session, effects, start_session, dry_run, EventOutcome(variables=dict(variables)))
     for workflow in workflows:

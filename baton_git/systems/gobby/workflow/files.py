@@ -49,7 +49,7 @@ class WorkflowFile(NamedTuple):
 
     Attributes:
         state: `on`, `off` (switched off), `not allowed` (here), `hidden` (by another of its name, which runs), or
-        `broken`.
+            `broken`.
         workflow: the parsed file; None if it is broken.
         problem: why it is broken.
         text: the bytes from which `digest` was computed.

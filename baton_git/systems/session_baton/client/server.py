@@ -21,9 +21,8 @@ class ServerAnswer(NamedTuple):
 
     Attributes:
         baton: the document; None if the server has none.
-        revision: its revision; None for the original server, which has no revisions; 0 if a server with revisions has
-        no
-            baton.
+        revision: its revision; None for the original server, which has no revisions; 0 if a server with revisions
+            has no baton.
         archived: the ids of records that a write left out, if the server reports them.
     """
 
