@@ -28,7 +28,13 @@ class Key(NamedTuple):
     archived: bool = False
 
     def __str__(self) -> str:
+        """Return `open loop OL-1`. Trailers of commits contain this text, so it must not change."""
         return f"{'archived ' if self.archived else ''}{self.kind.replace('_', ' ')} {self.id}".rstrip()
+
+
+def name_kind(kind: str) -> str:
+    """Return the name of a kind for messages: `open loop`, `follow-up`."""
+    return "follow-up" if kind == "follow_up" else kind.replace("_", " ")
 
 
 HEAD = Key("head")
@@ -144,7 +150,7 @@ class State:
         ids = self.ids(model.kind)
         if text in ids:
             return self.get(model, text)
-        kind = model.kind.replace("_", " ")
+        kind = name_kind(model.kind)
         if text and self.entry(Key(model.kind, text, archived=True)) is not None:
             raise NotFound(f"live {kind}", text, hint=f"it is in the archive: baton show {text}")
         near = complete_id(ids, text, kind)
@@ -297,7 +303,7 @@ def same_fields(left: Entry | None, right: Entry | None) -> bool:
 
 def _not_found(kind: str, text: str, near: Sequence[str] = ()) -> NotFound:
     meant = f"did you mean {near[0]}? " if near else ""
-    return NotFound(kind.replace("_", " "), text, hint=f"{meant}to list the records of this kind: baton list {kind}")
+    return NotFound(name_kind(kind), text, hint=f"{meant}to list the records of this kind: baton list {kind}")
 
 
 def _corrupt_error(entry: Unreadable) -> Corrupt:

@@ -113,7 +113,7 @@ class _Writer:
             for pending in late:
                 pending.fail(pending.too_late())
             if len(late) < len(waiting):
-                time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter is no secret
+                time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter needs no cryptographic randomness
 
     def _attempt(self, batch: Sequence[_PendingUpdate]) -> bool:
         """Try once to write the batch as one chain; return whether every update has a result.

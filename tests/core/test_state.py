@@ -182,7 +182,7 @@ def test_states_differ_where_their_files_or_edits_do() -> None:
 def test_get_wants_the_exact_id() -> None:
     state = State().put(item(id="FU-10"))
     assert state.get(FollowUp, "FU-10").id == "FU-10"
-    with pytest.raises(NotFound, match="there is no follow up 'FU-1'") as caught:
+    with pytest.raises(NotFound, match="there is no follow-up 'FU-1'") as caught:
         state.get(FollowUp, "FU-1")
     assert caught.value.hint == "to list the records of this kind: baton list follow_up"
     assert state.records(Pattern) == []

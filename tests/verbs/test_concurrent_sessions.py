@@ -77,7 +77,7 @@ def test_a_command_that_is_repeated_does_not_hit_another_record(ws):
     for id_ in ("FU-1", "FU-10"):
         add_follow_up(ws, NOW, item=id_, id=id_)
     finish_follow_up(ws, NOW, "FU-1")
-    with pytest.raises(NotFound, match="live follow up"):
+    with pytest.raises(NotFound, match="live follow-up"):
         finish_follow_up(ws, NOW, "FU-1")
     assert ids(ws, "follow_ups") == ["FU-10"]
 

@@ -162,7 +162,7 @@ def _describe_fault(value: Any) -> str:
 
 def _check_key(key: Any, path: _Path, faults: list[Fault]) -> None:
     if not isinstance(key, str):
-        faults.append(Fault(_write_path(path), f"has the key {key!r}, which is no text"))
+        faults.append(Fault(_write_path(path), f"has the key {key!r}, which is not text"))
     elif not _is_text(key):
         faults.append(Fault(_write_path(path), "holds half of a surrogate pair, which is not text"))
 

@@ -125,7 +125,7 @@ def baton() -> None:
 
     \b
     baton init        create a namespace in your repository, once
-    baton boot        start a session, and print what it has to know
+    baton boot        start a session, and print its brief
     baton loop add "Deployed X" --expect "health is 200" --verify-http URL
     baton wrap --context "X is deployed; the docs are next"
 

@@ -14,7 +14,7 @@ from baton_git.core.errors import NotFound
 from baton_git.core.output import json_text
 from baton_git.core.records.base import Part
 from baton_git.core.records.rule import Rule
-from baton_git.core.state import Key, key_of
+from baton_git.core.state import Key, key_of, name_kind
 from baton_git.interfaces.mcp.tool_context import ToolContext
 from baton_git.systems.gobby.previous_sessions import find_last_handoff
 from baton_git.systems.session_baton.documents import read
@@ -77,7 +77,7 @@ class Resources:
             key = next((one for one in keys if isinstance(version.state.entry(one), Part)), None)
             entry = version.state.entry(key) if key is not None else None
             if key is None or not isinstance(entry, Part):
-                raise NotFound(kind.replace("_", " "), id)
+                raise NotFound(name_kind(kind), id)
             return _json({**entry.as_data(), **describe_provenance(ws, version, key)})
 
     def _rules(self, namespace: str | None) -> str:

@@ -117,7 +117,7 @@ def replace_todos(ws: Workspace, now: datetime, todos: Sequence[Todo]) -> Change
     tag="sessions",
     positional=("text",),
     options={"started": Option(names=("--doing",))},
-    tool=Tool("Put an item on the list."),
+    tool=Tool("Add a to-do."),
     examples=('baton todo add "Write the parser" --doing',),
 )
 def add_todo(ws: Workspace, now: datetime, asked: NewTodo) -> ChangedTodos:
@@ -162,7 +162,7 @@ def start_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
     tag="sessions",
     positional=("which",),
     options={"which": Option(metavar="TEXT|NUMBER")},
-    tool=Tool("An item is done.", fields={"which": "Text or number"}),
+    tool=Tool("Mark a to-do as done.", fields={"which": "Text or number"}),
     examples=("baton todo done 2",),
 )
 def finish_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
@@ -191,7 +191,7 @@ def cancel_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
     effect=READS,
     tag="sessions",
     session="acts",
-    tool=Tool("The session's list of what to do.", hidden=("all",)),
+    tool=Tool("List the session's to-dos.", hidden=("all",)),
     examples=("baton todo list", "baton todo list --all --json"),
 )
 def list_todos(ws: Workspace, now: datetime, asked: ListTodos) -> TodoList:

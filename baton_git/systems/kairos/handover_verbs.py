@@ -177,7 +177,7 @@ class Handovers(PageResult):
         "came_from": Option(names=("--from",), metavar="NAME"), "unset": Option(metavar="KEY"),
     },
     tool=Tool(
-        "Begin a KAIROS run, or proceed to its next step.",
+        "Begin a KAIROS run, or take its next step.",
         fields={"stay": "Same step, only state"},
         names={"session": "run"},
     ),
@@ -215,7 +215,7 @@ def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedH
     refuses=(410,),
     options={"session": HIDDEN, "uri": Option(metavar="URI"), "stale_after": Option(metavar="HOURS")},
     tool=Tool(
-        "Get a run's current step and state, to continue it.", hidden=("stale_after",), names={"session": "run"},
+        "Get a run's step and state, to continue it.", hidden=("stale_after",), names={"session": "run"},
     ),
     examples=("baton handover resume --session run-1", "baton handover resume --uri kairos://mem/step2 --json"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The verb `doctor`: check the installation, and say how to repair it."""
+"""The verb `doctor`: check the installation, and suggest repairs."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ class ExaminedChecks(Input):
 class DoctorFinding(ResultPart):
     """One finding of a check."""
 
-    check: str = Field(description="Which check.", examples=["refs"])
+    check: str = Field(description="The name of the check.", examples=["refs"])
     severity: Severity = Field(description="`ok`, `warning`, `error`, or `unknown`: it could not be checked.")
-    summary: str = Field(description="What is so.", examples=["3 namespaces, 2 private refs"])
-    cause: str = Field(description="Why it may be so.")
-    advice: str = Field(description="What a person can do about it.", examples=["baton hooks install"])
-    repair: str | None = Field(description="What `baton doctor --fix` does about it.")
+    summary: str = Field(description="The finding in one sentence.", examples=["3 namespaces, 2 private refs"])
+    cause: str = Field(description="The possible cause.")
+    advice: str = Field(description="What a person can do.", examples=["baton hooks install"])
+    repair: str | None = Field(description="What `baton doctor --fix` does; null if there is no repair.")
 
 
 class Diagnosis(Result):
     """The findings of all checks."""
 
-    verdict: Severity = Field(description="`error` if anything is wrong, else `unknown`, `warning` or `ok`.")
-    findings: list[DoctorFinding] = Field(description="What was found, in the order of the checks.")
+    verdict: Severity = Field(description="The worst severity of the findings: `error`, `unknown`, `warning` or `ok`.")
+    findings: list[DoctorFinding] = Field(description="The findings, in the order of the checks.")
 
     @classmethod
     def of(cls, found: Iterable[CheckedDiagnostic]) -> Self:

@@ -33,12 +33,12 @@ class Check(NamedTuple):
     """One independent check.
 
     Attributes:
-        about: what it looks at, for the list of checks.
-        needs: what must be there, else the check is left out: a repository, a namespace in it, the machine, the machine
+        about: when the check passes, for the list of checks.
+        needs: what must exist, else the check is left out: a repository, a namespace in it, the machine, the machine
             and a repository (`local`), or the machine and a namespace that may have remotes (`network`).
-        run: gives what it finds; nothing where all is well.
-        fine: what to say then.
-        advice: what a person can do about a problem for which there is neither a repair nor more exact advice.
+        run: yields the findings; nothing if there is no problem.
+        fine: the summary if there is no finding.
+        advice: what a person can do about a problem without a repair and without advice of its own.
     """
 
     name: str
@@ -52,80 +52,81 @@ class Check(NamedTuple):
 CHECKS = (
     Check(
         "repository", "The repository and the namespace can be opened.", "machine", check_repository, "it is open",
-        "git status and git fsck there say what is wrong; baton init makes what is missing",
+        "git status and git fsck show what is wrong; baton init creates a missing namespace",
     ),
     Check(
-        "settings", "Settings and variables make sense.", "namespace", check_settings, "all settings make sense",
-        "git config --show-origin --list says where a setting comes from",
+        "settings", "All settings and variables are valid.", "namespace", check_settings, "all settings are valid",
+        "git config --show-origin --list shows the file of each setting",
     ),
     Check(
-        "versions", "Git and all batons fit together.", "machine", check_versions, "one version",
-        "install the newest baton-git on each machine (pipx upgrade baton-git)",
+        "versions", "git and all installations of baton have compatible versions.", "machine", check_versions,
+        "one version", "install the newest baton-git on each machine (pipx upgrade baton-git)",
     ),
     Check(
         "refs", "The branches and private refs can be read.", "repository", check_refs, "all refs can be read",
         "git for-each-ref shows the refs that git can read; baton sync fetches what a remote still has",
     ),
     Check(
-        "objects", "Every object behind them is there.", "repository", check_objects, "all objects are there",
-        "git fetch --refetch REMOTE, from a remote or a clone that has them",
+        "objects", "All objects of these refs exist and are intact.", "repository", check_objects,
+        "all objects are there", "git fetch --refetch REMOTE, from a remote or a clone that has them",
     ),
     Check(
-        "packs", "Baton's packs are few.", "local", check_packs, "few packs", "baton gc",
+        "packs", "There are few packs of baton.", "local", check_packs, "few packs", "baton gc",
     ),
     Check(
-        "leftovers", "Nothing is left of killed processes.", "local", check_leftovers, "nothing is left over",
-        "end what still runs, then baton doctor --fix",
+        "leftovers", "There are no files of killed processes.", "local", check_leftovers, "there are no leftover files",
+        "end the running processes, then baton doctor --fix",
     ),
     Check(
         "records", "Every record can be read.", "namespace", check_records, "all records can be read",
-        "baton validate names the files; baton rollback --record ID brings a record back",
+        "baton validate lists the files; baton rollback --record ID restores a record",
     ),
     Check(
-        "provenance", "Somebody here vouches for what records claim.", "namespace", check_provenance,
+        "provenance", "Somebody on this machine vouches for the claims of records.", "namespace", check_provenance,
         "no claims are open",
-        "baton show ID says who vouches for it; baton undo takes a change back",
+        "baton show ID shows who vouches for it; baton undo reverts a change",
     ),
     Check(
-        "imports", "Everything that was imported fits.", "repository", check_imports, "no row is kept aside",
+        "imports", "No imported row is in quarantine.", "repository", check_imports, "no row is in quarantine",
         "baton import quarantine",
     ),
     Check(
-        "clock", "No machine wrote with a wrong clock.", "namespace", check_clock, "all clocks were right",
+        "clock", "No commit has an impossible time.", "namespace", check_clock, "all clocks were right",
         "set the clock, then baton doctor clock",
     ),
     Check(
-        "permissions", "Private files are private, and baton can write.", "local", check_permissions, "all is private",
-        "have the owner of the named files make them readable and writable for you alone",
+        "permissions", "Only you can read private files, and baton can write its files.", "local",
+        check_permissions, "all private files are private",
+        "make the named files readable and writable for you alone; their owner or root can do this",
     ),
     Check(
-        "hooks", "The hooks of git run.", "local", check_git_hooks, "they run",
+        "hooks", "The git hooks run.", "local", check_git_hooks, "they run",
         "baton hooks install",
     ),
     Check(
-        "agents", "The hooks of the agents' CLIs run, and sessions are saved.", "machine", check_agent_hooks,
+        "agents", "The hooks of agent CLIs run, and sessions are saved.", "machine", check_agent_hooks,
         "they run",
         "baton agents status, then baton agents install",
     ),
     Check(
-        "cost", "A hook costs little.", "machine", check_hook_cost, "no hooks are installed",
-        "baton agents status names the hooks that are installed",
+        "cost", "A hook takes little time.", "machine", check_hook_cost, "no hooks are installed",
+        "baton agents status lists the installed hooks",
     ),
     Check(
-        "mcp", "The MCP servers that are configured start.", "machine", check_mcp, "not configured anywhere",
+        "mcp", "The configured MCP servers start.", "machine", check_mcp, "not configured anywhere",
         "baton agents install --with mcp",
     ),
     Check(
-        "remotes", "Remotes answer, and are in step.", "network", check_remotes, "all are in step",
-        "git ls-remote REMOTE says whether it answers; then baton sync",
+        "remotes", "The remotes answer and are up to date.", "network", check_remotes, "all are up to date",
+        "git ls-remote REMOTE shows whether it answers; then baton sync",
     ),
     Check(
-        "privacy", "Nobody can read the remotes without a login.", "network", check_privacy, "there is no remote",
-        "look at the repository's visibility on the page of its host",
+        "privacy", "The remotes cannot be read without a login.", "network", check_privacy, "there is no remote",
+        "check the repository's visibility on the website of its host",
     ),
     Check(
-        "index", "The index of recall is whole.", "repository", check_index, "it is whole",
-        "the next baton recall makes it anew; if not, check that the folder can be written",
+        "index", "The index of recall is intact.", "repository", check_index, "it is intact",
+        "the next baton recall rebuilds it; if it does not, check that the folder is writable",
     ),
 )  # fmt: skip
 

@@ -94,7 +94,7 @@ class BootResult(AtNamespace):
     parent: str | None = Field(description="The session that this one continues.")
     checks: dict[str, dict[str, Any]] = Field(description="The result of each check, by loop id.")
     archived: list[str] = Field(description="Loops verified by earlier sessions and now archived.")
-    problems: list[str] = Field(description="What is missing or broken; none of it fails the call.")
+    problems: list[str] = Field(description="Missing or broken records and settings; the call succeeds nevertheless.")
     news: list[str] = Field(description="Changes from other machines, and what waits for review.")
     left_out: dict[str, int] = Field(description="How many lines of each kind did not fit into the brief.")
     brief: str = Field(description="The brief, as Markdown.")

@@ -40,9 +40,9 @@ _SESSION = {"minLength": 1, "maxLength": 128, "pattern": r"\S"}
 _BEYOND: dict[str, dict[str, dict[str, Any]]] = {"baton": {"session_id": _SESSION, "parent_session": _SESSION}}
 _COMMENTS = {
     "archived": "`record` is also checked against the schema of the kind whose folder the file is in.",
-    "baton": "Also checked: an id stands once in its list, and can be a file name; a session is one printable line.",
-    "ecc_session": "Also checked: workers have different ids, `aggregates` says what the workers say, and a whole "
-    "number is written without a point: `1.0` is refused.",
+    "baton": "Also checked: an id occurs once in its list and can be a file name; a session is one printable line.",
+    "ecc_session": "Also checked: workers have different ids, `aggregates` agrees with the workers, and a whole "
+    "number is written without a decimal point (`1.0` is rejected).",
     **{info.kind: info.comment for info in KINDS.values() if info.comment},
 }
 
@@ -116,32 +116,42 @@ def _make_decisions_schema() -> dict[str, Any]:
         "id": {"description": "Its id; empty for a single file.", "type": "string"},
         "archived": {"description": "Present, and true, for a place in the archive.", "type": "boolean"},
     }
-    value = "the key is absent where there is none."
+    value = "absent if there is none."
     contested = {
         "field": {"description": "The field; empty for the record as a whole.", "type": "string"},
-        "base": {"description": f"The value that both started from; {value}"},
-        "ours": {"description": f"The value of ours, or the one that stands where nobody is preferred; {value}"},
+        "base": {"description": f"The value of the merge base; {value}"},
+        "ours": {"description": f"Our value; for a conflict without sides, the value that the merge keeps; {value}"},
         "theirs": {"description": f"The other value; {value}"},
-        "winner": _make_choice(ContestedValue, "winner", "Which of the two stands."),
+        "winner": _make_choice(ContestedValue, "winner", "The side whose value the merge keeps."),
     }
     decision = {
         **place,
-        "action": _make_choice(Decision, "action", "What is done."),
-        "result": {"description": "The record as it will be; absent where it goes, or ours stays.", "type": "object"},
-        "to": {"$ref": "#/$defs/Place", "description": "Where the result goes, if not to the place of the record."},
-        "leaves": {"$ref": "#/$defs/Place", "description": "The place that becomes free."},
-        "contested": {"description": "What has a conflict.", "items": {"$ref": "#/$defs/Contested"}, "type": "array"},
+        "action": _make_choice(Decision, "action", "What the merge does."),
+        "result": {
+            "description": "The merged record; absent if the record is removed, or ours is kept.",
+            "type": "object",
+        },
+        "to": {
+            "$ref": "#/$defs/Place",
+            "description": "The place of the result, if it is not the place of the record.",
+        },
+        "leaves": {"$ref": "#/$defs/Place", "description": "The place that becomes empty."},
+        "contested": {
+            "description": "The values in conflict.",
+            "items": {"$ref": "#/$defs/Contested"},
+            "type": "array",
+        },
     }
     return {
         "$schema": DIALECT,
         "$id": f"urn:baton-git:format:{FORMAT}:{DECISIONS}",
         "title": DECISIONS,
-        "description": "What a merge does with each record, in the order of their places.",
+        "description": "The merge decisions for all records, in the order of their places.",
         "type": "array",
         "items": {"$ref": "#/$defs/Decision"},
         "$defs": {
-            "Decision": _make_table("What becomes of one record.", decision, ["kind", "id", "action"]),
-            "Place": _make_table("Where a record stands.", place, ["kind", "id"]),
+            "Decision": _make_table("The merge decision for one record.", decision, ["kind", "id", "action"]),
+            "Place": _make_table("The place of a record.", place, ["kind", "id"]),
             "Contested": _make_table("A value that both sides changed.", contested, ["field", "winner"]),
         },
     }

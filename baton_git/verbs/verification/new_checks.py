@@ -37,7 +37,7 @@ def _refuse_address(url: str) -> None:
         return
     is_bare = "://" not in url and _split(f"http://{url}") is not None and not url.startswith("/")
     hint = f"for example http://{url if is_bare and ('.' in url or ':' in url) else 'localhost:8080/health'}"
-    raise InvalidArgument(f"{url[:80]!r} is no http or https address that can be asked", hint=hint)
+    raise InvalidArgument(f"{url[:80]!r} is not an http or https address", hint=hint)
 
 
 def _split(url: str) -> SplitResult | None:

@@ -32,7 +32,7 @@ class ServerAddress:
             )
         endpoint = Endpoint.of(parts)
         if endpoint is None:
-            raise InvalidArgument(f"{shorten(text)} is no http or https url", hint=example)
+            raise InvalidArgument(f"{shorten(text)} is not an http or https url", hint=example)
         if parts.query is not None or parts.fragment is not None or not text.isprintable():
             raise InvalidArgument(f"{shorten(text)} says more than where the server is", hint=example)
         return cls(endpoint, (parts.path or "").rstrip("/"))
