@@ -162,7 +162,7 @@ def start_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
     tag="sessions",
     positional=("which",),
     options={"which": Option(metavar="TEXT|NUMBER")},
-    tool=Tool("Mark a to-do as done.", fields={"which": "Text or number"}),
+    tool=Tool("Mark a to-do done.", fields={"which": "Text or number"}),
     examples=("baton todo done 2",),
 )
 def finish_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
@@ -191,7 +191,7 @@ def cancel_todo(ws: Workspace, now: datetime, asked: WhichTodo) -> ChangedTodos:
     effect=READS,
     tag="sessions",
     session="acts",
-    tool=Tool("List the session's to-dos.", hidden=("all",)),
+    tool=Tool("List the to-dos.", hidden=("all",)),
     examples=("baton todo list", "baton todo list --all --json"),
 )
 def list_todos(ws: Workspace, now: datetime, asked: ListTodos) -> TodoList:
