@@ -59,8 +59,8 @@ class LocalGit:
 
     def _run(self, arguments: tuple[str, ...]) -> subprocess.CompletedProcess[bytes]:
         try:
-            return subprocess.run(  # noqa: S603  the arguments are ours
-                ["git", *arguments],  # noqa: S607  the user's git is meant
+            return subprocess.run(  # noqa: S603  git, with baton's arguments
+                ["git", *arguments],  # noqa: S607  the git on the user's PATH
                 cwd=self.folder, env=dict(self.environment), stdin=subprocess.DEVNULL, capture_output=True, timeout=30,
                 check=False,
             )  # fmt: skip

@@ -25,7 +25,7 @@ def load_rewritten(common_dir: Path) -> Mapping[str, str]:
 
 
 def find_newest(rewritten: Mapping[str, str], commit: str) -> str:
-    """Return the commit that replaced `commit` last, or `commit` itself if it was not rewritten.
+    """Return the id of `commit` after all its rewrites, or `commit` itself if it was not rewritten.
 
     For an abbreviated id the result has the same length. An ambiguous abbreviated id is returned unchanged.
     """

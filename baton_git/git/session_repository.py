@@ -1,4 +1,4 @@
-"""Run read-only git commands in the folder of a session, without running programs that the repository configures."""
+"""Run read-only git commands in the folder of a session; git starts no program that the repository configures."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class SessionRepository:
         """
         environment = {name: text for name, text in self.environment.items() if not _BINDING.match(name)} | _QUIET
         try:
-            done = subprocess.run(  # noqa: S603  the arguments are ours
-                ["git", *_ALWAYS, *arguments],  # noqa: S607  the user's git is meant
+            done = subprocess.run(  # noqa: S603  git, with baton's arguments
+                ["git", *_ALWAYS, *arguments],  # noqa: S607  the git on the user's PATH
                 cwd=self.folder, env=environment, input=given.encode("utf-8", "replace"), capture_output=True,
                 timeout=self.seconds, check=False,
             )  # fmt: skip

@@ -51,7 +51,7 @@ def find_commit(store: Store, text: str, branch: str | None = None) -> str | Non
         raise BatonError("revision expressions are not supported", hint="name the commit by its id or its subject")
     named = head_commit(store) if text == "HEAD" else named_ref(store, text)
     if named is not None:
-        store.commit(named)  # raises for a tag object, which would never be found on a branch
+        store.commit(named)  # raises for a tag object, which is never on a branch
     wanted = {named or text} if named or _ABBREVIATED.fullmatch(text) else set()
     wanted |= {find_newest(load_rewritten(store.repository.common_dir), commit) for commit in wanted}
     looked_at = 0

@@ -1,6 +1,6 @@
 """Read files of the user's code at HEAD and in the work tree, and follow their changes and renames.
 
-Nothing is written, and no program that the repository configures is run.
+Nothing is written, and git starts no program that the repository configures.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class SourceFiles:
             return None
 
     def name_blob(self, content: bytes) -> str:
-        """Return the id that git would give this content."""
+        """Return the blob id of this content."""
         digest = self.store.repository.object_format.hash_func()
         digest.update(b"blob %d\0" % len(content) + content)
         return digest.hexdigest()

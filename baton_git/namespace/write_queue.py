@@ -79,7 +79,7 @@ def write_update(target: WriteTarget, update: UpdateRequest, patience: float) ->
     _check_names(update.stamp)
     target.check_name()
     pending = _PendingUpdate(target, update, patience)
-    if not target.store.line(target.ref).serve(pending, _Writer(target).serve, patience):
+    if not target.store.commit_group(target.ref).serve(pending, _Writer(target).serve, patience):
         pending.fail(pending.too_late())
     if pending.leads:
         target.store.tidy()
@@ -113,7 +113,7 @@ class _Writer:
             for pending in late:
                 pending.fail(pending.too_late())
             if len(late) < len(waiting):
-                time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter needs no cryptographic randomness
+                time.sleep(random.uniform(0, min(0.5, 0.005 * 2**attempt)))  # noqa: S311  jitter
 
     def _attempt(self, batch: Sequence[_PendingUpdate]) -> bool:
         """Try once to write the batch as one chain; return whether every update has a result.

@@ -60,7 +60,7 @@ def together(ws: Workspace):
 
             first = pool.submit(ws.branch.update, slow, stamp("first"))
             assert begun.wait(SECONDS)
-            line = ws.branch.store.line(ws.branch.ref)
+            line = ws.branch.store.commit_group(ws.branch.ref)
             found = []
             for number, one in enumerate(things, 1):
                 found.append(pool.submit(one))

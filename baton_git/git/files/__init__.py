@@ -1,1 +1,1 @@
-"""Files that are written whole and reach the disk, and the locks of refs."""
+"""Write files atomically and durably, and lock refs."""

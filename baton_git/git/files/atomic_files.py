@@ -1,4 +1,4 @@
-"""Files of other programs: reads with a size limit, and writes that are atomic across several files."""
+"""Read files of other programs with a size limit, and write several of them atomically."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def check_size(what: str, size: int) -> None:
 
 
 def _explain_missing(path: str) -> str:
-    """Return a hint with the whole path where the message shortens it."""
+    """Return the hint for a missing file: the whole path if the message shortens it."""
     return "check the path" if repr(path) == shorten(path) else f"nothing is at {path}"
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn an OSError of a read into an error that names the path.
+    """Turn an OSError inside the `with` block into an error that names the path.
 
     Raises:
         NotFound: `path` does not exist.
@@ -53,7 +53,7 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an OSError inside into WriteFailed with the path and the reason."""
+    """Turn an OSError inside the `with` block into WriteFailed with the path and the reason."""
     try:
         yield
     except OSError as error:
@@ -63,8 +63,8 @@ def writing(path: Path) -> Iterator[None]:
 
 
 _FULL = "free some space"
-_WAYS = {errno.ENOSPC: _FULL, errno.EDQUOT: _FULL, errno.ENOTDIR: "a part of the path is a file"}
-"""The hint for each errno."""
+_WAYS = {errno.ENOSPC: _FULL, errno.EDQUOT: _FULL, errno.ENOTDIR: "a folder in the path is a file"}
+"""The hint for each errno; all others get a general one."""
 
 
 def read_head(path: Path, length: int) -> bytes:
@@ -111,7 +111,7 @@ def make_folder(folder: Path) -> None:
 
 
 def spare_name(folder: Path) -> Path:
-    """Return an unused random name in `folder` that no `*.json` pattern matches."""
+    """Return an unused random path in `folder` that no `*.json` pattern matches."""
     return folder / f".baton-{os.urandom(8).hex()}.tmp"
 
 
@@ -158,6 +158,6 @@ def _write_new(path: Path, content: bytes, *, like: Path, mode: int | None) -> N
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the names in `folder`, if the file system supports it."""
+    """Sync the directory entries of `folder`, if the file system supports it."""
     with suppress(OSError):  # the contents are synced already; only a power failure could lose the new names
         durable_files.sync_folder(folder)

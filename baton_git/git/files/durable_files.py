@@ -27,7 +27,7 @@ _HINTS = {
 
 @contextmanager
 def writing(what: str) -> Iterator[None]:
-    """Turn an OSError inside into WriteFailed, with one line that names `what` was written and the reason."""
+    """Turn an OSError inside the `with` block into WriteFailed; its message has `what` was written and the reason."""
     try:
         yield
     except OSError as error:
@@ -45,7 +45,7 @@ def file_mode(folder: str | Path, wanted: int) -> int | None:
 
 
 def exists(path: str | Path) -> bool:
-    """Return whether a file exists. Raises OSError if unknown, where `os.path.exists` would return False."""
+    """Return whether a file exists. Raises OSError if that is unknown; `os.path.exists` would return False."""
     try:
         os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -143,7 +143,7 @@ def sync_files(fds: Sequence[int]) -> None:
 
 
 def content(path: str | Path) -> bytes:
-    """Return the bytes of a small file, in half the time of `Path.read_bytes`."""
+    """Return the bytes of a small file; takes half the time of `Path.read_bytes`."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = [os.read(fd, 4096)]
@@ -155,7 +155,7 @@ def content(path: str | Path) -> bytes:
 
 
 def sync_folder(folder: str | Path) -> None:
-    """Sync the names in `folder`, if the file system supports it."""
+    """Sync the directory entries of `folder`, if the file system supports it."""
     fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -167,20 +167,20 @@ def sync_folder(folder: str | Path) -> None:
 
 
 def remove(path: str | Path) -> None:
-    """Remove a file and ignore errors; only for leftover files, which do no harm."""
+    """Remove a file and ignore errors. Use it only for leftover files, which do no harm if they remain."""
     with suppress(OSError):
         os.unlink(path)
 
 
 def random_name(digits: int = 16) -> str:
-    """Return random hex digits that are unique among processes."""
+    """Return random hex digits, different in every process and call."""
     return os.urandom(digits // 2).hex()
 
 
 CLOCK = "clock-"
 """Prefix of the files that `now_of` creates; a killed process may leave one behind."""
 LEFT_AFTER = 3600.0
-"""Age in seconds from which a temporary file is taken for a leftover, since it is normally renamed immediately."""
+"""Age in seconds at which a temporary file is a leftover, because it is normally renamed immediately."""
 
 
 def now_of(folder: str | Path) -> float:

@@ -1,4 +1,4 @@
-"""JSON files that only their owner can read, and that one process at a time changes."""
+"""JSON files that only their owner can read, and that only one process at a time can change."""
 
 from __future__ import annotations
 

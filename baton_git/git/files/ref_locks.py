@@ -67,7 +67,7 @@ def hold_flock(path: str | Path, wait: float) -> Iterator[bool | None]:
         yield None
         return
     try:
-        yield _in_line(fd, wait)
+        yield _wait_in_order(fd, wait)
     finally:
         os.close(fd)
 
@@ -76,11 +76,11 @@ def _grab_within(fd: int, wait: float) -> bool | None:
     return try_flock(fd) if until(lambda: try_flock(fd) is not False, wait) else False
 
 
-def _in_line(fd: int, wait: float) -> bool | None:
-    """Wait for the lock in the kernel's queue, which is first come, first served, unlike repeated attempts.
+def _wait_in_order(fd: int, wait: float) -> bool | None:
+    """Wait for the lock. The kernel grants it in the order of the requests, which polling would not.
 
-    The blocking call runs in a thread. If that thread gets the lock after the timeout, the lock is released with the
-    file, which the caller closes.
+    The blocking call runs in a thread. If that thread gets the lock after the timeout, the lock is released by closing
+    the file, which the caller does.
     """
     first = try_flock(fd)
     if first is not False or wait <= 0:
@@ -109,7 +109,7 @@ def until(done: Callable[[], bool], wait: float) -> bool:
         left = deadline - time.monotonic()
         if left <= 0:
             return False
-        time.sleep(min(left, pause * random.uniform(0.5, 1.5)))  # noqa: S311  not for secrets
+        time.sleep(min(left, pause * random.uniform(0.5, 1.5)))  # noqa: S311  jitter
         pause = min(pause * 1.5, 0.02)
     return True
 
@@ -227,10 +227,10 @@ class RefLocks:
         return True
 
     def break_stale(self, lock_file: str) -> bool:
-        """Remove a lock whose owner is dead, and return whether it is gone. Only one process at a time does this.
+        """Remove a lock whose owner is dead, and return whether the lock is gone.
 
-        Without flock, two processes may do it concurrently. Then each renames the lock to a unique name first, and puts
-        it back if it is not the lock that was found to be stale.
+        With flock, only one process at a time does this. Without it, two may do so concurrently: each first renames the
+        lock to a unique name, and links it back if it is not the lock that was found to be stale.
         """
         with hold_flock(self.folder / "breaking", 0.0) as alone:
             seen = identity_of(lock_file)
@@ -238,10 +238,10 @@ class RefLocks:
                 return True
             dead = alone is not False and self.is_dead(lock_file, seen)
             if dead and identity_of(lock_file) == seen:
-                durable_files.remove(lock_file) if alone else self._take_away(lock_file, seen)
+                durable_files.remove(lock_file) if alone else self._move_and_remove(lock_file, seen)
             return dead
 
-    def _take_away(self, lock_file: str, identity: tuple[int, int]) -> None:
+    def _move_and_remove(self, lock_file: str, identity: tuple[int, int]) -> None:
         aside = f"{self.folder}{os.sep}{_BROKEN}{durable_files.random_name()}"
         with suppress(OSError):  # another process was faster
             os.rename(lock_file, aside)
@@ -263,14 +263,14 @@ class RefLocks:
 
     def sweep(self) -> None:
         """Remove the tickets and other leftover files of dead processes."""
-        durable_files.clear(self.folder, self._is_left)
+        durable_files.clear(self.folder, self._is_leftover)
 
-    def _is_left(self, name: str, age: float) -> bool:
+    def _is_leftover(self, name: str, age: float) -> bool:
         if not name.startswith(_TICKET):
             return name.startswith((durable_files.CLOCK, _BROKEN)) and age > durable_files.LEFT_AFTER
-        if age <= self.stale_after or age == float("inf"):  # too young; or `clear` only preselects by name
+        if age <= self.stale_after or age == float("inf"):  # infinite: `clear` selects by name only
             return age > self.stale_after
-        ownerless = is_ownerless(self.folder / name)  # last, because it briefly locks the ticket
+        ownerless = is_ownerless(self.folder / name)  # checked last, because it briefly locks the ticket
         return ownerless if ownerless is not None else age > durable_files.LEFT_AFTER
 
 

@@ -125,7 +125,7 @@ def _write_steps(path: Path, text: bytes) -> Iterator[Step]:
     if there is not None and (mark is None or not mark.intact):
         kept = path.with_name(f"{path.name}.changed-{_digest(there)}")
         yield from () if kept.exists() else (KeepAs(path, kept),)
-        yield Say(f"{path} was changed by hand; that is now {kept.name}")
+        yield Say(f"{path} was changed by hand; the changed script is kept as {kept.name}")
     yield Write(path, text)
 
 
@@ -137,9 +137,9 @@ def _backup_steps(path: Path, file: Path, there: bytes) -> Iterator[Step]:
     if exists(backup):
         kept = path.with_name(f"{backup.name}.{_digest(older or b'')}")
         yield Move(backup, kept)
-        yield Say(f"{path.name}: an older hook from before is kept as {kept.name}, and not run")
+        yield Say(f"{path.name}: an older backup is kept as {kept.name} and does not run")
     yield KeepAs(file, backup)
-    yield Say(f"{file.name}: the hook that was there runs first, as {backup.name}")
+    yield Say(f"{file.name}: the existing hook is kept as {backup.name} and runs first")
 
 
 def _external_steps(place: HookLocation, event: str) -> Iterator[Step]:
@@ -180,7 +180,7 @@ def _restore_steps(path: Path) -> Iterator[Step]:
         if file not in ours and read_marker(read_hook(file) or b""):
             yield Say(f"{file} was changed by hand and is left unchanged")
     for kept in sorted(path.parent.glob(f"{path.name}{BACKUP}.*")):
-        yield Say(f"an older hook is kept as {kept}")
+        yield Say(f"an older backup is kept as {kept}")
 
 
 def _cleanup_steps(place: HookLocation) -> Iterator[Step]:
@@ -206,7 +206,7 @@ def _others_backups(path: Path) -> list[Path]:
 
 
 def _is_spare(path: Path) -> bool:
-    """Return whether the backup is redundant: equal to the hook, or an older script of pre-commit."""
+    """Return whether the backup is redundant: equal to the current hook, or, like it, a script of pre-commit."""
     there, older = read_hook(path), read_hook(_backup(path))
     if there is None or older is None:
         return False

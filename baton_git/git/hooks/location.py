@@ -97,7 +97,7 @@ class HookLocation:
         return f'{self._hook_variable(event)}; [ ! -x "$hook" ] || "$hook" "$@"'
 
     def setting_for(self, event: str) -> str:
-        """Return the same for `hook.<name>.command`, to which git appends the arguments."""
+        """Return the same line for `hook.<name>.command`, to which git appends the arguments."""
         return f'{self._hook_variable(event)}; test ! -x "$hook" || "$hook"'
 
     @staticmethod

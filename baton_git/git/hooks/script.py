@@ -1,7 +1,7 @@
-"""The content of installed hook scripts, and recognizing them.
+"""Generate the hook scripts, and recognize installed ones.
 
     #!/bin/sh
-    # baton-git hook <version> <event> <digest of all that follows>
+    # baton-git hook <version> <event> <digest of the following lines>
     # Installed by ...
     event=... ; the parts of `hooks/git/` for this event
 
@@ -36,7 +36,7 @@ PARTS: Final = {
 _MARKER = re.compile(rb"#![^\n]*\n# baton-git hook (\d{1,6}) ([a-z-]+) ([0-9a-f]{64})\n")
 _COMMAND = re.compile(rb'^exec_baton\(\) \{ exec (.+) "\$@"; \}$', re.MULTILINE)
 _HEAD = """\
-# Installed by `baton hooks install`; `baton hooks uninstall` takes it away and puts back what was here before.
+# Installed by `baton hooks install`; `baton hooks uninstall` removes it and restores the previous hook.
 event={event}
 prefix={prefix}
 program={program}

@@ -1,4 +1,4 @@
-"""The steps of an installation, as data: changes of files and of git's configuration; and their execution."""
+"""The steps of an installation as data (changes of files and of git's configuration), and their execution."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ Step = KeepAs | Write | Move | Remove | Configure | Unconfigure | Say
 
 
 def run(steps: Iterable[Step], git: LocalGit) -> None:
-    """Execute the steps in order. After an interruption, `install` and `uninstall` can continue from any step.
+    """Execute the steps in order. If they are interrupted, the next `install` or `uninstall` does the rest.
 
     Raises:
         WriteFailed: writing to disk failed.

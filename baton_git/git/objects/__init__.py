@@ -1,1 +1,1 @@
-"""Git's objects: their values, and the packs and loose files that hold them."""
+"""Read and write git's objects, in packs and loose files."""

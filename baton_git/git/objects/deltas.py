@@ -75,7 +75,7 @@ def encode_chain(chain: Iterable[Oid], read: Read, start: int) -> Iterator[tuple
 
 def _as_delta(base: bytes, data: bytes, distance: int) -> bytes | None:
     """Encode `data` as a delta to `base`, an entry `distance` bytes before; None if this saves less than a third."""
-    if not _SMALLEST <= len(data) <= _LARGEST or not _alike(base, data):
+    if not _SMALLEST <= len(data) <= _LARGEST or not _are_similar(base, data):
         return None
     delta = b"".join(create_delta(base, data))
     if len(delta) > len(data) * 2 // 3 or b"".join(apply_delta(base, delta)) != data:
@@ -83,7 +83,7 @@ def _as_delta(base: bytes, data: bytes, distance: int) -> bytes | None:
     return encode_entry_head(OFS_DELTA, len(delta), distance) + zlib.compress(delta)
 
 
-def _alike(base: bytes, data: bytes) -> bool:
+def _are_similar(base: bytes, data: bytes) -> bool:
     """Estimate whether a delta is worthwhile, because computing one takes quadratic time for unrelated contents."""
     if len(base) > _LARGEST:
         return False

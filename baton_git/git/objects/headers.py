@@ -106,7 +106,7 @@ class _PackHeaders:
             seen.append(offset)
             offset = base
         else:
-            raise ValueError("a chain of deltas without an end")
+            raise ValueError("a cycle of deltas")
         self._kinds.update(dict.fromkeys(seen, kind))
         return kind
 

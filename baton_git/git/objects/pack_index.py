@@ -46,7 +46,7 @@ class PackIndex:
         self._is_old = table[:4] != _MAGIC[:4]
         fanout_at = 0 if self._is_old else 8
         if len(table) < fanout_at + 1024 or not (self._is_old or table[:8] == _MAGIC):
-            raise Corrupt(f"pack index {path.name}", "is cut off or of an unknown version", hint="run `git fsck`")
+            raise Corrupt(f"pack index {path.name}", "is truncated or has an unknown version", hint="run `git fsck`")
         self._fanout = _FANOUT.unpack_from(table, fanout_at)
         self.count = self._fanout[-1]
         if self._is_old:

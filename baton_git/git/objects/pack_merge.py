@@ -1,6 +1,6 @@
 """Merge several packs that baton wrote into one.
 
-Packs from earlier merges are copied as a block, which is fast for large packs, too. This is possible because their
+Packs from earlier merges are copied as a block, which is fast even for large packs. This is possible because their
 deltas refer to their bases by relative distance. Only if a pack has objects that the result already contains, it is
 copied entry by entry without them.
 """
@@ -130,7 +130,7 @@ def _add_fresh(packs: Iterable[OpenPack], result: MergedPack, progress: Progress
 def _reader(sources: dict[Oid, tuple[OpenPack, int]], form: ObjectFormat) -> Read:
     """Return a function that reads an object of `sources` and verifies its id.
 
-    It caches up to `_KEPT_BYTES`, because each object is read three times.
+    The function caches up to `_KEPT_BYTES`, because each object is read three times.
     """
     kept: dict[Oid, Raw] = {}
     room = _KEPT_BYTES

@@ -186,7 +186,7 @@ class OpenPack:
                 break
             deltas.append((offset, data))
             if len(deltas) > _DEEPEST:
-                raise ValueError("a chain of deltas without an end")
+                raise ValueError("a cycle of deltas")
             base = self.base_offset(offset, head.base)
             if base is None:
                 base_object = elsewhere(bytes(head.base))

@@ -172,7 +172,7 @@ class Objects:
         return data
 
     def read_again(self, oid: Oid, kind: int) -> bytes:
-        """`read` from the disk instead of the cache, because an unreachable object may have been pruned meanwhile."""
+        """Return the same as `read`, but from the disk; a cached unreachable object may have been pruned meanwhile."""
         with self._lock:
             self._cache.drop(oid)
             return self.read(oid, kind)
@@ -195,7 +195,7 @@ class Objects:
 
     @contextmanager
     def foreseen(self, coming: Mapping[Oid, Raw]) -> Iterator[None]:
-        """Make unstored objects readable inside the `with` block, including those added to `coming` later."""
+        """Make the unstored objects `coming` readable inside the `with` block, including those added to it later."""
         with self._lock:
             self._coming = (*self._coming, coming)
         try:
@@ -281,7 +281,7 @@ def _parse_loose(packed: bytes) -> Raw:
     header, _, data = zlib.decompress(packed).partition(b"\0")
     kind, _, size = header.partition(b" ")
     if kind not in TYPE_NUMBERS or int(size) != len(data):
-        raise ValueError("its header does not fit")
+        raise ValueError("its header is invalid")
     return TYPE_NUMBERS[kind], data
 
 

@@ -1,7 +1,7 @@
 """A time limit for reading objects, per thread.
 
-The amount of work on fetched commits is determined by the remote. Verifying, planning, merging and decoding all read
-objects, so the limit is checked there. Stopping is safe at any time, because refs are moved last.
+The remote determines how much work its commits cause. Verifying, planning, merging and decoding them all read objects,
+so the limit is checked there. Stopping is safe at any time, because refs are moved last.
 """
 
 from __future__ import annotations
@@ -35,4 +35,5 @@ class TimeLimit(threading.local):
     def check(self) -> None:
         """Raise Rejected if the time limit has passed."""
         if time.monotonic() > self.end:
-            raise Rejected(f"{self.what} takes too long for now", hint="baton sync gives it more time", for_now=True)
+            hint = "run baton sync, which has a longer limit"
+            raise Rejected(f"{self.what} exceeds the time limit", hint=hint, for_now=True)

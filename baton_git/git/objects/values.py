@@ -105,7 +105,7 @@ def raw_entries(data: bytes, width: int) -> Iterator[RawEntry]:
         end = data.index(b"\0", space)
         after = end + 1 + width
         if after > len(data):
-            raise ValueError("it is cut off")
+            raise ValueError("it is truncated")
         yield RawEntry(data[at:space], data[space + 1 : end], data[end + 1 : after])
         at = after
 

@@ -1,1 +1,1 @@
-"""Git's refs: reading them, moving them with a compare-and-swap, and their logs."""
+"""Read refs, move them with compare-and-swap, and write their reflogs."""

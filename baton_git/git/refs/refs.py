@@ -59,7 +59,7 @@ class Refs:
             if value is None or not value.startswith(_SYMBOLIC):
                 return None if value is None else self._check_value(ref, value)
             ref = value[len(_SYMBOLIC) :].strip().decode("utf-8", "surrogateescape")
-        raise Corrupt(f"ref {ref}", "is a symbolic ref that never ends")
+        raise Corrupt(f"ref {ref}", "has too many levels of symbolic refs")
 
     def below(self, prefix: str) -> dict[str, Oid]:
         """Return all refs whose name begins with `prefix`, sorted by name.
@@ -166,7 +166,7 @@ class Refs:
     def _check_value(self, ref: str, value: bytes) -> Oid:
         text = value.removesuffix(b"\n")
         if not self._value.match(text):
-            defect = "is empty" if not value.strip(b"\0\n ") else "holds no object id"
+            defect = "is empty" if not value.strip(b"\0\n ") else "is not an object id"
             raise Corrupt(f"ref {ref}", defect, hint=self._recovery(ref))
         return Oid(text.decode())
 
@@ -198,7 +198,7 @@ class Refs:
                     yield ref
 
     def _make_way(self, ref: str) -> None:
-        """Prepare the creation of a ref: check for conflicting names, and remove empty folders in its place.
+        """Prepare the creation of a ref: check for conflicting names, and remove an empty folder with its name.
 
         Raises:
             StoreError: a ref exists whose name is a leading part of the new name, or the other way round.
@@ -218,7 +218,7 @@ class Refs:
                     Path(folder).rmdir()
 
     def _file_above(self, ref: str) -> str:
-        """Return the loose ref that exists in place of a folder of `ref`."""
+        """Return the loose ref whose name is a leading part of `ref`."""
         above = self.common_dir / ref
         while not above.exists() and above != self.common_dir:
             above = above.parent
@@ -226,8 +226,8 @@ class Refs:
 
     def _in_the_way(self, ref: str, other: str) -> StoreError:
         return StoreError(
-            f"cannot make ref {ref}: {other} is in the way",
-            hint="a branch cannot be called like a folder of other branches; rename or delete one of them",
+            f"cannot create ref {ref}: {other} exists",
+            hint="git does not allow a ref `a` beside a ref `a/b`; rename or delete one of them",
             ref=ref, other=other,
         )  # fmt: skip
 

@@ -51,7 +51,7 @@ def run(
     Raises:
         OSError: the program or the folder does not exist, or cannot be used.
     """
-    process = subprocess.Popen(  # noqa: S603  git, with arguments of our making
+    process = subprocess.Popen(  # noqa: S603  git, with baton's arguments
         argv,
         cwd=folder,
         env=dict(environment),

@@ -40,7 +40,7 @@ def git_for(repository: Repository, environment: Mapping[str, str]) -> RemoteGit
     """
     program = _program(environment)
     if not program:
-        raise RemoteError("the git program is not on the PATH", hint="install git: remotes are reached through it")
+        raise RemoteError("the git program is not on the PATH", hint="install git, which baton uses to contact remotes")
     return RemoteGit(program, repository, environment)
 
 

@@ -19,7 +19,7 @@ _SETTINGS: Final = {
     "gc.auto": "0",
     "maintenance.auto": "false",
     "core.fsync": "all",
-    "core.fsyncObjectFiles": "true",  # the same for git before 2.36; later versions print a warning, which is ignored
+    "core.fsyncObjectFiles": "true",  # the same for git before 2.36; later versions only print a warning
     "fetch.output": "full",  # the format that `_fetched_refs` parses
     "advice.fetchShowForcedUpdates": "false",
 }
@@ -101,7 +101,7 @@ class RemoteGit:
         stop: Callable[[], bool] | None = None,
     ) -> child_process.ChildResult | None:
         common = self.repository.common_dir
-        top = self.repository.work_tree  # base of relative paths of remotes
+        top = self.repository.work_tree  # relative paths of remotes begin here
         folder = top if top is not None and top.is_dir() else common
         if self.view is not None:
             shared = {} if self.is_quarantine else {"GIT_OBJECT_DIRECTORY": str(common / "objects")}

@@ -12,13 +12,13 @@ _LOCAL: Final = {
     "GIT_REFLOG_ACTION", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
 }  # fmt: skip
 """The variables of `git rev-parse --local-env-vars`, which hooks inherit, and others that select a repository. Without
-`GIT_CONFIG_*`, which has the settings that the user passed with `git -c`."""
+`GIT_CONFIG_*`, because those have the settings that the user passed with `git -c`."""
 
 _SILENT: Final = {
     "LC_ALL": "C",  # git's messages are parsed
     "LANGUAGE": "C",
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "",  # set but empty: git then asks neither core.askPass nor SSH_ASKPASS
+    "GIT_ASKPASS": "",  # set but empty: git then runs neither core.askPass nor SSH_ASKPASS
     "SSH_ASKPASS": "",
     "SSH_ASKPASS_REQUIRE": "never",
     "GCM_INTERACTIVE": "never",

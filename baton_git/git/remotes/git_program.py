@@ -1,4 +1,4 @@
-"""Implement `Remote` with the git program, and so with the user's credential helpers, ssh and proxies."""
+"""Implement `Remote` with the git program, which uses the user's credential helpers, ssh and proxies."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ class GitProgram:
             yield Quarantine(tips, refs, objects, here, git)
 
     def _find_unchanged(self, store: Store, wants: Mapping[str, str], seconds: float) -> dict[str, tuple[str, Oid]]:
-        """Return the remote refs that equal their private refs, with private ref and tip; they need no fetch.
+        """Return private ref and tip of the remote refs whose private refs have the same tip: they need no fetch.
 
-        Only used for partial clones, which fetch all objects of the other refs.
+        Only used for partial clones, because there a fetch transfers all objects of a ref, even known ones.
         """
         tips = self.tips(wants, seconds=seconds)
         pairs = refspecs.matches(wants, tips).items()
@@ -112,7 +112,7 @@ class GitProgram:
             _check_size(self.name, done.err)
             if missing is None:
                 raise remote_error(self.name, done.err)
-            left = self._without(missing[1], left, deadline, first=left == wants)
+            left = self._drop_missing(missing[1], left, deadline, first=left == wants)
         return {}
 
     def push(self, moves: Sequence[Push], *, seconds: float) -> dict[str, PushOutcome]:
@@ -130,7 +130,7 @@ class GitProgram:
         outcomes = _outcomes(done)
         unreported = [move.ref for move in moves if move.ref not in outcomes]
         if unreported:
-            raise remote_error(self.name, done.err or f"fatal: the server reported nothing about {unreported[0]}")
+            raise remote_error(self.name, done.err or f"fatal: the server reported no result for {unreported[0]}")
         return outcomes
 
     def _verbosity(self) -> tuple[str, ...]:
@@ -149,10 +149,10 @@ class GitProgram:
             raise timeout_error(self.name, seconds)
         return done
 
-    def _without(self, missing: str, wants: Mapping[str, str], deadline: float, *, first: bool) -> dict[str, str]:
+    def _drop_missing(self, missing: str, wants: Mapping[str, str], deadline: float, *, first: bool) -> dict[str, str]:
         """Return `wants` without refs that are missing on the remote.
 
-        git reports only one missing ref at a time, so from the second one on, the server is asked for all refs.
+        git reports only one missing ref per fetch. After the second report, the server is asked for its refs instead.
         """
         if first or len(wants) == 1:
             return {there: here for there, here in wants.items() if there != missing}

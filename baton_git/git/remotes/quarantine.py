@@ -115,6 +115,7 @@ class Quarantine:
         words = ("pack-objects", "--quiet", "--revs", "--non-empty", "--delta-base-offset", str(base))
         done = self.git.work(words, revisions.encode(), seconds)
         if done is None or done.code != 0:
-            why = done.err.strip().splitlines()[-1] if done and done.err.strip() else f"no end within {seconds:.3g} s"
-            raise Unreachable(f"cannot pack what was fetched: {why}", hint="run git fsck, then baton sync again")
+            printed = done.err.strip().splitlines() if done else []
+            why = printed[-1] if printed else f"not finished within {seconds:.3g} s"
+            raise Unreachable(f"cannot pack the fetched objects: {why}", hint="run git fsck, then baton sync again")
         return [base.with_name(f"accepted-{name}.pack") for name in done.out.split()]

@@ -12,7 +12,7 @@ def check(wants: Mapping[str, str]) -> None:
     for there, here in wants.items():
         stars = there.count("*"), here.count("*")
         if not (there.startswith("refs/") and here.startswith("refs/")) or stars not in {(0, 0), (1, 1)}:
-            raise InvalidArgument(f"cannot fetch {there!r} to {here!r}: not two full names of refs or two patterns")
+            raise InvalidArgument(f"cannot fetch {there!r} to {here!r}: both must be full ref names, or both patterns")
 
 
 def star_of(pattern: str, ref: str) -> str | None:

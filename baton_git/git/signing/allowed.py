@@ -87,12 +87,12 @@ class AllowedSigners:
             return BadSignature("is on a commit without a valid time")
         try:
             revoked = None if self.revoked is None else self.revoked.read_bytes()
-            case = _Case(payload, signature, self.file.read_bytes(), revoked)
+            case = _VerifyInput(payload, signature, self.file.read_bytes(), revoked)
         except OSError as error:
             return UnknownSigner(f"cannot read {error.filename}: {error.strerror}")
-        return self._known.get(case.digest) or self._find_out(case, when)
+        return self._known.get(case.digest) or self._verify_files(case, when)
 
-    def _find_out(self, case: _Case, when: Sequence[str]) -> Verdict:
+    def _verify_files(self, case: _VerifyInput, when: Sequence[str]) -> Verdict:
         try:
             with TemporaryDirectory(prefix="baton-verify-") as folder:
                 verdict = self._judge(case, case.write_files(Path(folder)), when)
@@ -101,7 +101,7 @@ class AllowedSigners:
         self._known[case.digest] = verdict
         return verdict
 
-    def _judge(self, case: _Case, files: _Words, when: Sequence[str]) -> Verdict:
+    def _judge(self, case: _VerifyInput, files: _FileOptions, when: Sequence[str]) -> Verdict:
         """Find the principals of the key, and verify the signature for each of them, like git."""
         principals = self._run("find-principals", *files.allowed, *files.signature, *when)
         why = principals.last_line
@@ -118,16 +118,16 @@ class AllowedSigners:
         return run([self.program, "-Y", operation, *words], self.environment, given)
 
 
-class _Words(NamedTuple):
-    """The options of ssh-keygen for each file."""
+class _FileOptions(NamedTuple):
+    """The options with which ssh-keygen gets each file."""
 
     signature: tuple[str, str]
     allowed: tuple[str, str]
     revoked: tuple[str, ...]
 
 
-class _Case(NamedTuple):
-    """All input of a verdict. Files are copied, so that they cannot change between two runs of ssh-keygen."""
+class _VerifyInput(NamedTuple):
+    """The input of a verification. Files are copied, so that they cannot change between two runs of ssh-keygen."""
 
     payload: bytes
     signature: bytes
@@ -139,13 +139,13 @@ class _Case(NamedTuple):
         parts = (hashlib.sha256(part or b"").digest() for part in self)
         return hashlib.sha256(b"".join(parts)).digest()
 
-    def write_files(self, folder: Path) -> _Words:
+    def write_files(self, folder: Path) -> _FileOptions:
         signature, allowed, revoked = folder / "signature", folder / "allowed_signers", folder / "revoked"
         signature.write_bytes(self.signature)
         allowed.write_bytes(self.allowed)
         if self.revoked is not None:
             revoked.write_bytes(self.revoked)
-        return _Words(
+        return _FileOptions(
             ("-s", str(signature)), ("-f", str(allowed)), () if self.revoked is None else ("-r", str(revoked))
         )  # fmt: skip
 

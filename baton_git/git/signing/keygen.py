@@ -58,7 +58,7 @@ def run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: byte
     """
     program = os.fsdecode(argv[0])
     try:
-        ran = _run(argv, _quiet(environment), given)
+        ran = _run(argv, _disable_prompts(environment), given)
     except subprocess.TimeoutExpired:
         raise NoAnswer(f"{program} gave no answer within {SECONDS:g} seconds") from None
     except (OSError, ValueError) as error:
@@ -79,25 +79,25 @@ def ask(argv: Sequence[str], environment: Mapping[str, str]) -> int:
         NoAnswer: the program did not start, or the user did not respond in time.
     """
     try:
-        done = subprocess.run(  # noqa: S603  the key is the user's own setting
+        done = subprocess.run(  # noqa: S603  the key is a setting of the user
             argv, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=PERSON_SECONDS,
             check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise NoAnswer(f"nobody answered {argv[0]} within {PERSON_SECONDS:g} seconds") from None
+        raise NoAnswer(f"no response to the prompt of {argv[0]} within {PERSON_SECONDS:g} seconds") from None
     except OSError as error:
         raise NoAnswer(f"cannot run {argv[0]}: {error.strerror or error}") from error
     return done.returncode
 
 
-def _quiet(environment: Mapping[str, str]) -> dict[str, str]:
+def _disable_prompts(environment: Mapping[str, str]) -> dict[str, str]:
     """Disable prompts in windows: SSH_ASKPASS_REQUIRE for newer versions, and a failing SSH_ASKPASS for older ones."""
     return {**environment, "SSH_ASKPASS_REQUIRE": "never", "SSH_ASKPASS": "false"}
 
 
 def _run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: bytes) -> KeygenResult:
     # A new session has no terminal for prompts, and can be killed together with its child processes.
-    with subprocess.Popen(  # noqa: S603  the program and the key are the user's own settings
+    with subprocess.Popen(  # noqa: S603  the program and the key are settings of the user
         argv,
         env=environment,
         stdin=subprocess.PIPE,

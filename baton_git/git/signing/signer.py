@@ -52,7 +52,7 @@ class Signer:
         raise _cannot(f"{self.program}: {ran.last_line}")
 
     def _sign_file(self, folder: Path, payload: bytes) -> tuple[KeygenResult, bytes]:
-        """Sign a file, like git, because replacements of ssh-keygen support only this."""
+        """Sign a file, as git does: replacements of ssh-keygen do not support signing stdin."""
         target = folder / "payload"
         target.write_bytes(payload)
         key = ["-f", self._path()]

@@ -1,4 +1,4 @@
-"""Find work trees that have a branch checked out: if the branch moves, such a work tree seems to revert the change."""
+"""Find work trees that have a branch checked out; after a write, `git status` there shows the change reverted."""
 
 from __future__ import annotations
 

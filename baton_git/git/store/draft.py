@@ -75,7 +75,7 @@ class ObjectDraft:
         self.borrowed |= other.borrowed
 
     def on_top(self) -> ObjectDraft:
-        """Return a new draft that can read the objects of this one but does not store them."""
+        """Return a new draft that can read the objects of this one, but does not contain them."""
         return ObjectDraft(self)
 
     def folder(self, tree: Oid | None) -> Folder:
@@ -146,7 +146,7 @@ class ObjectDraft:
 
     def _put_back(self, old: TreeEntry | None, entry: TreeEntry, path: str) -> TreeEntry:
         if entry.is_folder or entry.mode & _KIND == FOLDER_MODE:
-            raise InvalidArgument(f"{path}: a folder is put back by the entries in it", path=path)
+            raise InvalidArgument(f"{path} is a folder; only its files can be written", path=path)
         if entry.mode & _KIND != _GITLINK:
             self._blob_id(old, entry.oid)
         return entry

@@ -27,11 +27,11 @@ class CommitGroup(Generic[Request]):
 
     @property
     def waiting(self) -> int:
-        """How many threads wait to be served."""
+        """Number of waiting threads."""
         return len(self._waiting)
 
     def serve(self, request: Request, serve: Callable[[list[Request]], None], wait: float) -> bool:
-        """Have a request served by `serve`, called by this thread or by another one. Requests are served in order.
+        """Queue a request until this or another thread passes it to `serve`. Requests are served in order.
 
         Returns:
             True if the request was served, False if `wait` seconds passed before a thread began to serve it.
@@ -42,25 +42,25 @@ class CommitGroup(Generic[Request]):
             self._is_busy = True
             if not leads:
                 self._waiting.append(waiter)
-        if not leads and not self._is_reached(waiter, wait):
+        if not leads and not self._wait_for_turn(waiter, wait):
             return False
         if not waiter.served:
             self._lead(waiter, serve)
         return True
 
-    def _is_reached(self, waiter: _Waiter[Request], wait: float) -> bool:
+    def _wait_for_turn(self, waiter: _Waiter[Request], wait: float) -> bool:
         """Wait until the thread was served or became the leader; return False if it gave up after `wait` seconds."""
         try:
-            if not waiter.woken.wait(wait) and self._gives_up(waiter):
+            if not waiter.woken.wait(wait) and self._leave_queue(waiter):
                 return False
             waiter.woken.wait()
         except BaseException:  # Ctrl-C while waiting: other threads must not wait for this one
-            if not self._gives_up(waiter) and waiter.leads:
-                self._hand_on()
+            if not self._leave_queue(waiter) and waiter.leads:
+                self._wake_next()
             raise
         return True
 
-    def _gives_up(self, waiter: _Waiter[Request]) -> bool:
+    def _leave_queue(self, waiter: _Waiter[Request]) -> bool:
         """Leave the queue; return False if another thread has already begun to serve the request."""
         with self._lock:
             if waiter not in self._waiting:
@@ -77,11 +77,11 @@ class CommitGroup(Generic[Request]):
         finally:
             for member in others:
                 member.served = True
-            self._hand_on()
+            self._wake_next()
             for member in others:
                 member.woken.set()
 
-    def _hand_on(self) -> None:
+    def _wake_next(self) -> None:
         """Wake the next thread of the queue as the leader, if there is one."""
         with self._lock:
             following = self._waiting.popleft() if self._waiting else None
@@ -92,7 +92,7 @@ class CommitGroup(Generic[Request]):
 
 
 class _Waiter(Generic[Request]):
-    """One waiting thread. If it is woken without being served, it leads."""
+    """One waiting thread. If it is woken before its request was served, it is the leader."""
 
     __slots__ = ("leads", "request", "served", "woken")
 

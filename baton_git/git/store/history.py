@@ -49,7 +49,7 @@ def _rank(commit: CommitInfo) -> tuple[int, Oid, CommitInfo]:
 
 
 def _meets(stretch: list[CommitInfo], waiting: list[tuple[int, Oid, CommitInfo]]) -> bool:
-    """Return whether a stretch is complete: at most one commit is waiting, and it is not later than the stretch."""
+    """Return whether a stretch is complete: at most one commit is queued, and it is not later than the stretch."""
     if len(waiting) > 1:
         return False
     return not waiting or len(stretch) == 1 or waiting[0][2].time <= min(commit.time for commit in stretch)

@@ -78,8 +78,8 @@ class Housekeeping:
     def is_due(self) -> bool:
         """Return whether enough packs exist to merge them. Cheap enough to be called after each write.
 
-        The folder is listed only when this process has written as many packs as were missing at the last look. While a
-        merge is due, a quarter of `enough` is written before the next look, because another process may merge them.
+        The folder is listed only after this process has written as many packs as were missing when it was listed last.
+        If a merge was due then, it is listed after a quarter of `enough` packs, because another process may merge them.
         """
         self.writes_until_look -= 1
         if not self.may_remove or self.writes_until_look > 0:

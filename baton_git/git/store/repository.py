@@ -122,15 +122,15 @@ def _usable(repository: Repository) -> Repository:
     config = repository.config()
     version = config.get("core.repositoryFormatVersion") or "0"
     if version not in {"0", "1"}:
-        raise _unusable(repository, f"has repository format version {version}; 0 and 1 are known")
+        raise _unusable(repository, f"has repository format version {version}; baton supports 0 and 1")
     unknown = sorted(set(config.keys("extensions")) - _HARMLESS)
     if unknown:
-        raise _unusable(repository, f"uses the extension {unknown[0]}, which is not known here")
+        raise _unusable(repository, f"uses the extension {unknown[0]}, which baton does not support")
     if (config.get("extensions.refStorage") or "files").lower() != "files":
-        raise _unusable(repository, "keeps its refs in a reftable", hint="git refs migrate --ref-format=files")
+        raise _unusable(repository, "stores its refs in a reftable", hint="git refs migrate --ref-format=files")
     name = config.get("extensions.objectFormat") or "sha1"
     if name.lower() not in OBJECT_FORMATS:
-        raise _unusable(repository, f"names its objects by {name}; sha1 and sha256 are known")
+        raise _unusable(repository, f"has the object format {name}; baton supports sha1 and sha256")
     return repository
 
 
@@ -183,7 +183,7 @@ def _pointed_to(dot: Path) -> Path:
     target = dot.parent / text.removeprefix("gitdir:").strip()
     if not text.startswith("gitdir:") or not _is_git_dir(target):
         raise NotARepository(
-            f"{dot} does not lead to a git directory",
+            f"{dot} does not point to a git directory",
             hint="if the work tree or the repository was moved, run `git worktree repair`",
         )
     return target

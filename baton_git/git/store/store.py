@@ -36,7 +36,7 @@ from baton_git.git.store.housekeeping import Housekeeping, PackReport
 from baton_git.git.store.repository import Repository
 
 _LATELY = 1000
-"""How many commits `_is_built_on` reads while it looks for a commit that another writer may have built on."""
+"""Maximum number of commits that `_is_built_on` reads."""
 
 
 class Store:
@@ -44,7 +44,7 @@ class Store:
 
     Objects are immutable, so objects and values derived from them are cached in memory. Threads of one process can
     share a store, and servers should: the threads share the cache, and concurrent writes to one ref are committed as a
-    group (see `line`). Threads with separate stores are isolated from each other like processes.
+    group (see `commit_group`). Threads with separate stores are isolated from each other like processes.
 
     `locks.wait` is the longest wait for a held `<ref>.lock`, `locks.stale_after` the age at which a lock without a
     known owner is removed, both in seconds. `more_objects` are additional object folders to read from, such as the
@@ -152,9 +152,9 @@ class Store:
         return self.objects.is_stored(oid)
 
     def within(self, end: float, what: str) -> AbstractContextManager[None]:
-        """Limit the time for reading: inside, reads of this thread raise Rejected after `end` (monotonic clock).
+        """Limit the time for reads of this thread inside the `with` block.
 
-        `what` names the limited work in the error message.
+        After `end` (monotonic clock), a read raises Rejected. `what` names the limited work in the error message.
         """
         return self.objects.limit.until(end, what)
 
@@ -189,7 +189,7 @@ class Store:
                 lost = draft.objects.keys()
                 self.memory.forget(lambda key: key[-1] in lost)
 
-    def line(self, ref: str) -> CommitGroup[Any]:
+    def commit_group(self, ref: str) -> CommitGroup[Any]:
         """Return the group commit queue for `ref`, shared by all threads that use this store."""
         with self._lock:
             line = self._lines.get(ref)
@@ -198,9 +198,9 @@ class Store:
             return line
 
     def queue(self, ref: str, wait: float) -> AbstractContextManager[bool | None]:
-        """Queue with other processes that write `ref`, for at most `wait` seconds.
+        """Join the queue of the processes that write `ref`; wait at most `wait` seconds.
 
-        The context value is True once it is this process's turn, False after the timeout, and None where file locks are
+        The context value is True once it is this process's turn, False after the timeout, and None if file locks are
         not supported. The queue only provides fairness; `publish` compares the ref's value in any case. The lock of a
         process that dies is released immediately.
         """
@@ -242,7 +242,7 @@ class Store:
                 try:
                     swap = self.ref_files.swap(ref, expected, new, line, ticket)
                 except BaseException:
-                    if pack is not None and not self._stands_at(ref, new):
+                    if pack is not None and not self._points_to(ref, new):
                         pack.discard()
                     raise
             self._settle(pack, draft, needed=swap is not Swap.ELSEWHERE)
@@ -265,7 +265,7 @@ class Store:
             WriteFailed: writing to disk failed.
         """
         kept: list[KeptPack] = []
-        with durable_files.writing(f"what was fetched in {self.repository.common_dir}"):
+        with durable_files.writing(f"the fetched objects in {self.repository.common_dir}"):
             try:
                 kept.extend(adopt_pack(path, self.housekeeping.packs, self.objects.form) for path in packs)
                 yield
@@ -395,8 +395,8 @@ class Store:
             ticket.synced = True
         return pack
 
-    def _stands_at(self, ref: str, new: Oid) -> bool:
-        """Return whether the ref points to `new`; also True if it cannot be read, to keep the objects of `new`."""
+    def _points_to(self, ref: str, new: Oid) -> bool:
+        """Return whether the ref points to `new`; True if the ref cannot be read, to keep the objects of `new`."""
         try:
             return self.ref_files.tip(ref) == new
         except StoreError:

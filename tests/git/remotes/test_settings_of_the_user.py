@@ -190,7 +190,7 @@ def test_without_git_on_the_path_one_line_says_so(make_place, tmp_path):
     environment = {**place.environment(), "PATH": str(tmp_path)}
     with pytest.raises(RemoteError, match="the git program is not on the PATH") as caught:
         open_remote(place.repository, place.served.url, environment)
-    assert caught.value.hint == "install git: remotes are reached through it"
+    assert caught.value.hint == "install git, which baton uses to contact remotes"
 
 
 @pytest.mark.parametrize("kind", ["bare", "linked", "sha256"])

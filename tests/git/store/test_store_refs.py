@@ -51,7 +51,7 @@ def test_refs_are_listed_loose_over_packed(store, writer, new_writer, git, top):
 
 @pytest.mark.parametrize(
     ("content", "why"),
-    [("", "empty"), ("\0" * 41, "empty"), (ONE[:39], "no obj"), ("garbage\n", "no obj"), ("G" * 40, "no obj")],
+    [("", "empty"), ("\0" * 41, "empty"), (ONE[:39], "not an obj"), ("garbage\n", "not an obj"), ("G" * 40, "not an obj")],
 )
 def test_a_broken_ref_is_an_error_with_the_way_back(store, writer, git, top, content, why):
     good = writer.commit({"a": b"1"})
@@ -119,7 +119,7 @@ def test_a_symbolic_ref_is_followed_when_read_and_refused_when_written(store, wr
     with pytest.raises(StoreError, match="symbolic"):
         store.publish(draft, "refs/heads/alias", good, new, ReflogEntry(WHO, 1, 0, "m"))
     git(top, "symbolic-ref", "refs/heads/alias", "refs/heads/alias")
-    with pytest.raises(Corrupt, match="never ends"):
+    with pytest.raises(Corrupt, match="too many levels"):
         store.tip("refs/heads/alias")
 
 
@@ -129,7 +129,7 @@ def test_a_ref_in_the_way_is_named(store, new_writer, git, top, other, packed):
     new_writer(top, other).commit({"a": b"1"})
     if packed:
         git(top, "pack-refs", "--all", "--prune")
-    with pytest.raises(StoreError, match="in the way") as caught:
+    with pytest.raises(StoreError, match="exists") as caught:
         new_writer(top).commit({"a": b"1"})
     assert caught.value.data["other"] == other
     assert not list((top / ".git/objects/pack").glob("*.keep"))
@@ -215,5 +215,5 @@ def test_an_empty_packed_refs_file_holds_nothing_and_a_torn_one_is_an_error(stor
 
 def test_a_packed_value_that_is_no_id_is_an_error(store, top):
     (top / ".git/packed-refs").write_text(f"# pack-refs with: peeled fully-peeled sorted \n{ONE[:30]} {REF}\n")
-    with pytest.raises(Corrupt, match="no object id"):
+    with pytest.raises(Corrupt, match="not an object id"):
         store.tip(REF)

@@ -78,7 +78,7 @@ def test_a_symbolic_link_to_a_work_tree_leads_to_it(top, tmp_path):
 def test_a_git_file_that_leads_nowhere_is_an_error_and_not_skipped(top):
     (top / "sub").mkdir()
     (top / "sub" / ".git").write_text("gitdir: ../nowhere\n")
-    with pytest.raises(NotARepository, match="does not lead") as caught:
+    with pytest.raises(NotARepository, match="does not point") as caught:
         Repository.discover(top / "sub")
     assert "worktree repair" in caught.value.hint
 
