@@ -42,6 +42,26 @@ AUTHOR = {
 }
 
 
+MEMORY_DISK, NEEDED_BYTES = Path("/dev/shm"), 2 * 1024**3
+
+
+def put_folders_into_memory() -> None:
+    """Put the folders of tests on a disk in memory if there is one; --basetemp and PYTEST_DEBUG_TEMPROOT override this.
+
+    The default run syncs thousands of small files: with a disk in memory it took 2:40 instead of 4:27 on 2 cores.
+    """
+    if "PYTEST_DEBUG_TEMPROOT" not in os.environ and is_usable_disk(MEMORY_DISK):
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY_DISK)
+
+
+def is_usable_disk(folder: Path) -> bool:
+    """Return whether tests can write to a folder, run programs in it, and fill `NEEDED_BYTES`."""
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        return False
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize >= NEEDED_BYTES and not disk.f_flag & os.ST_NOEXEC
+
+
 GIT_CONFIG = "[gc]\nauto = 0\n[maintenance]\nauto = false\n[receive]\nunpackLimit = 1\n[fetch]\nunpackLimit = 1\n"
 """The user's configuration of git in every test: no maintenance in the background, and few small files."""
 
@@ -225,6 +245,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_configure() -> None:
+    put_folders_into_memory()
+    refuse_equal_names()
+
+
+def refuse_equal_names() -> None:
     """Refuse two test files of one name: pytest could not collect both in one run."""
     folders: dict[str, Path] = {}
     for path in sorted(Path(__file__).parent.rglob("test_*.py")):
