@@ -1,1 +1,1 @@
-"""One namespace: its branch as revisions, how it is written, merged, ingested, synced and reviewed."""
+"""Namespaces: read and write their branches, check fetched commits, merge, sync and review them."""

@@ -24,16 +24,16 @@ from baton_git.git.session_repository import GitUnavailable
 from baton_git.git.source_files import SourceFiles
 
 MAX_ANCHORS = 100
-"""How many anchors one `AnchorJudge` examines; the state of any others is `unknown`."""
+"""Maximum number of anchors that one `AnchorJudge` examines; the state of all others is `unknown`."""
 SECONDS = 1.5
 """Time limit for all git calls of one `AnchorJudge`, in seconds."""
 MAX_ANSWERS = 400
-"""How many answers of git are cached."""
+"""Maximum number of cached answers of git."""
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SHORT = 7
-"""How many digits of a commit id are shown."""
+"""Number of digits of a commit id that are shown."""
 _MOST_SHOWN = 3
-"""How many changed anchors of one record are shown."""
+"""Maximum number of changed anchors that are shown for one record."""
 
 State = Literal["same", "changed", "gone", "unknown"]
 
@@ -226,7 +226,7 @@ def describe_aging(states: Sequence[AnchorState]) -> str:
 
 def _describe_state(state: AnchorState) -> str:
     if state.state == "unknown":
-        return "not known whether changed"
+        return "unknown whether it changed"
     word = "gone" if state.state == "gone" else "changed"
     if state.since is None:
         return word

@@ -62,7 +62,7 @@ ROOT_MESSAGE = "A namespace of baton-git begins\n\nBaton-Op: root\nBaton-Revisio
 PATIENCE = 10.0
 """Seconds that a write waits for other writers before it raises `Busy`."""
 REVERT_DEPTH = 500
-"""How many older revisions are searched for the one that a hand-made commit restores."""
+"""Maximum number of older revisions that are searched for the one that a hand-made commit restores."""
 
 
 @dataclass(frozen=True)
@@ -222,22 +222,22 @@ class Branch:
         return self.find_restored(version.commit)
 
     def find_restored(self, commit: Oid) -> LogEntry | None:
-        """Return the older revision whose files a hand-made commit restores; None if it restores none.
+        """Return the older revision whose files a hand-made commit restores silently; None if there is none.
 
-        Return None for an intended revert as well: the commit message names the reverted commit as `git revert` does,
-        or the commit changes only records that could not be read.
+        A revert is not silent if the commit message names the reverted commit, as that of `git revert` does, or if the
+        commit changes only records that could not be read.
         """
         first, *before = islice(self.history(commit, first_parent=True), REVERT_DEPTH)
         older = next((entry for entry in before[1:] if entry.tree == first.tree), None)
         return None if older is None or self._names_revert(first) or self._repairs(before[0], first) else older
 
     def _names_revert(self, entry: LogEntry) -> bool:
-        """Whether the commit message names an ancestor as reverted, as `git revert` does."""
+        """Return whether the commit message says, like that of `git revert`, that it reverts an ancestor."""
         behind = islice(self.history(entry.commit), 1, REVERT_DEPTH) if entry.reverts else ()
         return any(older.commit.startswith(entry.reverts) for older in behind)
 
     def _repairs(self, before: LogEntry, after: LogEntry) -> bool:
-        """Whether a commit changes only records that could not be read."""
+        """Return whether a commit changes only records that could not be read."""
         state = self.revision_at(before.commit).state
         paths = layout.differing_paths(self.store.folder(before.tree), self.store.folder(after.tree))
         keys = [layout.key_at(path) for path in paths]
@@ -293,12 +293,12 @@ class Branch:
         return f"revision {number}" if self._is_numbered(commit) else f"commit {commit[:10]}"
 
     def _is_numbered(self, commit: Oid) -> bool:
-        """Whether a commit's revision number is unique on the branch."""
+        """Return whether a commit's revision number is unique on the branch."""
         number, tip = revision_of(self.store, self.store.commit(commit)), self.store.tip(self.ref)
         return tip is None or len(find_numbered(self.store, tip, number)) <= 1
 
     def is_namespace(self, commit: Oid) -> bool:
-        """Whether a commit has baton's layout, and not just a branch name like that of a namespace."""
+        """Return whether a commit has baton's layout, and not just a branch name like that of a namespace."""
         return layout.FORMAT_FILE in self.store.folder(self.store.commit(commit).tree).entries()
 
     def sibling(self, ref: str) -> Branch | None:
@@ -330,7 +330,7 @@ class Branch:
             InvalidDocument: an id, or the name of the session, agent or machine, contains a secret. Names cannot be
                 redacted.
             NotAllowed: an immutable field would change.
-            WriteFailed: the disk refused the write; nothing was changed.
+            WriteFailed: writing to disk failed; nothing was changed.
             BatonError: a setting is invalid.
         """
         self.check_settings()
@@ -436,7 +436,7 @@ class Branch:
     def _parents(
         self, draft: ObjectDraft, tip: Revision, proposal: ProposedState, stamp: CommitStamp
     ) -> tuple[tuple[Oid, ...], int]:
-        """Return the parents of the next commit, and the largest revision number among them."""
+        """Return the parents of the next commit, and the largest of their revision numbers."""
         first = tip.commit or self._root(draft)
         if proposal.side is None:
             return (first,), tip.number

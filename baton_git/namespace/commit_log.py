@@ -105,7 +105,7 @@ def describe_merge(store: Store, entry: LogEntry) -> LogEntry:
 
 
 def find_undone(newest_first: Iterable[LogEntry]) -> set[str]:
-    """Return the ids of the commits that are undone by a commit that is not undone itself."""
+    """Return the ids of the undone commits. A commit that was itself undone undoes nothing."""
     gone: set[str] = set()
     for entry in newest_first:
         if entry.commit not in gone:
@@ -116,7 +116,8 @@ def find_undone(newest_first: Iterable[LogEntry]) -> set[str]:
 def revision_of(store: Store, info: CommitInfo) -> int:
     """Return the revision number of a commit.
 
-    It is in a trailer. A commit made by hand has none: its number is one more than the largest of its parents' numbers.
+    The number is in a trailer. A commit made by hand has no trailer; its number is one more than the largest number
+    of its parents.
     """
     own = load_entry(store, info).revision
     return own if own is not None else _count_revision(store, info.oid)
@@ -155,7 +156,7 @@ def find_numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
 
 
 def _may_lead_to(store: Store, info: CommitInfo, number: int) -> bool:
-    """Whether a commit with `number` may be an ancestor, even if the commit's own number is wrong."""
+    """Return whether a commit with `number` may be an ancestor, even if the commit's own number is wrong."""
     own = revision_of(store, info)
     return own >= number or any(revision_of(store, store.commit(parent)) >= own for parent in info.parents)
 

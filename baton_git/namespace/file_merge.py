@@ -39,8 +39,8 @@ class MergedFiles(NamedTuple):
 def merge_files(base: Folder, ours: Folder, theirs: Folder, *, rules: int = NEWEST_RULES) -> MergedFiles:
     """Merge the files of `theirs` that are not records into `ours`. Swapping the sides does not change the result.
 
-    If the changes of both sides overlap, the file with the larger id keeps the path, and the other is stored next to it
-    under a new name.
+    If the changes of both sides overlap, the file with the larger blob id keeps the path, and the other is stored next
+    to it under a new name.
 
     Args:
         rules: the version of the merge rules.
@@ -125,7 +125,7 @@ def _name_second_copy(path: str, entry: TreeEntry, roots: Iterable[Folder]) -> s
 
 
 def _is_free(root: Folder, path: str, edit: Edit) -> bool:
-    """Whether the path is unused or already has this content."""
+    """Return whether the path is unused or already has this content."""
     folder, name = _open_parent(root, path)
     return folder.entries().get(name) in (None, edit)
 
@@ -186,7 +186,7 @@ def _other_names(name: str, oid: str) -> Iterator[str]:
 
 
 def _remains(parent: Folder, path: str, removed: set[str]) -> bool:
-    """Whether a file remains at or below `path` after the removals."""
+    """Return whether a file remains at or below `path` after the removals."""
     name = path.rpartition("/")[2]
     entry = parent.entries()[name]
     files = [f"{path}/{file}" for file in paths_below(parent.folder(name))] if entry.is_folder else [path]

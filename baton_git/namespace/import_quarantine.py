@@ -71,7 +71,7 @@ class ImportQuarantine:
         """Replace the rows of a source, and return its new rows.
 
         Raises:
-            WriteFailed: the disk refused.
+            WriteFailed: writing to disk failed.
             Busy: another import held the lock for `WAIT` seconds.
             Corrupt, InvalidDocument: the file cannot be read.
         """

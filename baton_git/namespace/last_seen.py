@@ -26,13 +26,13 @@ from baton_git.namespace.commit_log import LogEntry
 _SEES_ALL = ("boot", "write")
 """Verbs after which a session has seen everything that its commit is based on."""
 KEPT = 64
-"""How many sessions an index holds: those with the newest commits."""
+"""Maximum number of sessions in an index: those with the newest commits."""
 EVERY = 16
 """The index file is rewritten once it is this many commits behind; until then it is brought up to date in memory."""
 OWN = 64
-"""Sessions with more commits of their own since they last saw everything are left out of the index."""
+"""A session with more commits of its own than this since it last saw everything is left out of the index."""
 STEPS = 2_000
-"""An index that is more commits behind is not brought up to date: a walk for the one session is cheaper."""
+"""An index more commits behind than this is not brought up to date: walking the history for one session is cheaper."""
 
 
 class LastSeen(NamedTuple):
@@ -151,7 +151,7 @@ def _parse_last_seen(data: Any) -> LastSeen:
 
 
 def _write(file: Path, index: Index) -> None:
-    """Replace the index file, unless another process is writing it or the disk refuses."""
+    """Replace the index file, unless another process is writing it or writing to disk fails."""
     fresh = f"{file}.new"
     with hold_flock(f"{file}.lock", 0.0) as alone, suppress(OSError):
         if alone:

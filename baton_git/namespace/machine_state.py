@@ -38,7 +38,7 @@ class CurrentSession(NamedTuple):
         return next(iter(self._read()), "").strip() or None
 
     def is_held(self) -> bool:
-        """Whether the process that holds the session may still be running; False if none was given to `set`."""
+        """Return whether the process that holds the session may still be running; False if none was given to `set`."""
         holder = self._read()[1:2]
         return bool(holder) and is_running(holder[0].encode())
 
@@ -49,7 +49,7 @@ class CurrentSession(NamedTuple):
             return []
 
     def set(self, session: str | None, holder: int | None = None) -> bool:
-        """Store the session, or clear it if `session` is None; return False if the disk refuses.
+        """Store the session, or clear it if `session` is None; return False if writing to disk fails.
 
         Args:
             holder: the id of the process that runs the session, if it is the same process until the session ends.
@@ -72,7 +72,7 @@ class HookMarkers:
     """Marker files that tell a git hook which namespaces need attention, before it starts Python.
 
     Attributes:
-        due: a commit to the source code may decide a check of the namespace.
+        due: a loop of the namespace waits for a commit to the source code.
         synced: the namespace was synced with a remote.
         unsent: the namespace was synced, but no remote is known to have its newest commit.
     """
@@ -89,7 +89,7 @@ class HookMarker:
         self.folder = folder
 
     def set(self, component: str) -> None:
-        """Create the marker. Errors are ignored, because nothing relies on hooks alone."""
+        """Create the marker. Errors are ignored, because nothing depends on hooks alone."""
         if self.has(component):
             return
         with contextlib.suppress(OSError):
@@ -137,7 +137,7 @@ class GoneNamespaces:
         """Record that a namespace is about to be renamed or deleted.
 
         Raises:
-            WriteFailed: the disk refused.
+            WriteFailed: writing to disk failed.
         """
         file = self._file(namespace)
         with durable_files.writing(str(file)):

@@ -207,15 +207,15 @@ def format_trailers(trailers: list[tuple[str, str]]) -> str:
 
 
 def is_root(store: Store, info: CommitInfo) -> bool:
-    """Whether a commit is the root commit that all namespaces share."""
+    """Return whether a commit is the root commit that all namespaces share."""
     roots = (layout.ROOT_FILES, *layout.OLDER_ROOTS)
     return not info.parents and any(info.tree == store.draft().tree(None, files) for files in roots)
 
 
 def is_pure(store: Store, info: CommitInfo) -> bool:
-    """Whether a commit is exactly the one that baton creates when it merges its parents, with any version of the rules.
+    """Return whether a commit is exactly what baton creates when it merges the parents, with any version of the rules.
 
-    Versions with a different subject than the commit's are not tried.
+    Only the versions that give the subject of this commit are tried.
     """
     entry = parse_entry(info)
     if len(info.parents) != 2 or entry.op != "merge":

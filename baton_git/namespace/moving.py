@@ -21,7 +21,7 @@ from baton_git.namespace.revision import CommitStamp
 from baton_git.namespace.sync.tracking_refs import create_backup
 
 _ATTEMPTS = 50
-"""How often a rename or deletion starts over because somebody else wrote concurrently."""
+"""Maximum number of attempts of a rename or deletion; a concurrent write makes an attempt fail."""
 
 
 def check_rename(branch: Branch, new: Namespace) -> Branch:

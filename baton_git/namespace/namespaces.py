@@ -1,4 +1,4 @@
-"""List the namespaces of a store, and explain that a namespace does not exist."""
+"""List the namespaces of a store, and make the error for a missing one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def missing_namespace(store: Store, prefix: str, namespace: Namespace, *, is_nam
 
 
 def _describe_others(store: Store, prefix: str, namespace: Namespace, *, is_named: bool) -> str:
-    """Suggest a namespace with a similar name, or else list the existing ones; empty if neither helps."""
+    """Suggest a namespace with a similar name, or else list the existing ones; empty if there are none."""
     here = [_show(name) for name in list_namespaces(store, prefix)]
     close = find_near_names(namespace.text, here)
     if close:

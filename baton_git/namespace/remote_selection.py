@@ -32,7 +32,8 @@ def configured_remote(ws: Workspace, name: str | None) -> str | None:
         return None
     names = list_remote_names(ws)
     if name not in names:
-        raise NotFound("remote", name, hint=f"there are: {', '.join(names)}" if names else "there are none")
+        hint = f"the configured remotes: {', '.join(names)}" if names else "no remote is configured"
+        raise NotFound("remote", name, hint=hint)
     return name
 
 
@@ -65,7 +66,7 @@ def automatic_remote(ws: Workspace) -> str | None:
 
 
 def _is_tracked(ws: Workspace, remote: str) -> bool:
-    """Whether the remote had the branch at the last `git fetch`."""
+    """Return whether the remote had the branch at the last `git fetch`."""
     tail = ws.branch.ref.removeprefix("refs/heads/")
     return ws.branch.store.tip(f"refs/remotes/{remote}/{tail}") is not None
 

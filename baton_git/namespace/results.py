@@ -204,6 +204,6 @@ def take_page(items: Sequence[Item], page: PageInput, name: Callable[[Item], str
     if page.after is not None:
         begin = next((number for number, item in enumerate(items, 1) if name(item) == page.after), 0)
         if not begin:
-            raise NotFound("item", page.after, hint=FieldHint("it may be gone; begin again without {after}"))
+            raise NotFound("item", page.after, hint=FieldHint("it may have been removed; start again without {after}"))
     shown = items[begin : begin + page.limit]
     return shown, name(shown[-1]) if begin + page.limit < len(items) else None

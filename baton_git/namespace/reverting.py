@@ -26,11 +26,11 @@ def revert(branch: Branch, state: State, commits: Sequence[LogEntry]) -> State:
     that both sides created.
     """
     reverted = {entry.commit for entry in commits}
-    entries = list(_down_to(branch.history(), reverted))
+    entries = list(_iterate_down_to(branch.history(), reverted))
     return _Reverter(branch, find_undone(entries)).revert(state, entries, reverted)
 
 
-def _down_to(newest_first: Iterable[LogEntry], commits: Collection[Oid]) -> Iterator[LogEntry]:
+def _iterate_down_to(newest_first: Iterable[LogEntry], commits: Collection[Oid]) -> Iterator[LogEntry]:
     """Yield the history down to the last of the commits."""
     missing = set(commits)
     for entry in newest_first:
@@ -143,7 +143,7 @@ def _keep_changed(state: State, before: State, after: State) -> State:
     """Return `after` without the differences that would discard later work.
 
     A record that `after` lacks is kept if it was changed since; only its counts are reverted. Records that were removed
-    or created again since are remaining alone.
+    or created again since stay as they are.
     """
     kept = {
         key: without_counts(entry)
@@ -156,7 +156,7 @@ def _keep_changed(state: State, before: State, after: State) -> State:
 
 
 def _is_gone(state: State, before: State, key: Key) -> bool:
-    """Whether a record of `before` is missing from `state`, live and archived."""
+    """Return whether a record of `before` is missing from `state`, live and archived."""
     places = (key._replace(archived=False), key._replace(archived=True))
     return any(before.entry(place) is not None for place in places) and not any(map(state.entry, places))
 

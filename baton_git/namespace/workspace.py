@@ -180,7 +180,7 @@ class Workspace:
         return Vouching(self.signature_check, self._trusts_remote)
 
     def _trusts_remote(self, url: str) -> bool:
-        """Whether the user trusts the remote at `url`; False if the approvals cannot be read."""
+        """Return whether the user trusts the remote at `url`; False if the approvals cannot be read."""
         try:
             return self.approvals is not None and self.approvals.trusts_remote(url)
         except StoreError:
@@ -229,7 +229,7 @@ class RecordAging:
         self._version = version
 
     def describe(self, record: Record) -> str:
-        """Return in a few words which anchored code changed; empty if none did or the record has no anchors."""
+        """Describe in a few words which anchored code changed; empty if none did or the record has no anchors."""
         states = self.judge(record)
         if not states:
             return ""
@@ -273,7 +273,7 @@ def fresh_mark() -> str:
 def check_not_empty(text: str, name: str) -> None:
     """Raise InvalidArgument if `text` is blank."""
     if not text.strip():
-        raise InvalidArgument(f"the {name} is empty", hint="say in a sentence what it is")
+        raise InvalidArgument(f"the {name} is empty", hint="describe it in a sentence")
 
 
 def archive_record(ws: Workspace, now: datetime, op: str, model: type[Model], id_: str, reason: str) -> Changed:

@@ -119,7 +119,7 @@ def test_a_file_that_is_not_in_the_work_tree_is_refused(baton, code, about):
 def test_an_anchor_that_cannot_be_compared_is_not_shown_as_fine(baton, code):
     decide(baton, "on f", "x.py:f")
     code(x="def f(:\n")
-    assert line(baton, "on f") == "agent, not known whether changed: x.py:f"
+    assert line(baton, "on f") == "agent, unknown whether it changed: x.py:f"
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ class Measure(NamedTuple):
 def find_rejections(
     store: Store, folder: Path, tips: Mapping[str, Oid], budget: Budget, deadline: IngestDeadline
 ) -> dict[str, Rejected]:
-    """Return by ref why its tip is rejected. Accepted refs are left out.
+    """Return the rejections by ref. Refs with an accepted tip are left out.
 
     Args:
         store: a store that also reads the new objects.
@@ -70,14 +70,14 @@ class _Check:
         self._too_much = Measure(budget.entries + 1, budget.depth + 1)
 
     def rejection(self, ref: str, tip: Oid) -> Rejected | None:
-        """Return why a tip is rejected; None if it is accepted."""
+        """Return the rejection of a tip; None if it is accepted."""
         try:
             return self._over_budget(ref, tip) or self._find_malformed(ref, tip) or self._too_many_live(ref, tip)
         except BatonError as error:
             return _to_rejection(error)
 
     def _over_budget(self, ref: str, tip: Oid) -> Rejected | None:
-        commits = self._new_behind(tip)
+        commits = self._list_new_commits(tip)
         if len(commits) <= self.budget.commits:
             return None
         why = f"more than {self.budget.commits:,} new commits, the limit of one fetch"
@@ -85,10 +85,10 @@ class _Check:
 
     def _find_malformed(self, ref: str, tip: Oid) -> Rejected | None:
         """Return the rejection of the oldest new commit with a fault in its tree; None if there is no fault."""
-        for commit in reversed(self._new_behind(tip)):
+        for commit in reversed(self._list_new_commits(tip)):
             tree = self.store.commit(commit).tree
             self._judge(tree)
-            fault = next(self._below(tree, ""), None) if self.faults else None
+            fault = next(self._find_faults_below(tree, ""), None) if self.faults else None
             if fault is not None:
                 path, why = fault
                 where = f"commit {commit[:8]}" + (f", {path}" if path else "")
@@ -104,7 +104,7 @@ class _Check:
         why = f"{live:,} records outside of the archive, the limit is {self.budget.live:,}"
         return Rejected(f"{ref} is rejected: it has {why}", hint=_HINT, commit=tip)
 
-    def _new_behind(self, tip: Oid) -> list[Oid]:
+    def _list_new_commits(self, tip: Oid) -> list[Oid]:
         """Return the new commits reachable from a tip.
 
         Raises:
@@ -124,9 +124,9 @@ class _Check:
 
     def _check_size(self, label: str, oid: bytes) -> None:
         if oid in self.large:
-            raise Rejected(f"{label} is rejected: it {self._too_large(oid)}", hint=_HINT)
+            raise Rejected(f"{label} is rejected: it {self._describe_size(oid)}", hint=_HINT)
 
-    def _too_large(self, oid: bytes) -> str:
+    def _describe_size(self, oid: bytes) -> str:
         return f"has {self.large[oid]:,} bytes, the limit is {self.budget.object_bytes:,}"
 
     # --- trees
@@ -134,13 +134,13 @@ class _Check:
     def _judge(self, tree: Oid) -> None:
         """Record the faults of a commit's tree and its subtrees."""
         if bytes.fromhex(tree) in self.large:
-            self.faults[tree] = TreeFault("", self._too_large(bytes.fromhex(tree)))
+            self.faults[tree] = TreeFault("", self._describe_size(bytes.fromhex(tree)))
             return
         measure = self._measure(tree, 0)
         if measure.depth > self.budget.depth:
             self.faults.setdefault(tree, TreeFault("", f"has folders nested deeper than {self.budget.depth}"))
         elif measure.entries > self.budget.entries:
-            why = f"holds more than {self.budget.entries:,} files, the limit of one tree"
+            why = f"has more than {self.budget.entries:,} files, the limit of one tree"
             self.faults.setdefault(tree, TreeFault("", why))
 
     def _measure(self, tree: Oid, level: int) -> Measure:
@@ -148,11 +148,11 @@ class _Check:
         known = self._measures.get(tree)
         if known is None:
             self.deadline.check("checking the new objects")
-            known = self._too_much if level > self.budget.depth else self._added_up(tree, level)
+            known = self._too_much if level > self.budget.depth else self._measure_entries(tree, level)
             self._measures[tree] = known
         return known
 
-    def _added_up(self, tree: Oid, level: int) -> Measure:
+    def _measure_entries(self, tree: Oid, level: int) -> Measure:
         kind, data = self.store.raw(tree)
         fault = self._fault(tree, kind, data)
         if fault is not None:
@@ -166,7 +166,7 @@ class _Check:
 
     def _fault(self, tree: Oid, kind: int, data: bytes) -> TreeFault | None:
         if kind != TREE:
-            return TreeFault("", "is not a folder, although its entry says so")
+            return TreeFault("", "is not a tree, although its entry says so")
         if tree not in self.kinds:
             return None  # the tree is not new
         fault = tree_fault(data, self._width)
@@ -175,10 +175,10 @@ class _Check:
         large = (
             (entry for entry in raw_entries(data, self._width) if entry.oid in self.large) if self.large else iter(())
         )
-        return next((TreeFault(entry.shown, self._too_large(entry.oid)) for entry in large), None)
+        return next((TreeFault(entry.shown, self._describe_size(entry.oid)) for entry in large), None)
 
-    def _below(self, tree: Oid, path: str) -> Iterator[tuple[str, str]]:
-        """Yield path and reason of each fault of a tree and its subtrees, except those that were searched before."""
+    def _find_faults_below(self, tree: Oid, path: str) -> Iterator[tuple[str, str]]:
+        """Yield path and reason of each fault of a tree and its subtrees; skip subtrees that were searched before."""
         if tree in self._clean:
             return
         if tree in self.faults:
@@ -187,7 +187,7 @@ class _Check:
         elif self.kinds.get(tree) == TREE:
             for entry in raw_entries(self.store.raw(tree)[1], self._width):
                 if entry.mode == FOLDER:
-                    yield from self._below(Oid(entry.oid.hex()), _join_path(path, entry.shown))
+                    yield from self._find_faults_below(Oid(entry.oid.hex()), _join_path(path, entry.shown))
         self._clean.add(tree)
 
 

@@ -32,5 +32,5 @@ class IngestDeadline:
         """Raise Rejected if the deadline has passed; `task` names what takes too long."""
         if time.monotonic() > self.end:
             raise Rejected(
-                f"{task} takes more than {self.seconds:.3g} s", hint="baton sync allows more time", for_now=True
+                f"{task} takes more than {self.seconds:.3g} s", hint="run baton sync for a longer limit", for_now=True
             )

@@ -22,7 +22,7 @@ class FetchResult:
 
     Attributes:
         tips: the accepted tips by ref of the remote; the tracking refs have the same tips.
-        rejected: why a tip was rejected, by ref of the remote; the tracking refs are unchanged.
+        rejected: the rejections of the other tips, by ref of the remote; their tracking refs are unchanged.
     """
 
     tips: dict[str, Oid] = field(default_factory=dict)
@@ -78,7 +78,7 @@ def _remember_rejections(memory: RejectedTips, quarantine: Quarantine, rejection
 def _without_rejected(
     remote: Remote, wants: Mapping[str, str], memory: RejectedTips, deadline: IngestDeadline
 ) -> tuple[dict[str, str], dict[str, Rejected]]:
-    """Return the refs to fetch, and by ref the reason of those that were rejected before."""
+    """Return the refs to fetch, and the rejections by ref of those that were rejected before."""
     tips = remote.tips(wants, seconds=deadline.seconds_left)
     known = {ref: error for ref, tip in tips.items() if (error := memory.get(tip)) is not None}
     if not known:
@@ -97,7 +97,10 @@ def _check_quarantine(
 def _remember_unseen(
     remote: Remote, wants: Mapping[str, str], memory: RejectedTips, error: Rejected, deadline: IngestDeadline
 ) -> None:
-    """Record the tip of a fetch that was rejected as a whole. With several tips the cause is unknown; record none."""
+    """Record the tip of a fetch that was rejected as a whole.
+
+    If the fetch had several tips, none is recorded, because any of them may be the cause.
+    """
     if len(wants) != 1:
         return
     try:

@@ -26,7 +26,7 @@ class RejectedTips:
         return self.folder.is_dir() and any(self.folder.iterdir())
 
     def get(self, tip: Oid) -> Rejected | None:
-        """Return why a tip was rejected before; None if it was not or the file cannot be read."""
+        """Return the earlier rejection of a tip; None if there is none or the file cannot be read."""
         try:
             why, _, hint = (self.folder / tip).read_text(encoding="utf-8").partition("\n")
         except (OSError, ValueError):  # the tip will be fetched and checked again
@@ -37,7 +37,7 @@ class RejectedTips:
         """Remember why a tip was rejected.
 
         Raises:
-            WriteFailed: the disk refused.
+            WriteFailed: writing to disk failed.
         """
         with durable_files.writing(str(self.folder)):
             durable_files.make_folder(self.folder)

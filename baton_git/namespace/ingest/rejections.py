@@ -26,11 +26,11 @@ class Refusal(NamedTuple):
 def find_refusals(
     store: Store, namespace: Namespace, old: Oid | None, new: Oid, *, trusted: Trusted | None = None
 ) -> list[Refusal]:
-    """Return why a server refuses to update a branch from `old` to `new`; empty if it accepts.
+    """Return the reasons for which a server refuses to update a branch from `old` to `new`; empty if it accepts.
 
     Args:
         old: the present commit of the branch; None for a new branch.
-        trusted: tells whether a commit is signed by an allowed key, if every commit must be signed; otherwise None.
+        trusted: returns whether a commit is signed by an allowed key; None if commits need no signature.
     """
     try:
         return list(_iterate_refusals(store, namespace, old, new, trusted))

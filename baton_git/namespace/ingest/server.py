@@ -64,7 +64,7 @@ def check_ref_updates(
 
     Args:
         store: a store that also reads the objects of the push.
-        trusted: tells whether a commit is signed by an allowed key, if every commit must be signed; otherwise None.
+        trusted: returns whether a commit is signed by an allowed key; None if commits need no signature.
         may_rewrite: whether a push may delete a branch or remove commits from it.
         quarantine: the object directory with the objects of the push; None if they were checked already.
     """
@@ -84,7 +84,7 @@ def check_ref_updates(
 def _reject_by_budget(
     store: Store, updates: Sequence[RefUpdate], quarantine: Path | None, budget: Budget
 ) -> dict[str, Rejected]:
-    """Return by ref why its new tip exceeds the budget or is malformed."""
+    """Return, by ref, the rejections of new tips that exceed the budget or are malformed."""
     tips = {update.ref: update.new for update in updates if update.new is not None}
     if quarantine is None or not tips:
         return {}

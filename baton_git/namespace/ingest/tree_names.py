@@ -72,7 +72,7 @@ def _fold_name(name: str) -> str:
 
 
 def _is_equivalent(folded: str, plain: str, short: str) -> bool:
-    """Whether a name is `plain`, or a short name that NTFS may give it: `GITMOD~1`, or the hashed form `GI7EBA~1`."""
+    """Return whether a name is `plain` or a short name that NTFS may give to it: `GITMOD~1`, or hashed `GI7EBA~1`."""
     stem, tilde, number = folded.partition("~")
     is_short = bool(tilde and stem) and number.isdigit()
     return folded == plain or (is_short and (stem == plain[1:7] or short.startswith(stem[:6])))

@@ -21,7 +21,7 @@ from baton_git.namespace.provenance.ledger import Ledger
 _MOVE = re.compile(
     rb"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t]*\tbaton: (?!sync$|review$)[a-z][a-z-]*(?: and (\d+) more)?$"
 )
-"""A ref update to commits that baton made. Syncs and reviews are left out, as they also fetch commits of others."""
+"""A ref update to commits that baton made. Those of syncs and reviews do not match: they also add commits of others."""
 _TRACKING = ("refs/remotes/", "refs/baton-remotes/", "refs/baton-incoming/")
 
 
@@ -34,7 +34,7 @@ def ledger_of(store: Store, prefix: str) -> Ledger:
     Raises:
         Corrupt: a commit cannot be read.
         StoreError: a reflog cannot be read.
-        WriteFailed: the disk refused.
+        WriteFailed: writing to disk failed.
     """
     known: Ledger | None = store.memory.get(("ledger", prefix))
     if known is not None and known.exists:
@@ -69,14 +69,14 @@ def _begin(store: Store, prefix: str, ledger: Ledger) -> None:
 
 def _made_here(store: Store, prefix: str) -> Iterator[CommitInfo]:
     for ref in store.refs(prefix):
-        for new, count in _moves(store, ref):
+        for new, count in _list_moves(store, ref):
             with suppress(Corrupt):  # a reflog may name commits that no longer exist
                 for info in _chain(store, new, count):
                     yield info
-                    yield from _own_side(store, info)
+                    yield from _find_own_second_parent(store, info)
 
 
-def _moves(store: Store, ref: str) -> Iterator[tuple[Oid, int]]:
+def _list_moves(store: Store, ref: str) -> Iterator[tuple[Oid, int]]:
     """Yield the commits to which baton moved a branch, each with the number of commits that the update added."""
     try:
         lines = (store.repository.common_dir / "logs" / ref).read_bytes().splitlines()
@@ -96,7 +96,7 @@ def _chain(store: Store, new: Oid, count: int) -> Iterator[CommitInfo]:
         yield info
 
 
-def _own_side(store: Store, info: CommitInfo) -> Iterator[CommitInfo]:
+def _find_own_second_parent(store: Store, info: CommitInfo) -> Iterator[CommitInfo]:
     """Yield the second parent of a commit if the same call of a verb made both."""
     for parent in info.parents[1:]:
         side = store.commit(parent)

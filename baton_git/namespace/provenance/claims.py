@@ -40,24 +40,24 @@ def find_claims(before: State, after: State) -> list[FieldClaim]:
 
     claims = []
     for key in sorted(key for key in before.differing(after) if key.kind in kinds.KINDS):
-        claims += [FieldClaim(key, held) for held in _of_fixed(key, before.entry(key), after.entry(key))]
+        claims += [FieldClaim(key, held) for held in _find_immutable_claims(key, before.entry(key), after.entry(key))]
         record = _read_record(after, key)
         if isinstance(record, Rule):
-            claims += [FieldClaim(key, held) for held in _of_rule(before.entry(key), record)]
+            claims += [FieldClaim(key, held) for held in _find_rule_claims(before.entry(key), record)]
         elif record is not None:
             _, all_held = hold_claims(_find_record(before, key, record.id), record, tier_of, evidence=False)
             claims += [FieldClaim(key, held) for held in all_held]
     return claims
 
 
-def _of_rule(before: Entry | None, rule: Rule) -> Iterator[HeldClaim]:
+def _find_rule_claims(before: Entry | None, rule: Rule) -> Iterator[HeldClaim]:
     """Yield the claim of a changed rule text. Sessions treat the text of a rule as confirmed by a person."""
     text = before.text if isinstance(before, Rule) else None
     if rule.text != text:
-        yield HeldClaim(rule.id, "text", rule.text, text, "a rule is what a person confirmed")
+        yield HeldClaim(rule.id, "text", rule.text, text, "the text of a rule needs a person's confirmation")
 
 
-def _of_fixed(key: Key, before: Entry | None, after: Entry | None) -> Iterator[HeldClaim]:
+def _find_immutable_claims(key: Key, before: Entry | None, after: Entry | None) -> Iterator[HeldClaim]:
     for breach in immutable_fields.breaches(key, before, after):
         yield HeldClaim(key.id, breach.field, breach.claimed, breach.kept, f"{breach.field} {immutable_fields.WHY}")
 
@@ -103,12 +103,12 @@ def find_unconfirmed_claims(
     return [claim for claim in claims if not any(_may_make(store, info, claim, trusted) for info in commits)]
 
 
-def _is_fixed(claim: FieldClaim) -> bool:
+def _is_immutable(claim: FieldClaim) -> bool:
     return claim.held.field in immutable_fields.fixed_fields(kinds.KINDS[claim.key.kind].model)
 
 
-def _settles(store: Store, info: CommitInfo, claim: FieldClaim) -> bool:
-    """Whether a commit is the automatic merge that chose the claimed value of an immutable field."""
+def _chooses_value(store: Store, info: CommitInfo, claim: FieldClaim) -> bool:
+    """Return whether a commit is the automatic merge that chose the claimed value of an immutable field."""
 
     def value(commit: Oid) -> Any:
         record = _read_record(load_state(store, commit), claim.key)
@@ -126,13 +126,13 @@ def load_state(store: Store, commit: Oid | None) -> State:
 
 
 def _may_make(store: Store, info: CommitInfo, claim: FieldClaim, trusted: Trusted | None) -> bool:
-    """Whether a commit makes the claim, and has the confirmation, signature or verb that the claim needs.
+    """Return whether a commit adds the claim, and has the confirmation, signature or verb that the claim needs.
 
-    A commit makes a claim that none of its parents has. If a verb merged and the claim needs no person, one parent may
-    have it.
+    A commit adds a claim that it contains and its parents do not. If the claim needs no person and the commit is not an
+    automatic merge, one parent without the claim is enough.
     """
-    if _is_fixed(claim):
-        return _settles(store, info, claim)
+    if _is_immutable(claim):
+        return _chooses_value(store, info, claim)
     entry = parse_entry(info)
     needs_person = _needs_person(claim)
     if needs_person and trusted is None and not entry.trailer_values(CONFIRMED):
@@ -150,14 +150,14 @@ def _is_confirmed(info: CommitInfo, entry: LogEntry, trusted: Trusted | None) ->
 
 
 def _needs_person(claim: FieldClaim) -> bool:
-    """Whether the claim creates or changes a rule, or states that a person vouches for a record."""
+    """Return whether the claim creates or changes a rule, or states that a person vouches for a record."""
     held = claim.held
     makes_rule = held.field in ("graduated_to", "text") and held.claimed is not None
     return makes_rule or held.claimed in ("graduated", "human_confirmed")
 
 
 def _contains(state: State, claim: FieldClaim) -> bool:
-    """Whether a state contains the claimed value. A pattern must be graduated: that is what a person confirms."""
+    """Return whether a state contains the claimed value. If the claim needs a person, a pattern must be graduated."""
     record = _find_record(state, claim.key, claim.held.id)
     if isinstance(record, Pattern) and _needs_person(claim) and record.status != "graduated":
         return False
@@ -165,6 +165,6 @@ def _contains(state: State, claim: FieldClaim) -> bool:
 
 
 def is_vouched_for(store: Store, info: CommitInfo, trusted: Trusted | None) -> bool:
-    """Whether a commit is signed by an allowed key, or is a root or merge commit that every machine creates alike."""
+    """Return whether a commit is signed by an allowed key, or is a root or merge commit, the same on every machine."""
     signed = trusted is not None and trusted(info)
     return signed or is_root(store, info) or is_pure(store, info)

@@ -32,7 +32,7 @@ class CommitView:
         self.info = info
         self.origin = origin_of(ledger, info)
         self._confirms = _confirmed_names(info)
-        self._chooses = self.origin.source == "here" and _chooses(info)
+        self._restores = self.origin.source == "here" and _restores(info)
 
     @cached_property
     def root(self) -> Folder:
@@ -41,14 +41,14 @@ class CommitView:
     def mark(self, key: Key, facet: Facet = "text") -> Mark:
         """Return the mark of a change that this commit makes to a record.
 
-        A check that a verb restored from the history was not written by this commit, and its mark says so.
+        If a verb restored a check from the history, its mark says so, because this commit did not write the check.
         """
-        if facet == "check" and self._chooses:
-            return (_CHOSEN,)
+        if facet == "check" and self._restores:
+            return (_RESTORED,)
         return (CommitClaim.of(self.origin, self.info.oid if self.covers(key) else ""),)
 
     def covers(self, key: Key) -> bool:
-        """Whether the commit claims that a person confirmed this record. A rule is confirmed with its pattern."""
+        """Return whether the commit claims that a person confirmed a record. A rule is confirmed with its pattern."""
         if self._confirms is None:
             return False
         if not self._confirms:  # older commits do not name records; only patterns could be confirmed then
@@ -60,9 +60,9 @@ class CommitView:
         return (CommitClaim.of(self.origin),)
 
     @property
-    def has_marks_apart(self) -> bool:
+    def has_other_marks(self) -> bool:
         """Whether some changes of the commit may have another mark than `plain_mark`."""
-        return self._confirms is not None or self._chooses
+        return self._confirms is not None or self._restores
 
     def state(self, root: Folder | None = None) -> State:
         return State(layout.TreeSource(root or self.root, self.store.memory))
@@ -88,14 +88,14 @@ def _confirmed_names(info: CommitInfo) -> frozenset[str] | None:
     return frozenset(entry.trailer_values(CONFIRMS)) if entry.trailer_values(CONFIRMED) else None
 
 
-_CHOSEN = CommitClaim("hand", "an earlier version or the other side of a conflict")
-_CHOOSING = ("rollback", "undo", "redo", "resolve")
+_RESTORED = CommitClaim("hand", "an earlier version or the other side of a conflict")
+_RESTORING = ("rollback", "undo", "redo", "resolve")
 """Prefixes of the verbs that restore values from the history, whoever wrote them."""
 
 
-def _chooses(info: CommitInfo) -> bool:
-    """Whether a commit was made by a verb that restores values from the history."""
-    return any(word in info.message for word in _CHOOSING) and (parse_entry(info).op or "").startswith(_CHOOSING)
+def _restores(info: CommitInfo) -> bool:
+    """Return whether a commit was made by a verb that restores values from the history."""
+    return any(word in info.message for word in _RESTORING) and (parse_entry(info).op or "").startswith(_RESTORING)
 
 
 class RecordSource(Protocol):
@@ -119,11 +119,11 @@ def facets_of(key: Key) -> Iterable[Facet]:
 
 
 def is_absent(state: RecordSource, key: Key) -> bool:
-    """Whether there is no readable record at a key."""
+    """Return whether there is no readable record at a key."""
     return all(values_at(state, key, facet) is None for facet in facets_of(key))
 
 
-def other_place(key: Key, entry: Entry | None) -> Key:
+def other_key(key: Key, entry: Entry | None) -> Key:
     """Return the archived key of a live record, or the live key of an archived one."""
     id_ = str(entry.record.get("id", key.id)) if isinstance(entry, Archived) else key.id
     return key._replace(id=id_, archived=not key.archived)

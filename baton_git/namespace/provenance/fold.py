@@ -13,7 +13,7 @@ from graphlib import TopologicalSorter
 from baton_git.core.names import Oid
 from baton_git.core.state import Key
 from baton_git.git.store import CommitInfo, Store
-from baton_git.namespace.provenance.commit_view import CommitView, facets_of, is_absent, other_place, values_at
+from baton_git.namespace.provenance.commit_view import CommitView, facets_of, is_absent, other_key, values_at
 from baton_git.namespace.provenance.ledger import Ledger
 from baton_git.namespace.provenance.marks import Mark, ProvenanceMarks, Slot
 from baton_git.namespace.provenance.trees import ChangedRecords, LabelledChange, find_labelled_changes, is_bare
@@ -64,7 +64,7 @@ class Walk:
                 waiting += self.bases[name]
 
     def _fits(self, kept: ProvenanceMarks) -> bool:
-        """Whether cached marks have the same default as all others of this fold, as they must."""
+        """Return whether cached marks have the same default as all others of this fold; else they cannot be used."""
         return all(marks.default == kept.default for marks in self.starts.values())
 
     def needs(self, name: Oid) -> list[Oid]:
@@ -136,7 +136,7 @@ _NOBODY: Mark = ()
 def apply_commit(marks: ProvenanceMarks, view: CommitView) -> None:
     """Update the marks of a commit's only parent to those of the commit, in place."""
     before = view.store.commit(view.info.parents[0]).tree if view.info.parents else None
-    is_plain = not view.has_marks_apart and view.plain_mark == marks.default
+    is_plain = not view.has_other_marks and view.plain_mark == marks.default
     if is_plain and not marks.known:
         return
     changed = list(find_labelled_changes(view.store, before, view.info.tree))
@@ -175,11 +175,11 @@ class _Step:
             if self.marks.of(slot) == new and values is not None:
                 continue
             if values_at(self.before, was, facet) != values:
-                self.marks.take_back(slot, new) if values is None else self.marks.set(slot, new)
+                self.marks.mark_removed(slot, new) if values is None else self.marks.set(slot, new)
 
     def _moved_from(self, key: Key) -> Key | None:
         """Return the previous key of a record that this commit moved into or out of the archive."""
         if not self.after.has(key) or self.before.has(key):
             return None
-        previous = other_place(key, self.after.entry(key))
+        previous = other_key(key, self.after.entry(key))
         return previous if self.before.has(previous) and not self.after.has(previous) else None

@@ -61,7 +61,7 @@ class Judgement:
         return self.word(key_of(record))
 
     def is_confirmed(self, key: Key) -> bool:
-        """Whether a person confirmed the record. A rule is in force only if it is confirmed."""
+        """Return whether a person confirmed the record. A rule is in force only if it is confirmed."""
         return self.label(key).kind == "confirmed"
 
     def tier(self, key: Key, declared: str) -> str:
@@ -75,7 +75,7 @@ class Judgement:
         return "llm_derived" if kind != "agent" and declared == "human_confirmed" else declared
 
     def is_superseded(self, decision: ActiveDecision) -> bool:
-        """Whether a decision counts as superseded here.
+        """Return whether a decision counts as superseded here.
 
         A change of its status, in either direction, counts only if its author was entitled to it: a person, an agent on
         this machine, a remote that the user trusts, or the source of the decision itself.

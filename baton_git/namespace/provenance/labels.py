@@ -103,7 +103,7 @@ class Labels:
         return self._strangers[mark]
 
     def is_trusted(self, label: Label) -> bool:
-        """Whether the record was received from a remote that the user trusts."""
+        """Return whether the record was received from a remote that the user trusts."""
         return label.kind == "received" and self._vouching.trusts_remote(label.url)
 
     @cached_property
@@ -126,7 +126,7 @@ class Labels:
         return Label("received", name, url, author, is_claim=bool(confirming))
 
     def _is_valid(self, commit: Oid) -> bool:
-        """Whether a confirmation was made here, is signed by an allowed key, or came from a trusted remote."""
+        """Return whether a confirmation was made here, is signed by an allowed key, or came from a trusted remote."""
         ledger, vouching = self._history.ledger, self._vouching
         if ledger.is_confirmed_here(commit):
             return True

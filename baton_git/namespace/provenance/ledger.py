@@ -64,13 +64,13 @@ class CommitFile:
         """Append commits; with `sync`, wait until they are on the disk.
 
         Raises:
-            WriteFailed: the disk refused.
+            WriteFailed: writing to disk failed.
         """
         if commits:
             append(self.path, b"".join(b"\n" + commit.encode() for commit in commits), sync=sync)
 
     def holds(self, commit: Oid) -> bool:
-        """Whether the commit is listed.
+        """Return whether the commit is listed.
 
         Raises:
             StoreError: the file cannot be read.
@@ -125,7 +125,7 @@ class Ledger:
         """Record commits made here that are about to be published; `confirmed` are those that contain a confirmation.
 
         Raises:
-            WriteFailed: the disk refused.
+            WriteFailed: writing to disk failed.
         """
         self._file("confirmed").append(confirmed, sync=True)
         self._file("made").append(commits)
@@ -135,7 +135,7 @@ class Ledger:
 
         Raises:
             StoreError: the ledger cannot be read.
-            WriteFailed: the disk refused.
+            WriteFailed: writing to disk failed.
         """
         if commits:
             file = self._file(f"received-{self._key_of(url, name)}")
@@ -196,7 +196,7 @@ def append(path: Path, data: bytes, *, sync: bool) -> None:
     """Append `data` to a private file in one write; with `sync`, wait until it is on the disk.
 
     Raises:
-        WriteFailed: the disk refused.
+        WriteFailed: writing to disk failed.
     """
     folder = path.parent
     with durable_files.writing(str(path)):

@@ -66,8 +66,8 @@ class ProvenanceMarks:
     def of(self, slot: Slot) -> Mark:
         """Return the mark of a facet.
 
-        A closing without a mark of its own has that of the text. A check does not: whoever changes the text of a record
-        did not write its check.
+        A closing without a mark of its own has the mark of the text. This does not apply to a check, because a change
+        of the text does not mean that its author wrote the check.
         """
         mark = self.known.get(slot)
         if mark is None and slot.facet == "closing":
@@ -80,11 +80,11 @@ class ProvenanceMarks:
             self.known[slot] = mark
 
     def knows(self, key: Key) -> bool:
-        """Whether a record has a mark of its own."""
+        """Return whether a record has a mark of its own."""
         return any((key, facet) in self.known for facet in _FACETS)
 
-    def take_back(self, slot: Slot, mark: Mark) -> None:
-        """Mark that a facet lost its values; if `mark` is the one that it had, nothing needs to be stored."""
+    def mark_removed(self, slot: Slot, mark: Mark) -> None:
+        """Record that a commit with this mark removed the values of a facet; store it if the facet had another mark."""
         before = self.of(slot)
         self.known.pop(slot, None)
         if before != mark:

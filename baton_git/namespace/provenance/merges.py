@@ -20,7 +20,7 @@ from baton_git.namespace.provenance.commit_view import (
     CoveredValues,
     facets_of,
     is_absent,
-    other_place,
+    other_key,
     values_at,
 )
 from baton_git.namespace.provenance.marks import Mark, ProvenanceMarks, Slot, combine_marks
@@ -116,7 +116,7 @@ class _Merge:
         is_uniform = (
             not (first.known or second.known)
             and self.view.plain_mark == first.default
-            and not self.view.has_marks_apart
+            and not self.view.has_other_marks
         )
         if is_uniform:
             return known
@@ -149,7 +149,7 @@ class _Merge:
         return self._combine_marks(slot)
 
     def _is_expected(self, slot: Slot, values: CoveredValues) -> bool:
-        """Whether the commit has the values that the automatic merge of its parents gives."""
+        """Return whether the commit has the values that the automatic merge of its parents gives."""
         blob, first, second = (
             blob_at(root, slot.key) for root in (self.view.root, *(side.root for side in self.sides))
         )
@@ -163,7 +163,7 @@ class _Merge:
         )
 
     def _holds(self, root: Folder, slot: Slot, values: CoveredValues) -> bool:
-        """Whether a record has these values in the tree `root`."""
+        """Return whether a record has these values in the tree `root`."""
         blob = blob_at(self.view.root, slot.key)
         return blob == blob_at(root, slot.key) or values == values_at(self.view.state(root), slot.key, slot.facet)
 
@@ -177,7 +177,7 @@ class _Merge:
     def _combine_marks(self, slot: Slot) -> Mark:
         """Combine the marks of the record on both sides, including its archived and renamed forms."""
         entry = self.state.entry(slot.key)
-        keys = {slot.key, other_place(slot.key, entry), *self._renamed_from(slot.key)}
+        keys = {slot.key, other_key(slot.key, entry), *self._renamed_from(slot.key)}
         marks = [
             pair[1]
             for side in self.sides

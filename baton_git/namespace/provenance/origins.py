@@ -50,7 +50,7 @@ def record_draft(ledger: Ledger, draft: ObjectDraft, source: RemoteSource | None
 
     Raises:
         StoreError: the ledger cannot be read.
-        WriteFailed: the disk refused.
+        WriteFailed: writing to disk failed.
     """
     commits = {name: data for name, (kind, data) in draft.objects.items() if kind == COMMIT}
     ledger.record_made(commits if source is None else (), _confirming(commits))

@@ -66,7 +66,7 @@ class ChangedRecords:
         self._entries: dict[Key, Entry | None] = {}
 
     def has(self, key: Key) -> bool:
-        """Whether a file exists at a key, readable or not."""
+        """Return whether a file exists at a key, readable or not."""
         return self._blobs.get(key) is not None
 
     def entry(self, key: Key) -> Entry | None:
@@ -169,5 +169,5 @@ _ENTRY = {0: _Entry(20), _SHA1: _Entry(20), _SHA256: _Entry(32)}
 
 
 def is_bare(root: Folder) -> bool:
-    """Whether a tree has no folder of labelled records."""
+    """Return whether a tree has no folder of labelled records."""
     return not any(root.folder(place).oid for place in _PLACES) and root.folder(ARCHIVE).oid is None

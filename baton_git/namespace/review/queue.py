@@ -192,7 +192,7 @@ class _Review:
         return ReviewQueue(self.theirs, shown, count_commits(self.store, self.theirs, self.local))
 
     def _about(self, path: str, states: list[State]) -> tuple[str, str]:
-        """Return the kind and the id under which a file is reviewed: a rule counts as its pattern."""
+        """Return the kind and the id of the record under which a file is reviewed; for a rule, those of its pattern."""
         key = layout.key_at(path)
         if key is None:
             return KIND, path

@@ -52,7 +52,7 @@ class ReviewState:
         """Store the decisions.
 
         Raises:
-            WriteFailed: the disk refused.
+            WriteFailed: writing to disk failed.
         """
         entries = {
             path: [entry.oid, entry.mode] if isinstance(entry, TreeEntry) else None for path, entry in files.items()
@@ -71,7 +71,7 @@ class ReviewState:
         """Delete the file.
 
         Raises:
-            WriteFailed: the disk refused.
+            WriteFailed: writing to disk failed.
         """
         try:
             self.path.unlink(missing_ok=True)

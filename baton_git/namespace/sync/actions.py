@@ -94,7 +94,7 @@ def plan_sync(branch: Branch, tips: BranchTips, terms: Terms) -> Plan:
 
 
 def is_rewritten(store: Store, tips: BranchTips) -> bool:
-    """Whether the remote branch lost commits since it was last seen."""
+    """Return whether the remote branch lost commits since it was last seen."""
     if tips.seen is None or tips.theirs is None:
         return False
     return not _is_behind(store, tips.seen, tips.theirs)
@@ -108,7 +108,7 @@ def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | N
     """Return the action `stop` if the remote branch was rewritten or deleted, or a local commit silently reverts."""
     name = str(branch.namespace)
     if tips.seen is not None and tips.theirs is None and terms.settle == "theirs":
-        return SyncAction("stop", name, 0, "the branch was deleted there, so it cannot be adopted",
+        return SyncAction("stop", name, 0, "the branch was deleted on the remote, so --settle theirs is not possible",
                       "baton sync --settle merge sends it again")  # fmt: skip
     if terms.settle is not None:
         return None
@@ -122,14 +122,14 @@ def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | N
         )  # fmt: skip
     if tips.seen is not None and tips.theirs is None:
         return SyncAction(
-            "stop", name, 0, "the branch was deleted there",
+            "stop", name, 0, "the branch was deleted on the remote",
             "baton sync --settle merge sends it again; git config baton.autosync false stops syncing",
         )  # fmt: skip
     if not is_rewritten(branch.store, tips):
         return None
     lost = count_commits(branch.store, tips.seen, tips.theirs)
     return SyncAction(
-        "stop", name, lost, f"the branch was rewritten there: {lost} commits that it had are gone",
+        "stop", name, lost, f"the branch was rewritten on the remote: {lost} commits that it had are gone",
         "baton sync --settle merge restores them; --settle theirs removes them here too (a backup ref keeps them)",
     )  # fmt: skip
 
@@ -148,7 +148,7 @@ def _plan_incoming(branch: Branch, tips: BranchTips, accepted: Oid | None) -> It
 def _find_accepted(branch: Branch, tips: BranchTips, terms: Terms) -> tuple[Oid | None, list[SyncAction]]:
     """Return the newest remote commit that needs no review, and the action `wait` for all others."""
     assert tips.theirs is not None
-    why, accepted = _judge_incoming(branch, tips, terms)
+    why, accepted = _find_newest_accepted(branch, tips, terms)
     if not why:
         return tips.theirs, []
     commits = count_commits(branch.store, tips.theirs, accepted or tips.local)
@@ -156,8 +156,8 @@ def _find_accepted(branch: Branch, tips: BranchTips, terms: Terms) -> tuple[Oid 
     return accepted, [waits]
 
 
-def _judge_incoming(branch: Branch, tips: BranchTips, terms: Terms) -> tuple[str, Oid | None]:
-    """Return why some remote commits are not accepted (empty if all are), and the newest accepted one."""
+def _find_newest_accepted(branch: Branch, tips: BranchTips, terms: Terms) -> tuple[str, Oid | None]:
+    """Return why some remote commits are not accepted (empty if all are), and the newest accepted commit."""
     assert tips.theirs is not None
     store = branch.store
     faults = _faults(store, tips)
@@ -187,7 +187,7 @@ _UNSIGNED = (
 
 
 def _find_newest_fitting(new: list[CommitInfo], fits: Callable[[CommitInfo], bool]) -> Oid | None:
-    """Return the newest of the new commits that fits and has only fitting ones among its new ancestors."""
+    """Return the newest new commit that fits and whose new ancestors all fit; None if there is none."""
     fitting: dict[Oid, bool] = {}
     newest: Oid | None = None
     for info in reversed(new):
@@ -213,13 +213,13 @@ def _find_reverts(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogE
 
 
 def _repairs(branch: Branch, commit: Oid, older: LogEntry, suspects: Collection[Oid]) -> bool:
-    """Whether a commit reverts only commits that are silent reverts themselves."""
+    """Return whether a commit reverts only commits that are silent reverts themselves."""
     before = islice(branch.history(commit, first_parent=True), 1, None)
     return all(entry.commit in suspects for entry in takewhile(lambda entry: entry.commit != older.commit, before))
 
 
 def _is_in_effect(branch: Branch, commit: Oid, tip: Oid) -> bool:
-    """Whether any change of a commit is still in effect at the tip."""
+    """Return whether any change of a commit is still in effect at the tip."""
     infos = [branch.store.commit(commit_id) for commit_id in (branch.store.commit(commit).parents[0], commit, tip)]
     before, after, now = (branch.revision_at(info.oid).state for info in infos)
     if apply(now, decide(after, now, before, prefer="ours"), record_conflicts=False) is not now:

@@ -21,7 +21,7 @@ def count_commits(store: Store, tip: Oid | None, excluded: Oid | None) -> int:
 
 
 def is_waiting(branch: Branch, remote: str) -> bool:
-    """Whether fetched commits of the remote are not merged into the local branch."""
+    """Return whether fetched commits of the remote are not merged into the local branch."""
     theirs, local = branch.store.tip(tracking_refs_of(branch, remote).incoming), branch.store.tip(branch.ref)
     return theirs is not None and theirs != local and not (local and branch.store.is_ancestor(theirs, local))
 

@@ -25,7 +25,7 @@ _ATTEMPTS = 50
 
 @dataclass(frozen=True)
 class Integration:
-    """The result of an integration: the new tip of the local branch, and what a person should know about the merge.
+    """The result of an integration: the new tip of the local branch, and messages for people about the merge.
 
     Attributes:
         received: number of commits that the local branch gained.

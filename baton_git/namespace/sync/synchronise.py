@@ -37,7 +37,7 @@ SECONDS = 60.0
 _GRACE = 0.5
 """Additional seconds for local work after the time limit for network traffic."""
 ATTEMPTS = 30
-"""How often to try if somebody else keeps pushing first."""
+"""Maximum number of attempts if somebody else pushes first."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,8 @@ def synchronise(
         if not jobs or time.monotonic() >= end:
             break
         time.sleep(min(max(0.0, end - time.monotonic()), random.uniform(0, min(1.0, 0.02 * 2**attempt))))  # noqa: S311  jitter
-    busy = Busy(f"{remote.name}: others kept pushing", hint="their commits are merged here; run baton sync again")
+    why = f"{remote.name}: others pushed first at every attempt"
+    busy = Busy(why, hint="their commits are merged here; run baton sync again")
     done += [job._replace(outcome=replace(job.outcome, error=busy)) for job in jobs]
     return [_finish_job(job) for job in done]
 
@@ -271,13 +272,13 @@ def _carry_out(job: _Job, theirs: Oid | None, terms: Terms, stamp: CommitStamp, 
     return job._replace(outcome=_add_integration(outcome, integration), push=push)
 
 
-_REMOVED = "{0} was removed there (baton rollback --record {0} restores it)"
+_REMOVED = "{0} was removed on the remote (baton rollback --record {0} restores it)"
 
 
 def _compare_records(
     branch: Branch, before: Oid | None, integration: Integration, terms: Terms, outcome: SyncOutcome
 ) -> SyncOutcome:
-    """Add to the outcome what became of the records that were here before."""
+    """Add to the outcome the removed records and the ids that two records had, from the states before and after."""
     if before is None or integration.tip is None or not integration.received:
         return outcome
     old, new = branch.revision_at(before).state, branch.revision_at(integration.tip).state

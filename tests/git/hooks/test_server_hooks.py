@@ -261,5 +261,5 @@ def test_a_push_over_the_budget_is_refused_before_anything_is_expanded(git, top,
     bad = git(top, "commit-tree", "-p", "baton/work", "-m", "by hand", git(top, "mktree", text=root))
     code, said = push(f"{bad}:refs/heads/baton/work")
     assert code == 1
-    assert f"is rejected: commit {bad[:8]}: holds more than 200,000 files" in said
+    assert f"is rejected: commit {bad[:8]}: has more than 200,000 files" in said
     assert git(server, "rev-parse", "baton/work") == git(top, "rev-parse", "baton/work")

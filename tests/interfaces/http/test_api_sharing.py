@@ -59,7 +59,7 @@ def test_a_request_names_no_address(shared: Any) -> None:
         "",
     ):
         problem = shared.problem("POST", "/v1/sync", 404, {"remote": remote})
-        assert (problem["error"], problem["hint"]) == ("not_found", "there are: origin, reviewed, gone")
+        assert (problem["error"], problem["hint"]) == ("not_found", "the configured remotes: origin, reviewed, gone")
         assert shared.problem("GET", "/v1/review", 404, params={"remote": remote})["error"] == "not_found"
 
 
@@ -148,4 +148,7 @@ def test_the_policy_of_a_remote_gets_stricter_and_only_a_person_loosens_it(share
     assert shared.get("/v1/remotes").json()["remotes"][2]["policy"] == "review"
     assert shared.problem("POST", "/v1/remotes/gone/policy", 403, {"policy": "auto"})["error"] == "needs_human"
     assert shared.problem("POST", "/v1/remotes/gone/review", 502)["error"] == "access_denied"
-    assert shared.problem("POST", "/v1/remotes/nix/review", 404)["hint"] == "there are: origin, reviewed, gone"
+    assert (
+        shared.problem("POST", "/v1/remotes/nix/review", 404)["hint"]
+        == "the configured remotes: origin, reviewed, gone"
+    )

@@ -43,7 +43,7 @@ def test_arguments_that_do_not_fit_are_named(here, era, tool, arguments, said):
     ("tool", "arguments", "said"),
     [
         ("loop_verify", {"id": "OL-nope", "result": "passed"}, "there is no open loop 'OL-nope'"),
-        ("loop_add", {"action": " ", "expect": "x"}, "the action is empty; say in a sentence what it is"),
+        ("loop_add", {"action": " ", "expect": "x"}, "the action is empty; describe it in a sentence"),
         ("decision_supersede", {"id": "a", "by": "b"}, "there is no active decision 'a'"),
         ("diff", {"a": "nonsense"}, "nonsense"),
         ("followup_add", {"item": "x", "session": "a\nb"}, "session"),

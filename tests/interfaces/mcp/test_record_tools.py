@@ -81,7 +81,7 @@ def test_nothing_is_sent_to_an_address_that_is_no_remote(call, git, top, tmp_pat
     call("followup_add", item="Our secret plan")
     told = call("sync", error=True, remote=address.format(there=there))
     assert "there is no remote" in told
-    assert "there are: origin" in told
+    assert "the configured remotes: origin" in told
     assert git(there, "for-each-ref") == ""
     assert not (there / "run").exists()
 

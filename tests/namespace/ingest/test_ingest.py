@@ -130,7 +130,7 @@ def test_a_tree_of_a_billion_paths_is_rejected_at_once(pair: Pair, mallory: Host
     _, bob = pair
     commit = mallory.push(mallory.bomb())
     why = rejected(bob)
-    assert f"commit {commit[:8]}: holds more than 200,000 files" in why
+    assert f"commit {commit[:8]}: has more than 200,000 files" in why
     assert bob.tried().error is not None
     assert bob.tip
 
@@ -187,7 +187,7 @@ def test_the_session_starts_in_time_without_what_is_over_the_budget(pair: Pair, 
     _, bob = pair
     mallory.push(mallory.bomb())
     begun = begin_session(bob.ws, bob.clock(), StartOptions(sync_seconds=3.0, check_seconds=0))
-    assert [one for one in begun.news if "holds more than 50,000 files" in one]
+    assert [one for one in begun.news if "has more than 50,000 files" in one]
     assert "OL-1" in begun.brief.text
 
 

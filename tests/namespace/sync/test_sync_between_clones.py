@@ -671,7 +671,7 @@ def test_a_record_that_another_machine_took_away_is_named(pair: Pair) -> None:
     ada, bob = pair
     bob.ws.update("rollback", bob.clock(), lambda tip: tip.state.remove(Key("open_loop", "OL-1")))
     bob.sync()
-    assert ada.sync().notes == ("OL-1 was removed there (baton rollback --record OL-1 restores it)",)
+    assert ada.sync().notes == ("OL-1 was removed on the remote (baton rollback --record OL-1 restores it)",)
     finish_follow_up(bob.ws, bob.clock(), id="FU-1")
     bob.sync()
     assert ada.sync().notes == (), "what is in the archive was not taken away"

@@ -74,7 +74,7 @@ def test_a_clone_under_another_name_keeps_its_namespace_when_that_is_deleted_els
     git(elsewhere, "push", "-q", "origin", "--delete", "baton/work")
     (elsewhere / ".git/baton/synced/no namespace").touch()
     assert ids(baton, elsewhere) == {"OL-1", "OL-2"}
-    assert "deleted there" in baton("sync", cwd=elsewhere, code=3).err
+    assert "deleted on the remote" in baton("sync", cwd=elsewhere, code=3).err
     assert git(elsewhere, "for-each-ref", "--format=%(refname)", "refs/heads/baton") == REF
 
 
