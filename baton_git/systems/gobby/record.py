@@ -1,4 +1,4 @@
-"""The record of Gobby's handoff: the facts of a session that a compaction of its context would lose."""
+"""The record of a Gobby handoff: facts of a session that would be lost when the agent CLI compacts its context."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,55 +12,62 @@ class Source(Part):
     """The position of an entry in the transcript."""
 
     line: Whole = Field(
-        description="The number of the line, from 1; in a file with a single JSON object, the number of the message."
+        description="The line number, from 1. If the transcript is a single JSON object, the number of the message."
     )
-    offset: Whole = Field(description="The offset of that line in bytes.")
+    offset: Whole = Field(description="The byte offset of that line in the file.")
     time: Text | None = Field(None, description="The time of the entry, as written in the transcript.")
-    file: Text | None = Field(None, description="The name of the subagent's transcript, if the entry is in one.")
+    file: Text | None = Field(
+        None, description="The file name of a subagent's transcript. Null: the entry is in the session's transcript."
+    )
 
 
 class ActiveTask(Part):
     """The task that the session worked on last."""
 
-    title: Text = Field(description="What it is.")
+    title: Text = Field(description="The title of the task.")
     id: Text | None = Field(None, description="The task's id in the tool that manages it.")
     status: Text | None = Field(None, description="The task's status in the tool that manages it.")
-    description: Text | None = Field(None, description="More about it.")
-    origin: Text = Field(description="The tool that manages it: `todo`, `goal`, or `gobby-tasks`.")
-    source: Source | None = Field(None, description="Where it stands.")
+    description: Text | None = Field(None, description="The full text of the task, if it is more than the title.")
+    origin: Text = Field(description="The tool that manages the task: `todo`, `goal`, or `gobby-tasks`.")
+    source: Source | None = Field(None, description="The task's position in the transcript.")
 
 
 class TodoItem(Part):
     """One item of the to-do list."""
 
-    content: Text = Field(description="The work to do.")
+    content: Text = Field(description="The text of the item.")
     status: Text = Field(
         description="`pending`, `in_progress`, `completed`, or another status of the agent's own tool."
     )
     origin: Text = Field(
-        "agent", description="The list that has it: `agent` for the agent's own tool, `baton` for `baton todo`."
+        "agent", description="The list with this item: `agent` for the agent's own tool, `baton` for `baton todo`."
     )
     source: Source | None = Field(
-        None, description="Its position in the transcript; none for an item of baton's own list."
+        None, description="The item's position in the transcript. Null if only the list of `baton todo` has the item."
     )
 
 
 class CommitMade(Part):
     """A commit of the session."""
 
-    hash: Text = Field(description="Its id, abbreviated as in the transcript; empty if unknown.")
-    message: Text = Field(description="Its subject.")
+    hash: Text = Field(description="The commit id, abbreviated as in the transcript; empty if unknown.")
+    message: Text = Field(description="The subject of the commit.")
     verified: Flag | None = Field(
-        None, description="Whether the repository has the commit; null: this could not be checked."
+        None, description="Whether the repository has the commit. Null: this could not be checked."
     )
     on_branch: Flag | None = Field(
-        None, description="Whether HEAD or a branch contained the commit at that time; false after a reset or a rebase."
+        None,
+        description="Whether HEAD or a branch contained the commit when the facts were extracted. False after a reset "
+        "or a rebase. Null: unknown.",
     )
-    stat: Text | None = Field(None, description="The output of `git show --stat`, if it was requested.")
-    source: Source | None = Field(None, description="The position of the command that made it.")
+    stat: Text | None = Field(
+        None, description="The output of `git show --stat`, if the setting `git.include_diff_stats` is on."
+    )
+    source: Source | None = Field(None, description="The position of the command that made the commit.")
     found: Text = Field(
         "transcript",
-        description="Its source: the session's `transcript`, the transcript of a `subagent`, or only `git`.",
+        description="Where the commit was found: in the session's `transcript`, in the transcript of a `subagent`, or "
+        "only in `git`.",
     )
 
 
@@ -72,32 +79,34 @@ def _is_boolean(value: Any) -> Any:
 
 
 class KeyDecision(Part):
-    """A sentence that may be a decision, found by its wording or in the answer to a question of the agent."""
+    """A probable decision."""
 
-    text: Text = Field(description="The sentence, or the question and its answer.")
+    text: Text = Field(description="The sentence with the decision, or a question of the agent and its answer.")
     kind: Text = Field(
-        description="How it was found: `answer` (a person's answer to the agent's question), `plan` (an accepted "
-        "plan), `summary` (of a compaction), or `wording`."
+        description="How the decision was found: `answer` (the user answered a question of the agent), `plan` (the "
+        "user accepted a plan), `summary` (in the summary of a compaction), or `wording` (the words of a sentence)."
     )
     heuristic: Annotated[Literal[True], BeforeValidator(_is_boolean)] = Field(
-        True, description="Always true: nobody recorded it as a decision."
+        True, description="Always true: the decision was inferred, and nobody recorded it as one."
     )
-    source: Source | None = Field(None, description="Where it stands.")
+    source: Source | None = Field(None, description="The decision's position in the transcript.")
 
 
 class SessionPrompt(Part):
     """A prompt of the session."""
 
-    text: Text = Field(description="The text; a long prompt is cut in the middle.")
-    source: Source | None = Field(None, description="Where it stands.")
+    text: Text = Field(description="The text of the prompt; a long prompt is cut in the middle.")
+    source: Source | None = Field(None, description="The prompt's position in the transcript.")
 
 
 class LastAnswer(Part):
     """The last answer of the agent."""
 
-    text: Text = Field(description="The text; a long answer is cut in the middle.")
+    text: Text = Field(description="The text of the answer; a long answer is cut in the middle.")
     source: Source | None = Field(
-        None, description="Its position in the transcript; none if so far only a hook has received it."
+        None,
+        description="The answer's position in the transcript. Null if a hook received the answer and the transcript "
+        "does not contain it yet.",
     )
 
 
@@ -109,47 +118,61 @@ class FileUse(Part):
     reads: Whole = Field(0, description="How often the session read the file.")
     found: Text = Field(
         "transcript",
-        description="Its source: the session's `transcript`, the transcript of a `subagent`, or only `git`.",
+        description="Where the use was found: in the session's `transcript`, in the transcript of a `subagent`, or "
+        "only in `git`.",
     )
     names: Texts = Field(
-        (), description="Functions, types and frequent names in the text written to the file, the last ones first."
+        (),
+        description="The functions, types and frequent names in the text that the session wrote to the file, the "
+        "newest first.",
     )
 
 
 class LastingError(Part):
     """A command that failed and did not succeed later."""
 
-    command: Text = Field(description="The command.")
-    text: Text = Field(description="Its output; a long output is cut in the middle.")
-    source: Source | None = Field(None, description="Where it stands.")
+    command: Text = Field(description="The command line; a long one is cut in the middle.")
+    text: Text = Field(description="The output of the command; a long output is cut in the middle.")
+    source: Source | None = Field(None, description="The command's position in the transcript.")
 
 
 class Sources(Part):
-    """The positions of the facts that are plain texts or lists of texts, each in the order of its fact."""
+    """Positions in the transcript of the facts that are plain texts or lists of texts.
 
-    initial_goal: Source | None = Field(None, description="Of the goal.")
-    files_modified: tuple[Source, ...] = Field((), description="The last tool use that changed each file.")
-    recent_activity: tuple[Source, ...] = Field((), description="Of each call.")
+    A list of positions has the same order as its fact.
+    """
+
+    initial_goal: Source | None = Field(None, description="The position of the goal.")
+    files_modified: tuple[Source, ...] = Field(
+        (), description="For each changed file, the position of the last tool use that changed it."
+    )
+    recent_activity: tuple[Source, ...] = Field((), description="The position of each tool use.")
 
 
 class Facts(Part):
-    """The facts: `HandoffContext` in Gobby's document. Excluded facts are absent; `unknown` has those not
-    determined."""
+    """The facts of a session; the equivalent of `HandoffContext` in Gobby's document.
 
-    initial_goal: Text = Field("", description="The first prompt of the person, unchanged; empty if there is none.")
+    Facts that the settings exclude are absent. Facts that could not be determined are listed in `unknown`.
+    """
+
+    initial_goal: Text = Field(
+        "", description="The user's first prompt; only a very long one is cut. Empty if there is none."
+    )
     active_task: ActiveTask | None = Field(None, description="The task that the session worked on last.")
     todo_state: tuple[TodoItem, ...] = Field((), description="The current to-do list.")
-    files_modified: Texts = Field((), description="Absolute paths in the order of their first successful change.")
+    files_modified: Texts = Field(
+        (), description="The absolute paths of the changed files, in the order of their first successful change."
+    )
     git_commits: tuple[CommitMade, ...] = Field(
         (), description="The commits of this session in this repository, oldest first."
     )
     git_status: Text | None = Field(
         None, description="The output of `git status --short` in the session's folder; empty if there were no changes."
     )
-    recent_activity: Texts = Field((), description="The last tool uses, oldest first.")
-    key_decisions: tuple[KeyDecision, ...] = Field((), description="Oldest first, capped.")
+    recent_activity: Texts = Field((), description="The last tool uses, each as one line of text, oldest first.")
+    key_decisions: tuple[KeyDecision, ...] = Field((), description="At most 10 probable decisions, oldest first.")
     latest_prompts: tuple[SessionPrompt, ...] = Field(
-        (), description="The last prompts except the first of the session, oldest first."
+        (), description="The last prompts, oldest first. The first prompt of the session is not repeated here."
     )
     last_answer: LastAnswer | None = Field(None, description="The last answer of the agent.")
     open_questions: Texts = Field((), description="The sentences of the last answer that end with a question mark.")
@@ -157,22 +180,30 @@ class Facts(Part):
         (), description="The items that the last answer lists as next steps, remaining work or to-dos."
     )
     files_used: tuple[FileUse, ...] = Field(
-        (), description="The files that were changed, read or named most often and last, the most used first."
+        (),
+        description="The files that were changed, read or named, the most used first. Recent uses count more than "
+        "older ones.",
     )
     errors: tuple[LastingError, ...] = Field(
         (), description="Commands that failed and did not succeed later, oldest first."
     )
     sources: Sources = Field(
-        Sources(), description="The positions of the facts that are plain texts or lists of texts."
+        Sources(), description="The positions in the transcript of the facts that have no `source` of their own."
     )
-    unknown: dict[str, Text] = Field({}, description="Why a fact could not be determined, or only in part, by fact.")
+    unknown: dict[str, Text] = Field(
+        {},
+        description="The facts that could not be determined, or only in part. The key is the name of the fact, the "
+        "value is the reason.",
+    )
     left_out: dict[str, Whole] = Field(
-        {}, description="The number of omitted entries of a fact that is a list, by fact."
+        {},
+        description="The lists that were cut. The key is the name of the fact, the value is the number of omitted "
+        "entries.",
     )
 
 
 class Handoff(Record):
-    """The newest facts of one session. Its id is `<agent>/<session>`; earlier facts are in the history."""
+    """The newest facts of one session. The record's id is `<agent>/<session>`; earlier facts are in the history."""
 
     kind: ClassVar[str] = "handoff"
     dated: ClassVar[str] = "extracted_at"
@@ -181,14 +212,15 @@ class Handoff(Record):
     started: Annotated[Text | None, Earliest()] = Field(None, description="When the session began: ISO 8601.")
     trigger: Text | None = Field(
         None,
-        description="The event or command that extracted them: `pre_compact`, `stop`, `session_end`, `catch_up`, "
-        "`mine`, `command`.",
+        description="What extracted the facts: the hook event `pre_compact`, `stop` or `session_end`; `catch_up` (the "
+        "start of a later session, because this one ended without a hook event); `mine` (`baton mine`); or `command` "
+        "(`baton handoff extract`).",
     )
     machine: Text | None = Field(None, description="The machine on which the session ran.")
     worktree: Text | None = Field(None, description="The path of the session's work tree on that machine.")
-    branch: Text | None = Field(None, description="The checked-out branch.")
+    branch: Text | None = Field(None, description="The checked-out branch of the work tree.")
     facts: Annotated[Facts, Beside("extracted_at", "initial_goal")] = Field(
-        description="The facts. A merge takes them from one side as a whole."
+        description="The facts. A merge takes all of them from one side."
     )
     notes: Text | None = Field(None, description="Notes for the next session.")
 

@@ -1,4 +1,4 @@
-"""The record of a session's turns, which shares them with other machines if the user allows it."""
+"""The record of a session's turns. It exists only if the user shares turns with other machines."""
 
 from typing import Annotated, ClassVar
 
@@ -9,26 +9,28 @@ from baton_git.core.records.merge_rules import Beside, Earliest, Latest
 
 
 class SharedTurn(Part):
-    """A prompt and the last answer to it."""
+    """A turn: a prompt and the last answer to it."""
 
     number: Whole = Field(description="The number of the turn in the session, from 1.")
     time: Text | None = Field(None, description="The time of the prompt, as written in the transcript.")
     prompt: Text = Field(description="The text of the prompt; a long prompt is cut in the middle.")
     answer: Text = Field("", description="The text of the answer, cut in the same way; empty if there is none yet.")
     line: Whole = Field(description="The number of the prompt's line in the transcript, from 1.")
-    offset: Whole = Field(description="The offset of that line in bytes.")
+    offset: Whole = Field(description="The byte offset of that line in the file.")
 
 
 class Conversation(Part):
-    """The turns of a session in at most 64 KiB; if there are more, the oldest turns in the middle are shortened
-    first."""
+    """The turns of a session in at most 64 KiB.
+
+    Larger conversations are shortened: first the turns in the middle, starting with the oldest.
+    """
 
     count: Whole = Field(description="The total number of turns, including omitted ones.")
-    turns: tuple[SharedTurn, ...] = Field((), description="Oldest first.")
+    turns: tuple[SharedTurn, ...] = Field((), description="The turns, oldest first.")
 
 
 class SharedTurns(Record):
-    """The turns of one session. Its id is `<agent>/<session>`, like that of its handoff."""
+    """The turns of one session. The record has the same id as the session's handoff: `<agent>/<session>`."""
 
     kind: ClassVar[str] = "turns"
     dated: ClassVar[str] = "recorded_at"
@@ -37,10 +39,10 @@ class SharedTurns(Record):
     started: Annotated[Text | None, Earliest()] = Field(None, description="When the session began: ISO 8601.")
     machine: Text | None = Field(None, description="The machine on which the session ran.")
     worktree: Text | None = Field(None, description="The path of the session's work tree on that machine.")
-    branch: Text | None = Field(None, description="The checked-out branch.")
+    branch: Text | None = Field(None, description="The checked-out branch of the work tree.")
     topic: Text = Field("", description="The beginning of the first prompt.")
     conversation: Annotated[Conversation, Beside("recorded_at", "count")] = Field(
-        description="The turns. A merge takes them from one side as a whole."
+        description="The turns. A merge takes all of them from one side."
     )
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""KAIROS' session handover: the step of a protocol run, with which another client can continue it."""
+"""The record of a KAIROS session handover: the current step of a protocol run, so that another client can continue."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -9,9 +9,9 @@ from baton_git.core.records.merge_rules import Either, Fields, Latest
 
 
 class Step(Part):
-    """The run's position in its chain. The fields belong together: a merge takes all of them from one side."""
+    """The current step of the run. A merge takes all fields of the step from one side."""
 
-    current_challenge: Text | None = Field(None, description="The name of the step.")
+    current_challenge: Text | None = Field(None, description="The name of the step, which KAIROS calls a challenge.")
     chain_uri: Text | None = Field(None, description="The URI of the step.")
     step_index: Annotated[int, Field(ge=1, strict=True)] | None = Field(
         None, description="The number of the step, from 1."
@@ -19,14 +19,18 @@ class Step(Part):
 
 
 class Handover(Record):
-    """One protocol run; its id is the `SESSION_ID`."""
+    """One protocol run. The record's id is the run's `SESSION_ID`."""
 
     kind: ClassVar[str] = "handover"
     dated: ClassVar[str] = "updated_at"
 
-    step: Step = Field(Step(), description="`current_challenge`, `chain_uri` and `step_index`.")
-    state: Annotated[dict[str, Any], Fields(Part)] = Field({}, description="The partial state: every other key.")
-    order: Annotated[tuple[Text, ...] | None, Either()] = Field(
-        None, description="The order of the keys in the file, if it is not the usual one."
+    step: Step = Field(
+        Step(), description="The current step: the keys `current_challenge`, `chain_uri` and `step_index` of the file."
     )
-    updated_at: Annotated[Text | None, Latest()] = Field(None, description="The time of the last change, ISO 8601.")
+    state: Annotated[dict[str, Any], Fields(Part)] = Field(
+        {}, description="The partial state: all keys of the file that KAIROS does not define, with their values."
+    )
+    order: Annotated[tuple[Text, ...] | None, Either()] = Field(
+        None, description="The order of the keys in the file. Null: the default order."
+    )
+    updated_at: Annotated[Text | None, Latest()] = Field(None, description="The time of the last change: ISO 8601.")
