@@ -56,7 +56,7 @@ def said(state: State) -> dict[Key, str]:
 
 @laws
 @given(changed())
-def test_what_can_be_read_can_be_written_and_what_cannot_is_kept(drawn: tuple[Key, dict[str, str]]) -> None:
+def test_readable_files_round_trip_and_unreadable_ones_are_kept(drawn: tuple[Key, dict[str, str]]) -> None:
     key, changes = drawn
     text = text_of(key, changes)
     path = layout.path_of(key)
@@ -83,7 +83,7 @@ def test_no_record_stops_a_document_a_brief_a_diff_or_a_merge(base: State, ours:
 
 
 @for_each("text", [f"x = {HUGE}", f"x = [{{y = {HUGE}}}]", f"x = -{'9' * 4301}", f"x = 0b1{'0' * 15_000}"])
-def test_an_integer_that_nobody_could_write_is_not_read(text: str) -> None:
+def test_an_integer_over_the_limit_is_not_read(text: str) -> None:
     with pytest.raises(InvalidDocument, match=r"4,?300"):
         toml.loads(text.encode())
 

@@ -73,7 +73,7 @@ def test_changes_are_data_and_their_subject_is_one_printable_line(before: State,
 
 @laws
 @given(states, states)
-def test_the_way_back_is_the_way_there_with_its_sides_exchanged(before: State, after: State) -> None:
+def test_the_reverse_diff_has_its_sides_exchanged(before: State, after: State) -> None:
     def swapped(one: Any) -> Any:
         return one.kind, one.id, {(field.field, repr(field.after), repr(field.before)) for field in one.fields}
 
@@ -95,18 +95,18 @@ def test_fields_are_dotted_where_they_are_nested() -> None:
     ]
 
 
-def test_null_and_absence_are_two_things() -> None:
+def test_null_and_absence_differ() -> None:
     [change] = diff(State().put(item(reason=None)), State().put(item()))
     assert change.as_data()["fields"] == [{"field": "reason", "before": None}]
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, True), (0, False), (1, 1.0)])
-def test_values_that_python_confuses_are_a_change(before: Any, after: Any) -> None:
+def test_values_that_python_compares_as_equal_are_a_change(before: Any, after: Any) -> None:
     [change] = diff(State().put(item(x=before)), State().put(item(x=after)))
     assert change.action == "changed"
 
 
-def test_archiving_is_one_change_and_names_the_reason_and_what_was_edited() -> None:
+def test_archiving_is_one_change_with_its_reason_and_edits() -> None:
     before = stored(State().put(decision(evidence=["a"])))
     after = before.archive(
         decision(evidence=["a"], status="superseded"), at=AT, reason="superseded by D2", session=None
@@ -132,14 +132,14 @@ def test_archiving_under_an_id_used_again_is_one_change_too() -> None:
     assert (change.id, change.action, change.title) == ("OL-1", "archived", "again")
 
 
-def test_coming_back_from_the_archive_is_one_change() -> None:
+def test_restoring_from_the_archive_is_one_change() -> None:
     live = State().put(loop())
     closed = live.archive(loop(), at=AT, reason="", session=None)
     [change] = diff(stored(closed), stored(live))
     assert (change.id, change.action, change.fields) == ("OL-1", "restored", ())
 
 
-def test_an_archive_entry_that_changed_by_itself_is_shown_as_one() -> None:
+def test_a_change_of_an_archive_entry_is_one_change() -> None:
     before = State().put(loop()).archive(loop(), at=AT, reason="", session=None)
     after = State().put(loop(action="x")).archive(loop(action="x"), at=AT, reason="", session=None)
     [change] = diff(before, after)
@@ -186,7 +186,7 @@ def test_a_record_that_became_unreadable_is_a_change() -> None:
         (Session(id="s1", started=""), Session(id="s1", started="", status="ended"), "session s1 ended"),
     ],
 )  # fmt: skip
-def test_a_change_says_what_happened_in_words(before: Any, after: Any, text: str) -> None:
+def test_a_change_describes_itself_in_words(before: Any, after: Any, text: str) -> None:
     keys: dict[Any, Key] = {Head: HEAD, Shape: SHAPE}
     key = keys.get(type(before))
     assert words(State().put(before, key), State().put(after, key)) == text
@@ -204,7 +204,7 @@ def test_added_removed_archived_and_restored_in_words() -> None:
     assert words(empty, empty) == "no change of a record"
 
 
-def test_several_changes_are_told_in_order_and_the_rest_is_counted() -> None:
+def test_several_changes_are_listed_in_order_and_the_rest_counted() -> None:
     before = State().put(loop()).put(item(defer_count=2))
     after = State().put(loop(status="verified")).put(item(defer_count=3, priority="elevated"))
     assert words(before, after) == "FU-1 deferred, now elevated; OL-1 verified"
@@ -216,7 +216,7 @@ def test_several_changes_are_told_in_order_and_the_rest_is_counted() -> None:
     )
 
 
-def test_a_conflict_is_told_by_its_id() -> None:
+def test_a_conflict_is_described_by_its_id() -> None:
     conflict = Conflict(id="C-1", record_kind="follow_up", record_id="FU-1", field="item", winner="ours")
     assert words(State(), State().put(conflict)) == "C-1 added"
 
@@ -242,7 +242,7 @@ def test_the_title_of_a_record_is_short() -> None:
     assert diff(State(), State().put(item()))[0].title == ITEM["item"]
 
 
-def test_of_as_many_tables_the_fields_are_told_and_of_more_or_fewer_the_list() -> None:
+def test_lists_of_equal_length_are_compared_by_field_and_others_as_a_whole() -> None:
     seen = [{"session": "s1", "context": "a"}, {"session": "s2", "context": "b"}]
     before = State().put(pattern(recent_occurrences=seen))
     [change] = diff(before, State().put(pattern(recent_occurrences=[seen[0], {"session": "s2", "context": "c"}])))
@@ -263,6 +263,6 @@ def test_of_as_many_tables_the_fields_are_told_and_of_more_or_fewer_the_list() -
         ("handover", "run-1", {"step": {"current_challenge": "find_slot"}}, "handover run-1 begun: find_slot"),
     ],
 )  # fmt: skip
-def test_records_of_the_other_systems_are_told_by_kind(kind: str, id_: str, data: dict[str, Any], said: str) -> None:
+def test_records_of_other_systems_are_described_by_kind(kind: str, id_: str, data: dict[str, Any], said: str) -> None:
     record = parse(kinds.KINDS[kind].model, {"id": id_, **data})
     assert words(State(), State().put(record)) == said

@@ -36,7 +36,7 @@ def test_any_bytes_are_either_data_or_refused(text: str | bytes) -> None:
     assert alike(json.loads(json.dumps(value)), value)
 
 
-def test_real_characters_stand_in_the_text_and_keys_keep_their_order() -> None:
+def test_characters_are_not_escaped_and_keys_keep_their_order() -> None:
     assert json.dumps({"b": "é🚀", "a": None}, indent=None) == '{"b": "é🚀", "a": null}'
 
 
@@ -110,7 +110,7 @@ def test_64_levels_are_read() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"a": {"b": "\ud800"}}])
-def test_data_that_did_not_come_from_json_is_checked_alike(value: Any) -> None:
+def test_data_from_programs_is_checked_like_json(value: Any) -> None:
     with pytest.raises(InvalidDocument):
         json.check(value)
 
@@ -127,7 +127,7 @@ def test_a_repeated_key_among_very_many_is_found_at_once() -> None:
 
 
 @pytest.mark.timeout(20)
-def test_faults_below_a_long_key_are_named_at_once_and_not_all() -> None:
+def test_faults_below_a_long_key_are_found_quickly_and_limited_in_number() -> None:
     with pytest.raises(InvalidDocument) as caught:
         json.check({"k" * 1_000_000: [math.nan] * 100_000})
     assert 0 < len(caught.value.faults) <= 50

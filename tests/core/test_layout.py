@@ -67,7 +67,7 @@ def test_every_key_has_a_place_and_every_place_its_key(kind: str, id_: str, arch
         "rules/PAT-1.toml", "notes/x.toml", "archive/notes/00/x.toml", "open_loops/.toml", "",
     ],
 )  # fmt: skip
-def test_other_files_are_nobodys_here(path: str) -> None:
+def test_unknown_files_belong_to_no_record(path: str) -> None:
     assert layout.key_at(path) is None
 
 
@@ -78,7 +78,7 @@ def test_foreign_files_are_not_read_and_not_changed() -> None:
     assert "notes/x.toml" not in folder.reads
 
 
-def test_a_record_is_read_when_somebody_asks_for_it_and_the_archive_is_not() -> None:
+def test_records_are_decoded_lazily_and_the_archive_is_not_read() -> None:
     text = layout.encode({Key("open_loop", "OL-1"): loop()})["open_loops/OL-1.toml"]
     assert text is not None
     closed = State().put(loop(id="old")).archive(loop(id="old"), at="", reason="", session=None)
@@ -101,7 +101,7 @@ def test_a_record_is_read_when_somebody_asks_for_it_and_the_archive_is_not() -> 
         (b'id = "OL-2"\naction = ""\nexpected_outcome = ""\ncreated_at = ""', "id: is 'OL-2', but the file is that of"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_record_says_why(text: bytes, why: str) -> None:
+def test_an_unreadable_record_file_has_a_reason(text: bytes, why: str) -> None:
     entry = layout.state_of(MemoryFolder({"open_loops/OL-1.toml": text})).entry(Key("open_loop", "OL-1"))
     assert isinstance(entry, Unreadable)
     assert entry.path == "open_loops/OL-1.toml"
@@ -115,7 +115,7 @@ def test_a_torn_object_is_reported_with_its_path() -> None:
     assert "its object is damaged" in entry.why
 
 
-def test_files_in_the_places_of_records_that_are_none_are_reported() -> None:
+def test_invalid_files_in_the_folders_of_records_are_reported() -> None:
     names = ["open_loops/README.md", "open_loops/A.toml", "patterns/deep/x.toml", "rules/x.toml"]
     state = layout.state_of(MemoryFolder(dict.fromkeys(names, b"")))
     found = {one.path for one in state.unreadable(kinds.KINDS)}
@@ -132,7 +132,7 @@ def test_an_archived_record_is_checked_like_a_live_one() -> None:
 
 @laws
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
-def test_a_rule_is_its_text_byte_for_byte(text: str) -> None:
+def test_a_rule_file_is_the_text_byte_for_byte(text: str) -> None:
     rule = Rule(id="PAT-1", text=text)
     assert layout.encode({Key("rule", "PAT-1"): rule}) == {"rules/PAT-1.md": text.encode()}
     assert layout.decode(Key("rule", "PAT-1"), "", text.encode()) == rule
@@ -145,7 +145,7 @@ def test_a_record_that_is_too_large_is_refused_with_the_limit() -> None:
     layout.encode({Key("open_loop", "OL-1"): loop(action="x" * (layout.MAX_RECORD_BYTES - 200))})
 
 
-def test_a_removed_record_is_a_file_that_goes() -> None:
+def test_removing_a_record_removes_its_file() -> None:
     assert layout.encode({Key("open_loop", "OL-1"): None}) == {"open_loops/OL-1.toml": None}
 
 
@@ -163,7 +163,7 @@ def test_a_tree_of_a_later_layout_or_with_a_broken_format_file_is_refused(text: 
 @pytest.mark.parametrize(
     "text", [b"version = 1", b"version = 1 # by hand\r\nmore = 2\r\n", layout.ROOT_FILES["format.toml"]]
 )
-def test_a_tree_of_this_layout_is_read_whoever_wrote_its_format_file(text: bytes) -> None:
+def test_a_tree_of_this_layout_is_read_whatever_its_format_file_says_otherwise(text: bytes) -> None:
     assert layout.state_of(MemoryFolder({"format.toml": text})).records(OpenLoop) == []
 
 
@@ -207,7 +207,7 @@ def test_what_was_decoded_is_kept_by_the_id_of_its_file() -> None:
     assert before.get(FollowUp, "FU-1").reason != "changed"
 
 
-def test_a_state_that_is_carried_on_reads_like_one_that_is_read() -> None:
+def test_an_edited_state_reads_like_a_stored_one() -> None:
     state = layout.state_of(MemoryFolder({"open_loops/OL-1.toml": dumps(loop().as_data())}), ValueCache())
     for kind in ("open_loop", "follow_up"):
         state.ids(kind)

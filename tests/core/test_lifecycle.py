@@ -77,7 +77,7 @@ def test_a_loop_without_a_date_never_expires(created_at: str) -> None:
 
 
 @pytest.mark.parametrize("ttl_days", [10**9, 2**70])
-def test_a_life_longer_than_the_calendar_never_ends(ttl_days: int) -> None:
+def test_a_ttl_beyond_the_calendar_never_expires(ttl_days: int) -> None:
     assert deadline(loop(ttl_days=ttl_days)) is None
 
 
@@ -122,13 +122,13 @@ def test_a_priority_never_falls(priority: str) -> None:
         assert order.index(one.priority) >= order.index(priority)
 
 
-def test_the_reason_of_the_newest_deferral_stands_and_none_leaves_the_old_one() -> None:
+def test_a_new_deferral_reason_replaces_the_old_and_none_keeps_it() -> None:
     assert apply_deferral(item(reason="old"), NOW, POLICY, "new").reason == "new"
     assert apply_deferral(item(reason="old"), NOW, POLICY).reason == "old"
     assert apply_deferral(item(reason="old"), NOW, POLICY, "").reason == ""
 
 
-def test_the_machine_may_have_other_numbers() -> None:
+def test_policy_numbers_can_be_configured() -> None:
     policy = Policy(elevate_at=1, escalate_at=2)
     one = apply_deferral(item(), NOW, policy)
     assert one.priority == "elevated"
@@ -136,7 +136,7 @@ def test_the_machine_may_have_other_numbers() -> None:
 
 
 @for_each(("count", "priority"), [(2, "normal"), (3, "elevated"), (4, "elevated"), (5, "escalated"), (99, "escalated")])
-def test_a_count_that_came_with_a_document_is_settled_too(count: int, priority: str) -> None:
+def test_a_count_in_a_document_triggers_escalation(count: int, priority: str) -> None:
     settled = settle_state(State().put(item(defer_count=count)), NOW, POLICY)
     assert settled.get(FollowUp, "FU-1").priority == priority
 
@@ -144,7 +144,7 @@ def test_a_count_that_came_with_a_document_is_settled_too(count: int, priority: 
 # --- patterns
 
 
-def test_the_count_goes_on_and_the_newest_five_occurrences_are_kept_oldest_first() -> None:
+def test_the_count_continues_and_the_newest_five_occurrences_are_kept() -> None:
     one = pattern(count=1, threshold=99)
     for number in range(8):
         one = record_recurrence(one, f"s{number}", f"c{number}", NOW)
@@ -185,13 +185,13 @@ def test_a_rule_is_proposed_at_the_threshold(threshold: int, count: int, status:
 
 
 @pytest.mark.parametrize("status", ["rule_candidate", "graduated", "dismissed"])
-def test_a_pattern_that_is_past_observing_is_proposed_no_more(status: str) -> None:
+def test_a_pattern_that_is_no_longer_observed_is_not_proposed(status: str) -> None:
     one = pattern(status=status, count=99)
     assert propose_when_due(one) is one
     assert record_recurrence(one, "s", "c", NOW).status == status
 
 
-def test_a_rule_that_was_proposed_already_stays() -> None:
+def test_an_existing_rule_proposal_is_kept() -> None:
     assert propose_when_due(pattern(count=3, proposed_rule="mine")).proposed_rule == "mine"
     assert apply_proposal(pattern(), "now").proposed_rule == "now"
     assert apply_proposal(pattern(), "now").status == "rule_candidate"
@@ -210,14 +210,14 @@ def test_a_pattern_can_be_dismissed_unless_it_is_a_rule(status: str) -> None:
         apply_dismissal(pattern(status="graduated"))
 
 
-def test_nothing_but_a_person_makes_a_rule() -> None:
+def test_only_a_person_makes_a_rule() -> None:
     one = pattern(status="rule_candidate", proposed_rule="Read first", source_tier="human_confirmed")
     with pytest.raises(NeedsHuman):
         apply_graduation(State().put(one), one, None, NOW)
 
 
 @pytest.mark.parametrize("status", ["observing", "graduated", "dismissed"])
-def test_only_a_candidate_graduates_even_with_a_persons_word(status: str) -> None:
+def test_only_a_candidate_graduates_even_if_a_person_confirms(status: str) -> None:
     one = pattern(status=status, proposed_rule="x")
     with pytest.raises(NotAllowed, match=status):
         apply_graduation(State().put(one), one, ADA, NOW)
@@ -231,7 +231,7 @@ def test_a_person_confirms_exactly_what_was_shown(shown: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("rule", [None, ""])
-def test_a_candidate_without_a_rule_has_nothing_to_become(rule: str | None) -> None:
+def test_a_candidate_without_a_proposed_rule_cannot_graduate(rule: str | None) -> None:
     one = pattern(status="rule_candidate", proposed_rule=rule)
     with pytest.raises(NotAllowed, match="no proposed rule"):
         apply_graduation(State().put(one), one, ADA, NOW)
@@ -367,7 +367,7 @@ def test_tiers_never_go_down_and_are_not_raised_to_human_by_a_document(before: s
     assert ("source_tier" in held) != allowed
 
 
-def test_a_tier_that_is_left_out_counts_as_its_default() -> None:
+def test_an_absent_tier_counts_as_its_default() -> None:
     kept, held = told(item(source_tier="human_confirmed"), item())
     assert (kept.source_tier, held) == ("human_confirmed", {"source_tier": ("llm_derived", "human_confirmed")})
     assert told(decision(), decision(source_tier="llm_derived"))[0].source_tier == "human_confirmed"
@@ -386,7 +386,7 @@ def test_a_document_cannot_graduate_a_pattern(base_status: str | None, tier: str
     assert held["graduated_to"] == ("rules/PAT-1.md", None)
 
 
-def test_a_document_that_repeats_a_graduation_holds_nothing() -> None:
+def test_a_document_that_repeats_a_graduation_has_no_held_claims() -> None:
     done = pattern(status="graduated", source_tier="human_confirmed", graduated_to="rules/PAT-1.md", count=3)
     kept, held = told(done, done.replace(count=4))
     assert (kept.count, kept.status, held) == (4, "graduated", {})
@@ -401,7 +401,7 @@ def test_a_document_cannot_end_a_rule(status: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["observing", "rule_candidate", "dismissed"])
-def test_other_changes_of_a_pattern_are_the_documents_to_make(status: str) -> None:
+def test_a_document_may_change_other_fields_of_a_pattern(status: str) -> None:
     claim = pattern(status=status, count=9, proposed_rule="x", extra=None)
     assert told(pattern(), claim) == (claim, {})
     assert told(None, claim) == (claim, {})
@@ -417,7 +417,7 @@ def test_a_document_moves_decisions_forward_only(before: str, after: str) -> Non
 
 @for_each(("target", "by"), PAIRS)
 @for_each("known", [True, False])
-def test_a_document_supersedes_by_the_same_table(target: str, by: str, known: bool) -> None:
+def test_documents_follow_the_same_rules_of_supersession(target: str, by: str, known: bool) -> None:
     base = decision(source_tier=target) if known else None
     claim = decision(source_tier=target, status="superseded", superseded_by="DEC-2")
     kept, held = told(base, claim, {"DEC-2": by})
@@ -427,7 +427,7 @@ def test_a_document_supersedes_by_the_same_table(target: str, by: str, known: bo
     assert bool(held) == forbidden
 
 
-def test_a_decision_that_is_held_in_its_place_keeps_what_superseded_it() -> None:
+def test_a_decision_whose_change_is_held_back_keeps_superseded_by() -> None:
     base = decision(status="superseded", superseded_by="DEC-2")
     for claim in (decision(status="active"), decision(status="monitoring", superseded_by="DEC-3")):
         kept, held = told(base, claim)
@@ -450,14 +450,14 @@ def test_a_decision_cannot_claim_trust_to_be_superseded() -> None:
     assert set(held) == {"source_tier", "status", "superseded_by"}
 
 
-def test_what_is_not_held_back_comes_through_untouched() -> None:
+def test_claims_that_are_allowed_are_unchanged() -> None:
     claim = decision(status="monitoring", evidence=["new"], extra={"a": None})
     kept, held = told(decision(), claim)
     assert kept is claim
     assert held == {}
 
 
-def test_a_document_repeats_what_a_probe_found_and_says_nothing_new_of_it() -> None:
+def test_a_document_that_repeats_a_check_result_changes_nothing() -> None:
     found = {"result": "passed", "at": "2026-11-21", "by": "probe"}
     base = loop(last_check=found)
     assert told(base, base) == (base, {})
@@ -470,7 +470,7 @@ def test_a_document_repeats_what_a_probe_found_and_says_nothing_new_of_it() -> N
 
 @laws
 @given(any_small_record, any_small_record)
-def test_a_held_claim_holds_nothing_more_and_never_says_more_than_the_base(base: Record, claim: Record) -> None:
+def test_holding_back_claims_is_idempotent_and_never_exceeds_the_base(base: Record, claim: Record) -> None:
     if base.kind != claim.kind:
         return
     base = base.replace(id=claim.id)
@@ -485,6 +485,6 @@ def test_a_held_claim_holds_nothing_more_and_never_says_more_than_the_base(base:
     assert tiers[1] == tiers[0] or tiers[1] != TIERS.index("human_confirmed")
 
 
-def test_points_in_time_are_written_in_utc_to_the_second() -> None:
+def test_times_are_written_in_utc_to_the_second() -> None:
     east = timezone(timedelta(hours=9))
     assert iso(datetime(2026, 11, 21, 17, 14, 19, 999, tzinfo=east)) == "2026-11-21T08:14:19Z"

@@ -66,7 +66,7 @@ def archived(state: State, record: Record, reason: str = "done") -> State:
 
 @laws
 @given(st.sampled_from(tuple(DOCUMENT_LISTS)).flatmap(lambda name: st.tuples(*[any_small_record] * 3)))
-def test_the_fields_of_a_record_merge_alike_from_both_sides(records: tuple[Record, Record, Record]) -> None:
+def test_merging_fields_is_symmetric(records: tuple[Record, Record, Record]) -> None:
     model = type(records[0])
     tables = [one.as_data() for one in records if type(one) is model]
     base, ours, theirs = (tables * 3)[:3]
@@ -86,13 +86,13 @@ def test_counters_add_up(base: int, ours: int, theirs: int) -> None:
 
 
 @for_each(("ours", "theirs", "count"), [(2, 3, 4), (2, 2, 3), (None, 3, 3), (2, None, 2), (5, 5, 9)])
-def test_a_count_that_was_left_out_counts_on_from_its_default(ours: int | None, theirs: int | None, count: int) -> None:
+def test_an_absent_counter_continues_from_its_default(ours: int | None, theirs: int | None, count: int) -> None:
     mine, yours = ({} if number is None else {"count": number} for number in (ours, theirs))
     result = both(pattern(), pattern(proposed_rule="mine", **mine), pattern(graduated_to="yours", **yours))
     assert result.get(Pattern, "PAT-1").count == count
 
 
-def test_a_record_that_both_sides_took_over_from_elsewhere_is_not_counted_twice() -> None:
+def test_a_record_that_both_sides_imported_is_not_counted_twice() -> None:
     result = merged(State(), of(pattern(count=4, proposed_rule="x")), of(pattern(count=4)))
     assert result.get(Pattern, "PAT-1").count == 4
 
@@ -100,7 +100,7 @@ def test_a_record_that_both_sides_took_over_from_elsewhere_is_not_counted_twice(
 # --- one rule after the other
 
 
-def test_changes_of_different_fields_go_together() -> None:
+def test_changes_of_different_fields_are_combined() -> None:
     result = both(item(reason="a"), item(reason="b"), item(reason="a", linked_pattern="P", x=[1]))
     assert result.get(FollowUp, "FU-1").as_data() == item(reason="b", linked_pattern="P", x=[1]).as_data()
     assert result.records(Conflict) == []
@@ -111,12 +111,12 @@ def test_the_same_change_on_both_sides_is_one() -> None:
     assert (result.get(FollowUp, "FU-1").reason, result.records(Conflict)) == ("b", [])
 
 
-def test_a_field_that_one_side_took_away_and_the_other_left_alone_goes() -> None:
+def test_a_field_removed_on_one_side_only_is_removed() -> None:
     assert "x" not in both(item(x=1), item(), item(x=1)).get(FollowUp, "FU-1").as_data()
     assert "x" not in both(item(x=1), item(x=1), item()).get(FollowUp, "FU-1").as_data()
 
 
-def test_a_scalar_that_both_changed_has_a_winner_and_keeps_both_values() -> None:
+def test_a_scalar_changed_on_both_sides_has_a_winner_and_a_conflict() -> None:
     result = both(item(item="old"), item(item="mine"), item(item="yours"))
     assert result.get(FollowUp, "FU-1").item == "yours"
     [conflict] = result.records(Conflict)
@@ -132,21 +132,21 @@ def test_where_a_side_is_preferred_the_conflict_says_who_was_who(prefer: Any, st
     assert conflicts(result) == {"item": ("mine", "yours", prefer)}
 
 
-def test_a_preferred_side_that_took_the_field_away_does_not_win() -> None:
+def test_a_removal_on_the_preferred_side_does_not_win() -> None:
     base, ours, theirs = of(item(x=1)), of(item(x=2)), of(item())
     result = apply(ours, decide(base, ours, theirs, prefer="theirs"))
     assert result.get(FollowUp, "FU-1").as_data()["x"] == 2
     assert conflicts(result) == {"x": (2, None, "ours")}
 
 
-def test_a_scalar_that_one_side_took_away_and_the_other_changed_is_contested() -> None:
+def test_a_scalar_removed_on_one_side_and_changed_on_the_other_is_a_conflict() -> None:
     for result in (both(item(x=1), item(), item(x=2)), both(item(x=1), item(x=2), item())):
         assert result.get(FollowUp, "FU-1").as_data()["x"] == 2
         assert conflicts(result) == {"x": (2, None, "ours")}
 
 
 @pytest.mark.parametrize(("ours", "theirs", "stands"), [(True, 1, True), (1.0, True, True), (1, 1.0, 1.0)])
-def test_values_that_python_confuses_are_contested(ours: Any, theirs: Any, stands: Any) -> None:
+def test_values_that_python_compares_as_equal_are_a_conflict(ours: Any, theirs: Any, stands: Any) -> None:
     for result in (both(item(x=0), item(x=ours), item(x=theirs)), both(item(x=0), item(x=theirs), item(x=ours))):
         assert repr(result.get(FollowUp, "FU-1").as_data()["x"]) == repr(stands)
         [(first, second, winner)] = conflicts(result).values()
@@ -154,7 +154,7 @@ def test_values_that_python_confuses_are_contested(ours: Any, theirs: Any, stand
         assert {repr(first), repr(second)} == {repr(ours), repr(theirs)}
 
 
-def test_a_set_keeps_what_either_side_added_less_what_either_removed() -> None:
+def test_a_set_has_the_additions_of_both_sides_without_the_removals() -> None:
     result = both(
         decision(evidence=["a", "b", "c"]), decision(evidence=["b", "c", "new"]), decision(evidence=["a", "b", "own"])
     )
@@ -175,14 +175,14 @@ def test_the_newest_five_occurrences_of_both_sides_are_kept_and_the_count_goes_o
     assert [o.session for o in one.recent_occurrences] == ["4", "5", "mine", "yours", "yours too"]
 
 
-def test_text_that_grew_on_both_sides_keeps_both() -> None:
+def test_text_extended_on_both_sides_keeps_both_additions() -> None:
     state = [State().put(Head(context=text), HEAD) for text in ("start\n", "start\nmine\n", "start\nyours\n")]
     result = merged(*state)
     assert result.head.context == "start\nmine\nyours\n"
     assert result.records(Conflict) == []
 
 
-def test_text_that_was_rewritten_on_both_sides_is_contested() -> None:
+def test_text_rewritten_on_both_sides_is_a_conflict() -> None:
     state = [State().put(Head(context=text), HEAD) for text in ("start", "mine", "yours")]
     assert conflicts(merged(*state)) == {"context": ("yours", "mine", "ours")}
 
@@ -192,7 +192,7 @@ def test_what_is_set_once_stays_as_the_base_has_it() -> None:
     assert merge_fields(Identity, base, other, base) == merge_fields(Identity, base, base, other) == (base, [])
 
 
-def test_the_later_of_two_times_and_the_earlier_beginning_stand() -> None:
+def test_the_later_last_time_and_the_earlier_first_time_are_kept() -> None:
     one = both(
         item(first_seen="2026-06-05", last_deferred="2026-06-05"),
         item(first_seen="2026-06-03", last_deferred="2026-06-09"),
@@ -201,7 +201,7 @@ def test_the_later_of_two_times_and_the_earlier_beginning_stand() -> None:
     assert (one.first_seen, one.last_deferred) == ("2026-06-03", "2026-06-09")
 
 
-def test_a_check_is_taken_whole_from_the_side_that_checked_later() -> None:
+def test_the_last_check_is_taken_as_a_whole_from_the_later_side() -> None:
     mine = {"result": "passed", "at": "2026-06-02", "duration_ms": 1}
     yours = {"result": "failed", "at": "2026-06-03", "why": "500"}
     result = both(loop(), loop(last_check=mine, status="verified"), loop(last_check=yours, status="failed"))
@@ -219,7 +219,7 @@ LADDERS: list[tuple[Any, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("make", "steps"), LADDERS)
-def test_of_two_statuses_the_one_that_doubts_more_stands(make: Any, steps: tuple[str, ...]) -> None:
+def test_of_two_statuses_the_more_doubtful_is_kept(make: Any, steps: tuple[str, ...]) -> None:
     combined = [one for one in steps[1:] if one != "graduated"]  # that has laws of its own
     for ours, theirs in product(combined, combined):
         result = both(make(status=steps[0]), make(status=ours), make(status=theirs))
@@ -228,7 +228,7 @@ def test_of_two_statuses_the_one_that_doubts_more_stands(make: Any, steps: tuple
         assert result.records(Conflict) == []
 
 
-def test_of_two_tiers_the_less_trusted_stands() -> None:
+def test_of_two_tiers_the_less_trusted_is_kept() -> None:
     result = both(item(source_tier="raw_source"), item(source_tier="human_confirmed"), item(source_tier="llm_derived"))
     assert result.get(FollowUp, "FU-1").source_tier == "llm_derived"
 
@@ -265,7 +265,7 @@ def test_the_same_record_added_on_both_sides_is_one() -> None:
     assert result.get(FollowUp, "FU-1").reason == "x"
 
 
-def test_two_records_of_which_one_is_closed_already_both_survive() -> None:
+def test_a_live_and_an_archived_record_of_one_id_both_survive() -> None:
     result = merged(State(), of(item(item="mine")), archived(of(item(item="yours")), item(item="yours")))
     assert titles(result) == {("follow_up", "mine"), ("follow_up", "yours")}
 
@@ -316,14 +316,14 @@ def test_removed_on_one_side_and_edited_on_the_other_is_kept_and_a_conflict_reco
     assert "theirs" not in conflict.as_data()
 
 
-def test_removed_on_one_side_and_left_alone_on_the_other_goes() -> None:
+def test_a_record_removed_on_one_side_only_is_removed() -> None:
     base = of(item(), loop())
     gone = base.remove(Key("follow_up", "FU-1"))
     assert merged(base, base.put(pattern()), gone).ids("follow_up") == set()
     assert merged(base, gone, base.put(pattern())).ids("follow_up") == set()
 
 
-def test_an_id_used_again_keeps_the_closed_record_of_that_id_whatever_the_other_side_does() -> None:
+def test_a_reused_id_keeps_the_archived_record_of_that_id() -> None:
     base = archived(of(loop(action="first")), loop(action="first")).put(loop(action="second"))
     ours = base.put(loop(action="second", ttl_days=9))
     theirs = archived(base, loop(action="second"))
@@ -332,14 +332,14 @@ def test_an_id_used_again_keeps_the_closed_record_of_that_id_whatever_the_other_
         assert {("open_loop", "first"), ("open_loop", "second")} <= titles(result)
 
 
-def test_an_id_taken_out_of_the_archive_and_used_on_both_sides_loses_neither() -> None:
+def test_an_id_reused_on_both_sides_after_archiving_keeps_both_records() -> None:
     base = archived(of(loop(action="first")), loop(action="first"))
     result = merged(base, base.put(loop(action="mine")), base.put(loop(action="yours")))
     assert titles(result) >= {("open_loop", "first"), ("open_loop", "yours")}
     assert "mine" in {one.action for one in result.records(OpenLoop)} | {one.ours for one in result.records(Conflict)}
 
 
-def test_a_record_that_says_what_an_edit_of_ours_says_takes_its_place_when_that_goes_to_the_archive() -> None:
+def test_an_equal_new_record_takes_the_id_of_an_edited_record_that_is_archived() -> None:
     base = of(loop(action="old"))
     ours = of(loop(action="same"))
     theirs = archived(base, loop(action="old")).put(loop(action="same"))
@@ -349,7 +349,7 @@ def test_a_record_that_says_what_an_edit_of_ours_says_takes_its_place_when_that_
         assert result.ids("open_loop", archived=True)
 
 
-def test_rules_that_grew_on_both_sides_keep_both_growths() -> None:
+def test_rules_extended_on_both_sides_keep_both_additions() -> None:
     result = both(Rule(id="P", text="a\n"), Rule(id="P", text="a\nb\n"), Rule(id="P", text="a\nc\n"))
     assert result.get(Rule, "P").text == "a\nb\nc\n"
 
@@ -367,7 +367,7 @@ def raw(state: State, kind: str = "follow_up", id_: str = "FU-1") -> bytes:
     return entry.raw
 
 
-def test_of_a_file_that_cannot_be_read_and_an_edited_record_the_record_stands_and_the_text_is_in_the_conflict() -> None:
+def test_a_readable_record_wins_over_an_unreadable_file_which_goes_into_the_conflict() -> None:
     base, edit = of(item()), of(item(reason="new"))
     for result in (merged(base, broken(), edit), merged(base, edit, broken())):
         assert result.get(FollowUp, "FU-1").reason == "new"
@@ -376,7 +376,7 @@ def test_of_a_file_that_cannot_be_read_and_an_edited_record_the_record_stands_an
         assert conflict.theirs["text"] == "broken"
 
 
-def test_bytes_that_are_no_text_are_in_the_conflict_as_base64() -> None:
+def test_bytes_that_are_not_utf8_are_base64_in_the_conflict() -> None:
     [conflict] = merged(of(item()), of(item(reason="new")), broken(b"\xff\xfe")).records(Conflict)
     assert conflict.theirs["base64"] == "//4="
 
@@ -391,21 +391,21 @@ def test_where_somebody_is_preferred_a_file_of_ours_that_cannot_be_read_is_not_w
     assert conflict.theirs == item(reason="new").as_data()
 
 
-def test_a_file_that_one_side_broke_goes_on_byte_for_byte() -> None:
+def test_a_file_broken_on_one_side_is_kept_byte_for_byte() -> None:
     base = stored(of(item()))
     for result in (merged(base, base.put(loop()), broken()), merged(base, broken(), base.put(loop()))):
         assert raw(result) == b"broken"
         assert result.records(Conflict) == []
 
 
-def test_of_two_files_that_cannot_be_read_one_stands_and_the_other_is_in_the_conflict() -> None:
+def test_of_two_unreadable_files_one_is_kept_and_one_is_in_the_conflict() -> None:
     for result in (merged(State(), broken(b"a"), broken(b"b")), merged(State(), broken(b"b"), broken(b"a"))):
         assert raw(result) == b"b"
         [conflict] = result.records(Conflict)
         assert (conflict.ours["text"], conflict.theirs["text"]) == ("b", "a")
 
 
-def test_a_broken_file_at_the_place_of_a_conflict_stops_no_merge() -> None:
+def test_an_unreadable_conflict_file_does_not_stop_a_merge() -> None:
     [conflict] = both(item(item="old"), item(item="mine"), item(item="yours")).records(Conflict)
     ours = State(edits={**of(item(item="mine")).edits,
         Key("conflict", conflict.id): Unreadable(f"conflicts/{conflict.id}.toml", "broken", b"x")})  # fmt: skip
@@ -418,7 +418,7 @@ def test_a_broken_file_at_the_place_of_a_conflict_stops_no_merge() -> None:
 # --- changes of a record on the other side
 
 
-def test_an_edit_follows_a_record_that_got_another_id_meanwhile() -> None:
+def test_an_edit_follows_a_record_that_got_another_id() -> None:
     ours, theirs = of(item(item="mine")), of(item(item="yours"))
     hub = merged(State(), ours, theirs)
     [renamed] = [one for one in hub.records(FollowUp) if one.id != "FU-1"]
@@ -432,7 +432,7 @@ def test_an_edit_follows_a_record_that_got_another_id_meanwhile() -> None:
         assert result.records(Conflict) == []
 
 
-def test_a_record_that_got_another_id_and_was_closed_takes_the_edit_into_the_archive() -> None:
+def test_an_edit_follows_a_record_that_was_renamed_and_archived() -> None:
     ours, theirs = of(item(item="mine")), of(item(item="yours"))
     hub = merged(State(), ours, theirs)
     [renamed] = [one for one in hub.records(FollowUp) if one.id != "FU-1"]
@@ -441,7 +441,7 @@ def test_a_record_that_got_another_id_and_was_closed_takes_the_edit_into_the_arc
     assert [one.item for one in result.records(FollowUp)] == ["mine"]
 
 
-def test_a_closed_record_of_the_same_id_that_came_from_elsewhere_is_another_one() -> None:
+def test_an_archived_record_of_the_same_id_from_elsewhere_is_a_different_record() -> None:
     base = of(item(item="a"))
     hub = archived(State(), item(item="b")).put(item(item="a"))
     result = merged(base, of(item(item="a", reason="edited")), hub)
@@ -449,7 +449,7 @@ def test_a_closed_record_of_the_same_id_that_came_from_elsewhere_is_another_one(
     assert closed(result, "follow_up", "FU-1").record["item"] == "b"
 
 
-def test_a_record_closed_and_opened_again_under_its_id_keeps_both_lives() -> None:
+def test_a_reused_id_keeps_the_archived_and_the_new_record() -> None:
     base = of(item(item="a"))
     again = archived(base, item(item="a")).put(item(item="b"))
     for result in (merged(base, again, of(item(item="a", reason="edited"))),
@@ -471,7 +471,7 @@ def graduated(rule: str = "look", **more: Any) -> State:
 CANDIDATE = {"status": "rule_candidate", "proposed_rule": "look"}
 
 
-def test_a_graduation_comes_whole_with_its_rule_and_beside_what_the_other_counted() -> None:
+def test_a_graduation_is_taken_as_a_whole_and_counts_are_still_added() -> None:
     base = of(pattern(**CANDIDATE, count=3))
     result = merged(base, of(pattern(**CANDIDATE, count=4)), graduated(count=3))
     found = result.get(Pattern, "PAT-1")
@@ -485,9 +485,7 @@ def test_a_graduation_comes_whole_with_its_rule_and_beside_what_the_other_counte
     [{"proposed_rule": "other"}, {"status": "dismissed"}, {"source_tier": "raw_source"}, {"graduated_to": "x"}],
 )
 @for_each("prefer", [None, "ours", "theirs"])
-def test_a_graduation_that_the_other_side_contests_does_not_stand_nor_does_its_rule(
-    change: dict[str, Any], prefer: Any
-) -> None:
+def test_a_contested_graduation_and_its_rule_are_not_kept(change: dict[str, Any], prefer: Any) -> None:
     base, other = of(pattern(**CANDIDATE)), of(pattern(**{**CANDIDATE, **change}))
     for ours, theirs in ((graduated(), other), (other, graduated())):
         result = apply(ours, decide(base, ours, theirs, prefer=prefer))
@@ -500,7 +498,7 @@ def test_a_graduation_that_the_other_side_contests_does_not_stand_nor_does_its_r
         assert {"id": "PAT-1", "text": "look\n"} in (kept["rule", ""].ours, kept["rule", ""].theirs)
 
 
-def test_of_two_graduations_one_stands_whole_with_its_own_rule() -> None:
+def test_of_two_graduations_one_is_kept_with_its_own_rule() -> None:
     base = of(pattern(**CANDIDATE))
     for result in (
         merged(base, graduated("look"), graduated("think")), merged(base, graduated("think"), graduated("look"))
@@ -513,21 +511,21 @@ def test_of_two_graduations_one_stands_whole_with_its_own_rule() -> None:
 
 
 @pytest.mark.parametrize(("trusted", "doubted"), [("look", "think"), ("think", "look")])
-def test_of_two_graduations_the_less_trusted_one_stands(trusted: str, doubted: str) -> None:
+def test_of_two_graduations_the_less_trusted_is_kept(trusted: str, doubted: str) -> None:
     result = merged(of(pattern(**CANDIDATE)), graduated(trusted), graduated(doubted, source_tier="llm_derived"))
     found = result.get(Pattern, "PAT-1")
     assert (found.proposed_rule, found.source_tier) == (doubted, "llm_derived")
     assert result.get(Rule, "PAT-1").text == f"{doubted}\n"
 
 
-def test_doubt_lowers_the_tier_of_a_pattern_also_where_its_graduation_does_not_stand() -> None:
+def test_a_lower_tier_is_kept_even_if_the_graduation_is_not() -> None:
     dismissed = of(pattern(**{**CANDIDATE, "status": "dismissed"}, source_tier="llm_derived"))
     base = of(pattern(**CANDIDATE, source_tier="llm_derived"))
     found = merged(base, graduated(source_tier="raw_source"), dismissed).get(Pattern, "PAT-1")
     assert (found.status, found.source_tier) == ("dismissed", "raw_source")
 
 
-def test_a_rule_that_was_taken_back_does_not_come_again_because_somebody_edited_it() -> None:
+def test_editing_does_not_restore_a_withdrawn_rule() -> None:
     back = of(pattern(**CANDIDATE))
     edited_rule = of(pattern(**GROWN, proposed_rule="look"), Rule(id="PAT-1", text="look\ntwice\n"))
     for result in (merged(graduated(), back, edited_rule), merged(graduated(), edited_rule, back)):
@@ -537,7 +535,7 @@ def test_a_rule_that_was_taken_back_does_not_come_again_because_somebody_edited_
         assert conflict.theirs == {"id": "PAT-1", "text": "look\ntwice\n"}
 
 
-def test_two_rules_that_were_made_apart_are_not_put_together() -> None:
+def test_independently_written_rules_are_not_concatenated() -> None:
     result = merged(State(), of(Rule(id="P", text="a\n")), of(Rule(id="P", text="b\n")))
     assert result.get(Rule, "P").text == "b\n"
     assert conflicts(result) == {"text": ("b\n", "a\n", "ours")}
@@ -546,7 +544,7 @@ def test_two_rules_that_were_made_apart_are_not_put_together() -> None:
 # --- beside, either, and unknown fields
 
 
-def test_a_check_goes_with_the_status_that_stands() -> None:
+def test_the_last_check_comes_from_the_side_whose_status_is_kept() -> None:
     passed = {"result": "passed", "at": "2026-06-09"}
     ours, theirs = loop(last_check=passed, status="verified"), loop(status="failed")
     for result in (both(loop(), ours, theirs), both(loop(), theirs, ours)):
@@ -554,7 +552,7 @@ def test_a_check_goes_with_the_status_that_stands() -> None:
         assert result.records(Conflict) == []
 
 
-def test_a_check_that_changed_no_status_is_kept_beside_a_status_that_the_other_changed() -> None:
+def test_a_check_without_a_status_change_is_kept_with_the_other_sides_status() -> None:
     unknown = {"result": "unknown", "at": "2026-06-09"}
     result = both(loop(), loop(last_check=unknown), loop(status="escalated"))
     assert (result.get(OpenLoop, "OL-1").status, result.get(OpenLoop, "OL-1").as_data()["last_check"]) == (
@@ -562,34 +560,34 @@ def test_a_check_that_changed_no_status_is_kept_beside_a_status_that_the_other_c
     )  # fmt: skip
 
 
-def test_of_two_checks_with_one_outcome_the_later_one_is_taken_whole() -> None:
+def test_of_two_checks_with_the_same_outcome_the_later_is_kept() -> None:
     early, late = {"result": "passed", "at": "2026-06-02", "duration_ms": 1}, {"result": "passed", "at": "2026-06-03"}
     ours, theirs = loop(last_check=early, status="verified"), loop(last_check=late, status="verified")
     for result in (both(loop(), ours, theirs), both(loop(), theirs, ours)):
         assert result.get(OpenLoop, "OL-1").as_data()["last_check"] == late
 
 
-def test_a_session_that_wrote_documents_on_two_machines_contests_nothing() -> None:
+def test_a_session_with_documents_on_two_machines_has_no_conflict() -> None:
     sessions = [Session(id="s", started="2026-11-01", wrote_document=number) for number in (1, 9, 10)]
     result = both(*sessions)
     assert result.get(Session, "s").wrote_document == 10
     assert result.records(Conflict) == []
 
 
-def test_tables_that_no_model_knows_are_merged_key_by_key_however_deep() -> None:
+def test_unknown_tables_are_merged_key_by_key_at_any_depth() -> None:
     base, ours, theirs = {"a": {"b": 1, "c": 1}}, {"a": {"b": 2, "c": 1}}, {"a": {"b": 1, "c": 3}, "d": 4}
     result = both(item(x=base), item(x=ours), item(x=theirs))
     assert result.get(FollowUp, "FU-1").as_data()["x"] == {"a": {"b": 2, "c": 3}, "d": 4}
     assert result.records(Conflict) == []
 
 
-def test_a_table_in_which_one_key_is_contested_is_contested_whole() -> None:
+def test_a_conflict_in_one_key_is_a_conflict_of_the_whole_table() -> None:
     result = both(item(x={"a": 1}), item(x={"a": 2, "b": 1}), item(x={"a": 3}))
     assert result.get(FollowUp, "FU-1").as_data()["x"] == {"a": 3}
     assert conflicts(result) == {"x": ({"a": 3}, {"a": 2, "b": 1}, "ours")}
 
 
-def test_a_closing_that_one_side_corrected_stays_corrected() -> None:
+def test_a_corrected_archive_entry_stays_corrected() -> None:
     base = archived(of(item()), item())
     key = Key("follow_up", "FU-1", archived=True)
     frame = closed(base, "follow_up", "FU-1")
@@ -623,7 +621,7 @@ def beliefs(*found: dict[str, Any]) -> dict[str, Any]:
     return {"id": "zero", "mutable": {"beliefs": list(found)}}
 
 
-def test_what_has_one_key_is_one_with_the_fields_of_both() -> None:
+def test_items_with_the_same_key_are_merged_by_field() -> None:
     git = {"subject": "git", "confidence": 0.5, "old": 1}
     base = beliefs(git, {"subject": "gone", "confidence": 0.1}, {"subject": "kept", "confidence": 0.2})
     ours = beliefs({**git, "confidence": 0.9}, {"subject": "kept", "confidence": 0.2}, {"subject": "mine"})
@@ -637,7 +635,7 @@ def test_what_has_one_key_is_one_with_the_fields_of_both() -> None:
         ]  # fmt: skip
 
 
-def test_of_one_field_that_both_changed_the_larger_value_stands() -> None:
+def test_of_a_field_changed_on_both_sides_the_larger_value_is_kept() -> None:
     base, ours, theirs = (beliefs({"subject": "git", "confidence": value}) for value in (0.5, 0.1, 0.9))
     result, contested = merge_fields(Identity, base, ours, theirs)
     assert (result["mutable"]["beliefs"], contested) == ([{"subject": "git", "confidence": 0.9}], [])

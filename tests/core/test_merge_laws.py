@@ -53,13 +53,13 @@ PLAIN = ("remove", "break", "title", "restore", "archive", "edit_closed", "settl
 
 @some
 @given(handed | histories())
-def test_it_does_not_matter_which_side_is_called_ours(history: History) -> None:
+def test_merging_is_symmetric(history: History) -> None:
     assert tree(history.merged()) == tree(history.mirrored())
 
 
 @some
 @given(histories())
-def test_what_did_not_move_changes_nothing(history: History) -> None:
+def test_unchanged_sides_merge_without_changes(history: History) -> None:
     base, ours, _ = history
     assert decide(base, ours, base) == []
     assert decide(base, ours, ours) == []
@@ -68,7 +68,7 @@ def test_what_did_not_move_changes_nothing(history: History) -> None:
 
 @some
 @given(histories())
-def test_a_side_that_did_not_move_takes_the_other_as_it_is(history: History) -> None:
+def test_an_unchanged_side_takes_the_other_side_unchanged(history: History) -> None:
     base, _, theirs = history
     assert tree(merged(base, base, theirs)) == tree(theirs)
 
@@ -93,7 +93,7 @@ def test_work_after_a_merge_goes_on_from_it_on_both_sides(history: History, more
 
 @some
 @given(histories())
-def test_states_merge_alike_whether_they_are_stored_or_in_memory(history: History) -> None:
+def test_stored_and_unstored_states_merge_the_same_way(history: History) -> None:
     assert tree(history.merged()) == tree(merged(*(stored(one) for one in history)))
 
 
@@ -125,7 +125,7 @@ def turned(value: Any) -> Any:
 
 @some
 @given(histories())
-def test_the_order_in_which_fields_stand_decides_nothing(history: History) -> None:
+def test_the_order_of_fields_does_not_affect_a_merge(history: History) -> None:
     other = [reversed_fields(one) for one in history]
     plain, turned_ = (sorted(canonical_json(one.as_data()) for one in decide(*side)) for side in (history, other))
     assert plain == turned_
@@ -197,7 +197,7 @@ def alike_value(data: Any, name: str) -> str:
 
 @some
 @given(handed | histories())
-def test_each_conflict_tells_of_a_record_that_has_what_stands(history: History) -> None:
+def test_each_conflict_names_a_record_that_has_the_winning_value(history: History) -> None:
     known = {one.id for side in history for one in side.records(Conflict)}
     result = history.merged()
     for one in result.records(Conflict):
@@ -280,7 +280,7 @@ def both_ways(ours: State, theirs: State, base: State | None = None) -> State:
 
 @some
 @given(st.integers(0, 6), st.integers(0, 6))
-def test_counters_of_records_made_apart_add_up_also_where_they_are_equal(mine: int, yours: int) -> None:
+def test_equal_counters_of_independent_records_add_up(mine: int, yours: int) -> None:
     times = [f"2026-11-02T08:0{number}:00Z" for number in range(7)]
     sides = follow_up("2026-11-01T08:00:00.001Z", times[:mine]), follow_up("2026-11-01T08:00:00.002Z", times[:yours])
     assert both_ways(*sides).get(FollowUp, "F").defer_count == mine + yours
@@ -288,7 +288,7 @@ def test_counters_of_records_made_apart_add_up_also_where_they_are_equal(mine: i
 
 @some
 @given(st.integers(1, 8), st.integers(1, 8), st.booleans())
-def test_patterns_recorded_apart_add_up_also_within_one_second(mine: int, yours: int, same_time: bool) -> None:
+def test_patterns_recorded_independently_in_one_second_add_up(mine: int, yours: int, same_time: bool) -> None:
     other = "2026-11-01T08:00:00Z" if same_time else "2026-11-01T09:00:00Z"
     names = ("ada", "bob") if same_time else ("none", "none")
     sides = seen(None, [names[0]] * mine), seen(None, [names[1]] * yours, other)
@@ -297,9 +297,7 @@ def test_patterns_recorded_apart_add_up_also_within_one_second(mine: int, yours:
 
 @some
 @given(st.integers(1, 4), st.lists(st.just("ada"), max_size=2), st.lists(st.just("bob"), max_size=2))
-def test_a_record_taken_over_from_one_document_on_two_machines_is_counted_once(
-    imported: int, mine: list[str], yours: list[str]
-) -> None:
+def test_a_record_imported_on_two_machines_is_counted_once(imported: int, mine: list[str], yours: list[str]) -> None:
     document = seen(None, ["s"] * imported, "2026-11-01")
     result = both_ways(seen(document, mine), seen(document, yours)).get(Pattern, "P")
     assert result.count == imported + len(mine) + len(yours) or imported + max(len(mine), len(yours)) > 5
@@ -308,7 +306,7 @@ def test_a_record_taken_over_from_one_document_on_two_machines_is_counted_once(
 
 @some
 @given(st.integers(0, 5), st.integers(0, 3), st.integers(0, 1))
-def test_what_a_document_said_about_deferrals_is_never_counted_twice(imported: int, mine: int, yours: int) -> None:
+def test_deferrals_in_a_document_are_never_counted_twice(imported: int, mine: int, yours: int) -> None:
     times = [f"2026-11-02T08:0{number}:00Z" for number in range(9)]
     old = ["2026-11-01"] * imported
     sides = follow_up("2026-10-01", [*old, *times[:mine]]), follow_up("2026-10-01", [*old, *times[8 : 8 + yours]])
@@ -331,7 +329,7 @@ words = st.text(st.sampled_from("ab .\n"), max_size=4)
 
 @some
 @given(st.text(st.sampled_from("xy .\n"), max_size=4), words, words, words, words)
-def test_text_that_only_grew_is_never_contested_and_all_of_it_is_kept(
+def test_text_that_was_only_extended_never_conflicts(
     base: str, before: str, after: str, other_before: str, other_after: str
 ) -> None:
     """At either end, on either side: the additions are lines of their own, in which the base does not occur."""
@@ -362,7 +360,7 @@ def summaries(state: State) -> set[tuple[str, str]]:
 
 @some
 @given(handed)
-def test_of_two_changes_of_what_is_set_once_neither_counts(history: History) -> None:
+def test_two_changes_of_an_immutable_field_are_both_ignored(history: History) -> None:
     key = Key("identity", "zero")
     base, ours, theirs, result = (record_of(one.entry(key)) for one in (*history, history.merged()))
     if "immutable" in base and not any(alike(*pair) for pair in ((base, ours), (base, theirs), (ours, theirs))):
@@ -398,7 +396,7 @@ def test_counts_inside_a_table_add_up(mine: list[int], yours: list[int]) -> None
 
 @some
 @given(handed)
-def test_a_step_or_a_snapshot_is_one_that_a_side_had(history: History) -> None:
+def test_a_merged_step_or_snapshot_comes_from_one_side(history: History) -> None:
     result = history.merged()
     for kind, field in (("handover", "step"), ("snapshot", "snapshot")):
         had = [record_of(one).get(field) for side in history for key, one in entries(side).items() if key.kind == kind]
@@ -429,7 +427,7 @@ def test_a_graduation_is_exactly_one_that_a_side_had(history: History) -> None:
 
 @some
 @given(graduations)
-def test_no_graduation_stands_that_the_other_side_contested(history: History) -> None:
+def test_a_contested_graduation_is_never_kept(history: History) -> None:
     result = history.merged()
     for key in (Key(Pattern.kind, id_) for id_ in history.base.ids(Pattern.kind)):
         base, ours, theirs, now = (graduation(one, key) for one in (*history, result))
@@ -452,7 +450,7 @@ def test_where_a_graduation_does_not_stand_its_trust_does_not_either(history: Hi
 
 @some
 @given(graduations | histories(without=PLAIN))
-def test_a_rule_stands_only_beside_the_graduation_that_it_came_with(history: History) -> None:
+def test_a_rule_is_kept_only_with_its_own_graduation(history: History) -> None:
     result = history.merged()
     for rule in result.records(Rule):
         owners = [one for one in result.records(Pattern) if one.graduated_to == f"rules/{rule.id}.md"]
@@ -490,7 +488,7 @@ def tier_of(record: Record) -> int:
 
 @some
 @given(histories(without=PLAIN))
-def test_a_tier_that_both_sides_changed_is_the_lower_one(history: History) -> None:
+def test_of_two_changed_tiers_the_lower_is_kept(history: History) -> None:
     result = history.merged()
     for key in (Key(kind, id_) for kind in MODELS for id_ in history.base.ids(kind)):
         base, ours, theirs, now = (record_of(one.entry(key)).get("source_tier") for one in (*history, result))
@@ -517,7 +515,7 @@ def grown_too_large(**more: Any) -> list[State]:
     return [base, *(base.put(base.get(Pattern, "P").replace(proposed_rule=one, **more)) for one in texts)]
 
 
-def test_a_merge_keeps_both_sides_of_a_record_that_it_would_make_too_large() -> None:
+def test_a_merged_record_over_the_size_limit_becomes_a_conflict() -> None:
     base, ours, theirs = grown_too_large()
     result = both_ways(ours, theirs, base)
     [told_] = result.records(Conflict)
@@ -529,7 +527,7 @@ def test_a_merge_keeps_both_sides_of_a_record_that_it_would_make_too_large() -> 
     layout.encode(result.put(result.get(Pattern, "P").replace(count=2)).edits)
 
 
-def test_a_record_that_fits_stands_before_one_that_somebody_made_too_large_by_hand() -> None:
+def test_a_record_within_the_size_limit_wins_over_an_oversized_one() -> None:
     base = State().put(FollowUp(id="F", item="x", first_seen="2026-11-01", reason="a"))
     ours, theirs = (
         base.put(base.get(FollowUp, "F").replace(**one)) for one in ({"item": "y"}, {"reason": "z" * 300_000})
@@ -544,7 +542,7 @@ def test_a_record_that_fits_stands_before_one_that_somebody_made_too_large_by_ha
 
 @some
 @given(histories(), st.booleans())
-def test_another_order_of_keys_is_no_change(history: History, mirrored: bool) -> None:
+def test_another_order_of_keys_is_not_a_change(history: History, mirrored: bool) -> None:
     """If one side wrote the base again in another order, the result equals the other side."""
     rewritten = reversed_fields(history.base)
     result = merged(history.base, *((rewritten, history.ours) if mirrored else (history.ours, rewritten)))
@@ -553,7 +551,7 @@ def test_another_order_of_keys_is_no_change(history: History, mirrored: bool) ->
     assert all(alike(entry_values(was[key]), entry_values(now[key])) for key in was)
 
 
-def test_a_closed_record_in_another_order_of_keys_is_no_change_of_it() -> None:
+def test_reordering_the_keys_of_an_archived_record_is_not_a_change() -> None:
     def closed(record: dict[str, Any]) -> State:
         data = {"at": "2026-11-02", "reason": "done", "record": record}
         return State().put(parse(Archived, data), Key("follow_up", "F", archived=True))

@@ -39,17 +39,17 @@ def test_changes_are_combined_unless_they_touch(
 
 @laws
 @given(texts, texts, texts)
-def test_it_does_not_matter_which_text_is_called_ours(base: Text, ours: Text, theirs: Text) -> None:
+def test_merging_texts_is_symmetric(base: Text, ours: Text, theirs: Text) -> None:
     assert merge_lines(base, ours, theirs) == merge_lines(base, theirs, ours)
 
 
 @laws
 @given(texts, texts)
-def test_a_side_that_changed_nothing_takes_the_other_one(base: Text, side: Text) -> None:
+def test_an_unchanged_side_takes_the_changes_of_the_other(base: Text, side: Text) -> None:
     assert merge_lines(base, base, side) == merge_lines(base, side, side) == side
 
 
-def test_many_merges_come_out_as_they_always_did() -> None:
+def test_many_recorded_merges_have_the_recorded_results() -> None:
     """A merge commit is the same on every machine, so also with every version of Python and of its difflib."""
     random = Random(13)
     digest = sha256()

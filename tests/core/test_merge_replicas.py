@@ -115,14 +115,14 @@ some = settings(laws, max_examples=examples(15))
 
 @some
 @given(events(), orders)
-def test_all_replicas_come_to_one_version(happened: list[Event], order: list[int]) -> None:
+def test_all_replicas_converge_to_one_commit(happened: list[Event], order: list[int]) -> None:
     world, at = lived(happened)
     assert len(set(synced(world, at, order))) == 1
 
 
 @some
 @given(events(), st.integers(0, REPLICAS - 1), st.integers(0, REPLICAS - 1))
-def test_two_who_merge_the_same_versions_make_the_same_one(happened: list[Event], one: int, other: int) -> None:
+def test_merging_the_same_commits_makes_the_same_commit(happened: list[Event], one: int, other: int) -> None:
     world, at = lived(happened)
     assert world.merge(at[one], at[other]) == world.merge(at[other], at[one])
 
@@ -137,7 +137,7 @@ def test_what_is_stored_between_merges_makes_no_difference(happened: list[Event]
 
 @some
 @given(events(without=("remove", "break", "title", "settle", "restore")), orders)
-def test_no_title_that_anybody_added_is_lost(happened: list[Event], order: list[int]) -> None:
+def test_no_added_title_is_lost(happened: list[Event], order: list[int]) -> None:
     world, at = lived(happened)
     added = {title for version in world.states.values() for title in titles(version)}
     result = world.states[synced(world, at, order)[0]]
@@ -146,7 +146,7 @@ def test_no_title_that_anybody_added_is_lost(happened: list[Event], order: list[
 
 @some
 @given(st.lists(st.tuples(*[st.integers(0, REPLICAS - 1)] * 2, st.integers(0, 3)), max_size=12), orders)
-def test_every_count_is_counted_once(happened: list[tuple[int, int, int]], order: list[int]) -> None:
+def test_every_increment_is_counted_once(happened: list[tuple[int, int, int]], order: list[int]) -> None:
     world = World()
     root = world.commit(State().put(FollowUp(id="F", item="x", first_seen="2026-11-01")))
     at = [root] * REPLICAS
@@ -163,7 +163,7 @@ def test_every_count_is_counted_once(happened: list[tuple[int, int, int]], order
 
 @some
 @given(st.lists(st.tuples(*[st.integers(0, REPLICAS - 1)] * 2, st.integers(0, 3)), max_size=12), orders)
-def test_every_count_of_a_record_that_each_began_alone_is_counted_once(
+def test_every_increment_of_independently_created_records_is_counted_once(
     happened: list[tuple[int, int, int]], order: list[int]
 ) -> None:
     world = World()
@@ -182,7 +182,7 @@ def test_every_count_of_a_record_that_each_began_alone_is_counted_once(
     assert result.defer_count == REPLICAS + sum(count for _, _, count in happened)
 
 
-def test_the_model_meets_several_bases() -> None:
+def test_random_histories_have_several_merge_bases() -> None:
     world = World()
     root = world.commit(State())
     item = FollowUp(id="F", item="x", first_seen="2026-11-01")

@@ -87,14 +87,14 @@ def test_an_id_comes_back_from_its_component(text: str) -> None:
 @pytest.mark.parametrize("encoder", ENCODERS)
 @laws
 @given(pair=near | st.tuples(names, names))
-def test_two_names_never_meet_on_any_file_system(encoder: str, pair: tuple[str, str]) -> None:
+def test_two_names_never_share_a_file_name(encoder: str, pair: tuple[str, str]) -> None:
     one, other = pair
     assume(one != other)
     assume(other)
     assert not on_any_disk(ENCODERS[encoder](one)) & on_any_disk(ENCODERS[encoder](other))
 
 
-def test_the_names_that_are_known_to_collide_elsewhere_do_not() -> None:
+def test_names_that_collide_on_other_systems_do_not_collide() -> None:
     for encoder in ENCODERS.values():
         places = [place for name in NASTY_IDS for place in on_any_disk(encoder(name))]
         assert len(places) == len(set(places)) == len(NASTY_IDS)
@@ -139,7 +139,7 @@ def test_a_component_that_reads_is_the_one_that_is_written(component: str) -> No
         ("名", "%e5%90%8d"), ("100%", "100%25"),
     ],
 )  # fmt: skip
-def test_what_a_namespace_looks_like_as_a_ref(text: str, component: str) -> None:
+def test_namespaces_are_encoded_as_ref_components(text: str, component: str) -> None:
     assert Namespace(text).component == component
 
 
@@ -158,12 +158,12 @@ def test_a_name_that_cannot_be_a_file_name_cannot_be_built(text: str) -> None:
             make(text)
 
 
-def test_the_longest_name_still_fits() -> None:
+def test_the_longest_name_is_accepted() -> None:
     assert len(Namespace("x" * MAX_COMPONENT).component) == MAX_COMPONENT
     assert len(Namespace("名" * 22).component) == 198
 
 
-def test_an_invalid_name_says_what_and_why_and_shows_no_raw_control_characters() -> None:
+def test_an_invalid_name_has_a_reason_and_escaped_control_characters() -> None:
     with pytest.raises(InvalidName) as caught:
         Namespace("\ud800\x1b[31m")
     assert str(caught.value) == "namespace '\\ud800\\x1b[31m': holds half of a surrogate pair, which is not text"
@@ -171,7 +171,7 @@ def test_an_invalid_name_says_what_and_why_and_shows_no_raw_control_characters()
 
 
 @for_each("component", ["A", "%61", "%2E", "%", "%4", "%zz", "a/b", "..", "x.lock", "con", "%c3", "é", ""])
-def test_what_encode_never_makes_is_no_component(component: str) -> None:
+def test_components_that_encode_never_produces_are_rejected(component: str) -> None:
     with pytest.raises(InvalidName):
         decode(component)
 
@@ -188,18 +188,18 @@ def test_a_session_is_one_printable_line(text: str) -> None:
 
 
 @for_each("text", [" ", "\t", "a\nb", "a\x00", "\x1b[31m", "\u2028", "x" * 129])
-def test_a_session_of_other_things_is_refused(text: str) -> None:
+def test_an_invalid_session_name_is_rejected(text: str) -> None:
     with pytest.raises(InvalidName):
         SessionId(text)
 
 
 @for_each("text", ["claude-code", "codex@laptop", "a.b:c+d_e", "9", "x" * 128])
-def test_an_agent_is_a_word(text: str) -> None:
+def test_an_agent_name_is_one_word(text: str) -> None:
     assert str(AgentId(text)) == text
 
 
 @for_each("text", ["", "-a", ".a", "a b", "a/b", "é", "a\n", "x" * 129])
-def test_an_agent_of_other_things_is_refused(text: str) -> None:
+def test_an_invalid_agent_name_is_rejected(text: str) -> None:
     with pytest.raises(InvalidName):
         AgentId(text)
 
@@ -213,14 +213,14 @@ def test_an_object_id_is_40_or_64_small_hex_digits(text: str, good: bool) -> Non
             parse_oid(text)
 
 
-def test_a_line_break_at_the_end_makes_no_object_id() -> None:
+def test_an_object_id_with_a_final_line_break_is_rejected() -> None:
     with pytest.raises(InvalidName):
         parse_oid("0" * 40 + "\n")
 
 
 @laws
 @given(st.binary(min_size=4, max_size=8))
-def test_a_minted_id_is_short_and_written_as_it_is(random: bytes) -> None:
+def test_a_minted_id_is_short_and_its_own_file_name(random: bytes) -> None:
     made = mint_id("OL", random)
     assert re.fullmatch(r"OL-[0-9a-hjkmnp-tv-z]{6}", made)
     assert RecordId(made).component == made

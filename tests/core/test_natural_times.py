@@ -24,12 +24,12 @@ NOW = datetime(2026, 11, 22, 14, 30, tzinfo=UTC)
         ("in 2 hours", "2026-11-22T16:30:00Z"), ("90 min", "2026-11-22T13:00:00Z"), ("now", "2026-11-22T14:30:00Z"),
     ],
 )  # fmt: skip
-def test_a_phrase_is_the_time_that_it_means(phrase: str, meant: str) -> None:
+def test_phrases_are_parsed_to_times(phrase: str, meant: str) -> None:
     assert expand_time(phrase, NOW) == meant
 
 
 @for_each("text", ["12", "~3", "r12", "1234567d", "2026-06-17", "soon", "in 2 days ago", "OL-1", "", "9999 years"])
-def test_other_text_stays_as_it_is(text: str) -> None:
+def test_other_text_is_unchanged(text: str) -> None:
     assert expand_time(text, NOW) == text
 
 
@@ -42,11 +42,11 @@ def test_other_text_stays_as_it_is(text: str) -> None:
         (-timedelta(days=1), "tomorrow"),
     ],
 )  # fmt: skip
-def test_a_time_is_told_by_its_distance(before: timedelta, words: str) -> None:
+def test_times_are_described_by_their_age(before: timedelta, words: str) -> None:
     assert relative_time(NOW - before, NOW) == words
 
 
 @given(st.integers(1, 5000), st.sampled_from(["minute", "hour", "day", "week"]))
-def test_more_of_a_unit_is_longer_ago(number: int, unit: str) -> None:
+def test_larger_numbers_are_earlier_times(number: int, unit: str) -> None:
     times = [parse_time(expand_time(f"{count} {unit}s ago", NOW)) for count in (number, number + 1)]
     assert times[1] < times[0] < NOW

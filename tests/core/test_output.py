@@ -27,7 +27,7 @@ OWN = re.compile("\x1b\\[(?:0|1|3[1-6])m")
 
 @laws
 @given(ANY)
-def test_no_medium_shows_what_is_unsafe(text: str) -> None:
+def test_no_medium_shows_unsafe_characters(text: str) -> None:
     for safe in (output.terminal(text), output.terminal_line(text), output.one_line(text, 100), output.html(text)):
         assert UNSAFE.findall(safe) == []
     assert output.terminal_line(text).isprintable()
@@ -51,7 +51,7 @@ def test_json_parses_back_to_the_same(data: Any) -> None:
 
 @laws
 @given(st.dictionaries(st.sampled_from(["a", "n m"]), ANY.filter(lambda text: not re.search("[\ud800-\udfff]", text))))
-def test_a_handover_that_is_shown_reads_back_the_same(state: dict[str, str]) -> None:
+def test_a_displayed_handover_parses_to_the_same_record(state: dict[str, str]) -> None:
     data: dict[str, Any] = {"id": "run-1", **({"state": state} if state else {})}
     shown = kairos.shown(data)
     assert UNSAFE.findall(shown) == []
@@ -65,11 +65,11 @@ def test_a_handover_that_is_shown_reads_back_the_same(state: dict[str, str]) -> 
         ("\U000e0041", "\\U000e0041"), ("é 名前 ❤️", "é 名前 ❤️"), ("x\u3164", "x\\u3164"), ("\ufe01", "\\ufe01"),
     ],
 )  # fmt: skip
-def test_a_terminal_is_shown_escapes(text: str, shown: str) -> None:
+def test_control_characters_are_escaped_for_a_terminal(text: str, shown: str) -> None:
     assert output.terminal(text) == shown
 
 
-def test_only_what_was_styled_by_us_keeps_its_styling() -> None:
+def test_only_styles_added_by_baton_are_kept() -> None:
     line = "see " + output.style(f"x{PLANTED}", output.RED) + " \x1b[8m" + output.style("y", output.BOLD)
     assert isinstance(line, output.Styled)
     assert output.terminal(line) == line
@@ -78,7 +78,7 @@ def test_only_what_was_styled_by_us_keeps_its_styling() -> None:
     assert "\x1b" not in output.terminal(f"{line}")
 
 
-def test_the_servers_log_holds_nothing_unsafe() -> None:
+def test_the_servers_log_has_no_unsafe_characters() -> None:
     error = ValueError(PLANTED)
     record = logging.LogRecord("x", logging.ERROR, "f", 1, "a bug: %s", (PLANTED,), (ValueError, error, None))
     said = SafeFormatter("%(message)s").format(record)
@@ -86,7 +86,7 @@ def test_the_servers_log_holds_nothing_unsafe() -> None:
     assert UNSAFE.findall(said) == []
 
 
-def test_changes_and_what_waits_for_review_are_styled_by_us_alone() -> None:
+def test_records_cannot_style_the_output_of_changes_and_reviews() -> None:
     field = FieldChange(PLANTED, (PLANTED,), ([PLANTED],))
     lists = FieldChange("x", ([PLANTED],), ([PLANTED, "y"],))
     change = RecordChange("follow_up", PLANTED, "changed", PLANTED, PLANTED, (field, lists))

@@ -42,25 +42,25 @@ def faults(model: type[Part], data: dict[str, Any], at: str = "") -> list[tuple[
 
 @laws
 @given(open_loops)
-def test_an_open_loop_gives_back_what_it_was_made_of(table: dict[str, Any]) -> None:
+def test_an_open_loop_round_trips(table: dict[str, Any]) -> None:
     assert alike(parse(OpenLoop, table).as_data(), table)
 
 
 @laws
 @given(follow_ups)
-def test_a_follow_up_gives_back_what_it_was_made_of(table: dict[str, Any]) -> None:
+def test_a_follow_up_round_trips(table: dict[str, Any]) -> None:
     assert alike(parse(FollowUp, table).as_data(), table)
 
 
 @laws
 @given(patterns)
-def test_a_pattern_gives_back_what_it_was_made_of(table: dict[str, Any]) -> None:
+def test_a_pattern_round_trips(table: dict[str, Any]) -> None:
     assert alike(parse(Pattern, table).as_data(), table)
 
 
 @laws
 @given(active_decisions)
-def test_a_decision_gives_back_what_it_was_made_of(table: dict[str, Any]) -> None:
+def test_a_decision_round_trips(table: dict[str, Any]) -> None:
     assert alike(parse(ActiveDecision, table).as_data(), table)
 
 
@@ -75,13 +75,13 @@ def test_an_unknown_field_may_have_any_name(key: str) -> None:
 
 @laws
 @given(json_values)
-def test_data_is_alike_with_itself_and_what_was_set_is_plain_data(value: Any) -> None:
+def test_data_equals_itself_and_set_fields_are_plain_data(value: Any) -> None:
     given_back = parse(FollowUp, {**ITEM, "x": value}).as_data()["x"]
     assert alike(given_back, value)
     assert "tuple" not in repr(type(given_back))
 
 
-def test_lists_come_back_as_lists_so_that_stored_and_fresh_records_compare_equal() -> None:
+def test_lists_stay_lists_so_that_stored_and_new_records_are_equal() -> None:
     table = {**DECISION, "evidence": ["a"], "rejected": []}
     assert type(parse(ActiveDecision, table).as_data()["evidence"]) is list
     closed = Archived(at="", reason="", record=parse(ActiveDecision, table).as_data())
@@ -92,7 +92,7 @@ def test_lists_come_back_as_lists_so_that_stored_and_fresh_records_compare_equal
     ("one", "other"),
     [(1, True), (0, False), (1, 1.0), ({"a": [1]}, {"a": [True]}), ([1], [1, 1]), ({"a": 1}, {}), ("1", 1)],
 )
-def test_values_that_python_confuses_are_not_alike(one: Any, other: Any) -> None:
+def test_values_that_python_compares_as_equal_differ(one: Any, other: Any) -> None:
     assert not alike(one, other)
     assert alike(one, one)
 
@@ -121,7 +121,7 @@ def test_replace_checks_gives_the_same_object_for_no_change_and_sets_a_default_t
 
 
 @for_each("section", DOCUMENT_LISTS)
-def test_each_required_field_is_missed_by_name(section: str) -> None:
+def test_a_missing_required_field_is_reported_by_name(section: str) -> None:
     required = {name for name, field in DOCUMENT_LISTS[section].model_fields.items() if field.is_required()}
     assert {path for path, _ in faults(DOCUMENT_LISTS[section], {})} == required
     assert {message for _, message in faults(DOCUMENT_LISTS[section], {})} == {"is missing"}

@@ -22,7 +22,7 @@ def dumped(value):
 
 
 @for_each("kind", SECRETS)
-def test_a_secret_in_prose_goes_and_the_prose_stays(kind):
+def test_a_secret_in_prose_is_redacted_and_the_prose_kept(kind):
     @settings(max_examples=4, deadline=None)
     @given(SECRETS[kind], PROSE, PROSE)
     def check(pair, before, after):
@@ -40,7 +40,7 @@ def test_a_secret_in_prose_goes_and_the_prose_stays(kind):
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(list(SECRETS)).flatmap(SECRETS.get), PROSE)
-def test_a_secret_goes_from_any_place_of_a_document(pair, prose):
+def test_a_secret_is_redacted_anywhere_in_a_document(pair, prose):
     secret, text = pair
     document = {"a": [{"b": (prose, text)}, text], text: {"c": f"{prose} {text}"}, "n": [1, None, True, 2.5]}
     clean, found = redact(document)
@@ -51,7 +51,7 @@ def test_a_secret_goes_from_any_place_of_a_document(pair, prose):
     assert redact(clean)[0] is clean
 
 
-def test_all_secrets_of_a_text_go_also_several_in_a_line():
+def test_all_secrets_in_a_line_are_redacted():
     keys = [f"AKIA{n:016d}" for n in range(5)]
     text = f"{keys[0]} {keys[1]},{keys[2]}\n{keys[3]}\\n{keys[4]}"
     clean, kinds = redact_text(text)
@@ -62,7 +62,7 @@ def test_all_secrets_of_a_text_go_also_several_in_a_line():
 
 @given(st.lists(st.sampled_from(list(SECRETS)).flatmap(SECRETS.get), min_size=2, max_size=4))
 @settings(max_examples=30, deadline=None)
-def test_secrets_of_different_kinds_side_by_side_all_go(pairs):
+def test_adjacent_secrets_of_different_kinds_are_all_redacted(pairs):
     clean, _ = redact_text("\n".join(text for _, text in pairs))
     assert not [secret for secret, _ in pairs if secret in clean]
     assert redact_text(clean) == (clean, ())
@@ -126,13 +126,13 @@ OL-7k3f9q verified; FU-003 deferred, now elevated
 
 
 @for_each("text", ORDINARY.strip().splitlines())
-def test_ordinary_text_stays(text):
+def test_ordinary_text_is_not_redacted(text):
     assert redact_text(text) == (text, ())
     document = {"context": text, "items": [text]}
     assert redact(document)[0] is document
 
 
-def test_the_ordinary_texts_together_stay_too():
+def test_all_ordinary_texts_together_are_not_redacted():
     assert redact_text(ORDINARY) == (ORDINARY, ())
 
 
@@ -152,7 +152,7 @@ def test_only_the_secret_is_replaced(text, clean):
     assert redact_text(text)[0] == clean
 
 
-def test_a_mark_is_no_secret_wherever_it_stands():
+def test_a_redaction_mark_is_never_redacted_again():
     kinds = {row[0].rstrip("!") for _, row in ROWS} | {"keyword secret", "private key"}
     for kind in kinds:
         mark = f"[redacted: {kind}]"
@@ -229,7 +229,7 @@ def test_redacting_twice_is_redacting_once(document):
     assert found == ()
 
 
-def test_a_name_that_holds_a_secret_is_told_and_others_are_not():
+def test_only_names_with_secrets_are_reported():
     assert holds_secret("session-AKIA" + "A1" * 8) == "aws access key"
     assert holds_secret("OL-7k3f9q") is None
 
@@ -239,7 +239,7 @@ def test_a_name_that_holds_a_secret_is_told_and_others_are_not():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", list(dict.fromkeys(row for _, row in ROWS)), ids=lambda row: row[0])
-def test_the_signs_never_hide_what_a_rule_would_find(row):
+def test_the_quick_test_never_skips_text_that_a_rule_matches(row):
     @settings(max_examples=8, deadline=None)
     @given(st.from_regex(compile_rule(row).pattern, alphabet=st.characters(max_codepoint=126)))
     def check(text):
@@ -252,7 +252,7 @@ def test_the_signs_never_hide_what_a_rule_would_find(row):
 
 
 @pytest.mark.parametrize("text", ['paſſword = "abcd1234"', 'ſecret: "abcd1234"', 'api_KEY: "abcd1234"'])
-def test_letters_that_regular_expressions_take_for_others_hide_nothing(text):
+def test_letters_with_unusual_case_folding_do_not_hide_secrets(text):
     assert redact_text(text)[1]
 
 
@@ -270,11 +270,11 @@ HARMLESS = (
 
 @settings(max_examples=60, deadline=None)
 @given(HARMLESS)
-def test_ids_dates_and_states_hold_nothing(text):
+def test_ids_dates_and_statuses_have_no_secrets(text):
     assert holds_secret(text) is None
 
 
-def test_harmless_text_compiles_few_expressions():
+def test_harmless_text_needs_few_regular_expressions():
     texts = ["2026-06-17T10:00:00Z", "a" * 40, "The work stood at step 3."]
     texts += [
         "550e8400-e29b-41d4-a716-446655440000",
@@ -312,14 +312,14 @@ def test_a_document_with_long_keys_and_many_secrets_takes_time_in_proportion():
     assert len(clean["names"]) == 500
 
 
-def test_no_rest_stays_of_a_token_that_is_longer_than_its_rule():
+def test_a_token_longer_than_its_pattern_is_redacted_completely():
     tokens = [one for one in secrets() if one.text == f"X-Thing: {one.secret}" and one.secret[-1].isalnum()]
     rest = "aB3dE6gH9" * 4
     assert len(tokens) > 120
     assert not [one for one in tokens if rest[-8:] in redact_text(one.text + rest)[0]]
 
 
-def test_a_private_key_goes_that_is_split_over_the_items_of_a_list():
+def test_a_private_key_split_over_list_items_is_redacted():
     lines = [
         "before",
         "-----BEGIN RSA PRIVATE KEY-----",
@@ -334,7 +334,7 @@ def test_a_private_key_goes_that_is_split_over_the_items_of_a_list():
     assert redact(clean)[0] is clean
 
 
-def test_of_a_split_private_key_without_its_end_only_the_lines_of_a_key_go():
+def test_only_key_lines_of_a_split_private_key_without_end_are_redacted():
     begin, line = "it said -----BEGIN OPENSSH PRIVATE KEY-----", "Ab3/" * 16
     clean, _ = redact([begin, line, line, "did the deployment", "Ab3/"])
     assert clean == ["it said [redacted: private key]", *["[redacted: private key]"] * 2, "did the deployment", "Ab3/"]
@@ -343,7 +343,7 @@ def test_of_a_split_private_key_without_its_end_only_the_lines_of_a_key_go():
     assert redact([line, "did it", None, 3])[1] == ()
 
 
-def test_a_secret_of_any_length_goes_whole():
+def test_a_secret_of_any_length_is_redacted_completely():
     for text in (
         "password=" + "a1" * 5000,
         "Bearer " + "a1" * 5000,

@@ -24,7 +24,7 @@ def stored(state: State) -> State:
     return layout.state_of(MemoryFolder(files))
 
 
-def test_a_new_secret_goes_and_what_stood_there_before_stays() -> None:
+def test_new_secrets_are_redacted_and_stored_ones_are_kept() -> None:
     before = stored(State().put(item(item=f"old {SECRET}")))
     old = before.records(FollowUp)[0]
     edits, found = redact_edits(before, before.put(old.replace(reason=f"new {SECRET}")))
@@ -34,7 +34,7 @@ def test_a_new_secret_goes_and_what_stood_there_before_stays() -> None:
     assert [(key.id, one.path) for key, one in found] == [(old.id, "reason")]
 
 
-def test_a_record_is_archived_with_the_text_that_it_had() -> None:
+def test_archiving_keeps_the_text_of_a_record() -> None:
     before = stored(State().put(item(item=f"old {SECRET}")))
     old = before.records(FollowUp)[0]
     edits, found = redact_edits(before, before.archive(old, at=AT, reason="done", session=None))

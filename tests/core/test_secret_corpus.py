@@ -7,7 +7,7 @@ from secret_corpus import harmless, secrets
 from baton_git.core.redaction import redact_text
 
 
-def test_of_all_kinds_of_secrets_at_least_95_in_100_go() -> None:
+def test_at_least_95_percent_of_each_kind_of_secret_is_redacted() -> None:
     planted = list(secrets())
     assert len({one.kind for one in planted}) >= 150
     missed = [one for one in planted if one.secret[-6:] in redact_text(one.text)[0]]
@@ -15,7 +15,7 @@ def test_of_all_kinds_of_secrets_at_least_95_in_100_go() -> None:
     assert len({one.kind for one in missed}) <= 0.05 * len({one.kind for one in planted}), missed
 
 
-def test_of_harmless_texts_at_most_1_in_100_is_changed() -> None:
+def test_at_most_1_percent_of_harmless_texts_is_changed() -> None:
     texts = list(harmless())
     assert len(set(texts)) >= 300
     changed = [redact_text(text)[0] for text in texts if redact_text(text)[1]]

@@ -29,7 +29,7 @@ def damaged() -> State:
     return layout.state_of(MemoryFolder({"open_loops/OL-1.toml": b"no toml", "baton.toml": b"context = 1"}))
 
 
-def test_a_namespace_that_does_not_exist_holds_nothing() -> None:
+def test_a_namespace_that_does_not_exist_is_empty() -> None:
     assert State().records(OpenLoop) == []
     assert State().head == Head()
     assert State().shape == Shape()
@@ -44,19 +44,19 @@ def test_putting_gives_a_new_state_and_leaves_the_old_one() -> None:
     assert new.records(OpenLoop) == [loop()]
 
 
-def test_putting_what_stands_there_gives_the_same_state() -> None:
+def test_putting_an_equal_record_returns_the_same_state() -> None:
     state = stored(State().put(loop()))
     assert state.put(loop()) is state
     assert state.remove(Key("open_loop", "nobody")) is state
 
 
 @for_each(("before", "after"), [(1, True), (1, 1.0), (0, False), ([1], [True])])
-def test_a_change_that_python_does_not_see_is_a_change_all_the_same(before: object, after: object) -> None:
+def test_values_that_python_compares_as_equal_can_still_differ(before: object, after: object) -> None:
     state = stored(State().put(loop(x=before))).put(loop(x=after))
     assert repr(state.get(OpenLoop, "OL-1").as_data()["x"]) == repr(after)
 
 
-def test_a_default_that_is_set_is_a_change_too() -> None:
+def test_setting_a_field_to_its_default_is_a_change() -> None:
     state = State().put(loop())
     assert state.put(loop(status="open")).get(OpenLoop, "OL-1").as_data()["status"] == "open"
 
@@ -74,18 +74,18 @@ def test_ids_are_those_stored_and_those_of_edits_without_the_removed() -> None:
     assert state.entry(Key("open_loop", "a")) is None
 
 
-def test_a_unique_beginning_finds_a_record_whatever_its_case() -> None:
+def test_an_unambiguous_prefix_finds_a_record_regardless_of_case() -> None:
     state = State().put(loop(id="OL-7k3f9q")).put(loop(id="OL-7m"))
     assert state.find(OpenLoop, "ol-7K").id == "OL-7k3f9q"
     assert state.find(OpenLoop, "OL-7m").id == "OL-7m"
 
 
-def test_a_whole_id_wins_over_being_the_beginning_of_another() -> None:
+def test_a_complete_id_wins_over_a_prefix() -> None:
     state = State().put(loop(id="OL-1")).put(loop(id="OL-10"))
     assert state.find(OpenLoop, "OL-1").id == "OL-1"
 
 
-def test_a_beginning_that_several_share_is_ambiguous_and_names_them() -> None:
+def test_an_ambiguous_prefix_of_an_id_lists_the_candidates() -> None:
     state = State().put(loop(id="OL-1a")).put(loop(id="OL-1b"))
     with pytest.raises(Ambiguous) as caught:
         state.find(OpenLoop, "OL-1")
@@ -105,7 +105,7 @@ def test_an_archived_record_is_not_found_but_the_hint_says_where_it_is() -> None
     assert caught.value.hint == "it is in the archive: baton show OL-1"
 
 
-def test_a_damaged_record_is_never_taken_for_absent() -> None:
+def test_a_damaged_record_does_not_count_as_absent() -> None:
     state = damaged()
     assert state.ids("open_loop") == {"OL-1"}
     assert state.records(OpenLoop) == []
@@ -179,7 +179,7 @@ def test_states_differ_where_their_files_or_edits_do() -> None:
     assert one.differing(one) == set()
 
 
-def test_get_wants_the_exact_id() -> None:
+def test_get_requires_the_exact_id() -> None:
     state = State().put(item(id="FU-10"))
     assert state.get(FollowUp, "FU-10").id == "FU-10"
     with pytest.raises(NotFound, match="there is no follow-up 'FU-1'") as caught:

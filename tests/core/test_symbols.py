@@ -27,7 +27,7 @@ GO = "package x\n\nfunc (a *A) Write(n int) {\n\tif n > 0 {\n\t\tn--\n\t}\n}\n\n
 RUBY = "class A\n  def write\n    1\n  end\n\n  def other\n    2\n  end\nend\n"
 
 
-def test_only_the_lines_of_the_symbol_count_and_not_its_place():
+def test_moving_a_symbol_without_changing_its_lines_is_not_a_change():
     moved = PYTHON.replace("import os\n", "import os\nimport sys\n").replace("return 2", "return 3")
     assert digest_symbol("a.py", PYTHON, "A.f") == digest_symbol("a.py", moved, "A.f")
     assert digest_symbol("a.py", PYTHON, "A.g") != digest_symbol("a.py", moved, "A.g")
@@ -35,7 +35,7 @@ def test_only_the_lines_of_the_symbol_count_and_not_its_place():
 
 
 @pytest.mark.parametrize("name", ["LIMIT", "A", "later"])
-def test_names_of_any_kind_are_found(name):
+def test_names_of_all_kinds_are_parsed(name):
     assert isinstance(digest_symbol("a.py", PYTHON, name), str)
 
 
@@ -49,12 +49,12 @@ def test_names_of_any_kind_are_found(name):
         ("a.go", GO.removesuffix("}\n\nfunc Other() {}\n"), "Write", NoSymbol.UNKNOWN),
     ],
 )
-def test_what_is_not_found_is_absent_in_python_and_unknown_elsewhere(path, source, name, answer):
+def test_a_missing_symbol_is_absent_in_python_and_unknown_in_other_languages(path, source, name, answer):
     assert digest_symbol(path, source, name) is answer
 
 
 @pytest.mark.parametrize(("path", "source", "name"), [("a.go", GO, "Write"), ("a.rb", RUBY, "A#write")])
-def test_other_languages_go_by_braces_and_indentation(path, source, name):
+def test_symbols_of_other_languages_are_found_by_braces_and_indentation(path, source, name):
     digest = digest_symbol(path, source, name)
     assert isinstance(digest, str)
     assert digest == digest_symbol(path, source.replace("Other", "Another").replace("2", "4"), name)

@@ -32,7 +32,7 @@ def test_json_through_toml_is_the_same_json(table: dict[str, Any]) -> None:
 
 @laws
 @given(json_tables)
-def test_text_that_was_read_is_written_alike(table: dict[str, Any]) -> None:
+def test_parsed_text_is_written_unchanged(table: dict[str, Any]) -> None:
     text = toml.dumps(table)
     assert toml.dumps(toml.loads(text)) == text
 
@@ -64,7 +64,7 @@ def test_most_records_are_simple_tables() -> None:
 
 @laws
 @given(json_tables)
-def test_a_checkout_with_crlf_says_the_same(table: dict[str, Any]) -> None:
+def test_a_checkout_with_crlf_decodes_to_the_same_record(table: dict[str, Any]) -> None:
     assert alike(toml.loads(toml.dumps(table).replace(b"\n", b"\r\n")), table)
 
 
@@ -106,7 +106,7 @@ def test_what_toml_cannot_hold_is_written_so(data: dict[str, Any], text: str) ->
         ('"""\r\na\r\nb"""', "a\nb"), ("18446744073709551616", 2**64), ("-0.0", -0.0), ("1e3", 1000.0),
     ],
 )  # fmt: skip
-def test_what_a_person_may_write_is_read_so(text: str, value: Any) -> None:
+def test_hand_written_files_are_parsed(text: str, value: Any) -> None:
     assert alike(toml.loads(f"a = {text}\n".encode()), {"a": value})
 
 
@@ -139,11 +139,11 @@ def test_what_means_nothing_is_refused_with_its_place(text: str | bytes, message
 
 
 @pytest.mark.parametrize("text", [".".join("a" * 200) + " = 1", f"a = {'[' * 200}{']' * 200}", f"a = {'[' * 20000}"])
-def test_nesting_that_no_reader_survives_is_refused(text: str) -> None:
+def test_excessive_nesting_is_rejected(text: str) -> None:
     assert "nested deeper than 128 levels" in refused(text) or "not TOML: " in refused(text)
 
 
-def test_128_levels_are_read() -> None:
+def test_128_levels_of_nesting_are_read() -> None:
     deep: Any = 1
     for _ in range(toml.MAX_DEPTH - 1):
         deep = [deep]

@@ -36,7 +36,7 @@ def test_what_is_put_again_weighs_once():
     assert (memory.get("a"), memory.get("b"), len(memory)) == (9, 9, 2)
 
 
-def test_what_is_larger_than_the_room_is_not_kept():
+def test_values_larger_than_the_cache_are_not_cached():
     memory = ValueCache(1000)
     assert memory.put("a", "large", 10_000) == "large"
     assert memory.get("a") is None
@@ -44,7 +44,7 @@ def test_what_is_larger_than_the_room_is_not_kept():
     assert memory.get("b") == "small"
 
 
-def test_what_is_gone_makes_room():
+def test_removed_entries_free_their_space():
     memory = ValueCache(2 * (OVERHEAD + 100))
     memory.put(("x", 1), "x", 100)
     memory.put(("y", 2), "y", 100)
@@ -53,7 +53,7 @@ def test_what_is_gone_makes_room():
     assert [memory.get(("x", 1)), memory.get(("y", 2)), memory.get(("z", 3))] == [None, "y", "z"]
 
 
-def test_threads_use_one_side_by_side():
+def test_threads_can_share_one_state():
     memory = ValueCache(50 * (OVERHEAD + 10))
     failures = []
 
