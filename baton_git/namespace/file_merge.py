@@ -119,7 +119,7 @@ def _merge_path(path: str, sides: Sides, roots: tuple[Folder, Folder, Folder]) -
 
 
 def _name_second_copy(path: str, entry: TreeEntry, roots: Iterable[Folder]) -> str:
-    """Return an unused name for the file that loses its path: the path with as many digits of its id as needed."""
+    """Return an unused name for the file that loses its path: the path and as many digits of the blob id as needed."""
     names = (f"{path}.{entry.oid[:digits]}" for digits in range(_DIGITS, len(entry.oid)))
     return next((name for name in names if all(_is_free(root, name, entry) for root in roots)), f"{path}.{entry.oid}")
 

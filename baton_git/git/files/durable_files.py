@@ -27,7 +27,7 @@ _HINTS = {
 
 @contextmanager
 def writing(what: str) -> Iterator[None]:
-    """Turn an OSError inside the `with` block into WriteFailed; its message has `what` was written and the reason."""
+    """Turn an OSError inside the `with` block into WriteFailed with `what` was being written and the reason."""
     try:
         yield
     except OSError as error:
@@ -131,8 +131,8 @@ def open_new(path: str | Path, data: bytes, *, mode: int) -> int:
 def sync_files(fds: Sequence[int]) -> None:
     """Sync several new files, faster than one after the other.
 
-    The advice that their pages are no longer needed makes the kernel start writing all of them, so that the first fsync
-    commits most of the data. As this is only a hint, every file is then synced.
+    The hint POSIX_FADV_DONTNEED makes the kernel start writing the pages of all files, so that the first fsync commits
+    most of the data. Every file is synced afterwards, because the kernel may ignore the hint.
     """
     if len(fds) > 1 and hasattr(os, "posix_fadvise"):
         for fd in fds:

@@ -100,11 +100,11 @@ def _configure_steps(place: HookLocation, events: Sequence[str]) -> Iterator[Ste
 def _file_steps(path: Path, script: HookScript) -> Iterator[Step]:
     """Yield the steps to install one file in a folder of hooks."""
     ours = run_from(path)
-    there = read_hook(ours)
-    if there is None and exists(ours):  # a dangling symbolic link
-        there = b""
-    if there is not None and read_marker(there) is None:
-        yield from _backup_steps(path, ours, there)
+    current = read_hook(ours)
+    if current is None and exists(ours):  # a dangling symbolic link
+        current = b""
+    if current is not None and read_marker(current) is None:
+        yield from _backup_steps(path, ours, current)
         yield Write(ours, script.text)
     else:
         if _is_spare(path):
@@ -115,24 +115,24 @@ def _file_steps(path: Path, script: HookScript) -> Iterator[Step]:
 
 def _write_steps(path: Path, text: bytes) -> Iterator[Step]:
     """Yield the steps to write one of baton's files; a newer version is kept, and an edited file is backed up."""
-    there = read_hook(path)
-    if there == text and path.stat().st_mode & stat.S_IXUSR:
+    current = read_hook(path)
+    if current == text and path.stat().st_mode & stat.S_IXUSR:
         return
-    mark = read_marker(there) if there is not None else None
+    mark = read_marker(current) if current is not None else None
     if mark is not None and mark.version > VERSION:
         yield Say(f"{path} was written by a newer baton and is left unchanged")
         return
-    if there is not None and (mark is None or not mark.intact):
-        kept = path.with_name(f"{path.name}.changed-{_digest(there)}")
+    if current is not None and (mark is None or not mark.intact):
+        kept = path.with_name(f"{path.name}.changed-{_digest(current)}")
         yield from () if kept.exists() else (KeepAs(path, kept),)
         yield Say(f"{path} was changed by hand; the changed script is kept as {kept.name}")
     yield Write(path, text)
 
 
-def _backup_steps(path: Path, file: Path, there: bytes) -> Iterator[Step]:
+def _backup_steps(path: Path, file: Path, current: bytes) -> Iterator[Step]:
     backup = _backup(path)
     older = read_hook(backup)
-    if older == there:
+    if older == current:
         return
     if exists(backup):
         kept = path.with_name(f"{backup.name}.{_digest(older or b'')}")
@@ -207,10 +207,10 @@ def _others_backups(path: Path) -> list[Path]:
 
 def _is_spare(path: Path) -> bool:
     """Return whether the backup is redundant: equal to the current hook, or, like it, a script of pre-commit."""
-    there, older = read_hook(path), read_hook(_backup(path))
-    if there is None or older is None:
+    current, older = read_hook(path), read_hook(_backup(path))
+    if current is None or older is None:
         return False
-    return there == older or all(_PRE_COMMITS.search(text) for text in (there, older))
+    return current == older or all(_PRE_COMMITS.search(text) for text in (current, older))
 
 
 def _digest(data: bytes) -> str:

@@ -33,8 +33,8 @@ class ProgramHealth:
         """
         path = shutil.which(words[0], path=self._environment.get("PATH"))
         if path is None:
-            there = Path(words[0]).is_absolute() and Path(words[0]).exists()
-            return f"{words[0]} is not executable" if there else f"{words[0]} is missing"
+            exists = Path(words[0]).is_absolute() and Path(words[0]).exists()
+            return f"{words[0]} is not executable" if exists else f"{words[0]} is missing"
         interpreter = _interpreter(Path(path))
         if interpreter is not None and shutil.which(interpreter, path=self._environment.get("PATH")) is None:
             return f"{path} needs {interpreter}, which is missing"

@@ -80,12 +80,12 @@ def _not_configured(place: HookLocation, event: str) -> Iterator[str]:
 
 def _not_filed(place: HookLocation, event: str) -> Iterator[str]:
     file = _script_file(place, event)
-    there = read_hook(file)
-    if not exists(place.scripts / event) and (there is None or read_marker(there) is None):
+    current = read_hook(file)
+    if not exists(place.scripts / event) and (current is None or read_marker(current) is None):
         yield "not installed"
-    elif there is None:
+    elif current is None:
         yield f"{file} was removed: baton hooks install puts it back"
-    elif read_marker(there) is None:
+    elif read_marker(current) is None:
         yield f"another tool has put its own hook at {file}: baton hooks install puts ours before it"
     for path in (file, place.folder / event):
         if not is_program(path):

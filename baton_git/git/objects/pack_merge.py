@@ -57,7 +57,7 @@ def merge_packs(
     """Merge all objects of `packs` into one pack.
 
     Args:
-        anew: recompute all deltas, which takes longer; else only those of packs that have none yet.
+        anew: recompute all deltas, which takes longer; otherwise compute deltas only for packs without any.
         progress: receives the number of objects that are done.
 
     Raises:

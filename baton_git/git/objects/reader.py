@@ -60,7 +60,7 @@ class ObjectFolder:
         return changed
 
     def sources(self, name: bytes, damage: list[StoreError]) -> Iterator[tuple[OpenPack, int]]:
-        """Yield the packs with the object of this binary id, and its offset; add unreadable indexes to `damage`.
+        """Yield each pack that has the object with this binary id, and its offset; add unreadable indexes to `damage`.
 
         Raises:
             StoreError: the packs cannot be listed.

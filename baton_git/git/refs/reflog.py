@@ -48,7 +48,7 @@ def is_kept(log: str, ref: str, setting: str | None, *, bare: bool) -> bool:
 
 
 def append(log: str, line: bytes) -> int:
-    """Append a line to the log, and return the length of the log before.
+    """Append a line to the log, and return the previous length of the log in bytes.
 
     Raises:
         OSError: writing to disk failed; the log is unchanged.

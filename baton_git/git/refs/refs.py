@@ -201,7 +201,7 @@ class Refs:
         """Prepare the creation of a ref: check for conflicting names, and remove an empty folder with its name.
 
         Raises:
-            StoreError: a ref exists whose name is a leading part of the new name, or the other way round.
+            StoreError: the name conflicts with that of another ref: one is a folder of the other, like `a` and `a/b`.
         """
         parts = ref.split("/")
         for end in range(3, len(parts)):

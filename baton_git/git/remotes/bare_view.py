@@ -30,7 +30,7 @@ def is_partial(repository: Repository) -> bool:
 
 @contextmanager
 def view(git: RemoteGit, refs: Mapping[str, Oid]) -> Iterator[RemoteGit]:
-    """Yield a git for a temporary directory with only these refs, which uses the repository's objects.
+    """Yield a `RemoteGit` for a temporary git directory that has only these refs and uses the repository's objects.
 
     For a shallow or partial clone, yield `git` itself, because git needs the original directory.
 
@@ -49,7 +49,7 @@ def view(git: RemoteGit, refs: Mapping[str, Oid]) -> Iterator[RemoteGit]:
 def quarantine(
     git: RemoteGit, refs: Mapping[str, Oid], extra: Mapping[str, str], *, alone: bool
 ) -> Iterator[RemoteGit]:
-    """Yield a git for a temporary directory with only these refs, which also receives new objects.
+    """Yield a `RemoteGit` for a temporary git directory that has only these refs and also receives new objects.
 
     Args:
         extra: additional environment variables for git.

@@ -16,7 +16,7 @@ _POLL_SECONDS: Final = 0.1
 _MOST_BYTES: Final = 8 << 20  # limit for stored output, because a server may print without end
 
 
-Heard = Callable[[bytes], None]
+OnStderr = Callable[[bytes], None]
 
 
 class ChildResult(NamedTuple):
@@ -32,7 +32,7 @@ def run(
     environment: Mapping[str, str],
     folder: Path,
     seconds: float,
-    heard: Heard | None = None,
+    on_stderr: OnStderr | None = None,
     *,
     given: bytes = b"",
     stop: Callable[[], bool] | None = None,
@@ -41,7 +41,7 @@ def run(
 
     Args:
         seconds: time limit.
-        heard: called immediately with each chunk of stderr.
+        on_stderr: called immediately with each chunk of stderr.
         given: input for stdin, at most a few kilobytes.
         stop: called ten times a second; the program is killed when it returns True.
 
@@ -64,13 +64,13 @@ def run(
         if process.stdin is not None:
             with suppress(BrokenPipeError), process.stdin:
                 process.stdin.write(given)
-        return _read_output(process, time.monotonic() + seconds, heard, stop or (lambda: False))
+        return _read_output(process, time.monotonic() + seconds, on_stderr, stop or (lambda: False))
     finally:
         _end(process)
 
 
 def _read_output(
-    process: subprocess.Popen[bytes], deadline: float, heard: Heard | None, stop: Callable[[], bool]
+    process: subprocess.Popen[bytes], deadline: float, on_stderr: OnStderr | None, stop: Callable[[], bool]
 ) -> ChildResult | None:
     """Read both pipes until they or the process end: a child may keep them open (ssh with ControlPersist)."""
     out, err = (cast(IO[bytes], pipe) for pipe in (process.stdout, process.stderr))
@@ -93,8 +93,8 @@ def _read_output(
                     selector.unregister(pipe)
                 if len(read[pipe]) < _MOST_BYTES:
                     read[pipe] += chunk
-                if heard is not None and pipe is err and chunk:
-                    heard(chunk)
+                if on_stderr is not None and pipe is err and chunk:
+                    on_stderr(chunk)
     try:
         code = process.wait(max(0.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired:

@@ -95,7 +95,7 @@ class RemoteGit:
         words: tuple[str, ...],
         environment: Mapping[str, str],
         seconds: float,
-        heard: child_process.Heard | None,
+        on_stderr: child_process.OnStderr | None,
         *,
         given: bytes = b"",
         stop: Callable[[], bool] | None = None,
@@ -108,7 +108,7 @@ class RemoteGit:
             environment = {**environment, **shared, **self.extra, "GIT_WORK_TREE": str(folder)}
         try:
             argv = [self.program, f"--git-dir={self.view or common}", *words]
-            return child_process.run(argv, environment, folder, seconds, heard, given=given, stop=stop)
+            return child_process.run(argv, environment, folder, seconds, on_stderr, given=given, stop=stop)
         except OSError as error:
             raise RemoteError(f"cannot run {self.program}: {error.strerror}", hint="check that git works") from error
 
@@ -117,11 +117,11 @@ def _by_line(progress: Progress) -> Callable[[bytes], None]:
     """Return a function that splits chunks into lines; git ends lines that it overwrites with a carriage return."""
     rest = b""
 
-    def heard(chunk: bytes) -> None:
+    def receive(chunk: bytes) -> None:
         nonlocal rest
         *lines, rest = re.split(rb"[\r\n]+", rest + chunk)
         for line in lines:
             if text := mask_line(line.decode("utf-8", "replace")):
                 progress(text)
 
-    return heard
+    return receive

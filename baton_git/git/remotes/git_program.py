@@ -68,17 +68,17 @@ class GitProgram:
             known = {} if alone else _known_tips(store, wants)
             same = self._find_unchanged(store, wants, seconds) if alone and not everything else {}
         if same:
-            wants = {there: here for there, here in wants.items() if there not in same}
+            wants = {remote: local for remote, local in wants.items() if remote not in same}
             seconds = max(0.0, deadline - time.monotonic())
         with quarantine(self._git, known, limits.environment, alone=alone) as git:
             objects = cast(Path, git.view) / "objects"
             fetched = self._fetch_refs(git, wants, seconds, SizeWatch(objects, limits.total_bytes)) if wants else {}
             with Store(Repository(objects.parent, objects.parent, None)) as seen:
-                tips = {there: tip for there, here in fetched.items() if (tip := seen.tip(here)) is not None}
-            refs = {there: fetched[there] for there in tips} | {there: here for there, (here, _) in same.items()}
-            tips |= {there: tip for there, (_, tip) in same.items()}
-            here = frozenset((*known.values(), *(tip for _, tip in same.values())))
-            yield Quarantine(tips, refs, objects, here, git)
+                tips = {remote: tip for remote, local in fetched.items() if (tip := seen.tip(local)) is not None}
+            refs = {remote: fetched[remote] for remote in tips} | {remote: local for remote, (local, _) in same.items()}
+            tips |= {remote: tip for remote, (_, tip) in same.items()}
+            announced = frozenset((*known.values(), *(tip for _, tip in same.values())))
+            yield Quarantine(tips, refs, objects, announced, git)
 
     def _find_unchanged(self, store: Store, wants: Mapping[str, str], seconds: float) -> dict[str, tuple[str, Oid]]:
         """Return private ref and tip of the remote refs whose private refs have the same tip: they need no fetch.
@@ -87,7 +87,7 @@ class GitProgram:
         """
         tips = self.tips(wants, seconds=seconds)
         pairs = refspecs.matches(wants, tips).items()
-        return {there: (here, tips[there]) for there, here in pairs if store.tip(here) == tips[there]}
+        return {remote: (local, tips[remote]) for remote, local in pairs if store.tip(local) == tips[remote]}
 
     def tips(self, wants: Mapping[str, str], *, seconds: float) -> dict[str, Oid]:
         """See `Remote.tips`."""
@@ -98,7 +98,7 @@ class GitProgram:
             raise remote_error(self.name, done.err)
         lines = (line.partition("\t") for line in done.out.splitlines())
         tips = {ref: parse_oid(name) for name, _, ref in lines}
-        return {there: tips[there] for there in refspecs.matches(wants, tips)}
+        return {remote: tips[remote] for remote in refspecs.matches(wants, tips)}
 
     def _fetch_refs(self, git: RemoteGit, wants: Mapping[str, str], seconds: float, watch: SizeWatch) -> dict[str, str]:
         """Fetch the refs that exist on the remote; return a mapping of remote ref to local ref."""
@@ -155,10 +155,10 @@ class GitProgram:
         git reports only one missing ref per fetch. After the second report, the server is asked for its refs instead.
         """
         if first or len(wants) == 1:
-            return {there: here for there, here in wants.items() if there != missing}
+            return {remote: local for remote, local in wants.items() if remote != missing}
         left = max(0.0, deadline - time.monotonic())
-        present = self.tips({there: here for there, here in wants.items() if "*" not in there}, seconds=left)
-        return {there: here for there, here in wants.items() if "*" in there or there in present}
+        present = self.tips({remote: local for remote, local in wants.items() if "*" not in remote}, seconds=left)
+        return {remote: local for remote, local in wants.items() if "*" in remote or remote in present}
 
 
 def _check_size(name: str, printed: str) -> None:
@@ -184,14 +184,14 @@ def _known_tips(store: Store, wants: Mapping[str, str]) -> dict[str, Oid]:
 
 def _fetched_refs(wants: Mapping[str, str], report: str) -> dict[str, str]:
     """Return the refs that were fetched: all full names, and for patterns those in git's report."""
-    arrived = {there: here for there, here in wants.items() if "*" not in there}
-    globs = {here: there for there, here in wants.items() if "*" in there}
+    arrived = {remote: local for remote, local in wants.items() if "*" not in remote}
+    globs = {local: remote for remote, local in wants.items() if "*" in remote}
     shown = [full for name in _MOVED.findall(report) for full in _full_names(name)] if globs else []
-    return arrived | {there: here for here, there in refspecs.matches(globs, shown).items()}
+    return arrived | {remote: local for local, remote in refspecs.matches(globs, shown).items()}
 
 
 def _refspecs(wants: Mapping[str, str]) -> list[str]:
-    return [f"+{there}:{here}" for there, here in wants.items()]
+    return [f"+{remote}:{local}" for remote, local in wants.items()]
 
 
 def _full_names(shown: str) -> tuple[str, ...]:

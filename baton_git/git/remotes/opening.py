@@ -57,8 +57,8 @@ def remote_address(
     """
     program = configured.git_for(repository, environment)
     known = known or configured.read_configured(program)
-    asked = program.ask("ls-remote", "--get-url", configured.check_remote_name(name, known.names))
-    return _whole(repository, (asked or name).rstrip("\n"))
+    printed = program.ask("ls-remote", "--get-url", configured.check_remote_name(name, known.names))
+    return _whole(repository, (printed or name).rstrip("\n"))
 
 
 def _whole(repository: Repository, address: str) -> str:

@@ -9,10 +9,12 @@ from baton_git.core.errors import InvalidArgument
 
 def check(wants: Mapping[str, str]) -> None:
     """Raise InvalidArgument unless both sides are full ref names, each with one `*` or both without."""
-    for there, here in wants.items():
-        stars = there.count("*"), here.count("*")
-        if not (there.startswith("refs/") and here.startswith("refs/")) or stars not in {(0, 0), (1, 1)}:
-            raise InvalidArgument(f"cannot fetch {there!r} to {here!r}: both must be full ref names, or both patterns")
+    for remote_ref, local_ref in wants.items():
+        stars = remote_ref.count("*"), local_ref.count("*")
+        if not (remote_ref.startswith("refs/") and local_ref.startswith("refs/")) or stars not in {(0, 0), (1, 1)}:
+            raise InvalidArgument(
+                f"cannot fetch {remote_ref!r} to {local_ref!r}: both must be full ref names, or both patterns"
+            )
 
 
 def star_of(pattern: str, ref: str) -> str | None:
@@ -30,5 +32,5 @@ def fill_pattern(pattern: str, star: str) -> str:
 
 def matches(wants: Mapping[str, str], refs: Iterable[str]) -> dict[str, str]:
     """Return a mapping of the matching remote refs in `refs` to their local refs."""
-    matched = ((ref, here, star_of(there, ref)) for ref in refs for there, here in wants.items())
-    return {ref: fill_pattern(here, star) for ref, here, star in matched if star is not None}
+    matched = ((ref, local_ref, star_of(remote_ref, ref)) for ref in refs for remote_ref, local_ref in wants.items())
+    return {ref: fill_pattern(local_ref, star) for ref, local_ref, star in matched if star is not None}

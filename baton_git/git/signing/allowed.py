@@ -106,8 +106,8 @@ class AllowedSigners:
         principals = self._run("find-principals", *files.allowed, *files.signature, *when)
         why = principals.last_line
         for principal in principals.out.splitlines() if principals.status == 0 else ():
-            asked = (*NAMESPACE, *files.allowed, *files.revoked, *files.signature, *when)
-            ran = self._run("verify", "-I", principal, *asked, given=case.payload)
+            options = (*NAMESPACE, *files.allowed, *files.revoked, *files.signature, *when)
+            ran = self._run("verify", "-I", principal, *options, given=case.payload)
             if ran.good_key:
                 return Signed(principal.decode("utf-8", "replace"), ran.good_key)
             why = ran.last_line

@@ -97,7 +97,7 @@ class Housekeeping:
         """
         with hold_flock(self.lock, 0.0) as alone:
             if not alone:
-                self.lock.touch()  # raises if the repository is read-only, which also prevents the lock
+                self.lock.touch()  # raises if the repository is read-only, where the lock fails, too
                 return None
             self._adopt_orphans()
             self.clear_leftovers()

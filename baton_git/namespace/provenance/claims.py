@@ -81,7 +81,7 @@ def _read_record(state: State, key: Key) -> Record | None:
 def find_unconfirmed_claims(
     store: Store, base: Oid | None, tip: Oid, trusted: Trusted | None = None
 ) -> list[FieldClaim]:
-    """Return the claims between two commits that no commit between them may make.
+    """Return the changes between two commits that need a confirmation but come from no commit that may make them.
 
     - A graduation, and a tier raised to `human_confirmed`, need a commit in which a person confirmed them; if signing
       is configured, a signed commit.

@@ -106,7 +106,7 @@ def _raw(store: Store, tree: Oid | None) -> bytes:
 
 
 def _differing(old: bytes, new: bytes, sample: Oid | None) -> tuple[Entries, Entries]:
-    """Return the entries of each of two trees that the other does not have or has with another id."""
+    """Return, for each of two trees, the entries that the other lacks or has with another id."""
     entry = _ENTRY[len(sample or "")]
     common = _common_prefix(old, new)
     run = entry.run.match(old, 0, common)

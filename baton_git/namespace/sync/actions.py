@@ -25,9 +25,10 @@ class SyncAction(NamedTuple):
     """One action of a plan.
 
     Attributes:
-        kind: `take`: create the local branch at the remote tip; `forward`: fast-forward; `merge`: merge, as both sides
-            have new commits; `wait`: leave remote commits for review; `create`, `send`: push ours; `reset`: reset ours
-            to the rewritten remote branch, with unsent changes on top; `stop`: do nothing until a person chooses.
+        kind: `nothing`: both sides have the same commits; `take`: create the local branch at the remote tip;
+            `forward`: fast-forward ours; `merge`: merge, because both sides have new commits; `wait`: leave remote
+            commits for review; `create`: push ours as a new branch; `send`: push ours; `reset`: reset ours to the
+            rewritten remote branch, with unsent changes on top; `stop`: do nothing until a person chooses.
         commits: the number of commits concerned.
         why: the reason of a `wait` or `stop`, for people.
         hint: the commands that help.

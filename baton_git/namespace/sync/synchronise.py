@@ -278,7 +278,7 @@ _REMOVED = "{0} was removed on the remote (baton rollback --record {0} restores 
 def _compare_records(
     branch: Branch, before: Oid | None, integration: Integration, terms: Terms, outcome: SyncOutcome
 ) -> SyncOutcome:
-    """Add to the outcome the removed records and the ids that two records had, from the states before and after."""
+    """Add to the outcome the records that the sync removed, and the ids that two records had."""
     if before is None or integration.tip is None or not integration.received:
         return outcome
     old, new = branch.revision_at(before).state, branch.revision_at(integration.tip).state
