@@ -50,14 +50,14 @@ def test_the_first_commit_of_a_namespace_is_the_same_in_every_repository(open_wo
     assert next(one.branch.history()).time.year == 1970
 
 
-def test_a_write_before_init_begins_with_that_same_root(open_workspace):
+def test_a_write_before_init_creates_the_same_first_commit(open_workspace):
     one, other = open_workspace(), open_workspace(name="other.git")
     init(one, NOW)
     other.branch.update(put(loop()), STAMP)
     assert [e.commit for e in other.branch.history()][-1] == one.branch.read().commit
 
 
-def test_what_was_written_is_read_back_with_its_revision(ws):
+def test_written_records_are_read_back_with_their_revision(ws):
     written = ws.branch.update(put(loop()), STAMP)
     version = ws.branch.read()
     assert version.state.get(OpenLoop, "OL-1") == loop()
@@ -80,14 +80,14 @@ def test_a_session_name_with_a_line_break_cannot_forge_a_trailer(ws):
     assert "\n" not in (entry.session or "")
 
 
-def test_nothing_is_written_when_nothing_differs(ws):
+def test_an_update_without_changes_writes_nothing(ws):
     ws.branch.update(put(loop()), STAMP)
     before, count = ws.branch.read().commit, objects(ws)
     written = ws.branch.update(put(loop()), STAMP)
     assert (written.revision.commit, written.changes, objects(ws)) == (before, (), count)
 
 
-def test_nothing_is_written_when_the_change_fails(ws):
+def test_a_failed_change_writes_nothing(ws):
     ws.branch.update(put(loop()), STAMP)
     count = objects(ws)
 
@@ -141,7 +141,7 @@ def test_a_race_lost_to_an_equal_change_writes_nothing(open_workspace):
     assert (written.changes, written.revision.number) == ((), 1)
 
 
-def test_a_writer_that_always_loses_says_busy_and_writes_nothing(open_workspace):
+def test_a_writer_that_loses_every_race_raises_busy(open_workspace):
     ws, other = open_workspace(), open_workspace("s2")
     count = iter(range(1000))
 
@@ -162,7 +162,7 @@ def test_an_expected_revision_that_is_not_the_newest_is_stale(ws):
     assert ws.branch.update(put(item()), STAMP, expected_revision=1).revision.number == 2
 
 
-def test_a_revision_expected_before_a_lost_race_is_stale_after_it(open_workspace):
+def test_an_expected_revision_is_stale_after_a_lost_race(open_workspace):
     ws, other = open_workspace(), open_workspace("s2")
 
     def change(tip):
@@ -193,13 +193,13 @@ def test_a_revision_is_named_by_its_commit_id(ws):
         ("2026-11-21T08:01", 1), ("2026-11-21", 2), ("2030-01-01", 2),
     ],
 )  # fmt: skip
-def test_a_time_means_the_newest_version_that_is_not_later(ws, text, index):
+def test_a_time_selects_the_newest_revision_not_later(ws, text, index):
     commits = line(ws, 3)
     assert ws.branch.resolve(text) == commits[index]
 
 
 @pytest.mark.parametrize("text", ["99", "~9", "deadbeef00", "r0099"])
-def test_a_revision_that_is_not_there_is_not_found(ws, text):
+def test_an_unknown_revision_is_not_found(ws, text):
     line(ws, 2)
     with pytest.raises(NotFound, match="revision"):
         ws.branch.resolve(text)
@@ -208,7 +208,7 @@ def test_a_revision_that_is_not_there_is_not_found(ws, text):
 @pytest.mark.parametrize(
     "text", ["", "HEAD", "~x", "-1", "yesterday", "abc", "2026-13-01", "0001-01-01", "1\n2", "\x00"]
 )
-def test_a_text_that_names_no_revision_says_what_would(ws, text):
+def test_an_invalid_revision_shows_the_valid_forms(ws, text):
     line(ws, 1)
     with pytest.raises(InvalidArgument) as caught:
         ws.branch.resolve(text)
@@ -242,7 +242,7 @@ def test_a_commit_made_by_hand_is_found_by_the_number_that_it_has(ws):
     assert ws.branch.read("2").commit == hand
 
 
-def test_files_that_nobody_knows_stay_byte_for_byte(ws):
+def test_unknown_files_are_kept_byte_for_byte(ws):
     add_loop(ws, NOW, action="a", expect="b")
     by_hand(ws, {"docs/notes.txt": b"\xff\x00", "open_loops/README": b"hello"})
     add_loop(ws, NOW, action="c", expect="d")
@@ -265,7 +265,7 @@ def test_a_secret_never_reaches_any_object(ws):
 
 
 @pytest.mark.parametrize("field", ["session", "agent", "machine"])
-def test_a_stamp_that_holds_a_secret_is_refused(ws, field):
+def test_a_commit_stamp_with_a_secret_is_rejected(ws, field):
     with pytest.raises(InvalidDocument, match="holds a secret"):
         ws.branch.update(put(loop()), CommitStamp("test", NOW, WHO, **{field: TOKEN}))
     assert ws.branch.read().commit is None
@@ -277,7 +277,7 @@ def test_an_id_that_is_a_secret_is_refused(ws):
     assert ws.branch.read().commit is None
 
 
-def test_work_from_the_side_becomes_a_second_parent(ws):
+def test_a_document_from_an_older_state_becomes_a_second_parent(ws):
     base = ws.branch.update(put(loop()), STAMP).revision
     ws.branch.update(put(item()), STAMP)
 
@@ -292,7 +292,7 @@ def test_work_from_the_side_becomes_a_second_parent(ws):
     assert (entry.op, version.number) == ("test-merge", 3)
 
 
-def test_namespaces_lists_those_that_are_and_no_other_refs(ws):
+def test_only_existing_namespaces_are_listed(ws):
     for name in ("project:x", "a/b", "A", "名前"):
         Branch(ws.branch.store, Namespace(name)).update(put(loop()), STAMP)
     store = ws.branch.store
@@ -302,14 +302,14 @@ def test_namespaces_lists_those_that_are_and_no_other_refs(ws):
     assert [str(one) for one in list_namespaces(store, PREFIX)] == sorted(["project:x", "a/b", "A", "名前"])
 
 
-def test_another_prefix_is_another_place(ws):
+def test_another_ref_prefix_uses_other_branches(ws):
     hidden = Branch(ws.branch.store, Namespace("x"), "refs/baton/")
     hidden.update(put(loop()), STAMP)
     assert ws.branch.read().commit is None
     assert hidden.read().number == 1
 
 
-def test_creating_a_namespace_twice_changes_nothing(ws):
+def test_creating_an_existing_namespace_changes_nothing(ws):
     first, second = init(ws, NOW), init(ws, later(days=1))
     assert (first.created, second.created, first.commit) == (True, False, second.commit)
 
@@ -325,7 +325,7 @@ def test_a_repository_with_sha256_works_the_same(tmp_path, git):
     git(tmp_path / "s.git", "fsck", "--strict")
 
 
-def test_what_another_session_writes_meanwhile_is_not_lost(open_workspace):
+def test_concurrent_writes_of_another_session_are_not_lost(open_workspace):
     ws, other = open_workspace("s1"), open_workspace("s2")
     for number in range(5):
         add_loop(acting(ws, "s1"), NOW, action=f"a{number}", expect="x")

@@ -80,7 +80,7 @@ def merge_by_git(ada: Machine, bob: Machine) -> None:
 
 
 @pytest.mark.parametrize(("mine", "yours"), [(1, 1), (3, 3), (2, 1)])
-def test_what_two_machines_counted_before_their_first_sync_adds_up(
+def test_counts_of_two_machines_before_their_first_sync_add_up(
     ada: Machine, bob: Machine, mine: int, yours: int
 ) -> None:
     for one, times in ((ada, mine), (bob, yours)):
@@ -96,7 +96,7 @@ def test_what_two_machines_counted_before_their_first_sync_adds_up(
         assert merge_file(ada.store, path, b"", *(text[path] for text in texts)).text == ada.files()[path]
 
 
-def test_a_document_that_two_machines_took_over_counts_once(ada: Machine, bob: Machine) -> None:
+def test_a_document_imported_on_two_machines_counts_once(ada: Machine, bob: Machine) -> None:
     item = {"id": "FU-1", "item": "x", "first_seen": "2026-11-01", "defer_count": 3, "last_deferred": "2026-11-02"}
     document = {"session_id": "s", "open_loops": [], "follow_ups": [item], "patterns": [], "active_decisions": []}
     for one in (ada, bob):
@@ -107,7 +107,7 @@ def test_a_document_that_two_machines_took_over_counts_once(ada: Machine, bob: M
 
 
 @pytest.mark.parametrize("merge", [merge_by_sync, merge_by_git])
-def test_a_session_takes_along_what_it_counted_in_records_that_both_made(
+def test_reverting_a_session_subtracts_its_own_counts(
     ada: Machine, bob: Machine, merge: Callable[[Machine, Machine], None]
 ) -> None:
     count(ada, 1)
@@ -124,7 +124,7 @@ def test_a_session_takes_along_what_it_counted_in_records_that_both_made(
     assert records(ada) == {}
 
 
-def test_of_three_machines_each_takes_along_its_own_count(ada: Machine, bob: Machine, make: Any) -> None:
+def test_reverting_one_of_three_sessions_subtracts_only_its_count(ada: Machine, bob: Machine, make: Any) -> None:
     eve = make("eve")
     machines = (ada, bob, eve)
     for times, machine in enumerate(machines, 1):
@@ -142,7 +142,7 @@ def test_of_three_machines_each_takes_along_its_own_count(ada: Machine, bob: Mac
     assert records(eve) == {}
 
 
-def test_what_others_counted_since_is_left_and_no_more(ada: Machine, bob: Machine, make: Any) -> None:
+def test_later_counts_of_others_are_kept(ada: Machine, bob: Machine, make: Any) -> None:
     count(ada, 1)
     count(bob, 1)
     settled(ada, bob)
@@ -156,7 +156,7 @@ def test_what_others_counted_since_is_left_and_no_more(ada: Machine, bob: Machin
     assert FOLLOW_UP not in records(eve)
 
 
-def test_occurrences_that_were_taken_off_do_not_come_back_with_the_next_session(ada: Machine, bob: Machine) -> None:
+def test_removed_occurrences_do_not_return_with_the_next_session(ada: Machine, bob: Machine) -> None:
     eve = [replace(one, ws=replace(one.ws, actor=replace(one.ws.actor, session="s-eve"))) for one in (ada, bob)]
     for round_, machines in enumerate(((ada, bob), (eve[0], bob))):
         for one in machines:
@@ -169,7 +169,7 @@ def test_occurrences_that_were_taken_off_do_not_come_back_with_the_next_session(
     assert PATTERN not in records(ada)
 
 
-def test_a_document_that_two_machines_took_over_stays_until_both_are_reverted(ada: Machine, bob: Machine) -> None:
+def test_a_document_imported_on_two_machines_stays_until_both_imports_are_reverted(ada: Machine, bob: Machine) -> None:
     item = {"id": "FU-1", "item": "x", "first_seen": "2026-11-01", "defer_count": 3, "last_deferred": "2026-11-02"}
     document = {"open_loops": [], "follow_ups": [item], "patterns": [], "active_decisions": []}
     for one in (ada, bob):
@@ -182,7 +182,7 @@ def test_a_document_that_two_machines_took_over_stays_until_both_are_reverted(ad
     assert bob.get("follow_up", "FU-1") is None
 
 
-def test_a_conflict_goes_with_the_session_that_was_one_of_its_sides(pair: tuple[Machine, Machine]) -> None:
+def test_reverting_a_session_removes_conflicts_with_its_changes(pair: tuple[Machine, Machine]) -> None:
     ada, bob = pair
     ada.change("open_loop", "OL-1", action="here")
     bob.change("open_loop", "OL-1", action="there")

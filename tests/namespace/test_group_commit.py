@@ -85,7 +85,7 @@ def updates(ws: Workspace, *changes):
     ]
 
 
-def test_those_that_wait_are_written_by_one_move_each_with_its_own_commit(ws, together, git):
+def test_waiting_updates_are_written_with_one_ref_move_and_a_commit_each(ws, together, git):
     found = [one.result(SECONDS) for one in together(*updates(ws, *(adding(f"FU-{n}") for n in range(5))))]
     assert moves(ws) == 2
     assert [one.revision.number for one in found] == [2, 3, 4, 5, 6]
@@ -115,7 +115,7 @@ def test_a_change_that_is_refused_does_not_touch_the_others(ws, together):
     assert ws.branch.read().state.ids("follow_up") == {"FU-first", "FU-1", "FU-3", "FU-4"}
 
 
-def test_an_expected_revision_counts_those_before_it(ws, together):
+def test_an_expected_revision_is_compared_by_its_number(ws, together):
     one, two = together(
         *updates(ws, adding("FU-1")),
         lambda: ws.branch.update(adding("FU-2"), stamp("s1"), expected_revision=1),
@@ -126,7 +126,7 @@ def test_an_expected_revision_counts_those_before_it(ws, together):
     assert (caught.value.expected, caught.value.actual) == (1, 2)
 
 
-def test_nobody_is_told_before_the_branch_has_moved_durably(ws, together, monkeypatch):
+def test_success_is_reported_only_after_the_branch_has_moved_durably(ws, together, monkeypatch):
     refs = ws.branch.store.ref_files
     real, told, seen = refs.swap, [], []
 
@@ -177,7 +177,7 @@ def _items(*ids: str):
     return [{"id": one, "item": f"Do {one}", "first_seen": "2026-11-21"} for one in ids]
 
 
-def test_when_somebody_else_is_faster_the_whole_group_begins_anew(ws, together, open_workspace):
+def test_the_whole_group_retries_after_a_lost_race(ws, together, open_workspace):
     other = open_workspace("other")
     seen = []
 
@@ -197,7 +197,7 @@ def test_when_somebody_else_is_faster_the_whole_group_begins_anew(ws, together, 
     assert "by hand" in [entry.subject for entry in ws.branch.history()]
 
 
-def test_a_disk_that_refuses_one_of_them_takes_the_others(ws, together, monkeypatch):
+def test_a_failed_write_of_one_writer_does_not_affect_the_others(ws, together, monkeypatch):
     store = ws.branch.store
     real = store.store_draft
 
@@ -217,7 +217,7 @@ def test_a_disk_that_refuses_one_of_them_takes_the_others(ws, together, monkeypa
         assert Branch(fresh, Namespace("x")).read().commit == ws.branch.read().commit
 
 
-def test_when_the_disk_refuses_all_everybody_hears_it_and_nothing_is_left_in_memory(ws, together, monkeypatch):
+def test_a_disk_error_of_the_group_is_raised_for_every_writer(ws, together, monkeypatch):
     refs = ws.branch.store.ref_files
     real, calls, tried = refs.swap, [], []
 
@@ -240,7 +240,7 @@ def test_when_the_disk_refuses_all_everybody_hears_it_and_nothing_is_left_in_mem
         assert ws.branch.store.memory.get(("commit", commit)) is None
 
 
-def test_a_move_that_the_disk_does_not_confirm_is_not_made_again(ws, together, monkeypatch):
+def test_an_unconfirmed_ref_move_is_not_repeated(ws, together, monkeypatch):
     refs = ws.branch.store.ref_files
     real, calls = refs.swap, []
 
@@ -258,7 +258,7 @@ def test_a_move_that_the_disk_does_not_confirm_is_not_made_again(ws, together, m
     assert ws.branch.read().number == 3
 
 
-def test_who_changes_nothing_is_told_what_stands(ws, together):
+def test_an_update_without_changes_returns_the_current_revision(ws, together):
     def same(tip):
         return tip.state.put(item(id="FU-1"))
 
@@ -268,7 +268,7 @@ def test_who_changes_nothing_is_told_what_stands(ws, together):
     assert two.result().revision.commit == one.result().revision.commit
 
 
-def test_a_thread_that_waits_too_long_is_told_so_and_nothing_is_written_for_it(ws):
+def test_a_thread_that_waits_too_long_gets_busy_and_nothing_is_written(ws):
     go, begun = threading.Event(), threading.Event()
 
     def slow(tip):
@@ -289,7 +289,7 @@ def test_a_thread_that_waits_too_long_is_told_so_and_nothing_is_written_for_it(w
     assert ws.branch.read().state.ids("follow_up") == {"FU-first", "FU-2"}
 
 
-def test_a_thread_that_is_stopped_takes_nobody_with_it_unheard(ws, together):
+def test_a_stopped_writer_thread_does_not_lose_other_updates(ws, together):
     class Stop(BaseException):
         pass
 
@@ -317,7 +317,7 @@ def test_namespaces_of_one_store_do_not_wait_for_each_other(ws):
     assert workspace(ws.branch.store, namespace="y").branch.read().state.ids("follow_up") == {"FU-y"}
 
 
-def test_what_is_damaged_for_one_is_told_to_nobody_else(ws, together):
+def test_damage_met_by_one_writer_is_not_reported_to_others(ws, together):
     """A change restores a file whose object is missing; the other changes of its group are not affected."""
 
     def borrowing(tip):
@@ -330,9 +330,7 @@ def test_what_is_damaged_for_one_is_told_to_nobody_else(ws, together):
     assert {"FU-1", "FU-2"} <= set(ws.branch.read().state.ids("follow_up"))
 
 
-def test_what_the_disk_refuses_to_one_is_told_to_nobody_else_though_another_process_was_faster(
-    ws, together, monkeypatch
-):
+def test_a_disk_error_of_one_writer_is_not_reported_to_others_after_a_lost_race(ws, together, monkeypatch):
     other = replace(ws.branch, store=Store(ws.branch.store.repository))
     publish, faster = Store.publish, []
 
@@ -355,7 +353,7 @@ def test_what_the_disk_refuses_to_one_is_told_to_nobody_else_though_another_proc
 
 
 @pytest.mark.parametrize("was_woken", [False, True])
-def test_who_is_interrupted_in_the_line_holds_up_nobody(monkeypatch, was_woken):
+def test_an_interrupted_waiting_writer_does_not_block_others(monkeypatch, was_woken):
     line: CommitGroup[str] = CommitGroup()
     served: list[str] = []
     go = threading.Event()

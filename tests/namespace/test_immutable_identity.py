@@ -48,7 +48,7 @@ def known(pair: Pair) -> Pair:
     return pair
 
 
-def test_no_change_may_touch_it_or_take_it_away(ada: Machine) -> None:
+def test_no_change_may_edit_or_remove_it(ada: Machine) -> None:
     put(ada, immutable=ME)
     before = ada.tip
     with pytest.raises(NotAllowed, match="identity zero: immutable is set once and stays"):
@@ -66,13 +66,13 @@ def _archived(machine: Machine, state: State) -> State:
     return state.archive(state.get(Identity, "zero"), at="2026-11-21", reason="x", session=None)
 
 
-def test_who_has_none_may_be_given_one_later(ada: Machine) -> None:
+def test_a_record_without_a_value_can_get_one_later(ada: Machine) -> None:
     put(ada, mutable={"state": {"accumulated_experience": 1}})
     put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 1}})
     assert purpose(ada) == ME["purpose"]["statement"]
 
 
-def test_going_back_keeps_it_and_takes_the_rest_back(ada: Machine) -> None:
+def test_a_rollback_keeps_it_and_restores_the_rest(ada: Machine) -> None:
     ada.loop("OL-1")
     put(ada, mutable={"state": {"accumulated_experience": 1}})
     put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 1}})
@@ -88,7 +88,7 @@ def test_going_back_keeps_it_and_takes_the_rest_back(ada: Machine) -> None:
 
 
 @pytest.mark.parametrize("forged", [b"[immutable.purpose]\nstatement = 'please everybody'\n", None])
-def test_a_merge_keeps_what_somebody_changed_by_hand(known: Pair, forged: bytes | None) -> None:
+def test_a_merge_keeps_manual_changes(known: Pair, forged: bytes | None) -> None:
     ada, bob = known
     ada.by_hand({PATH: forged, "notes": b"and something harmless\n"})
     ada.push()
@@ -99,14 +99,14 @@ def test_a_merge_keeps_what_somebody_changed_by_hand(known: Pair, forged: bytes 
     assert purpose(ada) == ME["purpose"]["statement"]
 
 
-def test_a_step_forward_that_changes_it_is_named(known: Pair) -> None:
+def test_a_fast_forward_that_changes_a_record_is_reported(known: Pair) -> None:
     ada, bob = known
     ada.by_hand({PATH: b"[immutable.purpose]\nstatement = 'please everybody'\n"})
     ada.push()
     assert bob.sync().problems == ("identity zero: immutable is set once and stays, but was changed",)
 
 
-def test_a_server_refuses_it(known: Pair) -> None:
+def test_a_server_rejects_it(known: Pair) -> None:
     ada, _ = known
     before = ada.tip
     after = ada.by_hand({PATH: b"[immutable.purpose]\nstatement = 'please everybody'\n"})
@@ -120,7 +120,7 @@ def dated(immutable: dict[str, Any], day: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("mine", "yours"), [(1, 2), (2, 1)])
-def test_of_two_made_independently_the_older_one_stands(ada: Machine, bob: Machine, mine: int, yours: int) -> None:
+def test_of_two_independently_made_values_the_older_is_kept(ada: Machine, bob: Machine, mine: int, yours: int) -> None:
     put(ada, immutable=dated(ME, mine))
     put(bob, immutable=dated(OTHER, yours))
     settled(ada, bob)

@@ -49,7 +49,7 @@ def step(ws, number: int, session: str, what: str) -> None:
 
 @settings(max_examples=8, deadline=None)
 @given(STEPS)
-def test_the_index_says_what_the_history_says(steps):
+def test_the_index_agrees_with_the_history(steps):
     with pytest.MonkeyPatch.context() as patched, tempfile.TemporaryDirectory() as place:
         patched.setattr(index, "EVERY", 2)
         with Store(Repository.create_bare(Path(place) / "s.git")) as store:
@@ -78,7 +78,7 @@ def test_a_document_reads_a_few_commits_however_long_the_history_is(in_turn, mon
     assert len(list(in_turn.branch.history())) >= 48
 
 
-def test_an_index_that_makes_no_sense_is_as_good_as_none(in_turn):
+def test_an_invalid_index_is_ignored(in_turn):
     tip = in_turn.branch.read().commit
     expected = index.walk_history(in_turn.branch, tip, "s0")
     one_row = json.dumps({"tip": tip, "sessions": {"s0": 1}})

@@ -61,7 +61,7 @@ def test_both_machines_make_the_same_commit(pair: Pair) -> None:
     assert {"open_loops/OL-2.toml", "open_loops/OL-3.toml"} <= files.keys()
 
 
-def test_the_merge_says_who_made_it_and_when_nothing_else_could(pair: Pair) -> None:
+def test_the_merge_commit_has_a_fixed_author_and_a_time_from_its_parents(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     bob.loop("OL-3")
@@ -77,7 +77,7 @@ def test_the_merge_says_who_made_it_and_when_nothing_else_could(pair: Pair) -> N
     assert is_pure(ada.store, info)
 
 
-def test_two_rules_proposed_apart_are_a_conflict_and_a_merge_by_older_rules_is_known_for_what_it_is(pair: Pair) -> None:
+def test_independently_proposed_rules_conflict_and_older_merges_are_recognised(pair: Pair) -> None:
     ada, bob = pair
     for one, rule in ((ada, "look first"), (bob, "ask first")):
         one.pattern("PAT-9", rule)
@@ -94,7 +94,7 @@ def test_two_rules_proposed_apart_are_a_conflict_and_a_merge_by_older_rules_is_k
     assert (now.kind, then) == ("hand", now)  # git fetched bob's claim, which counts like a commit by hand
 
 
-def test_a_merge_that_somebody_added_to_is_not_pure(pair: Pair) -> None:
+def test_a_merge_commit_with_additional_changes_is_not_pure(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     bob.loop("OL-3")
@@ -107,7 +107,7 @@ def test_a_merge_that_somebody_added_to_is_not_pure(pair: Pair) -> None:
     assert not is_pure(ada.store, ada.store.commit(new))
 
 
-def test_only_the_common_beginning_counts_as_one(ada: Machine) -> None:
+def test_only_the_common_prefix_counts_as_shared(ada: Machine) -> None:
     ada.ws.branch.create(ada.ws.stamp("init", ada.clock()))
     assert is_root(ada.store, ada.store.commit(ada.tip))
     draft = ada.store.draft()
@@ -137,7 +137,7 @@ def test_an_older_root_counts_and_is_merged_with_the_newest_without_a_conflict(
     assert not [name for name in ada.files() if name.startswith("conflicts/")]
 
 
-def test_crossing_merges_have_one_made_of_all_their_bases(pair: Pair) -> None:
+def test_criss_cross_merges_use_a_merge_of_all_bases(pair: Pair) -> None:
     """Each merged the other's commit on its own, with git alone, and went on."""
     ada, bob = pair
     ada.defer("FU-1")
@@ -159,7 +159,7 @@ def test_crossing_merges_have_one_made_of_all_their_bases(pair: Pair) -> None:
     assert ada.get("follow_up", "FU-1").defer_count == 4
 
 
-def test_branches_with_nothing_in_common_are_joined(ada: Machine, bob: Machine) -> None:
+def test_unrelated_branches_are_merged(ada: Machine, bob: Machine) -> None:
     """Bob made his by hand, without our first commit."""
     ada.loop("OL-1")
     ada.loop("OL-same")
@@ -177,7 +177,7 @@ def test_branches_with_nothing_in_common_are_joined(ada: Machine, bob: Machine) 
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0, 1, 253_402_300_799, 1 << 62])
 @pytest.mark.parametrize("timezone", [0, -12 * 3600 + 60, 14 * 3600])
-def test_mad_clocks_make_no_other_commit(pair: Pair, seconds: int, timezone: int) -> None:
+def test_wrong_clocks_do_not_change_the_merge_commit(pair: Pair, seconds: int, timezone: int) -> None:
     ada, bob = pair
     ada.by_hand({"open_loops/OL-2.toml": loop("OL-2")}, seconds=seconds, timezone=timezone)
     bob.loop("OL-3")
@@ -188,7 +188,7 @@ def test_mad_clocks_make_no_other_commit(pair: Pair, seconds: int, timezone: int
     assert ada.ws.branch.read().number > 0
 
 
-def test_revisions_that_lie_make_no_other_commit(pair: Pair) -> None:
+def test_wrong_revision_trailers_do_not_change_the_merge_commit(pair: Pair) -> None:
     ada, bob = pair
     lie = "by hand\n\nBaton-Op: edit\nBaton-Revision: 999999999\n"
     ada.by_hand({"open_loops/OL-2.toml": loop("OL-2")}, message=lie)
@@ -206,7 +206,7 @@ def test_revisions_that_lie_make_no_other_commit(pair: Pair) -> None:
 # --- bytes
 
 
-def test_what_nobody_or_one_side_touched_keeps_its_very_bytes(pair: Pair) -> None:
+def test_records_changed_on_at_most_one_side_keep_their_bytes(pair: Pair) -> None:
     ada, bob = pair
     commented = b"# by hand, do not lose me\n" + loop("OL-9") + b"\n# the end"
     spaced = loop("OL-8").replace(b" = ", b"   =   ")
@@ -222,7 +222,7 @@ def test_what_nobody_or_one_side_touched_keeps_its_very_bytes(pair: Pair) -> Non
     assert files["open_loops/OL-2.toml"] == ada.store.read(Oid(ada.git("rev-parse", f"{REF}:open_loops/OL-2.toml")))
 
 
-def test_fields_that_nobody_knows_are_merged_too(pair: Pair) -> None:
+def test_unknown_fields_are_merged_too(pair: Pair) -> None:
     ada, bob = pair
     text = ada.files()["open_loops/OL-1.toml"]
     ada.by_hand({"open_loops/OL-1.toml": text + b'colour = "red"\n'})
@@ -257,7 +257,7 @@ def test_texts_are_merged_line_by_line(noted: Pair) -> None:
     assert not conflicts_in(files)
 
 
-def test_where_lines_meet_both_texts_are_kept(noted: Pair) -> None:
+def test_overlapping_line_changes_keep_both_texts(noted: Pair) -> None:
     ada, bob = noted
     ada.by_hand({"notes.txt": LINES.replace("line 2\n", "ada\n").encode()})
     bob.by_hand({"notes.txt": LINES.replace("line 2\n", "bob\n").encode()})
@@ -270,7 +270,7 @@ def test_where_lines_meet_both_texts_are_kept(noted: Pair) -> None:
     assert (told.record_kind, told.record_id) == ("file", "notes.txt")
 
 
-def test_files_that_are_no_text_are_both_kept(noted: Pair) -> None:
+def test_binary_files_are_both_kept(noted: Pair) -> None:
     ada, bob = noted
     ada.by_hand({"bin": b"\0two"})
     bob.by_hand({"bin": b"\0three"})
@@ -316,7 +316,7 @@ def test_a_file_that_has_the_other_name_already_is_kept_too(pair: Pair, swapped:
     assert {blob, b"was here before\n", b"a file\n"} <= set(merged(ada, bob).values())
 
 
-def test_a_file_that_has_the_name_of_the_one_beside_is_kept_too(noted: Pair) -> None:
+def test_a_file_with_the_name_of_the_renamed_side_is_kept_too(noted: Pair) -> None:
     ada, bob = noted
     ada.by_hand({"bin": b"\0two"})
     bob.by_hand({"bin": b"\0three"})
@@ -330,7 +330,7 @@ def test_a_file_that_has_the_name_of_the_one_beside_is_kept_too(noted: Pair) -> 
 
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("longer", [False, True])
-def test_a_file_that_became_a_folder_on_one_side_is_one(noted: Pair, swapped: bool, longer: bool) -> None:
+def test_a_file_replaced_by_a_folder_on_one_side_becomes_a_folder(noted: Pair, swapped: bool, longer: bool) -> None:
     ada, bob = noted[::-1] if swapped else noted
     ada.by_hand({"notes.txt": None, "notes.txt/a": b"a\n", "docs/a.txt": None, "docs": b"a file now\n"})
     bob.loop("OL-2")
@@ -342,7 +342,7 @@ def test_a_file_that_became_a_folder_on_one_side_is_one(noted: Pair, swapped: bo
     assert not [path for path in files if path.startswith("notes.txt.")]
 
 
-def test_links_and_other_oddities_of_one_side_come_as_they_are(noted: Pair) -> None:
+def test_links_and_unusual_modes_of_one_side_are_kept(noted: Pair) -> None:
     ada, bob = noted
     blob = Oid(ada.git("rev-parse", f"{REF}:notes.txt"))
     ada.by_hand({"link": TreeEntry(blob, False, 0o120000)})
@@ -361,7 +361,7 @@ def test_a_record_that_cannot_be_read_is_kept_byte_for_byte(pair: Pair) -> None:
     assert merged(ada, bob)["open_loops/OL-1.toml"] == b"broken ["
 
 
-def test_of_a_broken_and_a_changed_record_the_record_stands_and_both_are_kept(pair: Pair) -> None:
+def test_a_changed_record_wins_over_a_broken_one_and_both_are_kept(pair: Pair) -> None:
     ada, bob = pair
     ada.by_hand({"open_loops/OL-1.toml": b"broken ["})
     bob.change("open_loop", "OL-1", action="changed")
@@ -373,7 +373,7 @@ def test_of_a_broken_and_a_changed_record_the_record_stands_and_both_are_kept(pa
 
 @pytest.mark.slow
 @pytest.mark.slow
-def test_of_texts_that_are_too_large_together_one_stands_and_both_are_kept(pair: Pair) -> None:
+def test_texts_too_large_to_combine_become_a_conflict(pair: Pair) -> None:
     ada, bob = pair
     ada.pattern("PAT-1", times=1, rule="r")
     ada.sync()
@@ -431,7 +431,7 @@ def test_the_message_of_a_merge_has_no_words_of_ours_and_the_log_describes_it(pa
 
 
 @pytest.mark.parametrize("rules", [1, 2])
-def test_a_merge_by_older_rules_counts_as_what_it_is(pair: Pair, rules: int) -> None:
+def test_a_merge_by_an_older_version_of_the_rules_is_recognised(pair: Pair, rules: int) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     bob.loop("OL-3")

@@ -93,7 +93,7 @@ def test_edited_here_and_archived_there(person: Person) -> None:
     person.merges()
 
 
-def test_a_contested_value_stops_git_and_add_and_commit_finish_it(person: Person) -> None:
+def test_a_conflict_stops_git_merge_until_add_and_commit(person: Person) -> None:
     person.ada.change("open_loop", "OL-1", action="here")
     person.bob.change("open_loop", "OL-1", action="there")
     person.merges(stops=True)
@@ -107,14 +107,14 @@ def test_two_records_under_one_id(person: Person) -> None:
     assert len(person.ada.state.ids("open_loop")) == 3
 
 
-def test_a_record_that_cannot_be_read(person: Person) -> None:
+def test_an_unreadable_record(person: Person) -> None:
     person.ada.by_hand({"open_loops/OL-1.toml": b"broken [\n"})
     person.bob.change("open_loop", "OL-1", action="edited")
     person.merges(stops=True)
     assert person.ada.get("open_loop", "OL-1").action == "edited"
 
 
-def test_a_session_that_ended_here_and_one_that_ended_there(person: Person) -> None:
+def test_sessions_that_ended_on_different_machines(person: Person) -> None:
     from baton_git.verbs.sessions.session_end import end_session
     from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 
@@ -151,7 +151,7 @@ def test_lines_that_end_in_crlf_are_read_and_merged(person: Person) -> None:
     assert b'colour = "red"' in done.text
 
 
-def test_an_empty_base_is_none(person: Person) -> None:
+def test_an_empty_base_counts_as_no_base(person: Person) -> None:
     same = loop("OL-7")
     done = merge_file(person.ada.store, "open_loops/OL-7.toml", b"", same, same)
     assert (done.text, done.beside) == (same, {})
@@ -167,7 +167,7 @@ def test_a_broken_side_never_takes_the_other_away(person: Person, broken: bytes)
     assert b'colour = "red"' in done.text or any(b"red" in text for text in done.beside.values())
 
 
-def test_files_that_are_no_records_are_gits_own_business(person: Person) -> None:
+def test_files_that_are_not_records_are_merged_by_git(person: Person) -> None:
     person.ada.by_hand({"notes.txt": b"a\n"})
     person.bob.by_hand({"other.txt": b"b\n"})
     person.merges()

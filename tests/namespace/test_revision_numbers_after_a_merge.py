@@ -34,7 +34,7 @@ def met(pair: Pair) -> tuple[Machine, str, str]:
     return ada, *tips
 
 
-def test_a_number_that_two_commits_have_is_refused_with_both_ids(met: tuple[Machine, str, str]) -> None:
+def test_a_revision_number_of_two_commits_is_rejected_with_both_ids(met: tuple[Machine, str, str]) -> None:
     ada, mine, other = met
     number = str(ada.ws.branch.revision_at(Oid(mine)).number)
     for ask in (
@@ -51,7 +51,7 @@ def test_a_number_that_two_commits_have_is_refused_with_both_ids(met: tuple[Mach
     assert read_commit(ada.ws, mine).entry.revision is None
 
 
-def test_the_log_leaves_such_a_number_away_and_all_that_it_shows_can_be_read(met: tuple[Machine, str, str]) -> None:
+def test_the_log_omits_duplicate_numbers_and_shows_only_names_that_resolve(met: tuple[Machine, str, str]) -> None:
     ada, mine, other = met
     found = {one.entry.commit: one.entry.revision for one in read_log(ada.ws)}
     assert {commit for commit, number in found.items() if number is None} == {mine, other}
@@ -68,7 +68,7 @@ def test_a_commit_of_the_other_machine_is_taken_back_by_its_id(met: tuple[Machin
 
 
 @pytest.mark.parametrize("session", ["s-ada", "s-bob"])
-def test_a_session_that_was_merged_is_taken_back_whole(pair: Pair, session: str) -> None:
+def test_a_merged_session_is_reverted_completely(pair: Pair, session: str) -> None:
     """The commit may be on either of the two lines of history."""
     ada, bob = pair
     ada.loop("OL-ada")
@@ -83,7 +83,7 @@ def test_a_session_that_was_merged_is_taken_back_whole(pair: Pair, session: str)
         rollback_session(ada.ws, ada.clock(), session)
 
 
-def test_a_merge_by_hand_is_counted_on_from_the_larger_number(pair: Pair) -> None:
+def test_revision_numbers_after_a_manual_merge_continue_from_the_larger_number(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-ada")
     for number in range(3):

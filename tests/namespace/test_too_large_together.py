@@ -30,7 +30,7 @@ def met(ada: Machine, bob: Machine, texts: tuple[bytes, bytes]) -> dict[str, byt
     return files
 
 
-def test_of_two_sides_that_are_too_large_together_one_stands_and_can_be_edited(pair: tuple[Machine, Machine]) -> None:
+def test_sides_too_large_to_combine_leave_one_that_can_be_edited(pair: tuple[Machine, Machine]) -> None:
     ada, bob = pair
     files = met(ada, bob, tuple(f'{one} = "{one * 140_000}"\n'.encode() for one in "xy"))  # type: ignore[arg-type]
     assert len(files[PATH]) <= MAX_RECORD_BYTES
@@ -41,7 +41,7 @@ def test_of_two_sides_that_are_too_large_together_one_stands_and_can_be_edited(p
 
 
 @pytest.mark.slow  # megabytes of TOML
-def test_sides_that_no_conflict_can_hold_are_named_by_their_blobs(pair: tuple[Machine, Machine]) -> None:
+def test_sides_too_large_for_a_conflict_are_named_by_their_blobs(pair: tuple[Machine, Machine]) -> None:
     """A file of megabytes was committed by hand."""
     ada, bob = pair
     files = met(ada, bob, tuple(f'{one} = "{one * 1_100_000}"\n'.encode() for one in "xy"))  # type: ignore[arg-type]

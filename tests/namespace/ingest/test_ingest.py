@@ -99,7 +99,7 @@ def test_git_may_prune_between_the_storing_and_the_moving_of_the_ref(pair: Pair)
     assert bob.git("show", f"{INCOMING}:open_loops/OL-2.toml")
 
 
-def test_objects_that_lay_around_unprotected_are_kept_too(pair: Pair) -> None:
+def test_existing_unprotected_objects_are_protected_too(pair: Pair) -> None:
     """The user fetched them, and no ref leads to them any more: the server has nothing to send."""
     ada, bob = pair
     ada.loop("OL-2")
@@ -112,7 +112,7 @@ def test_objects_that_lay_around_unprotected_are_kept_too(pair: Pair) -> None:
     assert bob.sync().received == 1
 
 
-def test_nothing_of_a_fetch_is_seen_before_it_is_accepted(pair: Pair) -> None:
+def test_fetched_objects_are_invisible_until_they_are_accepted(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     ada.sync()
@@ -135,7 +135,7 @@ def test_a_tree_of_a_billion_paths_is_rejected_at_once(pair: Pair, mallory: Host
     assert bob.tip
 
 
-def test_folders_below_each_other_without_end_are_rejected(pair: Pair, mallory: Hostile) -> None:
+def test_endlessly_nested_folders_are_rejected(pair: Pair, mallory: Hostile) -> None:
     inside = mallory.tree((FILE, b"x", mallory.blob()))
     for _ in range(100):
         inside = mallory.tree((FOLDER, b"d", inside))
@@ -152,7 +152,7 @@ def test_a_large_file_is_rejected_by_its_header(pair: Pair, mallory: Hostile) ->
     )
 
 
-def test_a_file_that_git_would_have_to_expand_is_rejected_while_it_comes(pair: Pair, mallory: Hostile) -> None:
+def test_a_file_that_expands_beyond_the_budget_is_rejected_during_the_fetch(pair: Pair, mallory: Hostile) -> None:
     _, bob = pair
     mallory.push((FILE, b"zeros", mallory.blob(bytes(70 << 20))))
     with pytest.raises(Rejected, match="an object of 73,4"):
@@ -161,7 +161,7 @@ def test_a_file_that_git_would_have_to_expand_is_rejected_while_it_comes(pair: P
     assert not list((bob.top / ".git/objects/pack").glob("tmp*"))
 
 
-def test_more_bytes_than_a_fetch_may_bring_are_not_waited_for(pair: Pair, mallory: Hostile) -> None:
+def test_a_fetch_over_the_byte_budget_is_aborted(pair: Pair, mallory: Hostile) -> None:
     _, bob = pair
     noise = b"".join(number.to_bytes(32, "big") for number in range(1, 1 << 15))
     mallory.push((FILE, b"noise", mallory.blob(noise)))
@@ -177,13 +177,13 @@ def test_too_many_commits_are_rejected(pair: Pair, mallory: Hostile) -> None:
     assert "more than 20 new commits" in rejected(pair[1], commits=20)
 
 
-def test_checks_that_take_too_long_reject_for_now(pair: Pair, mallory: Hostile) -> None:
+def test_checks_over_the_time_limit_reject_the_fetch_for_now(pair: Pair, mallory: Hostile) -> None:
     tip = mallory.push()
     assert "takes more than 0 s" in rejected(pair[1], seconds=0.0)
     assert received(pair[1], retry=False).tips == {REF: tip}
 
 
-def test_the_session_starts_in_time_without_what_is_over_the_budget(pair: Pair, mallory: Hostile) -> None:
+def test_the_session_starts_in_time_without_rejected_commits(pair: Pair, mallory: Hostile) -> None:
     _, bob = pair
     mallory.push(mallory.bomb())
     begun = begin_session(bob.ws, bob.clock(), StartOptions(sync_seconds=3.0, check_seconds=0))
@@ -206,7 +206,7 @@ def test_a_tip_that_was_rejected_is_not_fetched_again_by_the_next_session(pair: 
     assert " fetch " in trace.read_text()
 
 
-def test_one_bad_branch_of_two_keeps_out_only_itself(pair: Pair, mallory: Hostile) -> None:
+def test_one_rejected_branch_does_not_affect_the_other(pair: Pair, mallory: Hostile) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     ada.sync()
@@ -243,7 +243,7 @@ SAFE = [
 ]
 
 
-def test_no_tree_comes_in_that_git_fsck_calls_an_error(mallory: Hostile) -> None:
+def test_trees_that_git_fsck_rejects_are_rejected(mallory: Hostile) -> None:
     """Compare with git's own check of the same trees."""
     trees = {mallory.tree((FILE, name, mallory.blob())): name for name in UNSAFE}
     trees |= {tree: kind.encode() for kind, tree in _trees(mallory).items()}
@@ -265,14 +265,14 @@ def raw_tree(bare: Path, tree: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("name", [b"a/b", ".g\u200cit".encode()])
-def test_such_a_tree_is_rejected_with_its_commit_and_path(pair: Pair, mallory: Hostile, name: bytes) -> None:
+def test_an_invalid_tree_is_rejected_with_its_commit_and_path(pair: Pair, mallory: Hostile, name: bytes) -> None:
     folder = mallory.tree((FILE, name, mallory.blob()))
     commit = mallory.push((FOLDER, b"docs", folder))
     assert f"commit {commit[:8]}, docs/{name.decode()}: " in rejected(pair[1])
 
 
 @pytest.mark.parametrize("entry", [(FILE, b"", b"x" * 20), (FILE, b"a", bytes(20))], ids=["no name", "null id"])
-def test_what_git_itself_cannot_read_does_not_come_in(pair: Pair, mallory: Hostile, entry: Any) -> None:
+def test_objects_that_git_cannot_read_are_rejected(pair: Pair, mallory: Hostile, entry: Any) -> None:
     _, bob = pair
     mallory.push((FOLDER, b"docs", mallory.tree(entry)))
     with pytest.raises(RemoteError):
@@ -308,7 +308,7 @@ def test_a_bad_name_in_an_older_commit_counts_too(pair: Pair, mallory: Hostile) 
         ([(FILE, b"archive")], "is in a folder of records"),
     ],
 )
-def test_what_no_tree_of_ours_may_have_waits(
+def test_commits_with_invalid_trees_wait(
     pair: Pair, mallory: Hostile, entries: list[tuple[bytes, bytes]], why: str
 ) -> None:
     bob = pair[1]
@@ -318,7 +318,7 @@ def test_what_no_tree_of_ours_may_have_waits(
     assert bob.tip == before
 
 
-def test_the_next_sync_takes_in_what_was_put_right(pair: Pair, mallory: Hostile) -> None:
+def test_the_next_sync_accepts_the_corrected_branch(pair: Pair, mallory: Hostile) -> None:
     ada, bob = pair
     good = mallory.tip()
     mallory.push(mallory.bomb())
@@ -350,7 +350,7 @@ def test_a_server_refuses_a_link_and_a_record_that_cannot_be_read(pair: Pair, ma
             assert why in refusal.why
 
 
-def test_a_server_wants_every_new_commit_signed(ada: Machine) -> None:
+def test_a_server_requires_signatures_of_new_commits(ada: Machine) -> None:
     ada.loop("OL-1")
     old = ada.tip
     ada.loop("OL-2")
@@ -373,7 +373,7 @@ def test_a_delta_that_would_become_large_is_not_applied(pair: Pair, mallory: Hos
     assert bob.store.tip(INCOMING) == bob.tip
 
 
-def test_what_only_we_changed_does_not_count_against_the_budget(pair: Pair) -> None:
+def test_local_changes_do_not_count_against_the_budget(pair: Pair) -> None:
     ada, bob = pair
     bob.by_hand({f"notes/{number}": b"x" for number in range(20)})
     ada.loop("OL-2")
@@ -389,7 +389,7 @@ def test_what_only_we_changed_does_not_count_against_the_budget(pair: Pair) -> N
     assert ada.sync().received == 2
 
 
-def test_more_live_records_than_a_start_could_read_are_not_taken_in(pair: Pair) -> None:
+def test_too_many_live_records_are_rejected(pair: Pair) -> None:
     ada, bob = pair
     for number in range(2, 6):
         ada.loop(f"OL-{number}")

@@ -81,7 +81,7 @@ def checks_of(one: Machine) -> dict[str, Any]:
     return {id_: loop.last_check for id_, loop in found.items() if loop.last_check is not None}
 
 
-def test_nothing_is_asked_for_a_check_that_was_pushed_and_no_answer_goes_back(both, server, tmp_path):
+def test_a_pushed_check_sends_no_request_and_no_result(both, server, tmp_path):
     ada, bob = both
     key = tmp_path / "id_ed25519"
     key.touch()
@@ -126,7 +126,7 @@ def test_a_check_is_made_once_it_was_approved_as_it_stands(both, server, tmp_pat
         approve_check(bob.ws, bob.clock(), "get", shown)
 
 
-def test_the_checks_of_a_trusted_remote_are_made_until_that_ends(both, server, tmp_path):
+def test_checks_of_a_trusted_remote_run_until_the_trust_is_revoked(both, server, tmp_path):
     ada, bob = both
     ada.loop("get", verify=spies(server, tmp_path)["get"])
     ada.sync()
@@ -157,7 +157,7 @@ def test_how_a_check_reached_the_branch_makes_no_difference(both, server, tmp_pa
     assert server.count == 0
 
 
-def test_who_changes_the_text_of_a_loop_or_goes_back_to_its_check_has_not_written_that(both, server, tmp_path):
+def test_editing_a_loop_or_restoring_its_check_does_not_make_one_its_author(both, server, tmp_path):
     ada, bob = both
     ada.loop("get", verify=spies(server, tmp_path)["get"])
     ada.sync()

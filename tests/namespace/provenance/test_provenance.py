@@ -150,7 +150,7 @@ def test_a_forged_decision_supersedes_nothing(ada: Machine, message: str) -> Non
         supersede_decision(ada.ws, ada.clock(), "DEC-2", "DEC-9")
 
 
-def test_who_may_supersede_does(patterned: Pair, tmp_path: Path) -> None:
+def test_a_permitted_supersession_takes_effect(patterned: Pair, tmp_path: Path) -> None:
     ada, bob = patterned
     bob.decision("DEC-2", tier="human_confirmed", vouched=Vouched("Bob", "terminal"))
     supersede_decision(bob.ws, bob.clock(), "DEC-1", "DEC-2")
@@ -260,7 +260,7 @@ def test_another_text_of_a_rule_needs_another_confirmation(patterned: Pair) -> N
 
 
 @pytest.mark.parametrize("named", ["", f"Baton-Confirms: {PATTERN}\n"])
-def test_a_confirmation_covers_nothing_but_what_it_names(patterned: Pair, tmp_path: Path, named: str) -> None:
+def test_a_confirmation_covers_only_the_named_records(patterned: Pair, tmp_path: Path, named: str) -> None:
     ada, bob = patterned
     key = Key("active_decision", "DEC-1")
     decision = bob.get(*key[:2]).replace(what="do as I say", source_tier="human_confirmed")
@@ -272,7 +272,7 @@ def test_a_confirmation_covers_nothing_but_what_it_names(patterned: Pair, tmp_pa
 
 
 @pytest.mark.parametrize("goes_on", [True, False])
-def test_what_a_merge_leaves_alone_stays_confirmed(patterned: Pair, goes_on: bool) -> None:
+def test_records_unchanged_by_a_merge_stay_confirmed(patterned: Pair, goes_on: bool) -> None:
     ada, bob = patterned
     ada.graduate("PAT-1")
     bob.loop("OL-71")
@@ -284,7 +284,7 @@ def test_what_a_merge_leaves_alone_stays_confirmed(patterned: Pair, goes_on: boo
     assert (kind(ada, Key("open_loop", "OL-71")), kind(bob, Key("open_loop", "OL-71"))) == ("received", "agent")
 
 
-def test_a_merge_by_hand_that_revives_a_rule_makes_none(patterned: Pair) -> None:
+def test_a_manual_merge_does_not_revive_a_rule(patterned: Pair) -> None:
     ada, _ = patterned
     before = ada.ws.branch.read()
     ada.graduate("PAT-1")
@@ -329,7 +329,7 @@ def test_only_a_signed_confirmation_counts_where_keys_are_configured(patterned: 
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_who_syncs_first_makes_no_difference(patterned: Pair, order: tuple[int, int]) -> None:
+def test_the_order_of_syncs_makes_no_difference(patterned: Pair, order: tuple[int, int]) -> None:
     ada, bob = patterned
     forge(bob)
     ada.loop("OL-72")
@@ -369,7 +369,7 @@ def test_a_graduation_taken_back_reaches_the_others(patterned: Pair) -> None:
         assert one.conflicts() == []
 
 
-def test_a_contested_graduation_is_none_until_a_person_says_so(patterned: Pair) -> None:
+def test_a_contested_graduation_counts_only_after_a_person_confirms_it(patterned: Pair) -> None:
     ada, bob = patterned
     ada.graduate("PAT-1")
     dismiss_pattern(bob.ws, bob.clock(), "PAT-1")
@@ -381,7 +381,7 @@ def test_a_contested_graduation_is_none_until_a_person_says_so(patterned: Pair) 
         assert ("PAT-1", "status") in one.contested()
 
 
-def test_a_rewritten_branch_that_is_taken_over_brings_no_rule_in_force(patterned: Pair) -> None:
+def test_accepting_a_rewritten_branch_puts_no_rule_in_force(patterned: Pair) -> None:
     ada, bob = patterned
     ada.loop("OL-lost")
     ada.sync()
@@ -394,7 +394,7 @@ def test_a_rewritten_branch_that_is_taken_over_brings_no_rule_in_force(patterned
     assert ada.get("open_loop", "OL-lost") is None
 
 
-def test_what_a_review_takes_over_of_some_still_comes_from_the_remote(patterned: Pair) -> None:
+def test_partly_accepted_changes_still_count_as_received(patterned: Pair) -> None:
     ada, bob = patterned
     ada.with_policy("review")
     bob.loop("OL-71")
@@ -450,7 +450,7 @@ def test_losing_the_kept_labels_loses_nothing(patterned: Pair) -> None:
             file.unlink()
 
 
-def test_a_ledger_entry_that_was_cut_short_harms_no_other(tmp_path: Path) -> None:
+def test_a_truncated_ledger_entry_does_not_affect_others(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger")
     first, second = ("1" * 40, "2" * 40)
     ledger.record_made([first], [first])  # type: ignore[list-item]

@@ -67,7 +67,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 @example([(TEXTS[0], "confirmed")], [(None, "here")], [(TEXTS[0], "here")], TEXTS[0])
 @example([], [(TEXTS[0], "confirmed")], [(TEXTS[1], "confirmed")], TEXTS[1])
 @example([(TEXTS[0], "confirmed")], [(TEXTS[1], "hand")], [(TEXTS[0], "here")], b"merge")
-def test_a_merge_by_a_stranger_puts_no_rule_in_force(
+def test_a_merge_by_a_stranger_does_not_put_a_rule_in_force(
     one: Machine,
     common: list[tuple[bytes | None, str]],
     left: list[tuple[bytes | None, str]],

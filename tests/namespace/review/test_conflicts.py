@@ -49,7 +49,7 @@ def other(one: Machine) -> str:
 
 
 @pytest.mark.parametrize("side", ["ours", "theirs"])
-def test_a_side_is_chosen_and_that_reaches_the_other_machine(contested: Pair, side: Any) -> None:
+def test_a_resolution_is_synced_to_the_other_machine(contested: Pair, side: Any) -> None:
     ada, bob = contested
     [conflict] = ada.conflicts()
     settle(ada, conflict.id, side)
@@ -73,7 +73,7 @@ def test_an_empty_id_names_no_conflict(pair: Pair) -> None:
     settle(pair[0], "head", "ours")
 
 
-def test_it_is_told_who_wrote_the_sides(contested: Pair) -> None:
+def test_a_conflict_names_the_authors_of_both_sides(contested: Pair) -> None:
     ada, bob = contested
     written = {"here": ada.ws.actor.machine, "there": bob.ws.actor.machine}
     for one in (ada, bob):
@@ -90,7 +90,7 @@ def test_it_is_told_who_wrote_the_sides(contested: Pair) -> None:
             assert find_writers(one.ws, [conflict]) == {conflict.id: told}
 
 
-def test_of_a_conflict_that_nobody_knows_the_origin_of_no_writer_is_told(contested: Pair) -> None:
+def test_a_conflict_of_unknown_origin_names_no_author(contested: Pair) -> None:
     ada, _ = contested
     [conflict] = ada.conflicts()
     strange = conflict.replace(record_kind="nothing_known", ours="neither")
@@ -99,7 +99,7 @@ def test_of_a_conflict_that_nobody_knows_the_origin_of_no_writer_is_told(contest
     assert find_writers(ada.ws, [conflict.replace(record_id="x" * 300)]) == {conflict.id: {}}
 
 
-def test_the_writer_is_who_gave_the_field_its_value_and_not_who_wrote_the_record_last(pair: Pair) -> None:
+def test_the_author_of_a_side_is_who_set_the_field_and_not_the_last_writer(pair: Pair) -> None:
     ada, bob = pair
     ada.change("open_loop", "OL-1", action="here")
     first = ada.tip
@@ -114,7 +114,7 @@ def test_the_writer_is_who_gave_the_field_its_value_and_not_who_wrote_the_record
     assert {getattr(conflict, side): entry.commit for side, entry in told.items()} == {"here": first, "there": other}
 
 
-def test_a_value_that_won_before_is_its_writers_still(pair: Pair, make: Any) -> None:
+def test_a_value_that_won_an_earlier_merge_keeps_its_author(pair: Pair, make: Any) -> None:
     """It came through a merge that it won; who wrote the other value may have done so later."""
     ada, bob = pair
     eve = make("eve")
@@ -134,7 +134,7 @@ def test_a_value_that_won_before_is_its_writers_still(pair: Pair, make: Any) -> 
         }
 
 
-def test_where_a_shallow_clone_ends_nobody_is_named(contested: Pair, tmp_path: Path) -> None:
+def test_a_shallow_clone_names_no_author_beyond_its_boundary(contested: Pair, tmp_path: Path) -> None:
     ada, _ = contested
     for number in range(3):
         ada.loop(f"OL-more-{number}")
@@ -153,7 +153,7 @@ def test_another_value_is_chosen(contested: Pair) -> None:
     assert bob.conflicts() == []
 
 
-def test_the_beginning_of_an_id_will_do(contested: Pair) -> None:
+def test_an_unambiguous_prefix_of_an_id_is_enough(contested: Pair) -> None:
     ada, _ = contested
     [conflict] = ada.conflicts()
     settle(ada, conflict.id[:6], "ours")
@@ -162,7 +162,7 @@ def test_the_beginning_of_an_id_will_do(contested: Pair) -> None:
         settle(ada, conflict.id, "ours")
 
 
-def test_a_record_with_two_conflicts_must_be_told_apart(pair: Pair) -> None:
+def test_two_conflicts_of_one_record_need_their_ids(pair: Pair) -> None:
     ada, bob = pair
     ada.change("open_loop", "OL-1", action="here", expected_outcome="here")
     bob.change("open_loop", "OL-1", action="there", expected_outcome="there")
@@ -186,7 +186,7 @@ def test_a_value_that_does_not_fit_is_one_clear_line(contested: Pair, value: Any
     assert ada.tip == tip
 
 
-def test_a_contested_field_of_an_archived_record_is_settled_there(contested: Pair) -> None:
+def test_a_conflict_in_an_archived_record_is_resolved_in_the_archive(contested: Pair) -> None:
     ada, bob = contested
     close_loop(ada.ws, ada.clock(), "OL-1", reason="done")
     wanted = other(ada)
@@ -196,7 +196,7 @@ def test_a_contested_field_of_an_archived_record_is_settled_there(contested: Pai
     settled(ada, bob)
 
 
-def test_settled_differently_on_both_sides_is_contested_again(contested: Pair) -> None:
+def test_different_resolutions_conflict_again(contested: Pair) -> None:
     ada, bob = contested
     settle(ada, "OL-1", value="one")
     settle(bob, "OL-1", value="two")
@@ -204,7 +204,7 @@ def test_settled_differently_on_both_sides_is_contested_again(contested: Pair) -
     assert ada.contested() == [("OL-1", "action")]
 
 
-def test_settled_alike_on_both_sides_is_settled(contested: Pair) -> None:
+def test_equal_resolutions_on_both_sides_stay_resolved(contested: Pair) -> None:
     ada, bob = contested
     settle(ada, "OL-1", "theirs")
     settle(bob, "OL-1", "theirs")
@@ -231,7 +231,7 @@ def test_removed_on_one_side_and_edited_on_the_other(pair: Pair, side: Any) -> N
     settled(ada, bob)
 
 
-def test_one_that_one_side_cannot_read(pair: Pair) -> None:
+def test_a_conflict_with_one_unreadable_side(pair: Pair) -> None:
     ada, bob = pair
     ada.by_hand({"open_loops/OL-1.toml": b"broken ["})
     bob.change("open_loop", "OL-1", action="edited")
@@ -276,7 +276,7 @@ def test_a_file_that_one_side_removed(pair: Pair, side: Any) -> None:
     assert ("notes" in ada.files()) == (side == conflict.winner)
 
 
-def test_a_file_is_no_value(pair: Pair) -> None:
+def test_a_file_cannot_be_chosen_as_a_value(pair: Pair) -> None:
     ada, bob = pair
     ada.by_hand({"notes": b"here\n"})
     bob.by_hand({"notes": b"there\n"})
@@ -288,7 +288,7 @@ def test_a_file_is_no_value(pair: Pair) -> None:
 # --- the gate
 
 
-def test_settling_graduates_nothing(pair: Pair) -> None:
+def test_resolving_a_conflict_graduates_nothing(pair: Pair) -> None:
     ada, bob = pair
     ada.pattern("PAT-1")
     settled(ada, bob)
@@ -313,7 +313,7 @@ def made_up(one: Machine, **fields: str) -> None:
     one.by_hand({"conflicts/C-1.toml": text.encode()})
 
 
-def test_one_about_a_kind_that_nobody_knows(pair: Pair) -> None:
+def test_a_conflict_about_an_unknown_kind(pair: Pair) -> None:
     ada, _ = pair
     made_up(ada, record_kind="nonsense")
     with pytest.raises(InvalidArgument, match="nonsense"):
@@ -322,7 +322,7 @@ def test_one_about_a_kind_that_nobody_knows(pair: Pair) -> None:
     assert ada.conflicts() == []
 
 
-def test_one_that_would_put_a_record_in_anothers_place(pair: Pair) -> None:
+def test_a_conflict_that_would_put_a_record_in_anothers_place(pair: Pair) -> None:
     ada, _ = pair
     made_up(ada, field="id", theirs="OL-2")
     with pytest.raises(NotAllowed):
@@ -333,7 +333,7 @@ def test_one_that_would_put_a_record_in_anothers_place(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("path", ["rules/PAT-9.md", "patterns/PAT-1.toml", "baton.toml", "open_loops/OL-1.toml"])
-def test_one_that_would_put_a_file_in_the_place_of_a_record(pair: Pair, path: str) -> None:
+def test_a_conflict_that_would_put_a_file_in_the_place_of_a_record(pair: Pair, path: str) -> None:
     ada, _ = pair
     ada.by_hand({"evil": b"do as I say\n"})
     made_up(ada, record_kind="file", record_id=path, field="", theirs='{path = "evil"}')
@@ -347,7 +347,7 @@ def test_one_that_would_put_a_file_in_the_place_of_a_record(pair: Pair, path: st
 
 
 @pytest.mark.parametrize("path", ["../evil", ".git/config", "a//b", "/etc/passwd"])
-def test_one_about_a_path_that_is_none(pair: Pair, path: str) -> None:
+def test_a_conflict_about_an_invalid_path(pair: Pair, path: str) -> None:
     ada, _ = pair
     made_up(ada, record_kind="file", record_id=path, field="", theirs='{path = "format.toml"}')
     with pytest.raises(BatonError):
@@ -363,7 +363,7 @@ def test_a_closed_record_is_no_way_around_the_gate(pair: Pair) -> None:
         settle(ada, "C-1", "theirs")
 
 
-def test_a_side_does_not_take_back_what_came_after_the_conflict(contested: Pair) -> None:
+def test_resolving_with_a_side_keeps_later_changes(contested: Pair) -> None:
     ada, _ = contested
     [conflict] = ada.conflicts()
     loser: Any = "theirs" if conflict.winner == "ours" else "ours"

@@ -40,7 +40,7 @@ def go_back(bob: Machine, message: str = "oops") -> Oid:
 
 
 @pytest.mark.parametrize("flag", ["--no-edit", "--reference"])
-def test_git_revert_names_the_commit_and_is_believed(bob: Machine, known: Oid, flag: str) -> None:
+def test_git_revert_is_recognised_by_its_message(bob: Machine, known: Oid, flag: str) -> None:
     tree = str(bob.top.with_name("tree"))
     bob.git("worktree", "add", "-q", tree, "baton/x")
     bob.git("-C", tree, "-c", "user.name=Bob", "-c", "user.email=b@x", "revert", "--no-edit", flag, "HEAD")
@@ -48,18 +48,18 @@ def test_git_revert_names_the_commit_and_is_believed(bob: Machine, known: Oid, f
     assert received(bob, known).accepted == bob.tip
 
 
-def test_a_message_that_names_a_commit_of_elsewhere_is_not_believed(bob: Machine, known: Oid) -> None:
+def test_a_revert_message_that_names_a_foreign_commit_is_ignored(bob: Machine, known: Oid) -> None:
     go_back(bob, f"Revert\n\nThis reverts commit {'1' * 40}.\n")
     assert received(bob, known).waiting == 1
 
 
-def test_git_rm_of_a_record_that_cannot_be_read_is_no_revert(bob: Machine, known: Oid) -> None:
+def test_git_rm_of_an_unreadable_record_is_not_a_revert(bob: Machine, known: Oid) -> None:
     bob.by_hand({"open_loops/OL-3.toml": b"broken ["})
     go_back(bob, "git rm")
     assert received(bob, known).accepted == bob.tip
 
 
-def test_what_was_made_before_a_suspected_revert_comes_in_by_itself(bob: Machine, known: Oid) -> None:
+def test_commits_before_a_suspected_revert_are_merged_automatically(bob: Machine, known: Oid) -> None:
     fine = bob.by_hand({"open_loops/OL-3.toml": loop("OL-3")})
     bob.by_hand({"open_loops/OL-4.toml": loop("OL-4")})
     go_back(bob)
@@ -69,7 +69,7 @@ def test_what_was_made_before_a_suspected_revert_comes_in_by_itself(bob: Machine
     assert bob.store.is_ancestor(fine, done.accepted)
 
 
-def test_git_revert_of_a_suspected_revert_frees_what_came_after_it(bob: Machine, known: Oid) -> None:
+def test_git_revert_of_a_suspected_revert_releases_later_commits(bob: Machine, known: Oid) -> None:
     oops = go_back(bob)
     assert received(bob, known).waiting == 1
     go_back(bob, f'Revert "oops"\n\nThis reverts commit {oops}.\n')
@@ -77,14 +77,14 @@ def test_git_revert_of_a_suspected_revert_frees_what_came_after_it(bob: Machine,
     assert received(bob, known).accepted == bob.tip
 
 
-def test_a_suspected_revert_of_which_nothing_stands_any_more_holds_up_nobody(bob: Machine, known: Oid) -> None:
+def test_a_suspected_revert_without_remaining_effect_does_not_wait(bob: Machine, known: Oid) -> None:
     go_back(bob)
     go_back(bob, "put back by hand")
     bob.by_hand({"open_loops/OL-3.toml": loop("OL-3")})
     assert received(bob, known).accepted == bob.tip
 
 
-def test_a_suspected_revert_of_a_file_that_is_no_record_waits_while_it_stands(bob: Machine) -> None:
+def test_a_suspected_revert_of_a_foreign_file_waits_while_it_has_an_effect(bob: Machine) -> None:
     known = bob.by_hand({"notes.txt": b"theirs\n"})
     go_back(bob)
     assert received(bob, known).waiting == 1
@@ -92,7 +92,7 @@ def test_a_suspected_revert_of_a_file_that_is_no_record_waits_while_it_stands(bo
     assert received(bob, known).accepted == bob.tip
 
 
-def test_after_a_person_looked_later_commits_come_in_by_themselves(pair: tuple[Machine, Machine]) -> None:
+def test_commits_after_a_completed_review_are_merged_automatically(pair: tuple[Machine, Machine]) -> None:
     ada, bob = pair
     bob.by_hand({PATH: loop("OL-2")})
     bob.push()
@@ -107,7 +107,7 @@ def test_after_a_person_looked_later_commits_come_in_by_themselves(pair: tuple[M
     assert {"OL-2", "OL-3"} <= ada.state.ids("open_loop")
 
 
-def test_here_the_hint_names_the_commit_and_not_just_the_newest(bob: Machine, known: Oid) -> None:
+def test_the_hint_names_the_commit_to_undo(bob: Machine, known: Oid) -> None:
     oops = go_back(bob)
     bob.by_hand({"open_loops/OL-3.toml": loop("OL-3")})
     [stop] = plan_sync(bob.ws.branch, BranchTips(bob.tip, known, known), Terms()).actions

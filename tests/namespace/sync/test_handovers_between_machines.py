@@ -36,7 +36,7 @@ def together(ada: Machine, bob: Machine) -> None:
     assert ada.tip == bob.tip
 
 
-def test_a_run_goes_on_at_another_machine(ada: Machine, bob: Machine) -> None:
+def test_a_run_continues_on_another_machine(ada: Machine, bob: Machine) -> None:
     begun(ada, bob)
     go(bob, "confirm", 2, q=2)
     together(ada, bob)
@@ -45,7 +45,7 @@ def test_a_run_goes_on_at_another_machine(ada: Machine, bob: Machine) -> None:
     assert ada.contested() == []
 
 
-def test_two_steps_from_one_are_contested_as_a_whole_and_never_mixed(ada: Machine, bob: Machine) -> None:
+def test_two_steps_from_the_same_step_conflict_as_a_whole(ada: Machine, bob: Machine) -> None:
     begun(ada, bob)
     go(ada, "confirm", 2, a=1)
     go(bob, "find_slot", 3, b=1)
@@ -78,7 +78,7 @@ def test_partial_state_is_merged_key_by_key(ada: Machine, bob: Machine) -> None:
     assert run(ada).state == {"p": run(bob).state["p"], "table": {"a": 1, "b": 1}, "more": True}
 
 
-def test_a_run_begun_on_both_machines_is_one(ada: Machine, bob: Machine) -> None:
+def test_a_run_begun_on_both_machines_is_merged(ada: Machine, bob: Machine) -> None:
     go(ada, "resolve", 1, a=1)
     go(bob, "resolve", 1, b=1)
     together(ada, bob)
@@ -86,7 +86,7 @@ def test_a_run_begun_on_both_machines_is_one(ada: Machine, bob: Machine) -> None
     assert ada.contested() == []
 
 
-def test_ended_on_one_and_gone_on_with_on_the_other_is_ended_with_the_step(ada: Machine, bob: Machine) -> None:
+def test_a_run_ended_on_one_machine_and_stepped_on_another_is_ended_with_the_step(ada: Machine, bob: Machine) -> None:
     begun(ada, bob)
     clear(ada.ws, ada.clock(), "run-1", "completed")
     go(bob, "confirm", 2)

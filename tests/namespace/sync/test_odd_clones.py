@@ -63,7 +63,7 @@ def test_a_branch_of_a_partial_clone_that_git_made_is_completed(pair: Pair, clon
     assert cara.get("open_loop", "OL-1").action == "deployed"
 
 
-def test_a_remote_with_other_object_ids_is_told_with_what_helps(ada: Machine, tmp_path: Path) -> None:
+def test_a_remote_with_another_object_format_is_reported_with_a_hint(ada: Machine, tmp_path: Path) -> None:
     ada.loop("OL-1")
     ada.sync()
     subprocess.run(["git", "init", "-q", "--object-format=sha256", str(tmp_path / "cara")], check=True)
@@ -127,7 +127,7 @@ def test_a_sync_fetches_again_what_is_damaged(pair: Pair, tmp_path: Path) -> Non
     bob.store.close()
 
 
-def test_what_no_remote_has_stays_lost_and_is_named(pair: Pair, tmp_path: Path) -> None:
+def test_objects_that_no_remote_has_stay_missing_and_are_named(pair: Pair, tmp_path: Path) -> None:
     _, bob = pair
     bob.loop("OL-2")
     unpacked(bob)

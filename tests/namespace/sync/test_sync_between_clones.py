@@ -44,7 +44,7 @@ def hook(bare: Path, name: str, text: str) -> None:
 # --- the plain course
 
 
-def test_the_first_sync_begins_the_branch_there(ada: Machine) -> None:
+def test_the_first_sync_creates_the_remote_branch(ada: Machine) -> None:
     ada.loop("OL-1")
     done = ada.sync()
     assert kinds(done) == ["create"]
@@ -52,12 +52,12 @@ def test_the_first_sync_begins_the_branch_there(ada: Machine) -> None:
     assert ada.git("ls-remote", "origin", REF).split()[0] == ada.tip == ada.store.tip(SEEN)
 
 
-def test_another_machine_takes_it_over(pair: Pair) -> None:
+def test_another_machine_receives_it(pair: Pair) -> None:
     ada, bob = pair
     assert bob.files() == ada.files()
 
 
-def test_what_is_new_there_comes_in_by_going_forward(pair: Pair) -> None:
+def test_new_remote_commits_are_fast_forwarded(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     ada.sync()
@@ -67,7 +67,7 @@ def test_what_is_new_there_comes_in_by_going_forward(pair: Pair) -> None:
     assert bob.tip == ada.tip
 
 
-def test_what_both_have_is_merged_and_sent(pair: Pair) -> None:
+def test_diverged_branches_are_merged_and_pushed(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     bob.loop("OL-3")
@@ -81,7 +81,7 @@ def test_what_both_have_is_merged_and_sent(pair: Pair) -> None:
     assert ada.get("open_loop", "OL-2")
 
 
-def test_nothing_happens_when_both_have_the_same(pair: Pair) -> None:
+def test_equal_branches_need_no_sync(pair: Pair) -> None:
     ada, _ = pair
     ada.sync()
     before = ada.git("for-each-ref")
@@ -91,13 +91,13 @@ def test_nothing_happens_when_both_have_the_same(pair: Pair) -> None:
     assert describe_sync(ada.synced()) == []
 
 
-def test_a_sync_of_nothing_with_nothing_is_no_mistake(ada: Machine) -> None:
+def test_a_sync_of_two_empty_repositories_succeeds(ada: Machine) -> None:
     done = ada.sync()
     assert kinds(done) == ["nothing"]
     assert ada.tip is None
 
 
-def test_namespaces_begun_independently_are_joined(ada: Machine, bob: Machine) -> None:
+def test_independently_created_namespaces_are_merged(ada: Machine, bob: Machine) -> None:
     ada.loop("OL-1")
     bob.loop("OL-2")
     ada.sync()
@@ -108,7 +108,7 @@ def test_namespaces_begun_independently_are_joined(ada: Machine, bob: Machine) -
     assert ada.git("rev-list", "--max-parents=0", REF).split() == [bob.git("rev-list", "--max-parents=0", REF)]
 
 
-def test_three_machines_come_to_one_commit(make: Make) -> None:
+def test_three_machines_converge_to_one_commit(make: Make) -> None:
     machines = [make(name) for name in ("ada", "bob", "eve")]
     for one in machines:
         one.loop(f"OL-{one.name}")
@@ -130,7 +130,7 @@ def test_counters_of_both_sides_add_up(pair: Pair) -> None:
     assert ada.get("follow_up", "FU-1").defer_count == 3
 
 
-def test_a_pair_of_contested_values_is_told(pair: Pair) -> None:
+def test_a_conflict_shows_both_values(pair: Pair) -> None:
     ada, bob = pair
     ada.change("open_loop", "OL-1", action="deployed here")
     bob.change("open_loop", "OL-1", action="deployed there")
@@ -162,7 +162,7 @@ def test_two_records_under_one_id_both_stay(pair: Pair) -> None:
 # --- all namespaces
 
 
-def test_all_takes_namespaces_that_only_the_remote_has(pair: Pair) -> None:
+def test_all_pulls_namespaces_that_only_the_remote_has(pair: Pair) -> None:
     ada, bob = pair
     other = ada.ws.branch.sibling("refs/heads/baton/y")
     assert other is not None
@@ -173,7 +173,7 @@ def test_all_takes_namespaces_that_only_the_remote_has(pair: Pair) -> None:
     assert bob.store.tip("refs/heads/baton/y") == ada.store.tip("refs/heads/baton/y")
 
 
-def test_without_all_no_other_branch_is_fetched(pair: Pair) -> None:
+def test_without_all_only_the_own_branch_is_fetched(pair: Pair) -> None:
     ada, bob = pair
     other = ada.ws.branch.sibling("refs/heads/baton/y")
     assert other is not None
@@ -183,7 +183,7 @@ def test_without_all_no_other_branch_is_fetched(pair: Pair) -> None:
     assert not [ref for ref in bob.store.refs("refs/") if ref.endswith("/y")]
 
 
-def test_one_namespace_that_is_none_does_not_keep_the_others(pair: Pair) -> None:
+def test_an_invalid_namespace_does_not_stop_the_others(pair: Pair) -> None:
     ada, bob = pair
     ada.git("commit", "-q", "--allow-empty", "-m", "code")
     ada.git("push", "-q", "origin", "HEAD:refs/heads/baton/zoo")
@@ -198,7 +198,7 @@ def test_one_namespace_that_is_none_does_not_keep_the_others(pair: Pair) -> None
 # --- saying first what will be done
 
 
-def test_a_dry_run_says_it_and_changes_no_branch(pair: Pair) -> None:
+def test_a_dry_run_reports_itself_and_changes_no_branch(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     bob.loop("OL-3")
@@ -240,7 +240,7 @@ def run(one: Machine, remote, **more):
     return done
 
 
-def test_who_loses_the_race_merges_and_pushes_again(pair: Pair) -> None:
+def test_a_sync_that_loses_a_race_merges_and_pushes_again(pair: Pair) -> None:
     ada, bob = pair
     bob.loop("OL-bob")
 
@@ -265,7 +265,7 @@ class AlwaysFaster(Overtaking):
         return {move.ref: PushOvertaken("somebody was faster") for move in moves}
 
 
-def test_who_loses_every_race_gives_up_as_busy(pair: Pair) -> None:
+def test_a_sync_that_loses_every_race_raises_busy(pair: Pair) -> None:
     _, bob = pair
     bob.loop("OL-2")
     remote = open_remote(bob.store.repository, "origin", bob.ws.environment)
@@ -275,7 +275,7 @@ def test_who_loses_every_race_gives_up_as_busy(pair: Pair) -> None:
     assert bob.sync().sent == 1
 
 
-def test_a_write_here_during_the_push_is_not_taken_for_sent(pair: Pair) -> None:
+def test_a_local_write_during_the_push_counts_as_unsent(pair: Pair) -> None:
     _, bob = pair
     bob.loop("OL-2")
     remote = open_remote(bob.store.repository, "origin", bob.ws.environment)
@@ -284,7 +284,7 @@ def test_a_write_here_during_the_push_is_not_taken_for_sent(pair: Pair) -> None:
     assert HookMarkers(bob.store.repository.common_dir).unsent.all() == ["x"]
 
 
-def test_a_refusal_is_told_with_what_the_server_said(pair: Pair, bare: Path) -> None:
+def test_a_rejected_push_shows_the_servers_message(pair: Pair, bare: Path) -> None:
     ada, _ = pair
     hook(bare, "pre-receive", "echo 'not on a Sunday' >&2; exit 1")
     ada.loop("OL-2")
@@ -300,7 +300,7 @@ def test_a_refusal_is_told_with_what_the_server_said(pair: Pair, bare: Path) -> 
 # --- offline
 
 
-def test_a_remote_that_is_gone_is_no_error(pair: Pair, tmp_path: Path) -> None:
+def test_a_removed_remote_is_not_an_error(pair: Pair, tmp_path: Path) -> None:
     ada, _ = pair
     ada.loop("OL-2")
     ada.loop("OL-3")
@@ -315,7 +315,7 @@ def test_a_remote_that_is_gone_is_no_error(pair: Pair, tmp_path: Path) -> None:
     assert ada.sync().sent == 2
 
 
-def test_sessions_without_a_remote_say_nothing(tmp_path: Path, ada: Machine) -> None:
+def test_sessions_without_a_remote_report_nothing(tmp_path: Path, ada: Machine) -> None:
     ada.git("remote", "remove", "origin")
     ada.loop("OL-1")
     assert list(sync_at_start(ada.ws, ada.clock())) == []
@@ -324,14 +324,14 @@ def test_sessions_without_a_remote_say_nothing(tmp_path: Path, ada: Machine) -> 
         ada.synced()
 
 
-def test_nothing_is_disclosed_by_itself_to_where_it_never_was(ada: Machine) -> None:
+def test_automatic_sync_pushes_only_to_remotes_that_have_the_branch(ada: Machine) -> None:
     ada.loop("OL-1")
     assert automatic_remote(ada.ws) is None
     assert list(sync_at_end(ada.ws, ada.clock()).lines) == []
     assert ada.git("ls-remote", "origin") == ""
 
 
-def test_what_was_synced_once_is_synced_by_itself(pair: Pair) -> None:
+def test_a_branch_that_was_synced_once_is_synced_automatically(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     assert list(sync_at_end(ada.ws, ada.clock()).lines) == ["1 commit sent to origin"]
@@ -348,14 +348,14 @@ def test_a_clone_that_git_fetched_is_synced_by_itself(pair: Pair, make: Make) ->
     assert begun.news == ("6 commits came in from origin",) or "came in from origin" in begun.news[0]
 
 
-def test_autosync_false_stops_that(pair: Pair) -> None:
+def test_autosync_false_disables_it(pair: Pair) -> None:
     ada, _ = pair
     ada.reach(automatic=False)
     ada.loop("OL-2")
     assert list(sync_at_end(ada.ws, ada.clock()).lines) == []
 
 
-def test_the_start_of_a_session_sends_nothing(pair: Pair) -> None:
+def test_the_start_of_a_session_pushes_nothing(pair: Pair) -> None:
     ada, _ = pair
     ada.loop("OL-2")
     before = ada.git("ls-remote", "origin")
@@ -366,7 +366,7 @@ def test_the_start_of_a_session_sends_nothing(pair: Pair) -> None:
 # --- marks for hooks
 
 
-def test_marks_say_what_is_unsent_and_what_code_can_settle(pair: Pair) -> None:
+def test_the_marker_files_say_what_is_unsent_and_which_checks_a_commit_can_settle(pair: Pair) -> None:
     ada, bob = pair
     marks = HookMarkers(ada.store.repository.common_dir)
     assert marks.unsent.all() == []
@@ -394,7 +394,7 @@ def rewritten(pair: Pair) -> Pair:
     return ada, bob
 
 
-def test_a_rewritten_branch_stops_with_the_way_out(rewritten: Pair) -> None:
+def test_a_rewritten_branch_stops_the_sync_with_a_hint(rewritten: Pair) -> None:
     ada, _ = rewritten
     before = ada.git("for-each-ref", REF, SEEN, "refs/baton-backup")
     for _ in range(2):  # it does not wear off
@@ -407,13 +407,13 @@ def test_a_rewritten_branch_stops_with_the_way_out(rewritten: Pair) -> None:
     assert ada.git("for-each-ref", REF, SEEN, "refs/baton-backup") == before
 
 
-def test_a_session_starts_all_the_same_and_says_so(rewritten: Pair) -> None:
+def test_a_session_starts_nevertheless_and_reports_the_problem(rewritten: Pair) -> None:
     ada, _ = rewritten
     begun = begin_session(ada.ws, ada.clock())
     assert any("rewritten" in one for one in begun.news)
 
 
-def test_settle_merge_brings_everything_together(rewritten: Pair) -> None:
+def test_settle_merge_combines_both_branches(rewritten: Pair) -> None:
     ada, bob = rewritten
     ada.sync(settle="merge")
     bob.sync()
@@ -421,7 +421,7 @@ def test_settle_merge_brings_everything_together(rewritten: Pair) -> None:
     assert {"OL-1", "OL-lost", "OL-lost-too", "OL-instead"} == bob.state.ids("open_loop")
 
 
-def test_settle_theirs_gives_up_what_was_given_up_there_and_keeps_what_was_not_sent(rewritten: Pair) -> None:
+def test_settle_theirs_drops_removed_commits_and_keeps_unsent_ones(rewritten: Pair) -> None:
     ada, bob = rewritten
     ada.loop("OL-unsent")
     was = ada.tip
@@ -444,7 +444,7 @@ def test_settle_theirs_does_not_touch_a_branch_that_was_not_rewritten(pair: Pair
     assert not ada.store.refs("refs/baton-backup/")
 
 
-def test_a_dry_run_of_settling_says_what_would_be_done(rewritten: Pair) -> None:
+def test_a_dry_run_of_settle_shows_the_plan(rewritten: Pair) -> None:
     ada, _ = rewritten
     before = ada.git("for-each-ref", REF, SEEN, "refs/baton-backup")
     done = ada.sync(settle="theirs", dry_run=True)
@@ -472,7 +472,7 @@ def test_a_branch_deleted_there_stops_too(pair: Pair) -> None:
 # --- what looks like an oversight
 
 
-def test_a_revert_by_hand_there_waits_even_under_later_work(pair: Pair) -> None:
+def test_a_remote_manual_revert_waits_even_below_later_commits(pair: Pair) -> None:
     ada, bob = pair
     old = ada.files()
     ada.loop("OL-2")
@@ -488,7 +488,7 @@ def test_a_revert_by_hand_there_waits_even_under_later_work(pair: Pair) -> None:
     assert ada.waiting() == ["OL-2", "OL-3"]
 
 
-def test_a_revert_that_was_taken_back_does_not_wait(pair: Pair) -> None:
+def test_a_reverted_revert_does_not_wait(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     ada.sync()
@@ -500,7 +500,7 @@ def test_a_revert_that_was_taken_back_does_not_wait(pair: Pair) -> None:
     assert ada.get("open_loop", "OL-2")
 
 
-def test_a_revert_by_hand_here_is_not_sent_in_silence(pair: Pair) -> None:
+def test_a_local_manual_revert_is_not_pushed_silently(pair: Pair) -> None:
     ada, _ = pair
     ada.loop("OL-2")
     ada.by_hand({"open_loops/OL-2.toml": None})
@@ -527,7 +527,7 @@ def test_a_remote_of_any_name_shows_what_waits_and_is_pending(pair: Pair, bare: 
     assert name in found.pending
 
 
-def test_an_address_serves_as_a_remote(pair: Pair, bare: Path) -> None:
+def test_an_address_can_replace_a_remote_name(pair: Pair, bare: Path) -> None:
     ada, bob = pair
     bob.loop("OL-2")
     bob.sync()
@@ -537,7 +537,7 @@ def test_an_address_serves_as_a_remote(pair: Pair, bare: Path) -> None:
     assert read_status(ada.ws).waiting == ()
 
 
-def test_a_policy_that_is_none_is_said_before_anything_happens(pair: Pair) -> None:
+def test_an_invalid_policy_is_reported_before_anything_happens(pair: Pair) -> None:
     ada, bob = pair
     bob.loop("OL-2")
     bob.sync()
@@ -566,7 +566,7 @@ def snapshot(top: Path) -> dict[str, bytes]:
     return found
 
 
-def test_the_users_files_index_head_and_refs_stay_as_they_are(pair: Pair) -> None:
+def test_the_users_files_index_head_and_refs_are_unchanged(pair: Pair) -> None:
     ada, bob = pair
     (ada.top / "code").write_text("print()\n")
     ada.git("add", "code")
@@ -598,7 +598,7 @@ def test_a_work_tree_that_has_the_branch_checked_out_is_named(pair: Pair) -> Non
     assert ada.sync().checked_out_at is None
 
 
-def test_broken_files_that_come_are_told_and_the_rest_is_merged(pair: Pair) -> None:
+def test_broken_fetched_files_are_reported_and_the_rest_is_merged(pair: Pair) -> None:
     ada, bob = pair
     bob.by_hand({"open_loops/OL-9.toml": b"this is [no toml", "open_loops/OL-8.toml": loop("OL-8")})
     bob.push()
@@ -633,13 +633,13 @@ def test_a_file_that_became_a_link_with_the_same_content_waits_too(pair: Pair) -
     assert kinds(ada.sync()) == ["wait"]
 
 
-def test_one_sync_fetches_into_private_refs_only(pair: Pair) -> None:
+def test_a_sync_fetches_into_private_refs_only(pair: Pair) -> None:
     _, bob = pair
     names = set(bob.git("for-each-ref", "--format=%(refname)").split())
     assert names == {REF, INCOMING, SEEN}
 
 
-def test_secrets_that_were_redacted_here_reach_no_remote(ada: Machine, bare: Path) -> None:
+def test_secrets_redacted_here_never_reach_a_remote(ada: Machine, bare: Path) -> None:
     secret = "ghp_" + "a1B2" * 9
     ada.loop("OL-1", f"logged in with {secret}")
     ada.sync()
@@ -650,7 +650,7 @@ def test_secrets_that_were_redacted_here_reach_no_remote(ada: Machine, bare: Pat
     assert b"OL-1" in everything
 
 
-def test_a_record_that_a_hand_broke_is_sent_as_it_is_and_named(pair: tuple[Machine, Machine]) -> None:
+def test_a_manually_broken_record_is_synced_unchanged_and_reported(pair: tuple[Machine, Machine]) -> None:
     ada, bob = pair
     ada.by_hand({"open_loops/OL-1.toml": b"<<<<<<< ours\n"})
     done = ada.sync()
@@ -660,14 +660,14 @@ def test_a_record_that_a_hand_broke_is_sent_as_it_is_and_named(pair: tuple[Machi
     assert not ada.sync().problems
 
 
-def test_a_namespace_that_is_nowhere_is_synced_and_still_nowhere(ada):
+def test_syncing_a_namespace_that_exists_nowhere_creates_nothing(ada):
     done = ada.sync()
     assert (done.received, done.sent, done.pending) == (0, 0, 0)
     assert ada.tip is None
     assert ada.sync(receive_only=True).error is None
 
 
-def test_a_record_that_another_machine_took_away_is_named(pair: Pair) -> None:
+def test_a_record_removed_on_another_machine_is_reported(pair: Pair) -> None:
     ada, bob = pair
     bob.ws.update("rollback", bob.clock(), lambda tip: tip.state.remove(Key("open_loop", "OL-1")))
     bob.sync()

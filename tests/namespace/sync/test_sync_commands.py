@@ -92,7 +92,7 @@ def test_a_dry_run_prints_what_would_be_done(baton: Baton, synced: tuple[Path, P
     assert (git(here, "rev-parse", REF), git(here, "ls-remote", "origin")) == before
 
 
-def test_a_rewritten_branch_is_a_conflict_with_two_ways_out(baton: Baton, synced: tuple[Path, Path], git: Git) -> None:
+def test_a_rewritten_branch_is_reported_with_two_solutions(baton: Baton, synced: tuple[Path, Path], git: Git) -> None:
     here, there = synced
     add(baton, here, "OL-2")
     baton("sync")
@@ -109,7 +109,7 @@ def test_a_rewritten_branch_is_a_conflict_with_two_ways_out(baton: Baton, synced
     assert ids(baton, there) == {"OL-1", "OL-2"}
 
 
-def test_offline_is_no_error_and_the_next_session_sends(
+def test_being_offline_is_not_an_error_and_the_next_session_pushes(
     baton: Baton, synced: tuple[Path, Path], bare: Path, git: Git
 ) -> None:
     here, there = synced
@@ -129,7 +129,9 @@ def test_offline_is_no_error_and_the_next_session_sends(
     assert "OL-2" in ids(baton, there)
 
 
-def test_a_repository_that_is_gone_does_not_stop_a_session(baton: Baton, synced: tuple[Path, Path], bare: Path) -> None:
+def test_a_missing_remote_repository_does_not_stop_a_session(
+    baton: Baton, synced: tuple[Path, Path], bare: Path
+) -> None:
     here, _ = synced
     bare.rename(bare.with_name("elsewhere.git"))
     add(baton, here, "OL-2")
@@ -147,7 +149,7 @@ def test_without_a_remote_there_is_nothing_to_sync_with(baton: Baton, top: Path)
     assert "no remote" in baton("sync", "--remote", "nowhere", code=1).err
 
 
-def test_a_refused_push_is_told(baton: Baton, synced: tuple[Path, Path], bare: Path) -> None:
+def test_a_rejected_push_is_reported(baton: Baton, synced: tuple[Path, Path], bare: Path) -> None:
     here, _ = synced
     hook = bare / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
@@ -159,7 +161,7 @@ def test_a_refused_push_is_told(baton: Baton, synced: tuple[Path, Path], bare: P
     baton("wrap", "--context", "x")
 
 
-def test_all_brings_namespaces_that_only_the_remote_has(baton: Baton, synced: tuple[Path, Path]) -> None:
+def test_all_fetches_namespaces_that_only_the_remote_has(baton: Baton, synced: tuple[Path, Path]) -> None:
     here, there = synced
     baton("loop", "add", "x", "--expect", "y", "-n", "Other: one", "--create", cwd=there)
     baton("sync", "--all", cwd=there)
@@ -189,7 +191,7 @@ def waiting(baton: Baton, synced: tuple[Path, Path], git: Git) -> Path:
     return here
 
 
-def test_what_waits_is_shown_but_not_injected(baton: Baton, waiting: Path) -> None:
+def test_waiting_changes_are_announced_but_not_injected(baton: Baton, waiting: Path) -> None:
     begun = baton("boot", "--session", "s1", "--no-verify", "--json").json
     assert WAITING in begun["brief"]
     assert "SECRET PLAN" not in json.dumps(begun)
@@ -232,14 +234,14 @@ def test_review_at_a_terminal_asks_for_each_record(baton: Baton, waiting: Path) 
     assert ids(baton, waiting) == {"OL-1", "OL-2", "OL-3"}
 
 
-def test_a_review_that_is_quit_leaves_all_as_it_was(baton: Baton, waiting: Path) -> None:
+def test_quitting_a_review_changes_nothing(baton: Baton, waiting: Path) -> None:
     code, screen = typing(waiting, "review", asked="skip or quit", typed=b"q\n")
     assert code == 0, screen
     assert "nothing was decided" in screen
     assert ids(baton, waiting) == {"OL-1"}
 
 
-def test_a_policy_that_is_none_is_one_clear_line(baton: Baton, waiting: Path, git: Git) -> None:
+def test_an_invalid_policy_is_one_clear_line(baton: Baton, waiting: Path, git: Git) -> None:
     git(waiting, "config", "remote.origin.batonPolicy", "revue")
     done = baton("sync", code=2)
     assert "auto, review, signed" in done.err
@@ -249,7 +251,7 @@ def test_a_policy_that_is_none_is_one_clear_line(baton: Baton, waiting: Path, gi
 # --- conflicts
 
 
-def test_a_conflict_is_listed_and_settled_and_travels(baton: Baton, synced: tuple[Path, Path], git: Git) -> None:
+def test_a_conflict_is_listed_resolved_and_synced(baton: Baton, synced: tuple[Path, Path], git: Git) -> None:
     here, there = synced
     baton("followup", "add", "Refactor", "--id", "FU-1")
     baton("sync")
@@ -296,7 +298,7 @@ def test_sessions_at_the_same_time_see_each_other_and_lose_nothing(baton: Baton,
     assert [one["id"] for one in baton("status", "--json").json["active_sessions"]] == ["s2"]
 
 
-def test_a_rule_that_waits_is_taken_over_by_who_types_its_id_at_a_terminal(
+def test_a_waiting_rule_is_accepted_by_typing_its_id_at_a_terminal(
     baton: Baton, synced: tuple[Path, Path], git: Git
 ) -> None:
     here, there = synced

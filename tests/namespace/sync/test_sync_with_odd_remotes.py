@@ -50,7 +50,7 @@ def test_a_branch_of_a_newer_layout_says_upgrade(baton: Baton, git: Git, clone: 
 
 
 @pytest.mark.slow
-def test_folders_without_end_do_not_stop_a_session(baton: Baton, git: Git, top: Path, clone: Path) -> None:
+def test_endlessly_nested_folders_do_not_stop_a_session(baton: Baton, git: Git, top: Path, clone: Path) -> None:
     tree = git(clone, "mktree", text=f"100644 blob {git(clone, 'hash-object', '-w', '--stdin', text='x')}\tx\n")
     for _ in range(300):
         tree = git(clone, "mktree", text=f"040000 tree {tree}\td\n")
@@ -63,14 +63,14 @@ def test_folders_without_end_do_not_stop_a_session(baton: Baton, git: Git, top: 
     assert "OL-1" in begun["brief"]
 
 
-def test_a_key_without_end_does_not_hold_a_session_up(baton: Baton, git: Git, clone: Path) -> None:
+def test_an_endless_key_does_not_delay_a_session(baton: Baton, git: Git, clone: Path) -> None:
     (clone / "open_loops" / "OL-2.toml").write_text('id = "OL-2"\n' + ".".join(["a"] * 100_000) + " = 1\n")
     push(git, clone)
     begun = baton("boot", "--json").json
     assert "OL-2.toml" in begun["brief"]
 
 
-def test_code_is_never_sent(baton: Baton, git: Git, top: Path, clone: Path) -> None:
+def test_source_code_branches_are_never_pushed(baton: Baton, git: Git, top: Path, clone: Path) -> None:
     git(top, "branch", "baton/feature", "main")
     git(top, "symbolic-ref", "refs/heads/baton/loc", "refs/heads/main")
     baton("sync", "--all")
@@ -112,7 +112,7 @@ def test_a_clone_with_another_name_is_told_what_the_remote_has(
     assert "existing: other, work (choose with --namespace); to create it: baton init" in begun.err
 
 
-def test_settling_says_where_the_backup_is(baton: Baton, git: Git, top: Path, clone: Path) -> None:
+def test_settling_reports_the_backup(baton: Baton, git: Git, top: Path, clone: Path) -> None:
     git(clone, "commit", "-q", "--amend", "-m", "rewritten")
     git(clone, "push", "-qf", "origin", "HEAD")
     assert baton("sync", code=3)
@@ -121,26 +121,24 @@ def test_settling_says_where_the_backup_is(baton: Baton, git: Git, top: Path, cl
     assert backup in done.err
 
 
-def test_one_side_is_chosen_not_two(baton: Baton, clone: Path) -> None:
+def test_only_one_side_can_be_chosen(baton: Baton, clone: Path) -> None:
     baton("resolve", "C-1", "--ours", "--theirs", code=2)
 
 
-def test_a_missing_file_of_signers_is_named(baton: Baton, git: Git, top: Path, clone: Path) -> None:
+def test_a_missing_file_of_signers_is_reported(baton: Baton, git: Git, top: Path, clone: Path) -> None:
     git(top, "config", "baton.allowedSigners", "/nonexistent")
     assert "there is no file /nonexistent" in baton("sync", code=2).err
     assert "there is no file /nonexistent" in baton("boot").out
 
 
-def test_an_address_that_was_used_once_is_no_remote_that_waits(
-    baton: Baton, git: Git, tmp_path: Path, clone: Path
-) -> None:
+def test_an_address_used_once_is_not_listed_as_waiting(baton: Baton, git: Git, tmp_path: Path, clone: Path) -> None:
     git(tmp_path, "init", "-q", "--bare", "once.git")
     baton("sync", "--remote", str(tmp_path / "once.git"))
     baton("loop", "add", "More", "--expect", "x")
     assert baton("status", "--json").json["pending"] == {"origin": 1}
 
 
-def test_a_sync_of_nothing_says_so(baton: Baton, clone: Path) -> None:
+def test_a_sync_without_changes_reports_that(baton: Baton, clone: Path) -> None:
     assert "there is no namespace nope here or on origin; to create it: baton init" in baton("sync", "-n", "nope").err
 
 
