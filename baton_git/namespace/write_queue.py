@@ -152,7 +152,7 @@ class _Writer:
         is reported only after the chain is published, because an earlier change of the chain may have caused it.
         """
         draft = self.store.draft()
-        with self.store.foreseen(draft):
+        with self.store.expose(draft):
             chain = _CommitChain(self.target.read(), draft)
             for pending in batch:
                 try:

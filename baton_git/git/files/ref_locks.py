@@ -73,7 +73,7 @@ def hold_flock(path: str | Path, wait: float) -> Iterator[bool | None]:
 
 
 def _grab_within(fd: int, wait: float) -> bool | None:
-    return try_flock(fd) if until(lambda: try_flock(fd) is not False, wait) else False
+    return try_flock(fd) if wait_until(lambda: try_flock(fd) is not False, wait) else False
 
 
 def _wait_in_order(fd: int, wait: float) -> bool | None:
@@ -101,7 +101,7 @@ def wait_for_flock(fd: int) -> bool | None:
     return True
 
 
-def until(done: Callable[[], bool], wait: float) -> bool:
+def wait_until(done: Callable[[], bool], wait: float) -> bool:
     """Call `done` at jittered intervals until it returns True; return False after `wait` seconds."""
     deadline = time.monotonic() + wait
     pause = 0.001
@@ -185,7 +185,7 @@ class RefLocks:
         """
         lock_file = ref_file + ".lock"
         ticket.sync()
-        if not until(lambda: self._take(lock_file, ticket), self.wait):
+        if not wait_until(lambda: self._take(lock_file, ticket), self.wait):
             raise _busy(lock_file)
         lock = HeldLock(ref_file, lock_file, identity_of(lock_file) or (0, 0))
         try:

@@ -139,7 +139,7 @@ class Objects:
         self.folders = [ObjectFolder(path, form) for path in dict.fromkeys(paths)]
         self.memory = ValueCache()
         self.limit = TimeLimit()
-        self._coming: tuple[Mapping[Oid, Raw], ...] = ()
+        self._unstored: tuple[Mapping[Oid, Raw], ...] = ()
         self._cache = ValueCache(_CACHED_BYTES)
         self._lock = RLock()
 
@@ -155,9 +155,9 @@ class Objects:
             raw: Raw | None = self._cache.get(oid)
             if raw is not None:
                 return raw
-            for coming in self._coming:  # not stored yet, so it must not be cached
-                if oid in coming:
-                    return coming[oid]
+            for objects in self._unstored:  # not stored yet, so it must not be cached
+                if oid in objects:
+                    return objects[oid]
             raw = self._find(oid)
             if raw is None:
                 raise Corrupt(f"object {oid}", "is missing", hint=_REPAIR)
@@ -194,15 +194,15 @@ class Objects:
         return False
 
     @contextmanager
-    def foreseen(self, coming: Mapping[Oid, Raw]) -> Iterator[None]:
-        """Make the unstored objects `coming` readable inside the `with` block, including those added to it later."""
+    def expose(self, unstored: Mapping[Oid, Raw]) -> Iterator[None]:
+        """Make the objects `unstored` readable inside the `with` block, including those added to it later."""
         with self._lock:
-            self._coming = (*self._coming, coming)
+            self._unstored = (*self._unstored, unstored)
         try:
             yield
         finally:
             with self._lock:
-                self._coming = tuple(objects for objects in self._coming if objects is not coming)
+                self._unstored = tuple(objects for objects in self._unstored if objects is not unstored)
 
     def add(self, oid: Oid, raw: Raw) -> None:
         """Cache an object that was read or is known to be stored, unless it is large."""

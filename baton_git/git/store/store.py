@@ -151,7 +151,7 @@ class Store:
         """Return whether a pack index or a loose file has the object, without reading its content."""
         return self.objects.is_stored(oid)
 
-    def within(self, end: float, what: str) -> AbstractContextManager[None]:
+    def limit_reads(self, end: float, what: str) -> AbstractContextManager[None]:
         """Limit the time for reads of this thread inside the `with` block.
 
         After `end` (monotonic clock), a read raises Rejected. `what` names the limited work in the error message.
@@ -175,14 +175,14 @@ class Store:
         return ObjectDraft(self.objects)
 
     @contextmanager
-    def foreseen(self, draft: ObjectDraft) -> Iterator[None]:
+    def expose(self, draft: ObjectDraft) -> Iterator[None]:
         """Make the objects of an unpublished draft readable through the store, inside the `with` block.
 
         This allows several commits to be built on each other and published together. If the draft is not published by
         the end of the block, values derived from its objects are removed from the cache.
         """
         try:
-            with self.objects.foreseen(draft.objects):
+            with self.objects.expose(draft.objects):
                 yield
         finally:
             if draft.objects and not draft.is_stored:
@@ -254,7 +254,7 @@ class Store:
         return moved
 
     @contextmanager
-    def keeping(self, packs: Iterable[Path]) -> Iterator[None]:
+    def adopt_packs(self, packs: Iterable[Path]) -> Iterator[None]:
         """Move packs (each with an index) from elsewhere on this disk into the repository.
 
         Inside the `with` block the packs are durable and protected from git's gc, so that refs can be moved to their

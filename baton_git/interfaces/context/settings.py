@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.lifecycle import Policy
 from baton_git.core.names import AgentId, Namespace, RecordId, SessionId
-from baton_git.git.files.ref_locks import until
+from baton_git.git.files.ref_locks import wait_until
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository
 from baton_git.interfaces.context.agent_session import find_hooked_session
@@ -226,7 +226,7 @@ class Settings:
         git = LocalGit(folder, outside_git())
         change = ("--unset-all", key) if value is None else ("--replace-all", key, value)
         words = ("config", "--file", f"{folder / 'config'}", *change)
-        if not until(lambda: git.ask(*words) is not None, CONFIG_LOCK_SECONDS):
+        if not wait_until(lambda: git.ask(*words) is not None, CONFIG_LOCK_SECONDS):
             git.do(*words)
 
     @functools.cached_property

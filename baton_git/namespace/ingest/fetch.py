@@ -44,7 +44,7 @@ def fetch_and_check(
     Raises:
         Rejected: the received data exceeded the limits before it could be assigned to a ref.
         Unreachable, AccessDenied, RemoteError: under the same conditions as `Remote.fetch`.
-        StoreError: under the same conditions as `Store.keeping` and `Store.move`.
+        StoreError: under the same conditions as `Store.adopt_packs` and `Store.move`.
     """
     deadline = IngestDeadline.after(seconds)
     memory = RejectedTips.of(store.repository.common_dir)
@@ -57,7 +57,7 @@ def fetch_and_check(
             rejections = _check_quarantine(store, quarantine, budget, deadline)
             accepted = {ref: tip for ref, tip in quarantine.tips.items() if ref not in rejections}
             packs = quarantine.packs(accepted.values(), max(1.0, deadline.seconds_left))
-            with store.keeping(packs):
+            with store.adopt_packs(packs):
                 for ref, tip in accepted.items():
                     store.move(quarantine.refs[ref], tip)
     except Rejected as error:

@@ -143,7 +143,7 @@ def synchronise(
             jobs += [_job(branch, name) for branch in _find_new_namespaces(branches[0], fetched, jobs)]
             more = False
         jobs = [_note_repair(job, damaged) for job in jobs]
-        with branches[0].store.within(end + _GRACE, f"merging the commits of {remote.name}"):
+        with branches[0].store.limit_reads(end + _GRACE, f"merging the commits of {remote.name}"):
             jobs = [_merge_and_plan_push(job, fetched, terms, stamp, options) for job in jobs]
         moves = [] if options.dry_run or options.receive_only else [job.push for job in jobs if job.push is not None]
         answers = remote.push(moves, seconds=_seconds_left(end)) if moves else {}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from baton_git.core.errors import StoreError
 from baton_git.core.names import Oid
-from baton_git.git.files.ref_locks import until
+from baton_git.git.files.ref_locks import wait_until
 from baton_git.git.objects.gpgsig import with_signature, without_signature
 from baton_git.git.signing import (
     AllowedSigners,
@@ -347,7 +347,7 @@ def test_a_program_that_hangs_is_killed_with_what_it_started(world, tmp_path, mo
     found = AllowedSigners(world.file, str(program), os.environ).verify(raw)
     assert found == UnknownSigner(f"{program} gave no answer within 0.2 seconds")
     child = Path("/proc") / (tmp_path / "child").read_text().strip() / "stat"
-    assert until(lambda: _has_ended(child), 5)
+    assert wait_until(lambda: _has_ended(child), 5)
 
 
 def test_what_was_found_out_is_kept_until_the_file_changes(world, tmp_path):

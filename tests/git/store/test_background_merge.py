@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from store_world import REF
 
-from baton_git.git.files.ref_locks import until
+from baton_git.git.files.ref_locks import wait_until
 from baton_git.git.objects import pack_merge
 from baton_git.git.store import Repository, Store
 from baton_git.interfaces.context.background_merge import merge_in_background, reap_children
@@ -107,8 +107,8 @@ def test_a_merge_happens_beside_and_there_is_only_one(written, writer, top, git,
     written.tidy()
     assert merge_in_background(top / ".git", os.environ)
     assert len(started) == 1
-    assert until(lambda: len(packs(top)) == 2, 20)
-    assert until(lambda: reap_children() == 0, 20)
+    assert wait_until(lambda: len(packs(top)) == 2, 20)
+    assert wait_until(lambda: reap_children() == 0, 20)
     git(top, "fsck", "--strict")
 
 

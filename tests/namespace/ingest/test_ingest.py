@@ -91,7 +91,7 @@ def test_git_may_prune_between_the_storing_and_the_moving_of_the_ref(pair: Pair)
     ada.sync()
     with remote_of(bob).fetch({REF: INCOMING}, seconds=30, limits=LIMITS) as quarantine:
         tip = quarantine.tips[REF]
-        with bob.store.keeping(quarantine.packs([tip], 30)):
+        with bob.store.adopt_packs(quarantine.packs([tip], 30)):
             bob.git("gc", "-q", "--prune=now")
             bob.store.move(INCOMING, tip)
     bob.git("fsck", "--strict", "--connectivity-only")

@@ -77,7 +77,7 @@ def test_a_merge_by_a_stranger_does_not_put_a_rule_in_force(
     draft = one.store.draft()
     line = Line(one, draft)
     assert one.tip is not None
-    with one.store.foreseen(draft):
+    with one.store.expose(draft):
         base = line.grown(one.tip, common)
         sides = [line.grown(base, made) for made in (left, right)]
         if sides[0] == sides[1] or base in sides:
