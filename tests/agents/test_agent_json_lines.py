@@ -29,12 +29,12 @@ def test_objects_glued_on_one_line_are_all_read(tmp_path):
     assert read(write(tmp_path / "a", '{"a":1}{"b":2} {"c":3}')) == ([{"a": 1}, {"b": 2}, {"c": 3}], 0)
 
 
-def test_what_is_readable_of_a_line_is_read_and_the_line_counted(tmp_path):
+def test_the_readable_part_of_a_broken_line_is_read_and_the_line_counted(tmp_path):
     assert read(write(tmp_path / "a", '{"a":1}rest', {"b": 2})) == ([{"a": 1}, {"b": 2}], 1)
 
 
 @pytest.mark.parametrize("line", ["garbage", "[1]", "7", "null", '"text"', '{"a":', "NaN {", "1" * 5000, "[" * 100_000])
-def test_a_line_that_is_no_object_is_counted_and_passed_over(tmp_path, line):
+def test_a_line_that_is_not_an_object_is_counted_and_skipped(tmp_path, line):
     assert read(write(tmp_path / "a", {"a": 1}, line, {"b": 2})) == ([{"a": 1}, {"b": 2}], 1)
 
 
@@ -47,7 +47,7 @@ def test_a_byte_order_mark_and_windows_line_ends_do_not_matter(tmp_path):
     assert read(write(tmp_path / "a", b'\xef\xbb\xbf{"a":1}\r', b'{"b":2}\r')) == ([{"a": 1}, {"b": 2}], 0)
 
 
-def test_bytes_that_are_no_text_are_replaced(tmp_path):
+def test_bytes_that_are_not_utf8_are_replaced(tmp_path):
     assert read(write(tmp_path / "a", b'{"a":"\xff\xfe x"}')) == ([{"a": "\ufffd\ufffd x"}], 0)
 
 
@@ -68,7 +68,7 @@ def test_a_control_character_in_a_text_is_let_pass(tmp_path):
     assert read(write(tmp_path / "a", '{"a":"x\ty"}')) == ([{"a": "x\ty"}], 0)
 
 
-def test_reading_goes_on_where_it_ended(tmp_path):
+def test_reading_continues_where_it_ended(tmp_path):
     path = write(tmp_path / "a", {"a": 1}, {"b": 2})
     lines = JsonLines(path)
     assert len(list(lines)) == 2
@@ -77,7 +77,7 @@ def test_reading_goes_on_where_it_ended(tmp_path):
     assert list(JsonLines(path, lines.end)) == [(lines.end, {"c": 3})]
 
 
-def test_a_line_that_is_not_finished_is_left_for_the_next_reading(tmp_path):
+def test_an_unfinished_line_is_left_for_the_next_reading(tmp_path):
     path = write(tmp_path / "a", {"a": 1})
     path.write_bytes(path.read_bytes() + b'{"b":')
     lines = JsonLines(path)
@@ -98,12 +98,12 @@ def test_a_whole_last_line_without_an_end_is_read_and_left_for_the_next_reading_
     assert read(path, lines.end) == ([{"a": 1}, {"b": 2}], 0)
 
 
-def test_a_file_that_became_shorter_is_another_one_and_read_anew(tmp_path):
+def test_a_file_that_became_shorter_is_read_from_the_start(tmp_path):
     path = write(tmp_path / "a", {"a": 1})
     assert list(JsonLines(path, Position(9, 500))) == [(BEGINNING, {"a": 1})]
 
 
-def test_a_line_that_is_too_long_is_counted_and_passed_over(tmp_path, monkeypatch):
+def test_a_line_that_is_too_long_is_counted_and_skipped(tmp_path, monkeypatch):
     monkeypatch.setattr(json_lines, "MAX_BYTES", 30)
     path = write(tmp_path / "a", {"a": 1}, {"b": "x" * 100}, {"c": 3})
     assert read(path) == ([{"a": 1}, {"c": 3}], 1)
@@ -114,7 +114,7 @@ def test_no_more_lines_are_looked_at_than_wanted(tmp_path):
     assert len(list(JsonLines(write(tmp_path / "a", "x", {"a": 1}, {"b": 2}), most=2))) == 1
 
 
-def test_one_line_is_in_memory_at_a_time(tmp_path):
+def test_only_one_line_is_in_memory_at_a_time(tmp_path):
     path = write(tmp_path / "a", *({"a": "x" * 1_000_000} for _ in range(20)))
     tracemalloc.start()
     assert sum(1 for _ in JsonLines(path)) == 20

@@ -37,7 +37,7 @@ GEMINI = {"sessionId": "s", "projectHash": "p", "startTime": "t"}
         ([json.dumps({**GEMINI, "messages": []}, indent=2)], "gemini"),
     ],
 )
-def test_a_transcript_tells_which_agent_wrote_it(tmp_path, records, name):
+def test_the_agent_of_a_transcript_is_detected(tmp_path, records, name):
     assert detect(write(tmp_path / "a", *records)) == name
 
 
@@ -60,7 +60,7 @@ def test_a_missing_file_is_reported(tmp_path):
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_where_there_is_nothing_no_sessions_are_found(tmp_path, name):
+def test_missing_folders_have_no_sessions(tmp_path, name):
     assert list(AGENTS[name].transcripts.sessions(tmp_path, {})) == []
 
 

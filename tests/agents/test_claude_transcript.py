@@ -122,7 +122,7 @@ def test_text_around_a_prompt_is_removed(read):
     assert prompts(read(user([{"type": "image"}, text("a"), text("b")]))) == ["a\nb"]
 
 
-def test_a_command_of_the_persons_own_is_a_prompt_that_names_it(read):
+def test_a_custom_command_is_a_prompt_that_names_it(read):
     words = "<command-message>review</command-message>\n<command-name>/review</command-name>\n"
     assert only(Prompt, read(user(words)))[0][2:] == ("/review", "/review")
     with_arguments = words + "<command-args>PR 7</command-args>"
@@ -133,7 +133,7 @@ def test_a_plan_that_begins_a_session_is_a_prompt(read):
     assert prompts(read(user("Implement the following plan:\n\n# Plan"))) == ["Implement the following plan:\n\n# Plan"]
 
 
-def test_what_was_typed_while_claude_worked_is_a_prompt(read):
+def test_text_typed_while_claude_works_is_a_prompt(read):
     queued = {"type": "queued_command", "prompt": "also this", "commandMode": "prompt"}
     notice = {"type": "queued_command", "prompt": "<task-notification>x", "commandMode": "task-notification"}
     found = read({"type": "attachment", "attachment": queued, **BASE}, {"type": "attachment", "attachment": notice})
@@ -148,7 +148,7 @@ def test_a_summary_is_a_compaction_and_no_prompt(read, mark):
     assert prompts(found) == []
 
 
-def test_a_failed_result_says_so(read):
+def test_a_failed_result_is_marked_as_failed(read):
     found = read(
         assistant(use("Edit", "t1"), use("Edit", "t2"), use("Bash", "t3")),
         user([result("no such text", "t1", is_error=True)], toolUseResult="Error: no such text"),
@@ -166,7 +166,7 @@ def test_a_note_about_several_results_belongs_to_none(read):
     assert [one.structured for one in only(ToolResult, found)] == [None, None]
 
 
-def test_a_commit_that_claude_tells_is_an_event(read):
+def test_a_commit_reported_by_claude_is_an_event(read):
     noted = {"gitOperation": {"commit": {"sha": "41fbef4", "kind": "amended", "branch": "main"}}}
     found = read(user([result("[main 41fbef4] x")], toolUseResult=noted))
     assert only(ReportedCommit, found)[0][2:] == ("t1", "41fbef4", "amended", "main", False)
@@ -205,7 +205,7 @@ def test_a_message_whose_content_is_a_text_is_read(read):
     assert [one.text for one in only(ModelReply, read(old))] == ["Hello."]
 
 
-def test_titles_are_told(read):
+def test_titles_are_read(read):
     found = read(
         {"type": "summary", "summary": "A", "leafUuid": "l"},
         {"type": "ai-title", "aiTitle": "B", "sessionId": "s1"},
@@ -214,7 +214,7 @@ def test_titles_are_told(read):
     assert [one.text for one in only(Title, found)] == ["A", "B", "C"]
 
 
-def test_the_end_tells_where_to_go_on_and_what_was_unreadable(tmp_path):
+def test_the_last_event_has_the_position_and_the_number_of_unreadable_lines(tmp_path):
     path = write(tmp_path / "a", user("one"), "garbage", {"type": "brand-new", "x": 1})
     *_, end = events(path)
     assert isinstance(end, EndReached)

@@ -212,7 +212,7 @@ def test_text_of_the_program_in_the_persons_name_is_no_prompt(read, text):
     assert prompts(read(message("user", text), message("assistant", "x"))) == []
 
 
-def test_a_prompt_that_the_screen_does_not_confirm_is_none_where_others_are_confirmed(read):
+def test_prompts_without_a_screen_event_are_ignored_if_others_have_one(read):
     found = read(
         told("user", "fix it"),
         line("event_msg", type="user_message", message="fix it"),
@@ -235,11 +235,11 @@ def test_text_that_an_editor_adds_before_a_prompt_is_removed(read):
     assert prompts(read(line("event_msg", type="user_message", message=text))) == ["fix it"]
 
 
-def test_a_prompt_that_is_all_there_is_counts(read):
+def test_a_session_with_only_a_prompt_has_facts(read):
     assert prompts(read(message("user", "fix it"))) == ["fix it"]
 
 
-def test_a_reply_that_only_the_screen_has_counts(read):
+def test_a_reply_that_only_a_screen_event_has_is_read(read):
     found = read(line("event_msg", type="agent_message", message="a"), line("event_msg", type="task_complete"))
     assert [one.text for one in only(ModelReply, found)] == ["a"]
 
@@ -312,7 +312,7 @@ def test_a_compaction_does_not_repeat_the_prompts(read):
     assert found[0].summary == "the summary"
 
 
-def test_goals_and_names_of_threads_are_told(read):
+def test_goals_and_names_of_threads_are_read(read):
     found = read(
         line("event_msg", type="thread_goal_updated", goal={"objective": "ship", "status": "active"}),
         line("event_msg", type="thread_name_updated", thread_name="Shipping"),
@@ -326,7 +326,7 @@ def test_a_fork_is_the_session_of_its_first_record(read):
     assert [(one.session, one.parent) for one in only(SessionContext, found)] == [(SESSION, "p")]
 
 
-def test_reading_goes_on_where_it_ended(tmp_path):
+def test_reading_continues_where_it_ended(tmp_path):
     path = write(tmp_path / "a", line("session_meta", **META), line("event_msg", type="user_message", message="one"))
     *_, end = events(path)
     assert isinstance(end, EndReached)

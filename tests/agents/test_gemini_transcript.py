@@ -92,7 +92,7 @@ def test_the_new_part_of_a_rewritten_message_is_read(read):
     assert [one.place.line for one in only(ToolResult, found)] == [5]
 
 
-def test_what_the_model_is_shown_from_then_on_takes_nothing_away(read):
+def test_a_new_context_does_not_remove_earlier_events(read):
     checkpoint = {"$set": {"messages": [user("<state_snapshot>all of it", "u9"), gemini([{"functionCall": {}}])]}}
     found = read(user("fix it"), gemini("", toolCalls=[call("read_file", "hi")]), checkpoint, user("go on", "u2"))
     assert told(found) == [Prompt, ToolCall, ToolResult, Compaction, Prompt, EndReached]
@@ -105,7 +105,7 @@ def test_a_call_that_a_checkpoint_knows_to_have_ended_has_its_result(read):
     assert [one.text for one in only(ToolResult, found)] == ["hi"]
 
 
-def test_messages_that_were_taken_back_are_gone(read):
+def test_rewound_messages_are_removed(read):
     found = read(user("a", "u1"), gemini("b", "g1"), user("c", "u2"), {"$rewindTo": "g1"}, user("d", "u3"))
     assert prompts(found) == ["a", "d"]
     assert only(ModelReply, found) == []
@@ -153,7 +153,7 @@ def test_thoughts_are_no_reply(read):
         (call("read_file", "Exit Code: 3"), "Exit Code: 3", False),
     ],
 )
-def test_a_result_says_whether_it_failed(read, made, text, failed):
+def test_a_result_has_its_failure(read, made, text, failed):
     found = only(ToolResult, read(gemini("", toolCalls=[made])))
     assert [(one.text, one.failed) for one in found] == [(text, failed)]
 
@@ -197,7 +197,7 @@ def test_the_next_reading_has_only_new_events(tmp_path):
         (HEAD, [ModelReply, EndReached]),
     ],
 )
-def test_what_changes_earlier_messages_is_told_without_reading_all_of_it_again(tmp_path, record, kinds):
+def test_changes_of_earlier_messages_are_detected_without_reading_everything(tmp_path, record, kinds):
     running = gemini("", "g0", toolCalls=[call("read_file", status="executing")])
     path = write(tmp_path / "a", HEAD, user("one"), running, gemini("x"))
     *_, end = events(path)
@@ -207,7 +207,7 @@ def test_what_changes_earlier_messages_is_told_without_reading_all_of_it_again(t
 
 
 @pytest.mark.parametrize("target", ["u1", "g0"])
-def test_all_events_are_read_again_when_one_was_removed(tmp_path, target):
+def test_a_removed_event_restarts_the_reading(tmp_path, target):
     path = write(tmp_path / "a", HEAD, user("one"), gemini("x", "g0"), gemini("y"))
     *_, end = events(path)
     assert isinstance(end, EndReached)

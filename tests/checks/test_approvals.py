@@ -123,7 +123,7 @@ def test_a_copy_has_none_and_takes_none_away(approvals, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "x", "../" * 10, "g" * 32, "é" * 32])
-def test_an_id_that_is_none_approves_nothing_until_a_new_one_is_made(approvals, text):
+def test_an_invalid_repository_id_approves_nothing_until_it_is_replaced(approvals, text):
     approvals.add(("a",), AT)
     identity_file(approvals.repository).write_text(text)
     assert approvals.commands() == []
@@ -155,7 +155,7 @@ def test_the_files_are_for_their_user_only(approvals):
     ["[]", "{", '{"repositories": []}', '{"repositories": {"ID": []}}', '{"repositories": {"ID": {"commands": [{}]}}}',
      '{"repositories": {"ID": {"commands": 5}}}'],
 )  # fmt: skip
-def test_a_file_that_is_damaged_approves_nothing_and_stays(approvals, text):
+def test_a_damaged_approvals_file_approves_nothing_and_is_kept(approvals, text):
     approvals.add(("a",), AT)
     approvals.path.write_text(text.replace("ID", read_identity(approvals.repository)))
     before = approvals.path.read_text()
@@ -165,7 +165,7 @@ def test_a_file_that_is_damaged_approves_nothing_and_stays(approvals, text):
     assert approvals.path.read_text() == before
 
 
-def test_an_approval_that_races_a_revocation_does_not_bring_it_back(approvals, monkeypatch):
+def test_an_approval_that_races_a_revocation_does_not_undo_it(approvals, monkeypatch):
     approvals.add(("old",), AT)
     real = PrivateJsonFile.save
     revoked = threading.Thread(target=approvals.revoke, args=(("old",),))
@@ -191,7 +191,7 @@ def test_many_at_once_lose_nothing(approvals):
     assert len(approvals.commands()) == 12
 
 
-def test_a_file_that_is_held_for_long_is_busy(approvals, monkeypatch):
+def test_a_file_locked_for_long_is_busy(approvals, monkeypatch):
     monkeypatch.setattr(private_json, "WAIT_SECONDS", 0.02)
     approvals.add(("a",), AT)
     with hold_flock(approvals.path.with_name("approved.json.lock"), 0) as alone:
@@ -201,7 +201,7 @@ def test_a_file_that_is_held_for_long_is_busy(approvals, monkeypatch):
     assert approvals.holds(("a",))
 
 
-def test_where_there_is_no_flock_it_goes_on_without(approvals, monkeypatch):
+def test_without_flock_approvals_work_without_a_lock(approvals, monkeypatch):
     monkeypatch.setattr(ref_locks, "fcntl", None)
     assert approvals.add(("a",), AT)
     assert approvals.revoke(("a",))
@@ -245,7 +245,7 @@ def test_a_command_whose_file_in_the_work_tree_changed_is_approved_no_more(appro
     assert [one.contents for one in approvals.commands()] == [{}]
 
 
-def test_a_file_that_was_not_there_and_a_link_that_leads_elsewhere_are_changes(approvals, tree):
+def test_new_files_and_changed_links_invalidate_an_approval(approvals, tree):
     argv = ("./later", "python3")
     approvals.add(argv, AT, contents_of(argv, tree, ""))
     (tree / "later").symlink_to("/bin/sh")

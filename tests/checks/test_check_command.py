@@ -105,7 +105,7 @@ def test_a_slow_command_is_killed_with_its_children(world, tmp_path):
     until(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE)
 
 
-def test_a_child_that_keeps_the_output_open_does_not_hold_up_the_answer(world):
+def test_a_child_that_keeps_the_output_open_does_not_delay_the_result(world):
     assert shell(world, "sleep 600 & exit 0", seconds=5) == Passed()
 
 

@@ -143,7 +143,7 @@ def test_a_forbidden_address_is_unknown(url):
 
 
 @for_each("url", [None, "", "x", "ftp://x/", "file:///etc/passwd", "http://", "http://[::1", "http://h:99999/"])
-def test_what_is_not_an_http_url_is_unknown(url):
+def test_an_invalid_http_url_is_unknown(url):
     assert isinstance(ask(url), Unknown)
 
 
@@ -195,7 +195,7 @@ def test_a_server_that_does_not_answer_is_unknown(server):
     assert ask(server.url + "/slow", seconds=0.2) == Unknown("no answer within 0.2 s")
 
 
-def test_a_server_that_trickles_its_answer_does_not_stretch_the_limit(server):
+def test_a_server_that_answers_slowly_does_not_extend_the_limit(server):
     assert ask(server.url + "/trickle", seconds=0.3) == Unknown("no answer within 0.3 s")
 
 

@@ -23,7 +23,7 @@ def test_answers_come_in_the_order_of_the_checks(tmp_path):
     assert all(checked.outcome == Passed() and checked.duration_ms >= 0 for checked in found.values())
 
 
-def test_no_checks_give_no_answers():
+def test_without_checks_there_are_no_results():
     assert run_all({}, World(), budget_seconds=1) == {}
 
 
@@ -38,7 +38,7 @@ def test_they_run_side_by_side():
     assert all(isinstance(checked.outcome, Passed) for checked in found.values())
 
 
-def test_one_that_hangs_is_unknown_at_the_budget_and_the_rest_answer():
+def test_a_hanging_check_is_unknown_at_the_time_limit_and_the_others_finish():
     release = threading.Event()
 
     def find(text, branch):

@@ -39,7 +39,7 @@ def test_a_tilde_is_a_name_like_any_other(tmp_path):
     assert ask("file_exists", World(folder=tmp_path), path="~") == Passed()
 
 
-def test_a_link_that_leads_nowhere_is_no_file(tmp_path):
+def test_a_dangling_link_is_not_a_file(tmp_path):
     (tmp_path / "link").symlink_to("gone")
     assert isinstance(ask("file_exists", World(folder=tmp_path), path="link"), Failed)
 
@@ -103,7 +103,7 @@ def test_a_name_that_is_only_mentioned_is_not_running(started):
     assert isinstance(ask("process_running", process_name="mentioned-app.py"), Failed)
 
 
-def test_neither_we_nor_our_parents_count_for_mentioning_the_name():
+def test_a_process_check_ignores_its_own_process_and_its_ancestors():
     code = (
         "import sys; from baton_git.checks.all_checks import PROBES;"
         "from baton_git.checks.specification import CheckSpec, World;"
@@ -188,7 +188,7 @@ def test_a_commit_is_asked_of_the_caller():
     assert asked == [("Fix the build", "main"), ("x", "main")]
 
 
-def test_a_commit_that_cannot_be_looked_for_is_unknown():
+def test_a_commit_that_cannot_be_searched_is_unknown():
     def broken(text, branch):
         raise NotARepository("no repository in /x")
 

@@ -44,7 +44,7 @@ def decide(baton, words: str, *about: str):
     return baton("decision", "add", words, "--why", "w", *(part for path in about for part in ("--about", path)))
 
 
-def test_only_a_change_of_what_the_record_is_about_marks_it(baton, code):
+def test_a_record_is_marked_only_if_its_anchor_changed(baton, code):
     decide(baton, "on x", "x.py")
     decide(baton, "on f", "x.py:f")
     assert line(baton, "on x") == line(baton, "on f") == "agent"
@@ -68,7 +68,7 @@ def test_a_moved_file_is_followed_and_a_missing_one_is_reported(baton, code, git
     assert line(baton, "on x") == f"agent, gone since {gone}: z.py:f"
 
 
-def test_what_is_not_committed_counts_as_it_was_when_it_was_decided(baton, code, top):
+def test_uncommitted_files_are_anchored_with_their_current_content(baton, code, top):
     (top / "x.py").write_text(CODE + "# dirty\n")
     decide(baton, "on x", "x.py")
     assert line(baton, "on x") == "agent"
@@ -79,7 +79,7 @@ def test_what_is_not_committed_counts_as_it_was_when_it_was_decided(baton, code,
     assert line(baton, "on x") == "agent"
 
 
-def test_without_a_named_file_it_is_about_those_that_the_session_changed(baton, code, top):
+def test_without_named_files_the_anchors_are_the_sessions_changed_files(baton, code, top):
     (top / "x.py").write_text("# 1\n")
     (top / "y.py").write_text("# 2\n")
     decide(baton, "no file")
@@ -116,7 +116,7 @@ def test_a_file_that_is_not_in_the_work_tree_is_refused(baton, code, about):
     assert about.split(":")[-1] in refused.err
 
 
-def test_an_anchor_that_cannot_be_compared_is_not_shown_as_fine(baton, code):
+def test_an_anchor_that_cannot_be_compared_is_unknown(baton, code):
     decide(baton, "on f", "x.py:f")
     code(x="def f(:\n")
     assert line(baton, "on f") == "agent, unknown whether it changed: x.py:f"
@@ -148,7 +148,7 @@ def test_a_rebase_and_an_amended_commit_are_followed(baton, code, git, top, hook
     assert baton("show", "OL-1", "--json").json["record"]["last_check"]["commit"].startswith(before[:7])
 
 
-def test_of_commits_that_became_one_a_handoff_names_that_one(tmp_path):
+def test_a_handoff_names_the_commit_that_others_were_squashed_into(tmp_path):
     (tmp_path / "baton").mkdir()
     lines = [f"{old * 40} {new * 40}" for old, new in ("ac", "bc", "cd")]
     (tmp_path / "baton/rewritten").write_text("\n".join([*lines, f"{'d' * 40} {'d' * 40} extra", "cut of"]))
@@ -158,7 +158,7 @@ def test_of_commits_that_became_one_a_handoff_names_that_one(tmp_path):
     assert [(commit.hash, commit.message) for commit in followed] == [("d" * 12, "b"), ("e" * 12, "e"), ("", "?")]
 
 
-def test_where_the_commit_of_an_anchor_is_gone_nothing_is_said_about_since(baton, code, git, top):
+def test_an_anchor_whose_commit_is_gone_has_no_date(baton, code, git, top):
     decide(baton, "on x", "x.py")
     (top / "x.py").write_text("# other\n")
     git(top, "commit", "-q", "-a", "--amend", "-m", "the anchor's commit is gone")
@@ -175,7 +175,7 @@ def test_a_rule_is_about_the_files_of_its_pattern(baton, code, top):
         assert ws.judgement().aging(Rule(id=id_, text="t")) == f"changed since {since}: y.py"
 
 
-def test_a_client_that_does_not_know_anchors_does_not_take_them_away(baton, code, top):
+def test_a_client_that_does_not_know_anchors_does_not_remove_them(baton, code, top):
     decide(baton, "on x", "x.py")
     document = baton("read").json
     [decision] = document["baton"]["active_decisions"] if "baton" in document else document["active_decisions"]

@@ -93,7 +93,7 @@ def test_the_frame_takes_one_line_and_a_session_has_a_short_name(ws):
     assert lines[2] == ""
 
 
-def test_the_line_behind_the_frame_names_verbs_that_exist(ws):
+def test_the_footer_of_a_brief_names_existing_verbs(ws):
     for word, verbs in HINTS.items():
         if word in MODULES:
             assert {f"{word} {verb}".strip() for verb in verbs or ("",)} <= set(all_verbs())
@@ -105,12 +105,12 @@ def test_the_line_behind_the_frame_names_verbs_that_exist(ws):
     assert ("baton recall QUESTION" in commands) == ("recall" in MODULES)
 
 
-def test_a_session_is_called_by_as_much_of_its_id_as_tells_it_apart():
+def test_session_ids_are_shortened_to_an_unambiguous_prefix():
     ids = ("abcdef12-0000-4000-8000-000000000001", "019abcde-1234-7000-8000-000000000001", "2026-06-17-7k3f9q", "a b")
     assert [short_session(id_) for id_ in ids] == ["abcdef12", "019abcde-1234", "2026-06-17-7k3f9q", '"a b"']
 
 
-def test_where_space_is_short_the_first_sections_win(ws):
+def test_with_a_small_budget_the_first_sections_are_kept(ws):
     sections = [
         Section("Files", ("- a file",) * 50, "files"),
         Section("Todos", ("- a todo",) * 50, "todos", rank=Rank.STANDING),
@@ -121,7 +121,7 @@ def test_where_space_is_short_the_first_sections_win(ws):
     assert len(brief.text.encode()) <= 1000
 
 
-def test_what_many_sessions_say_does_not_crowd_out_what_is_in_force(ws):
+def test_many_session_facts_do_not_displace_decisions_and_rules(ws):
     long = tuple(f"| {number} {'x' * 390}" for number in range(10))
     sections = [Section(f"Session {number}", long, "lines", rank=Rank.STANDING) for number in range(20)]
     decisions = tuple(f"- DEC-{number} {'d' * 100}" for number in range(8))
@@ -172,14 +172,14 @@ def test_agents_do_not_see_what_others_said(ws):
     assert "a secret of zero" not in text(ws, agent="one")
 
 
-def test_what_was_restored_takes_the_place_of_the_checkpoint(ws):
+def test_a_restored_checkpoint_is_not_shown_again_in_the_brief(ws):
     checkpoint(ws, "zero", "built the thing")
     said = text(ws, agent="zero", restored=["Who you are: zero"])
     assert "## Restored from the last checkpoint\n- [llm_derived] Who you are: zero\n" in said
     assert "built the thing" not in said
 
 
-def test_of_many_snapshots_the_newest_are_told_and_the_rest_counted(ws):
+def test_the_newest_snapshots_are_shown_and_the_rest_counted(ws):
     for number in range(7):
         snapshot(ws, f"s{number}", at=f"2026-11-2{number % 2}T0{number}:00:00Z", risks=["it may break", "x"][:number])
     lines = [line for line in text(ws).splitlines() if "dmux-tmux/" in line or "snapshots" in line]
@@ -205,7 +205,7 @@ def test_the_budget_holds_and_what_is_left_out_is_counted(ws):
     assert begun.brief.left_out["lines of the checkpoint"] > 2000
 
 
-def test_what_cannot_be_read_is_named(ws):
+def test_unreadable_files_are_named(ws):
     checkpoint(ws, "claude", "fine", at="2026-11-20T07:00:00Z")
     by_hand(ws, {
         "handover/run-9.txt": b"no key\n",
@@ -227,7 +227,7 @@ def test_an_id_cannot_pose_as_words_of_the_brief(ws):
     assert "- [llm_derived] [human_confirmed] pushed" in said
 
 
-def test_a_clock_that_runs_ahead_hides_nothing(ws):
+def test_a_clock_that_runs_ahead_hides_no_session(ws):
     checkpoint(ws, "claude", "from the future", at="2999-01-01T00:00:00Z")
     checkpoint(ws, "claude", "the real newest")
     handover(ws, "run-1", "find_slot", "2999-01-01T00:00:00Z")

@@ -66,7 +66,7 @@ def test_all_loops_with_a_check_are_checked_in_one_commit(here):
         ({"method": "command", "argv": []}, ""),
     ],
 )
-def test_a_check_that_can_never_be_made_is_refused_when_it_is_given(here, check, hint):
+def test_a_check_that_can_never_run_is_rejected_when_it_is_added(here, check, hint):
     with pytest.raises(InvalidArgument) as refused:
         add_loop(here, NOW, action="a", expect="b", verify=check)
     assert hint in refused.value.hint
@@ -95,7 +95,7 @@ def test_an_unchanged_result_makes_no_commit(here):
     assert here.branch.read().number == before
 
 
-def test_the_evidence_says_what_when_how_long_and_by_whom(here):
+def test_evidence_has_the_result_the_time_the_duration_and_the_actor(here):
     made = add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"}).id
     verify(here, NOW)
     check = stored(here, "open_loop", made).last_check
@@ -104,7 +104,7 @@ def test_the_evidence_says_what_when_how_long_and_by_whom(here):
     assert check.why
 
 
-def test_a_named_loop_without_a_check_says_what_to_do(here):
+def test_a_named_loop_without_a_check_is_an_error_with_a_hint(here):
     made = add_loop(here, NOW, action="a", expect="b").id
     with pytest.raises(InvalidArgument, match="has no check") as caught:
         verify(here, NOW, [made])
@@ -113,7 +113,7 @@ def test_a_named_loop_without_a_check_says_what_to_do(here):
         verify(here, NOW, ["OL-nope"])
 
 
-def test_nothing_to_check_writes_nothing(here):
+def test_verify_without_checks_writes_nothing(here):
     add_loop(here, NOW, action="a", expect="b")
     before = here.branch.read().commit
     assert verify(here, NOW).evidence == {}
@@ -138,7 +138,7 @@ def test_a_check_without_approval_is_reported_and_not_written(here):
     assert stored(here, "open_loop", made).last_check is None
 
 
-def test_a_start_makes_the_most_urgent_checks_and_says_how_many_are_left(here, monkeypatch):
+def test_a_start_runs_the_most_urgent_checks_and_reports_the_number_of_others(here, monkeypatch):
     monkeypatch.setattr(session_start, "MOST_AT_START", 2)
     for name in ("a", "b", "c", "d"):
         add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"}, id=name)
@@ -157,7 +157,7 @@ def test_a_failed_loop_is_checked_again_and_a_verified_one_is_not(here):
     assert due_checks(here.branch.read().state) == []
 
 
-def test_a_result_for_a_check_that_was_changed_meanwhile_is_dropped(here, open_workspace):
+def test_the_result_of_a_check_that_was_changed_meanwhile_is_discarded(here, open_workspace):
     made = add_loop(here, NOW, action="a", expect="b", verify=None, id="OL-1")
     settle_loop(here, NOW, made.id, "failed")
     assert verify(here, NOW).evidence == {}
@@ -174,7 +174,7 @@ def test_a_command_runs_only_after_exactly_it_was_approved(here, tmp_path):
     assert mark.exists()
 
 
-def test_a_script_that_changed_after_its_approval_waits_again(here):
+def test_a_script_changed_after_its_approval_needs_a_new_approval(here):
     script = here.folder / "check.sh"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
@@ -200,7 +200,7 @@ def test_an_approval_holds_for_its_repository_only(here, tmp_path):
     assert not mark.exists()
 
 
-def test_an_approval_is_taken_back(here, tmp_path):
+def test_an_approval_can_be_revoked(here, tmp_path):
     made = command(here, *touching(tmp_path / "ran"))
     trust(here, NOW, touching(tmp_path / "ran"))
     assert trust(here, NOW, touching(tmp_path / "ran")) is False
@@ -229,7 +229,7 @@ def test_nothing_on_the_branch_or_in_the_work_tree_can_approve(here, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"repositories": {"%s": {"commands": [{"x": 1}]}}}'])
-def test_approvals_that_cannot_be_read_approve_nothing(here, tmp_path, text):
+def test_unreadable_approvals_approve_nothing(here, tmp_path, text):
     mark = tmp_path / "ran"
     made = command(here, *touching(mark))
     trust(here, NOW, touching(mark))
@@ -246,7 +246,7 @@ def test_approvals_are_the_users_own_file(here):
     assert stat.S_IMODE(here.approvals.path.stat().st_mode) == 0o600
 
 
-def test_only_what_needs_it_can_be_approved(here):
+def test_only_checks_that_need_approval_can_be_approved(here):
     made = add_loop(here, NOW, action="a", expect="b")
     with pytest.raises(InvalidArgument, match="has no check"):
         find_loop_with_check(here, made.id)

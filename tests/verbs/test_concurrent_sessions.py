@@ -35,7 +35,7 @@ def test_a_session_that_booted_does_not_archive_what_others_added_since(ws):
     assert current(ws)["context"] == "B's words"
 
 
-def test_what_a_session_did_by_verbs_is_not_counted_again_in_its_document(ws):
+def test_changes_made_by_verbs_are_not_counted_again_in_the_sessions_document(ws):
     write_document(ws, NOW, document("P", follow_ups=[{**ITEM, "defer_count": 1}]))
     mine = acting(ws, "S")
     begin_session(mine, later(minutes=1))
@@ -46,7 +46,7 @@ def test_what_a_session_did_by_verbs_is_not_counted_again_in_its_document(ws):
     assert ids(ws, "open_loops") == ["OL-O"]
 
 
-def test_a_start_ends_the_session_that_was_left_in_its_work_tree_and_no_other(baton, top):
+def test_a_start_ends_only_the_abandoned_session_of_its_work_tree(baton, top):
     def active():
         return [session["id"] for session in baton("status", "--json").json["active_sessions"]]
 
@@ -73,7 +73,7 @@ def test_a_session_whose_record_was_archived_is_still_known(open_workspace):
     assert set(ids(ws, "open_loops")) == {"OL-001", *(f"OL-{number}" for number in range(5))}
 
 
-def test_a_command_that_is_repeated_does_not_hit_another_record(ws):
+def test_a_repeated_command_does_not_change_another_record(ws):
     for id_ in ("FU-1", "FU-10"):
         add_follow_up(ws, NOW, item=id_, id=id_)
     finish_follow_up(ws, NOW, "FU-1")
@@ -141,7 +141,7 @@ def test_an_undone_change_is_not_undone_twice(ws):
     assert stored(ws, "follow_up", "FU-1").defer_count == 2
 
 
-def test_going_back_keeps_the_sessions_that_are_at_work(ws):
+def test_a_rollback_keeps_the_active_sessions(ws):
     add_follow_up(ws, NOW, item="x")
     mine = acting(ws, "S2")
     begin_session(mine, NOW)
@@ -170,7 +170,7 @@ def test_leaving_a_record_out_and_adding_it_again_clears_no_gate(ws):
     assert {one.field for one in done.held} == {"source_tier", "status"}
 
 
-def test_a_graduation_that_was_taken_back_does_not_come_back_without_a_person(ws):
+def test_a_withdrawn_graduation_returns_only_through_a_person(ws):
     record_pattern(ws, NOW, what="p", id="PAT-1")
     propose_rule(ws, NOW, "PAT-1", "Do X")
     done = graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", "PAT-1", "Do X")), NOW, "PAT-1")
@@ -185,7 +185,7 @@ def test_a_graduation_that_was_taken_back_does_not_come_back_without_a_person(ws
     assert stored(ws, "rule", "PAT-1") is not None
 
 
-def test_a_branch_of_somebody_else_is_not_written_to(ws):
+def test_a_foreign_branch_is_not_written_to(ws):
     by_hand(ws, {"code.py": b"print()\n"})
     by_hand(ws, {"format.toml": None})
     with pytest.raises(NotAllowed, match=r"has no format\.toml"):
@@ -203,7 +203,7 @@ def test_the_brief_keeps_to_small_budgets(ws):
             assert f"## {title}" in brief.text or what in brief.left_out
 
 
-def test_counts_of_a_record_that_was_read_and_raised_go_up_once(ws):
+def test_a_count_raised_by_a_client_is_added_once(ws):
     write_document(ws, NOW, document("P", follow_ups=[ITEM]))
     add_follow_up(acting(ws, "O"), NOW, item="later", id="FU-9")
     defer_follow_up(acting(ws, "O"), NOW, "FU-9")

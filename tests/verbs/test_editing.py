@@ -33,7 +33,7 @@ def confirmed(ws):
     return ws
 
 
-def test_fields_are_changed_and_taken_away(ws):
+def test_fields_can_be_changed_and_removed(ws):
     add_follow_up(ws, NOW, item="Do it", reason="no time", id="FU-1")
     edit_record(ws, NOW, "fu-1", fields={"priority": "escalated", "reason": None})
     record = stored(ws, "follow_up", "FU-1")
@@ -56,7 +56,7 @@ def test_a_field_that_changed_since_it_was_seen_is_not_overwritten(ws):
     assert (stored(ws, "follow_up", "FU-1").item, stored(ws, "follow_up", "FU-1").defer_count) == ("Do it now", 1)
 
 
-def test_an_edit_claims_nothing_that_the_verbs_of_a_life_would_refuse(ws):
+def test_an_edit_cannot_make_changes_that_lifecycle_verbs_reject(ws):
     record_pattern(ws, NOW, what="Guessed", id="PAT-1")
     with pytest.raises(NeedsHuman, match="only through a person"):
         edit_record(ws, NOW, "PAT-1", fields={"status": "graduated"})
@@ -131,7 +131,7 @@ def test_closed_records_come_back_as_open_ones(ws):
             reopen_record(ws, NOW, id_)
 
 
-def test_what_cannot_come_back_says_why(ws):
+def test_a_record_that_cannot_be_restored_has_a_reason(ws):
     for id_ in ("DEC-1", "DEC-2"):
         add_decision(ws, NOW, what=f"Use {id_}", why="fast", id=id_, tier="raw_source")
     supersede_decision(ws, NOW, "DEC-1", by="DEC-2")
@@ -141,7 +141,7 @@ def test_what_cannot_come_back_says_why(ws):
         reopen_record(ws, NOW, "DEC-9")
 
 
-def test_forgetting_an_archived_record_says_that_it_is_archived(ws):
+def test_forgetting_an_archived_record_is_rejected_as_archived(ws):
     add_follow_up(ws, NOW, item="Old", id="FU-1")
     forget_record(ws, NOW, "FU-1", reason="a mistake")
     with pytest.raises(NotFound, match="no live follow-up") as gone:
@@ -149,7 +149,7 @@ def test_forgetting_an_archived_record_says_that_it_is_archived(ws):
     assert gone.value.hint == "it is in the archive: baton show FU-1"
 
 
-def test_a_date_is_taken_as_people_say_it_and_one_that_is_none_is_refused(ws):
+def test_natural_dates_are_parsed_and_invalid_ones_rejected(ws):
     id_ = add_follow_up(ws, NOW, "Write the guide").id
     edit_record(ws, NOW, id=id_, fields={"first_seen": "yesterday"})
     assert stored(ws, "follow_up", id_).first_seen == "2026-11-20"

@@ -66,7 +66,7 @@ def test_the_log_of_a_record_has_only_its_changes(ws):
     assert changed == [["FU-1"], ["FU-1"]]
 
 
-def test_the_log_of_operations_says_what_somebody_did_and_what_was_undone(ws):
+def test_the_log_of_operations_shows_changes_and_their_undos(ws):
     begin_session(ws, NOW)
     add_follow_up(ws, NOW, item="x", id="FU-1")
     add_follow_up(ws, NOW, item="y", id="FU-2")
@@ -121,7 +121,7 @@ def test_compare_leads_from_one_revision_to_another_and_back(ws):
     assert compare(ws, "2").changes == ()
 
 
-def test_lineage_knows_sessions_that_were_archived(ws):
+def test_the_lineage_includes_archived_sessions(ws):
     for number in range(3):
         begin_session(acting(ws, f"s{number}"), later(minutes=number))
         end_session(acting(ws, f"s{number}"), later(minutes=number))
@@ -185,7 +185,7 @@ def test_rollback_of_a_graduation_takes_the_rule_away(ws):
 # --- rollback of one record
 
 
-def test_one_record_goes_back_and_the_others_stay(ws):
+def test_rolling_back_one_record_keeps_the_others(ws):
     made = add_follow_up(ws, NOW, item="x")
     defer_follow_up(ws, NOW, made.id)
     other = add_follow_up(ws, NOW, item="y")
@@ -194,7 +194,7 @@ def test_one_record_goes_back_and_the_others_stay(ws):
     assert stored(ws, "follow_up", other.id) is not None
 
 
-def test_one_record_goes_back_to_a_revision(ws):
+def test_one_record_can_be_rolled_back_to_a_revision(ws):
     made = add_follow_up(ws, NOW, item="x")
     for _ in range(3):
         defer_follow_up(ws, NOW, made.id)
@@ -229,14 +229,14 @@ def test_a_record_is_not_rolled_back_to_where_it_was_corrupt(ws):
         rollback_record(ws, NOW, made.id, "2")
 
 
-def test_a_record_that_was_deleted_by_hand_comes_back(ws):
+def test_a_manually_deleted_record_can_be_restored(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     by_hand(ws, {f"open_loops/{made.id}.toml": None})
     rollback_record(ws, NOW, made.id)
     assert stored(ws, "open_loop", made.id).action == "a"
 
 
-def test_a_record_that_never_was_is_not_found(ws):
+def test_an_unknown_record_is_not_found(ws):
     add_loop(ws, NOW, action="a", expect="b", id="OL-7")
     with pytest.raises(NotFound) as caught:
         rollback_record(ws, NOW, "OL-77")
@@ -252,7 +252,7 @@ def test_an_id_of_two_kinds_is_refused(ws):
 # --- rollback of one session
 
 
-def test_what_a_session_took_back_itself_stays_away_without_it(ws):
+def test_reverting_a_session_does_not_restore_its_own_undone_changes(ws):
     add_follow_up(acting(ws, "good"), NOW, item="kept", id="FU-1")
     add_follow_up(acting(ws, "bad"), NOW, item="taken back", id="FU-2")
     undo_revision(acting(ws, "bad"), NOW)
@@ -271,7 +271,7 @@ def test_without_one_session_what_others_did_stays(ws):
     assert stored(ws, "follow_up", "FU-1").defer_count == 0
 
 
-def test_without_one_session_a_value_that_another_changed_since_stays(ws):
+def test_reverting_a_session_keeps_values_that_others_changed_since(ws):
     add_follow_up(acting(ws, "good"), NOW, item="i", id="FU-1", reason="first reason")
     defer_follow_up(acting(ws, "bad"), NOW, "FU-1", reason="bad reason")
     defer_follow_up(acting(ws, "good"), later(minutes=1), "FU-1", reason="good reason")
@@ -295,7 +295,7 @@ def test_a_session_that_did_nothing_cannot_be_rolled_back(ws):
         rollback_session(ws, NOW, "nobody")
 
 
-def test_the_merged_document_of_a_session_is_taken_back_and_what_others_wrote_stays(ws):
+def test_undoing_a_merged_document_keeps_what_others_wrote(ws):
     write_document(ws, NOW, document("s0", follow_ups=[ITEM]))
     add_loop(acting(ws, "other"), NOW, action="a", expect="b", id="OL-9")
     write_document(ws, NOW, document("bad", "s0", follow_ups=[{**ITEM, "item": "changed"}], open_loops=[LOOP]))
@@ -328,7 +328,7 @@ def test_undo_walks_back_step_by_step_and_redo_forward_again(ws):
     assert [entry.op for entry in ws.branch.history()][:4] == ["redo", "redo", "undo", "undo"]
 
 
-def test_a_redo_after_a_new_change_is_refused_and_says_how_else(ws):
+def test_a_redo_after_a_new_change_is_rejected_with_a_hint(ws):
     add_follow_up(ws, NOW, item="x", id="FU-1")
     undo(ws, NOW)
     add_follow_up(ws, NOW, item="y", id="FU-2")
@@ -354,7 +354,7 @@ def test_undo_and_redo_step_over_what_other_sessions_did(ws):
     assert stored(ws, "follow_up", "FU-2").defer_count == 1
 
 
-def test_undo_passes_over_what_nothing_stands_of_and_over_starts_of_sessions(ws):
+def test_undo_skips_changes_without_remaining_effect_and_session_starts(ws):
     begin_session(ws, NOW)
     add_follow_up(ws, NOW, item="x", id="FU-1")
     add_loop(ws, NOW, action="a", expect="b", id="OL-1")
@@ -401,7 +401,7 @@ def test_the_first_commit_cannot_be_undone(ws):
         undo_revision(ws, NOW)
 
 
-def test_nothing_can_be_undone_where_nothing_is(ws):
+def test_an_empty_namespace_has_nothing_to_undo(ws):
     for name in (
         undo_revision,
         lambda ws, now: rollback_to(ws, now, "1"),
@@ -411,7 +411,7 @@ def test_nothing_can_be_undone_where_nothing_is(ws):
             name(ws, NOW)
 
 
-def test_undo_of_a_revision_that_moved_meanwhile_is_computed_on_the_newest(open_workspace):
+def test_an_undo_is_computed_on_the_newest_revision(open_workspace):
     ws = open_workspace()
     add_follow_up(ws, NOW, item="x", id="FU-1")
     other = workspace(ws.branch.store, "s2")
@@ -425,7 +425,7 @@ def test_undo_of_a_revision_that_moved_meanwhile_is_computed_on_the_newest(open_
 # --- previews
 
 
-def test_a_dry_run_says_what_would_change_and_changes_nothing(ws):
+def test_a_dry_run_shows_the_changes_and_writes_nothing(ws):
     add_follow_up(ws, NOW, item="x", id="FU-1")
     by_hand(ws, {"notes.txt": b"one", "follow_ups/FU-1.toml": None})
     before = ws.branch.read().commit
@@ -437,7 +437,7 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(ws):
     assert (done.as_data()["changes"], done.dry_run) == (dry.as_data()["changes"], False)
 
 
-def test_a_preview_names_the_rules_that_take_a_person(ws):
+def test_a_preview_names_the_rules_that_need_a_person(ws):
     made = record_pattern(ws, NOW, what="w", rule="r")
     propose_rule(ws, NOW, made.id, "r")
     graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", made.id, "r")), NOW, made.id)

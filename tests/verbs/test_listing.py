@@ -84,7 +84,7 @@ def test_an_unknown_kind_is_refused_with_the_known_kinds(work):
     [("loop", "open_loop"), ("loops", "open_loop"), ("open-loops", "open_loop"), ("followup", "follow_up"),
      ("Decisions", "active_decision"), ("identities", "identity"), ("turns", "turns"), ("thing", None)],
 )  # fmt: skip
-def test_a_kind_is_known_by_the_names_that_people_use(name, kind):
+def test_kinds_have_the_names_that_people_use(name, kind):
     assert find_kind(name) == kind
 
 

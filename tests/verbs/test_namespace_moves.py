@@ -72,7 +72,7 @@ def _interrupt(*_: object) -> bool:
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_that_processes_write_during_a_rename(baton: Any, top: Path) -> None:
+def test_writes_during_a_rename_are_not_lost(baton: Any, top: Path) -> None:
     argv = [sys.executable, "-c", WRITER, str(top)]
     writers = [subprocess.Popen([*argv, name], stdout=subprocess.PIPE, text=True) for name in "abcd"]
     outputs = [writer.stdout for writer in writers if writer.stdout is not None]
@@ -88,7 +88,7 @@ def test_nothing_is_lost_that_processes_write_during_a_rename(baton: Any, top: P
     assert kept == set(written)
 
 
-def test_a_name_that_is_taken_is_refused_and_a_dry_run_does_nothing(shop: Workspace) -> None:
+def test_an_existing_name_is_rejected_and_a_dry_run_does_nothing(shop: Workspace) -> None:
     begin(named(shop, "y").branch)
     with pytest.raises(NotAllowed, match="the namespace y exists already"):
         rename_namespace(shop, NOW, "x", "y")
@@ -98,7 +98,7 @@ def test_a_name_that_is_taken_is_refused_and_a_dry_run_does_nothing(shop: Worksp
     assert shop.branch.store.refs("refs/") == before
 
 
-def test_what_was_deleted_is_kept_and_only_init_begins_it_anew(shop: Workspace) -> None:
+def test_a_deleted_namespace_is_backed_up_and_only_init_recreates_it(shop: Workspace) -> None:
     done = delete_namespace(shop, NOW, "x")
     assert shop.branch.store.tip(done.backup) == done.commit
     chosen = replace(shop.branch, may_begin=True)
@@ -109,9 +109,7 @@ def test_what_was_deleted_is_kept_and_only_init_begins_it_anew(shop: Workspace) 
     add_follow_up(shop, NOW, item="x")
 
 
-def test_a_remote_is_changed_only_where_it_has_nothing_that_is_not_here(
-    baton: Any, git: Any, top: Path, tmp_path: Path
-) -> None:
+def test_a_remote_is_changed_only_if_it_has_no_unknown_commits(baton: Any, git: Any, top: Path, tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--bare", "hub.git")
     git(top, "remote", "add", "origin", str(tmp_path / "hub.git"))
     baton("followup", "add", "x", "--id", "FU-1")

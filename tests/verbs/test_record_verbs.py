@@ -29,14 +29,14 @@ def ada(made, rule):
     return Confirmed("Ada", "terminal", made.id, rule)
 
 
-def test_a_fresh_record_gets_a_short_id_that_a_unique_beginning_finds(ws):
+def test_a_new_record_gets_a_short_id_that_an_unambiguous_prefix_finds(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     assert len(made.id) == 9
     assert made.id.startswith("OL-")
     assert settle_loop(ws, NOW, made.id[:6].lower(), "passed").id == made.id
 
 
-def test_a_new_record_refers_only_to_one_that_exists(ws):
+def test_a_new_record_refers_only_to_existing_records(ws):
     for add in (
         lambda: add_loop(ws, NOW, action="a", expect="b", decision="DEC-nope"),
         lambda: add_follow_up(ws, NOW, item="a", pattern="PAT-nope"),
@@ -48,14 +48,14 @@ def test_a_new_record_refers_only_to_one_that_exists(ws):
     assert stored(ws, "open_loop", made.id).decision_ref == "DEC-whole"
 
 
-def test_a_beginning_that_several_ids_share_is_ambiguous(ws):
+def test_an_ambiguous_prefix_of_ids_is_an_error(ws):
     for id_ in ("OL-11", "OL-12"):
         add_loop(ws, NOW, action="a", expect="b", id=id_)
     with pytest.raises(Ambiguous, match="OL-11, OL-12"):
         close_loop(ws, NOW, "OL-1")
 
 
-def test_an_id_that_is_taken_is_refused_also_by_the_archive(ws):
+def test_an_id_that_is_live_or_archived_is_rejected(ws):
     add_loop(ws, NOW, action="a", expect="b", id="OL-1")
     with pytest.raises(NotAllowed, match="exists already") as taken:
         add_loop(ws, NOW, action="c", expect="d", id="OL-1")
@@ -66,7 +66,7 @@ def test_an_id_that_is_taken_is_refused_also_by_the_archive(ws):
 
 
 @pytest.mark.parametrize("id_", ["x" * 300, "\ud800"])
-def test_an_id_that_cannot_be_a_file_is_refused(ws, id_):
+def test_an_id_that_cannot_be_a_file_name_is_rejected(ws, id_):
     with pytest.raises((InvalidName, InvalidDocument, InvalidArgument)):
         add_loop(ws, NOW, action="a", expect="b", id=id_)
     assert ws.branch.read().commit is None
@@ -82,13 +82,13 @@ def test_an_id_that_cannot_be_a_file_is_refused(ws, id_):
         lambda ws: add_decision(ws, NOW, what="a", why=" "),
     ],
 )
-def test_a_record_that_says_nothing_is_refused(ws, call):
+def test_a_record_without_content_is_rejected(ws, call):
     with pytest.raises(InvalidArgument, match="is empty"):
         call(ws)
     assert ws.branch.read().commit is None
 
 
-def test_a_record_that_is_in_the_archive_says_so(ws):
+def test_an_archived_record_is_shown_as_archived(ws):
     made = add_follow_up(ws, NOW, item="x")
     finish_follow_up(ws, NOW, made.id, note="in 4f2")
     assert stored(ws, "follow_up", made.id, archived=True).reason == "done: in 4f2"
@@ -97,7 +97,7 @@ def test_a_record_that_is_in_the_archive_says_so(ws):
     assert "archive" in caught.value.hint
 
 
-def test_what_a_person_found_is_kept_as_evidence(ws):
+def test_a_persons_finding_is_stored_as_evidence(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     settle_loop(ws, NOW, made.id, "failed", note="no answer")
     found = stored(ws, "open_loop", made.id)
@@ -114,7 +114,7 @@ def test_a_deferral_counts_and_raises_the_priority_at_three_and_five(ws):
     assert stored(ws, "follow_up", made.id).last_deferred == "2026-11-26T08:00:00Z"
 
 
-def test_a_pattern_is_known_again_by_words_that_hold_a_secret(ws):
+def test_a_pattern_with_a_secret_is_recognised_again(ws):
     words = "committed the key AKIA" + "IOSFODNN7EXAMPLA again"
     assert len({record_pattern(ws, NOW, what=words).id for _ in range(2)}) == 1
 
@@ -154,7 +154,7 @@ def test_a_pattern_graduates_only_with_a_persons_word(ws):
     assert pattern.graduated_to == f"rules/{made.id}.md"
 
 
-def test_a_dismissed_pattern_goes_on_counting_and_never_becomes_a_rule(ws):
+def test_a_dismissed_pattern_is_still_counted_and_never_becomes_a_rule(ws):
     made = record_pattern(ws, NOW, what="w")
     dismiss_pattern(ws, NOW, made.id)
     for _ in range(4):

@@ -64,7 +64,7 @@ def plant_everywhere(store: Store, number: int, text: str) -> None:
     write_document(acting(ws, None), NOW, document("s9", follow_ups=[extra], context=text, unknown=[[text]]))
 
 
-def test_an_id_or_a_session_that_is_a_secret_is_refused(tmp_path):
+def test_secrets_as_ids_or_session_names_are_rejected(tmp_path):
     secret = "ghp_" + "a1B2" * 9
     folder = tmp_path / "state.git"
     with Store(Repository.create_bare(folder)) as store:

@@ -34,7 +34,7 @@ def sessions(ws):
 # --- boot
 
 
-def test_the_frame_of_a_brief_has_a_word_that_nothing_inside_can_have_known(ws):
+def test_the_frame_of_a_brief_has_an_unpredictable_mark(ws):
     first, second = compose_brief(ws, NOW).text, compose_brief(ws, NOW).text
     mark = first.splitlines()[0].removesuffix(" ===").rpartition(" ")[2]
     assert first.splitlines()[-2] == f"=== end of brief {mark} ==="
@@ -72,7 +72,7 @@ def test_a_session_that_boots_twice_is_the_same_session(ws):
     assert len(sessions(ws)) == 2
 
 
-def test_a_session_that_ended_is_active_again_when_it_boots_again(ws):
+def test_an_ended_session_is_active_again_after_another_boot(ws):
     begin_session(ws, NOW)
     end_session(ws, later(minutes=1))
     begin_session(ws, later(minutes=2))
@@ -80,7 +80,7 @@ def test_a_session_that_ended_is_active_again_when_it_boots_again(ws):
 
 
 @pytest.mark.parametrize("name", ["a\nb", " ", "x" * 129])
-def test_a_session_name_that_cannot_be_one_is_refused(ws, name):
+def test_an_invalid_session_name_cannot_boot(ws, name):
     with pytest.raises(InvalidName):
         begin_session(acting(ws, name), NOW)
     assert ws.branch.read().commit is None
@@ -108,12 +108,12 @@ def test_checks_run_and_their_evidence_is_kept(ws, tmp_path):
     assert f"{good} [agent] VERIFIED" in begun.brief.text
 
 
-def test_no_check_runs_without_time_for_it(ws, tmp_path):
+def test_a_check_without_remaining_time_does_not_run(ws, tmp_path):
     add_loop(replace(ws, folder=tmp_path), NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"})
     assert begin_session(ws, NOW, StartOptions(check_seconds=0)).checks == {}
 
 
-def test_a_command_that_nobody_approved_is_unknown_and_changes_no_status(ws, tmp_path):
+def test_an_unapproved_command_is_unknown_and_changes_no_status(ws, tmp_path):
     mark = tmp_path / "ran"
     made = add_loop(ws, NOW, action="a", expect="b", verify={"method": "command", "argv": ["touch", str(mark)]})
     begun = begin_session(replace(ws, folder=tmp_path), NOW)
@@ -259,7 +259,7 @@ def test_wrap_writes_the_context_and_ends_the_session(ws):
     assert (ended.status, ended.ended, ended.summary) == ("ended", "2026-11-21T08:05:00Z", "deployed")
 
 
-def test_wrap_replaces_the_context_that_stood_when_the_session_began(ws):
+def test_wrap_replaces_the_context_of_the_sessions_start(ws):
     begin_session(ws, NOW)
     end_session(ws, NOW, context="old")
     begin_session(acting(ws, "s2"), later(minutes=1))
@@ -267,7 +267,7 @@ def test_wrap_replaces_the_context_that_stood_when_the_session_began(ws):
     assert current(ws)["context"] == "new"
 
 
-def test_two_sessions_that_wrap_keep_both_contexts_theirs_first(ws):
+def test_two_concurrent_wraps_keep_both_contexts(ws):
     begin_session(acting(ws, "a"), NOW)
     begin_session(acting(ws, "b"), NOW)
     end_session(acting(ws, "a"), later(minutes=1), context="of a")
@@ -282,7 +282,7 @@ def test_a_session_that_wraps_twice_replaces_its_own_context(ws):
     assert current(ws)["context"] == "two"
 
 
-def test_wrap_of_somebody_who_never_booted_keeps_the_context_that_is_there(ws):
+def test_a_wrap_without_a_boot_keeps_the_existing_context(ws):
     begin_session(ws, NOW)
     end_session(ws, NOW, context="there")
     end_session(acting(ws, "stranger"), later(minutes=1), context="mine")

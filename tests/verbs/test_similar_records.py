@@ -40,7 +40,7 @@ def test_a_similar_live_record_is_reported_with_the_command_to_merge_it(baton):
     assert "nearly" not in baton("followup", "add", "And that").err
 
 
-def test_a_follow_up_that_exists_is_not_added_again_unless_it_has_an_id_of_its_own(baton):
+def test_an_existing_follow_up_is_added_again_only_with_its_own_id(baton):
     first = baton("followup", "add", "Refactor the scoring formula").id
     again = baton("followup", "add", "refactor  the scoring formula.", "--reason", "r", "--json")
     assert (again.json["id"], again.json["exists"], again.json["changes"]) == (first, True, [])

@@ -113,7 +113,7 @@ def test_as_many_redos_as_undos_lead_to_the_same_files_step_by_step(fresh: Any, 
 
 @few
 @given(drawn=st.lists(st.tuples(st.sampled_from("ab"), steps), min_size=2, max_size=8))
-def test_undo_loses_nothing_that_another_session_did_later(fresh: Any, drawn: list[Any]) -> None:
+def test_an_undo_keeps_later_changes_of_other_sessions(fresh: Any, drawn: list[Any]) -> None:
     ws = fresh()
     add_follow_up(ws, later(), item="first")
     for minute, (session, step) in enumerate(drawn, 1):

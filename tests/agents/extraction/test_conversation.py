@@ -92,7 +92,7 @@ def test_files_used_often_and_recently_come_first(read: Any) -> None:
     assert uses[1] == {"path": f"{HERE}/old.py", "reads": 1}
 
 
-def test_a_failure_that_the_same_command_did_not_settle_stays(read: Any) -> None:
+def test_a_failure_without_a_later_success_of_the_command_is_kept(read: Any) -> None:
     session = Claude("2.1")
     session.user("Test it")
     session.run("Bash", {"command": "cd x && go test ./..."}, "FAIL: TestA", failed=True)
@@ -122,7 +122,7 @@ def test_files_are_found_in_texts_by_their_endings() -> None:
     assert find_file_names("diff --git a/lib/csv.py b/lib/csv.py\n--- a/lib/csv.py") == ["lib/csv.py"]
 
 
-def test_a_file_that_is_only_named_comes_after_those_that_were_used(read: Any) -> None:
+def test_files_that_were_only_named_come_after_used_files(read: Any) -> None:
     session = Claude("2.1")
     session.user("See docs/export.md and shop/main.py")
     session.run("Edit", {"file_path": f"{HERE}/shop/main.py", "old_string": "x", "new_string": "y"}, "ok")

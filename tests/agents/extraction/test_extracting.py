@@ -72,7 +72,7 @@ def test_the_facts_are_those_of_the_record(read, name):
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_every_source_names_the_line_that_it_is_from(read, tmp_path, name):
+def test_every_source_has_the_right_line(read, tmp_path, name):
     content = SESSIONS[name][1]
     facts = read(content).facts
     if SESSIONS[name][0] == "gemini" and name != "gemini-0.6":
@@ -145,7 +145,7 @@ def test_remembered_events_are_not_read_again(tmp_path, monkeypatch, name):
     assert all(isinstance(event, ResumePoint | ModelReply | EndReached) for event in heard)
 
 
-def test_a_session_of_gemini_is_not_read_anew_for_any_message_that_is_written_again(tmp_path, monkeypatch):
+def test_a_rewritten_gemini_message_does_not_restart_the_reading(tmp_path, monkeypatch):
     agent, content = SESSIONS["gemini-0.6"]
     path, memory, events = tmp_path / "session", tmp_path / "memory", AGENTS[agent].transcripts.events
     heard: list[Any] = []
@@ -229,7 +229,7 @@ def test_remembered_state_has_no_secret_and_is_private(tmp_path):
         lambda memory, path: path.write_bytes(SESSIONS["claude-2.1"][1][:5000]),
     ],
 )
-def test_a_memory_that_is_damaged_or_of_another_file_is_as_good_as_none(tmp_path, spoil):
+def test_a_memory_file_that_is_damaged_or_of_another_transcript_is_ignored(tmp_path, spoil):
     path, memory = tmp_path / "session", tmp_path / "memory"
     path.write_bytes(SESSIONS["claude-2.1"][1])
     extract(path, memory=memory)
@@ -245,7 +245,7 @@ def test_a_memory_of_another_path_does_not_count(tmp_path):
         assert extract(path, memory=memory) == extract(path)
 
 
-def test_a_memory_that_cannot_be_written_is_no_reason_to_fail(tmp_path):
+def test_an_unwritable_memory_file_is_not_an_error(tmp_path):
     path = tmp_path / "session"
     path.write_bytes(SESSIONS["claude-1.0"][1])
     assert extract(path, memory=path / "below a file") == extract(path)
@@ -325,7 +325,7 @@ def test_a_task_that_is_closed_or_whose_call_failed_is_not_active(read):
     assert "active_task" not in read(made.records).facts
 
 
-def test_the_last_list_that_was_not_refused_counts_also_an_empty_one(read):
+def test_the_last_accepted_list_counts_even_if_empty(read):
     made = Claude("2.0")
     made.run("TodoWrite", {"todos": [{"content": "a", "status": "pending"}]}, "ok")
     made.run("TodoWrite", {"todos": [{"content": "b", "status": "pending"}]}, "no", failed=True)
@@ -336,7 +336,7 @@ def test_the_last_list_that_was_not_refused_counts_also_an_empty_one(read):
     assert todos(read(made.records)) == []
 
 
-def test_a_list_of_tasks_that_is_asked_for_is_the_list(read):
+def test_the_result_of_a_task_list_call_replaces_the_list(read):
     made = Claude("2.1")
     made.run("TaskList", {}, "#1 [completed] Read\n#2 [in_progress] Write (me)\n#3 [pending] Test [blocked by #2]")
     assert todos(read(made.records)) == [("Read", "completed"), ("Write", "in_progress"), ("Test", "pending")]
@@ -368,7 +368,7 @@ def test_changes_of_a_subagent_count_and_its_calls_do_not(read):
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_of_few_turns_only_the_goal_is_from_before_them(read, name):
+def test_with_a_limit_of_turns_only_the_goal_is_older(read, name):
     content = SESSIONS[name][1]
     few = read(content, options=Options.model_validate({"max_turns_to_analyze": 3})).facts
     assert few["initial_goal"] == GOAL
@@ -408,7 +408,7 @@ def test_settings_that_cannot_be_are_refused_by_name(block, message):
     assert "\n" not in str(raised.value)
 
 
-def test_no_settings_are_the_defaults():
+def test_without_settings_the_defaults_apply():
     assert parse_options(None) == parse_options({}) == Options()
 
 
@@ -428,7 +428,7 @@ def test_paths_relative_to_an_unknown_folder_are_reported(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b"# Title\n", b"{}", b"\0" * 100])
-def test_a_file_that_is_no_transcript_is_refused_by_name(read, content):
+def test_a_file_that_is_not_a_transcript_is_rejected_by_name(read, content):
     with pytest.raises(InvalidDocument, match=r"session\.jsonl: "):
         read(content)
 
@@ -444,7 +444,7 @@ def test_a_folder_a_missing_file_and_an_unknown_agent_are_refused(tmp_path):
 
 @SUITE
 @given(content=st.binary(max_size=300), agent=st.sampled_from([None, *AGENTS]))
-def test_no_bytes_bring_it_down(tmp_path_factory, content, agent):
+def test_no_bytes_cause_a_crash(tmp_path_factory, content, agent):
     path = tmp_path_factory.getbasetemp() / "bytes"
     path.write_bytes(content)
     outcome(path, agent=agent)
@@ -452,7 +452,7 @@ def test_no_bytes_bring_it_down(tmp_path_factory, content, agent):
 
 @SUITE
 @given(name=st.sampled_from(sorted(SESSIONS)), data=st.data())
-def test_no_change_of_a_transcript_brings_it_down(tmp_path_factory, name, data):
+def test_no_change_of_a_transcript_causes_a_crash(tmp_path_factory, name, data):
     """Bytes are overwritten and lines moved; every agent's reader is tried."""
     content = bytearray(SESSIONS[name][1])
     for at in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=8)):

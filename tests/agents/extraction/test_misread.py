@@ -67,5 +67,5 @@ def test_the_numbers_go_on_where_an_earlier_reading_ended(tmp_path):
         (Tally(900, 100, 50), Findings(answers=1, goal={"text": "x"}), None),
     ],
 )  # fmt: skip
-def test_only_what_hides_a_session_is_told(tally, known, told):
+def test_only_problems_that_hide_a_session_are_reported(tally, known, told):
     assert describe_misread(tally, known) == told

@@ -270,7 +270,7 @@ def test_a_resumed_session_receives_only_the_changes_of_others(hook, session, gi
     assert hook("SessionStart", source="resume") is None
 
 
-def test_an_event_that_comes_twice_is_answered_once(hook, session, git, repo):
+def test_a_duplicate_event_is_answered_once(hook, session, git, repo):
     hook("SessionStart", source="startup")
     session.work(git)
     hook("SessionEnd", reason="exit")
@@ -344,7 +344,7 @@ def test_nonsense_is_answered_with_nothing(repo, text):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_a_transcript_that_cannot_be_read_is_noted_and_stops_nothing(hook, tmp_path, repo):
+def test_an_unreadable_transcript_is_logged_and_stops_nothing(hook, tmp_path, repo):
     hook("SessionStart", source="startup")
     transcript(tmp_path, OLD).parent.mkdir(exist_ok=True)
     transcript(tmp_path, OLD).write_bytes(b"\x00\xff" * 100)
@@ -381,7 +381,7 @@ def test_settings_of_another_version_never_block_an_agent(repo, words):
 
 
 @pytest.mark.parametrize("path", ["/a\0b", "\ud800", "x" * 5000, "/dev/null", "/"])
-def test_no_path_stops_a_hook(hook, path):
+def test_hooks_run_for_any_path(hook, path):
     hook("SessionStart", source="startup")
     assert hook("Stop", transcript_path=path) is None
     assert hook("SessionEnd", reason="other", transcript_path=path) is None
@@ -411,7 +411,7 @@ def test_a_sessions_work_elsewhere_belongs_to_the_folder_it_began_in(hook, sessi
     assert "secret of the other" not in told
 
 
-def test_codex_says_in_its_transcript_where_it_began(hook, tmp_path, git, other, repo):
+def test_codex_names_its_first_folder_in_its_transcript(hook, tmp_path, git, other, repo):
     path = transcript(tmp_path, OLD)
     path.parent.mkdir()
     meta = {"timestamp": "2026-11-21T10:00:00Z", "type": "session_meta", "payload": {"id": OLD, "cwd": str(repo)}}
@@ -450,7 +450,7 @@ def test_a_session_is_saved_even_if_no_event_names_its_transcript(hook, session,
     assert_facts(context(hook("SessionStart", NEW, source="startup")), commit)
 
 
-def test_a_session_at_work_beside_us_is_not_taken_for_a_dead_one(hook, session, git):
+def test_a_concurrent_active_session_is_not_taken_for_dead(hook, session, git):
     hook("SessionStart", source="startup")
     session.say("user", "first")
     hook("Stop")
@@ -504,7 +504,7 @@ def test_commands_of_codex_act_in_its_session(hook, baton):
     assert baton("todo", "list", "--json", "--session", NEW).json["todos"] == []
 
 
-def test_a_session_that_did_nothing_hides_nothing(hook, session, git, repo, tmp_path):
+def test_a_session_without_facts_does_not_hide_others(hook, session, git, repo, tmp_path):
     hook("SessionStart", source="startup")
     commit = session.work(git)
     hook("SessionEnd", reason="other")
@@ -654,7 +654,7 @@ def test_a_session_whose_loop_run_was_killed_is_ended_by_the_next_start(hook, se
     assert [one["id"] for one in baton("status", "--json").json["active_sessions"]] == [NEW]
 
 
-def test_a_process_that_got_the_number_of_a_dead_session_hides_nothing(hook, session, git):
+def test_a_reused_process_id_does_not_hide_a_dead_session(hook, session, git):
     hook("SessionStart", source="startup")
     session.work(git)
     hook("Stop")
@@ -744,7 +744,7 @@ def test_a_kill_right_after_a_turn_loses_nothing_that_the_next_start_does_not_sa
     assert "Shall I push?" in told
 
 
-def test_an_answer_is_not_taken_for_that_of_a_turn_that_came_later(hook, session, git, repo):
+def test_an_answer_is_not_assigned_to_a_later_turn(hook, session, git, repo):
     hook("SessionStart", source="startup")
     session.work(git)
     hook("Stop", last_assistant_message="It greets.")

@@ -103,7 +103,7 @@ def idle(repo: Path, payload: Payload, seen: HookSession | None) -> bool:
     return is_idle(payload, place, {})
 
 
-def test_nothing_is_done_where_no_state_can_be(repo):
+def test_hooks_do_nothing_where_no_state_can_exist(repo):
     assert idle(repo, happening("SessionStart"), None)
 
 

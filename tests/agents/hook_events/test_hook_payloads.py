@@ -64,7 +64,7 @@ def test_the_payload_names_the_agent_by_default(more, environment, agent):
     assert payload.agent == agent
 
 
-def test_text_that_hooks_add_before_a_prompt_is_not_the_persons():
+def test_text_added_by_hooks_is_not_a_prompt():
     payload = parse(told("BeforeAgent", prompt="<hook_context>old</hook_context>\n\nfix it"), "gemini", {})
     assert payload is not None
     assert payload.prompt == "fix it"
@@ -94,7 +94,7 @@ def test_gemini_is_always_given_an_object(event):
 
 
 @pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "BeforeAgent"])
-def test_context_goes_under_the_name_of_the_event(event):
+def test_context_is_returned_under_the_name_of_the_event(event):
     output = {"hookEventName": event, "additionalContext": "so it stands – ü"}
     assert json.loads(said("codex", event, "so it stands – ü")) == {"hookSpecificOutput": output}
 

@@ -73,7 +73,7 @@ def test_when_the_keeper_is_killed_its_session_ends(agents, records, pids):
     assert "was killed" in (found.error or "")
 
 
-def test_one_that_still_runs_unwatched_is_ended_when_sessions_are_listed(baton, top, records):
+def test_listing_sessions_ends_an_unsupervised_one(baton, top, records):
     baton("init")
     child = subprocess.Popen(["sleep", "60"], start_new_session=True)
     records.save(
@@ -87,7 +87,7 @@ def test_one_that_still_runs_unwatched_is_ended_when_sessions_are_listed(baton, 
     assert child.wait(10) == -signal.SIGTERM
 
 
-def test_another_process_that_got_the_number_is_left_alone(records):
+def test_a_reused_process_id_is_not_killed(records):
     me = Process.of(os.getpid())
     records.save(
         SpawnedSession("SP-one000", "claude", process=Process(me.pid, me.began - 99), keeper=Process(2**22 - 1, 1.0))

@@ -62,7 +62,7 @@ def loop(agents, top):
     return call
 
 
-def test_it_ends_with_the_marker_and_each_session_knows_the_last_ones_words(agents, quick):
+def test_a_loop_ends_with_the_marker_and_passes_on_the_last_answer(agents, quick):
     agents.answering("Began with part COUNT", "Part COUNT is done", DONE)
     done = quick()
     assert (done.code, done.data["ended_by"], done.data["iterations"]) == (0, "completed", 3)
@@ -78,7 +78,7 @@ def test_it_ends_with_the_marker_and_each_session_knows_the_last_ones_words(agen
 
 
 @pytest.mark.slow
-def test_it_ends_after_so_many_sessions(agents, loop):
+def test_a_loop_ends_after_its_maximum_number_of_sessions(agents, loop):
     agents.answering("part COUNT")
     done = loop("--max-iterations", "2", "--stuck-after", "9")
     assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "max_iterations", 2)
@@ -86,7 +86,7 @@ def test_it_ends_after_so_many_sessions(agents, loop):
 
 @pytest.mark.slow
 @pytest.mark.slow
-def test_it_ends_when_sessions_say_the_same_again_and_again(agents, loop):
+def test_a_loop_ends_after_equal_answers_in_a_row(agents, loop):
     agents.answering("I cannot.")
     done = loop("--max-iterations", "9")
     assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "stuck", 3)
@@ -95,7 +95,7 @@ def test_it_ends_when_sessions_say_the_same_again_and_again(agents, loop):
 
 @pytest.mark.slow
 @pytest.mark.slow
-def test_it_ends_when_sessions_change_nothing(agents, loop):
+def test_a_loop_ends_when_sessions_change_nothing(agents, loop):
     agents.answering("Try COUNT")
     done = loop("--stuck-after", "2")
     assert (done.data["ended_by"], done.data["iterations"]) == ("stuck", 2)
@@ -105,13 +105,13 @@ def test_it_ends_when_sessions_change_nothing(agents, loop):
 @pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize("work", ["echo x >> new", "echo x >> readme", "git commit -q --allow-empty -m x"])
-def test_work_is_a_file_that_changes_or_a_commit(agents, loop, work):
+def test_changed_files_and_commits_count_as_work(agents, loop, work):
     agents.shell("claude", f'{work}; echo "$$ is my answer"')
     done = loop("--stuck-after", "2", "--max-iterations", "3")
     assert done.data["ended_by"] == "max_iterations"
 
 
-def test_it_ends_when_the_money_is_spent(agents, quick):
+def test_a_loop_ends_at_its_budget(agents, quick):
     agents.answering("part COUNT", cost=0.6)
     done = quick("--budget", "1")
     assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "budget", 2)
@@ -119,14 +119,14 @@ def test_it_ends_when_the_money_is_spent(agents, quick):
 
 @pytest.mark.slow
 @pytest.mark.slow
-def test_it_ends_when_the_tokens_are_used(agents, loop):
+def test_a_loop_ends_at_its_token_budget(agents, loop):
     agents.answering("part COUNT", cost=None)
     done = loop("--token-budget", "30")
     assert (done.data["ended_by"], done.data["iterations"], done.data["cost_usd"]) == ("token_budget", 2, None)
     assert "cost unknown" in done.err
 
 
-def test_it_ends_when_sessions_fail_again_and_again(agents, quick):
+def test_a_loop_ends_after_failed_sessions_in_a_row(agents, quick):
     agents.shell("claude", "echo no key >&2; exit 1")
     done = quick("--max-failures", "2")
     assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "failures", 2)
@@ -157,7 +157,7 @@ def test_an_odd_cost_is_unknown(agents, quick, cost):
 
 @pytest.mark.slow
 @pytest.mark.slow
-def test_a_session_that_takes_too_long_is_ended_with_all_that_it_started(agents, loop, tmp_path):
+def test_a_session_over_its_time_limit_is_ended_with_its_child_processes(agents, loop, tmp_path):
     pids = tmp_path / "pids"
     agents.shell("claude", f"PIDS={pids}; export PIDS\n{FAMILY} sleep 60")
     done = loop("--session-timeout", "3", "--max-failures", "1")
@@ -167,7 +167,7 @@ def test_a_session_that_takes_too_long_is_ended_with_all_that_it_started(agents,
 
 
 @pytest.mark.slow
-def test_it_ends_when_all_took_too_long(agents, quick):
+def test_a_loop_ends_at_its_total_time_limit(agents, quick):
     agents.shell("claude", "exec sleep 60")
     done = quick("--total-timeout", "0.7", "--max-failures", "9")
     assert done.data["ended_by"] == "total_timeout"
@@ -254,7 +254,7 @@ def test_the_prompt_can_come_from_a_file(agents, here, top):
     assert agents.calls()[0][0][1] == "Fix all"
 
 
-def test_a_chain_that_cannot_begin_is_a_usage_error(agents, quick):
+def test_a_chain_that_cannot_start_is_a_usage_error(agents, quick):
     assert quick().code == 2  # no CLI is there
     assert quick("--cli", "codex").code == 2
     agents.answering(DONE)
@@ -327,7 +327,7 @@ def test_sessions_with_progress_in_between_are_not_stuck():
     assert found.by == "stuck"
 
 
-def test_outside_of_a_repository_only_answers_tell_that_it_is_stuck():
+def test_outside_of_a_repository_only_equal_answers_mean_stuck():
     turns = [LoopTurn("exited", str(number)) for number in range(9)]
     assert decide_ending(turns, LoopLimits(), "x", None, 0.0) is None
 

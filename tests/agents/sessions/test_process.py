@@ -40,7 +40,7 @@ def test_a_log_is_bounded(pids, tmp_path, monkeypatch):
     assert 900 < (tmp_path / "log").stat().st_size <= 1000
 
 
-def test_who_never_stops_writing_meets_the_time_limit_too(pids):
+def test_the_time_limit_also_ends_a_process_that_never_stops_writing(pids):
     done = run(a_command("yes", pids, 0.2), grace=0.2)
     assert done.how == "timed_out"
     assert len(done.output) <= HEAD + TAIL
@@ -53,7 +53,7 @@ def test_processes_left_by_a_session_end_with_it(pids):
     assert living(pids) == []
 
 
-def test_it_ends_on_request(pids):
+def test_a_loop_ends_on_request(pids):
     done = run(a_command(f"{FAMILY} sleep 60", pids), stopped=lambda: pids.exists(), grace=0.2)
     assert done.how == "stopped"
     until(lambda: not living(pids))
@@ -70,7 +70,7 @@ def test_an_interrupt_leaves_nothing_behind(pids):
     assert living(pids) == []
 
 
-def test_input_that_nobody_reads_does_no_harm(pids):
+def test_unread_input_does_no_harm(pids):
     assert run(a_command("exit 0", pids, stdin="x" * 10_000_000)).exit == 0
 
 

@@ -31,7 +31,7 @@ def test_they_are_listed_newest_first(baton, records):
     assert len(baton("session", "list", "--spawned", "--limit", "1", "--json").json) == 1
 
 
-def test_a_list_says_how_they_ended_and_what_they_cost(baton, records):
+def test_the_list_shows_how_sessions_ended_and_their_cost(baton, records):
     records.save(SpawnedSession("SP-one000", "claude", "exited", started="2026-11-20T10:00:00Z", exit=0, cost_usd=0.25))
     records.save(SpawnedSession("SP-two000", "codex", "failed", started="2026-11-21T10:00:00Z", exit=7, error="no key"))
     _, failed, fine = baton("session", "list", "--spawned").out.splitlines()

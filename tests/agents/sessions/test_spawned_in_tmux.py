@@ -70,7 +70,7 @@ def test_it_can_be_stopped(agents, start, tmp_path):
     until(lambda: not living(tmp_path / "pids"))
 
 
-def test_a_tmux_session_that_is_not_there_is_an_error(agents, start):
+def test_a_missing_tmux_session_is_an_error(agents, start):
     agents.shell("claude", "exit 0")
     records, result = start(session="nowhere")
     assert "did not start" in result["error"]

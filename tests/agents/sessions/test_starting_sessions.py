@@ -64,7 +64,7 @@ def test_a_started_session_is_told_as_in_the_document(agents, records, spawner):
     ("cli", "error"),
     [("claude", "claude CLI not found"), ("gemini", "gemini CLI not found"), ("cat", "Unknown CLI: cat")],
 )
-def test_a_cli_that_is_not_there_is_an_error(agents, records, spawner, cli, error):
+def test_a_missing_agent_cli_is_an_error(agents, records, spawner, cli, error):
     assert spawner(wish(agents, cli), {}) == {"error": error}
     assert records.all() == ([], [])
 
@@ -92,7 +92,7 @@ def test_whatever_else_fails_is_an_error_with_its_reason(agents, records, spawne
         ("gemini", ["-p", "Go on", "--session-id"], "Facts"),
     ],
 )
-def test_each_cli_is_called_as_it_wants_to_be(agents, records, spawner, cli, arguments, stdin):
+def test_each_cli_gets_its_own_arguments(agents, records, spawner, cli, arguments, stdin):
     agents.shell(cli, NOTE)
     ended(records, spawner(wish(agents, cli, system_prompt="Facts"), {})["spawned"])
     said = agents.notes.read_text().splitlines()
@@ -127,7 +127,7 @@ def test_the_users_own_arguments_are_added(agents, records, spawner):
     assert agents.notes.read_text().splitlines()[:5] == ["exec", "--json", "-s", "workspace-write", "Go on"]
 
 
-def test_nothing_ties_the_new_session_to_the_one_around_it():
+def test_a_started_session_gets_no_variables_of_the_surrounding_session():
     ties = {
         "CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "x", "CLAUDE_PLUGIN_ROOT": "x", "CLAUDE_CODE_MESSAGING_TOKEN": "x",
         "GEMINI_SESSION_ID": "x", "BATON_SESSION": "x", "GIT_DIR": "x", "BATON_SPAWNED": "SP-old",
@@ -150,7 +150,7 @@ def test_no_secret_of_the_prompt_reaches_the_record(agents, records, spawner):
 
 @pytest.mark.slow
 @pytest.mark.slow
-def test_a_session_ends_at_its_time_limit_with_all_that_it_started(agents, records, spawner, tmp_path):
+def test_a_session_is_ended_at_its_time_limit_with_its_child_processes(agents, records, spawner, tmp_path):
     pids = tmp_path / "pids"
     agents.shell("claude", f"PIDS={pids}; export PIDS\n{FAMILY} sleep 60")
     id_ = spawner(wish(agents, seconds=3.0), {})["spawned"]
@@ -159,7 +159,7 @@ def test_a_session_ends_at_its_time_limit_with_all_that_it_started(agents, recor
     assert living(pids) == []
 
 
-def test_a_session_that_fails_says_why(agents, records, spawner):
+def test_a_failed_session_has_a_reason(agents, records, spawner):
     agents.shell("claude", "echo no key >&2; exit 7")
     result = spawner(wish(agents), {})
     record = ended(records, records.all()[0][0].id)
@@ -193,7 +193,7 @@ def test_a_failed_start_fails_immediately_and_does_not_count(agents, records, sp
     assert sorted(one.error for one in records.all()[0])[1] == "no more processes"
 
 
-def test_who_is_killed_while_starting_leaves_nothing_that_counts(agents, records, spawner):
+def test_a_process_killed_while_starting_leaves_no_valid_record(agents, records, spawner):
     agents.shell("claude", "exit 0")
     record, _ = spawner.prepare(wish(agents), {})
     assert records.get(record.id).status == "running"
@@ -203,7 +203,7 @@ def test_who_is_killed_while_starting_leaves_nothing_that_counts(agents, records
     assert records.get("SP-nobody").status == "lost"
 
 
-def test_no_environment_reaches_a_disk(agents, records, tmp_path):
+def test_the_environment_is_never_stored(agents, records, tmp_path):
     secret = "hunter" + "22" * 8
     told = tmp_path / "told"
     job = Job(str(records.folder), "SP-a", ("x",), {"TOKEN": secret, "LONG": "x" * 500_000}, None, True)
@@ -301,7 +301,7 @@ def test_a_chain_ends_at_its_limit_despite_workflows(agents, records, spawner):
     assert result == {"error": "the chain has 4 sessions, the limit is 4"}
 
 
-def test_a_chain_is_all_that_was_started_for_it_and_no_tree_outgrows_it(agents, records, spawner):
+def test_a_chain_counts_all_sessions_started_for_it(agents, records, spawner):
     agents.shell("claude", "exit 0")
     ids = []
     for parent in (None, None, 0, 0):  # at two events of one session, and of one that it started
@@ -350,7 +350,7 @@ def test_a_chain_of_unknown_length_ends(agents, records, spawner):
     assert "error" in replace(spawner, parent_spawn="../x")(wish(agents), {})
 
 
-def test_only_so_many_run_at_once(agents, records, spawner):
+def test_the_number_of_concurrent_sessions_is_limited(agents, records, spawner):
     agents.answering("x")
     me = Process.of(os.getpid())
     for number in range(MAX_RUNNING):

@@ -86,7 +86,7 @@ def test_a_server_and_a_skill_of_ones_own_are_never_overwritten(baton, top):
     assert tree(top) == before
 
 
-def test_nothing_more_is_installed_unless_asked_for(baton, top):
+def test_extras_are_installed_only_on_request(baton, top):
     for more in ((), ("--with", "none")):
         baton("agents", "install", "all", "--project", *more)
         assert not {".mcp.json", ".codex/config.toml"} & set(tree(top))

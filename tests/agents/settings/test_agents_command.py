@@ -86,7 +86,7 @@ def test_variables_of_the_clis_say_where_their_folders_are(baton, home, tmp_path
     assert not any((tmp_path / place).exists() for place in "abc")
 
 
-def test_all_are_installed_though_one_cannot_be(baton, home):
+def test_one_failed_installation_does_not_stop_the_others(baton, home):
     (home / ".codex").mkdir()
     (home / ".codex/hooks.json").write_text("{")
     done = baton("agents", "install", "all", code=1)
@@ -105,7 +105,7 @@ def test_outside_a_repository_nothing_is_made_but_the_settings(baton, home, tmp_
     assert "there is no work tree here" in baton("agents", "install", "claude", "--project", cwd=outside, code=2).err
 
 
-def test_a_second_install_reports_that_nothing_is_to_be_done(baton, home):
+def test_a_second_install_reports_that_nothing_changed(baton, home):
     baton("agents", "install", "gemini")
     done = baton("agents", "install", "gemini", "--json")
     assert "already installed in" in done.err
@@ -174,7 +174,7 @@ def test_a_missing_baton_is_reported(baton, home, top):
         ("gemini", {"hooksConfig": {"disabled": ["baton"]}}, "hooksConfig.disabled"),
     ],
 )
-def test_the_setting_that_switches_hooks_off_is_named(baton, home, agent, setting, why):
+def test_a_setting_that_disables_hooks_is_reported(baton, home, agent, setting, why):
     path = home / FILES[agent]
     path.parent.mkdir()
     path.write_text(json.dumps(setting))
@@ -217,7 +217,7 @@ def test_the_time_of_the_last_hook_comes_from_its_mark(baton, home, top):
 # --- what Codex trusts
 
 
-def test_codex_skips_hooks_until_they_are_trusted_and_status_says_so(baton, codex):
+def test_codex_skips_untrusted_hooks_and_status_reports_it(baton, codex):
     baton("agents", "install", "codex")
     (line,) = said(of(baton("agents", "status", "codex", "--json", code=1), "codex"))
     assert line.startswith("codex skips 5 of 5 hooks because they are not trusted: /hooks in codex")
@@ -244,7 +244,7 @@ def test_a_project_that_codex_does_not_load_is_off(baton, codex, top):
 
 
 @pytest.mark.parametrize("text", ["exit 1", "echo nonsense", "exec 1>&-; exec cat", 'echo \'{"id": 1, "error": "x"}\''])
-def test_a_codex_that_does_not_answer_leaves_it_unknown(baton, codex, text):
+def test_a_codex_that_does_not_answer_is_unknown(baton, codex, text):
     baton("agents", "install", "codex")
     baton("agents", "install", "codex", "--project")
     a_program(Path(shutil.which("codex")), f"#!/bin/sh\n{text}\n")

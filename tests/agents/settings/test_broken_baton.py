@@ -75,7 +75,7 @@ def test_without_any_program_at_all_the_line_succeeds(shell):
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_nothing_of_a_hanging_baton_is_left(program):
+def test_a_hanging_baton_leaves_no_process(program):
     program.write_text(f"#!/bin/sh\necho $$ >{shlex.quote(str(program))}.pid\nsleep 611\n")
     program.chmod(0o755)
     run(hook_line("claude", [str(program)])(9.5))
@@ -92,7 +92,7 @@ def test_an_answer_is_not_waited_for_where_the_cli_ignores_termination(program):
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
-def test_a_stream_that_is_closed_is_no_trouble(program, closed):
+def test_closed_standard_streams_are_reopened(program, closed):
     program.write_text('#!/bin/sh\necho "{}"\n')
     program.chmod(0o755)
     line = f"{{ {hook_line('claude', [str(program)])(9.5).removesuffix(' # baton-git')}; }} {closed}"
@@ -131,7 +131,7 @@ OLDER_PLUGIN = (
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_an_older_line_is_named_and_upgraded_and_taken_out_to_the_byte(baton, agent):
+def test_an_older_hook_line_is_reported_upgraded_and_removed_exactly(baton, agent):
     path = Path(os.environ["HOME"]) / FILES[agent]
     path.parent.mkdir()
     original = '{\n  "model": "x"\n}\n'
@@ -203,7 +203,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize("what", NAMED)
-def test_status_names_the_fault_and_the_command_that_repairs_it(baton, program, what, monkeypatch):
+def test_status_shows_the_fault_and_its_repair(baton, program, what, monkeypatch):
     monkeypatch.setattr("baton_git.git.hooks.program_health.SECONDS", 0.2)
     spoil(program, what)
     line = installed(baton, "gemini")
@@ -213,7 +213,7 @@ def test_status_names_the_fault_and_the_command_that_repairs_it(baton, program, 
     assert findings(baton, "gemini")[0].startswith(NAMED[what].format(program))
 
 
-def test_a_program_that_only_a_repository_names_is_not_run(baton, program, top):
+def test_a_program_named_only_by_the_repository_is_not_run(baton, program, top):
     program.write_text("#!/bin/sh\ntouch ran\n")
     program.chmod(0o755)
     baton("agents", "install", "claude", "--project")
@@ -223,7 +223,7 @@ def test_a_program_that_only_a_repository_names_is_not_run(baton, program, top):
     assert not (top / "ran").exists()
 
 
-def test_hooks_that_something_else_overwrote_are_missed(baton):
+def test_overwritten_hooks_are_reported_as_missing(baton):
     installed(baton, "claude")
     path = Path(os.environ["HOME"]) / FILES["claude"]
     path.write_text("{}\n")
@@ -233,5 +233,5 @@ def test_hooks_that_something_else_overwrote_are_missed(baton):
     assert findings(baton, "claude") == []
 
 
-def test_a_baton_that_loads_is_well():
+def test_a_baton_that_can_be_imported_is_healthy():
     assert ProgramHealth(os.environ).problem([sys.executable, "-m", "baton_git"], may_run=True) is None

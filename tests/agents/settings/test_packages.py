@@ -87,7 +87,7 @@ def test_every_command_that_a_skill_names_exists_and_takes_those_words(path):
 
 
 @for_each("example", ["baton nosuch", "baton boot --nosuch", "baton loop add x", "baton todo nosuch x"])
-def test_an_example_that_is_wrong_is_found(example):
+def test_a_wrong_example_is_reported(example):
     with pytest.raises((AssertionError, click.UsageError)):
         check(example)
 

@@ -73,7 +73,7 @@ def test_it_is_so_without_the_copy_too(file):
     assert data == json.loads(original)
 
 
-def test_a_file_and_a_folder_that_we_made_go_again(file, tmp_path):
+def test_created_files_and_folders_are_removed_again(file, tmp_path):
     file.install(wanted())
     assert file.uninstall()
     assert not (tmp_path / "home").exists()
@@ -113,7 +113,7 @@ def test_an_upgrade_replaces_our_own_entries_in_place(file):
     assert file.path.read_text() == FOREIGN
 
 
-def test_entries_of_events_that_are_no_longer_wanted_go(file):
+def test_entries_of_removed_events_are_removed(file):
     more = {**wanted().groups, "PostCompact": wanted().groups["Stop"]}
     file.install(WantedHooks(more))
     file.install(wanted())
@@ -148,7 +148,7 @@ def test_a_foreign_handler_in_our_entry_is_kept(file):
     assert json.loads(file.path.read_text()) == {"hooks": {"Stop": [{"hooks": [other]}]}}
 
 
-def test_a_variable_goes_with_the_entries_unless_it_was_there(file):
+def test_a_variable_is_removed_with_the_entries_unless_it_existed_before(file):
     original = given(file, '{\n  "env": {"A": "1"}\n}\n')
     file.install(wanted(env={"TODO": "1"}))
     assert json.loads(file.path.read_text())["env"] == {"A": "1", "TODO": "1"}
@@ -272,7 +272,7 @@ def test_an_unwritable_folder_is_reported(file):
     assert file.path.read_bytes() == original
 
 
-def test_nothing_is_left_when_the_copy_cannot_be_kept(file):
+def test_a_failed_copy_leaves_no_files(file):
     original = given(file, FOREIGN)
     file.memory.parent.mkdir()
     file.memory.touch()

@@ -23,7 +23,7 @@ def test_few_short_turns_are_kept_word_for_word() -> None:
     assert bound_turns(()) == ()
 
 
-def test_one_long_prompt_keeps_its_beginning_and_its_end() -> None:
+def test_a_long_prompt_is_cut_in_the_middle() -> None:
     (turn,) = bound_turns([Turn(1, None, "Fix this: " + "x" * 68_000 + " Thanks.", "Done.", 1, 0)])
     assert turn.prompt.startswith("Fix this: x")
     assert turn.prompt.endswith("x Thanks.")

@@ -34,9 +34,7 @@ def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
 # --- git's hooks
 
 
-def test_git_hooks_that_were_overwritten_removed_or_closed_are_installed_again(
-    made: Path, baton: Any, findings: Any
-) -> None:
+def test_overwritten_removed_or_disabled_git_hooks_are_repaired(made: Path, baton: Any, findings: Any) -> None:
     assert "not installed" in findings("hooks")[0]["summary"]
     baton("hooks", "install")
     assert findings("hooks")[0]["summary"] == "5 hooks installed, and run"
@@ -240,7 +238,7 @@ def test_the_state_of_a_remote_against_the_branch_is_reported(
     assert findings("remotes", "privacy", code=5)[0]["severity"] == "unknown"
 
 
-def test_a_remote_that_anybody_can_read_is_a_warning(made: Path, git: Any, tmp_path: Path, findings: Any) -> None:
+def test_a_public_remote_is_a_warning(made: Path, git: Any, tmp_path: Path, findings: Any) -> None:
     assert findings("privacy")[0]["summary"] == "there is no remote"
     top, served = made.parent, tmp_path / "served"
     for name in ("open.git", "locked/there.git"):

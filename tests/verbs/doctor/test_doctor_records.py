@@ -33,7 +33,7 @@ def show(git: Any, top: Path, path: str) -> str:
     return str(git(top, "show", f"{BRANCH}:{path}"))
 
 
-def test_a_record_that_cannot_be_read_comes_back_and_the_undo_brings_the_broken_one(
+def test_repairing_an_unreadable_record_restores_it_and_the_undo_breaks_it_again(
     made: Path, baton: Any, git: Any, findings: Any
 ) -> None:
     top = made.parent
@@ -79,7 +79,9 @@ def test_wrong_clocks_are_reported_by_machine(made: Path, git: Any, findings: An
     assert {future["severity"], past["severity"]} == {"warning"}
 
 
-def test_private_files_that_others_can_read_are_closed_and_opened_again(made: Path, baton: Any, findings: Any) -> None:
+def test_readable_private_files_are_repaired_and_the_undo_restores_their_mode(
+    made: Path, baton: Any, findings: Any
+) -> None:
     ledger = next((made / "baton/provenance/ledger").iterdir())
     ledger.chmod(0o644)
     (finding,) = findings("permissions", code=1)
@@ -91,7 +93,7 @@ def test_private_files_that_others_can_read_are_closed_and_opened_again(made: Pa
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_files_that_a_sudo_left_are_named(made: Path, findings: Any) -> None:
+def test_files_left_by_sudo_are_reported(made: Path, findings: Any) -> None:
     os.chown(made / "objects/pack", 12345, 12345)
     (finding,) = findings("permissions", code=1)
     assert "another user" in finding["summary"]

@@ -29,7 +29,7 @@ def test_a_sound_repository_is_in_order_and_nothing_is_written(made: Path, findi
     assert {path: path.stat().st_mtime_ns for path in made.rglob("*")} == before
 
 
-def test_each_check_says_what_to_do_about_a_problem_that_it_has_no_advice_for(made: Path) -> None:
+def test_each_check_has_default_advice(made: Path) -> None:
     def fail(examination: Examination) -> Iterator[Diagnostic]:
         yield Diagnostic("warning", "something is wrong")
         raise OSError("the disk is gone")
@@ -44,7 +44,7 @@ def test_each_check_says_what_to_do_about_a_problem_that_it_has_no_advice_for(ma
     assert all(check.advice for check in CHECKS)
 
 
-def test_a_ref_that_cannot_be_read_is_put_back_and_broken_again_by_the_undo(
+def test_repairing_an_unreadable_ref_restores_it_and_the_undo_breaks_it_again(
     made: Path, baton: Any, findings: Any
 ) -> None:
     ref = made / "refs/heads/baton/work"
@@ -84,7 +84,7 @@ def test_a_missing_object_is_fetched_again_from_the_remote(
     assert baton("status", "--json").json["follow_ups"]
 
 
-def test_an_object_that_no_remote_has_is_only_reported_wherever_it_belongs(made: Path, findings: Any) -> None:
+def test_a_missing_object_that_no_remote_has_is_only_reported(made: Path, findings: Any) -> None:
     packs = sorted((made / "objects/pack").glob("pack-*.pack"), key=lambda file: file.stat().st_mtime_ns)
     for pack, revisions in ((packs[-1], "newest"), (packs[0], "older")):
         good = pack.read_bytes()
@@ -147,7 +147,7 @@ def test_a_repair_keeps_changes_made_before_the_question_was_answered(made: Path
     assert lock.read_bytes() == b"somebody is at work"
 
 
-def test_a_check_that_cannot_be_made_is_unknown_and_the_others_go_on(made: Path, findings: Any) -> None:
+def test_a_check_that_cannot_run_is_unknown_and_the_others_continue(made: Path, findings: Any) -> None:
     (made / "refs/heads/baton/work").write_bytes(b"")
     (made / "baton/packs").rename(made / "baton/away")
     (made / "baton/packs").write_bytes(b"no folder")
@@ -166,9 +166,7 @@ def test_a_lock_of_git_is_only_named(made: Path, findings: Any, make_older: Any)
     assert finding["repair"] is None
 
 
-def test_outside_of_a_repository_and_in_one_that_cannot_be_used_it_says_so(
-    tmp_path: Path, baton: Any, made: Path
-) -> None:
+def test_doctor_reports_a_missing_or_unusable_repository(tmp_path: Path, baton: Any, made: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     baton("doctor", cwd=empty)
@@ -188,9 +186,7 @@ def test_invalid_arguments_are_reported(baton: Any, made: Path) -> None:
     assert "refs" in baton("doctor", "--list").out
 
 
-def test_at_a_terminal_each_repair_is_asked_for_and_only_that_is_made(
-    made: Path, monkeypatch: Any, make_older: Any
-) -> None:
+def test_at_a_terminal_each_repair_runs_only_after_confirmation(made: Path, monkeypatch: Any, make_older: Any) -> None:
     ref, lock = made / "refs/heads/baton/work", made / "refs/heads/baton/x.lock"
     ref.write_bytes(b"")
     lock.write_bytes(b"")
