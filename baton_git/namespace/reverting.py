@@ -31,7 +31,7 @@ def revert(branch: Branch, state: State, commits: Sequence[LogEntry]) -> State:
 
 
 def _iterate_down_to(newest_first: Iterable[LogEntry], commits: Collection[Oid]) -> Iterator[LogEntry]:
-    """Yield the history down to the last of the commits."""
+    """Yield the history, newest first, until all of these commits have been yielded."""
     missing = set(commits)
     for entry in newest_first:
         yield entry

@@ -26,7 +26,7 @@ from baton_git.namespace.revision import Change, CommitStamp, Revision, UpdateRe
 VERSION_WEIGHT = 100_000
 """Weight of a revision in the store's cache, in bytes: roughly the size of its decoded records."""
 _LATELY = 1000
-"""How many of the newest commits are searched for a commit that was just published."""
+"""Number of newest commits that are searched for a commit that was just published."""
 
 
 class Prepared(NamedTuple):

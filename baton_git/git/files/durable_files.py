@@ -1,4 +1,4 @@
-"""Write files completely or not at all, and report failures as `WriteFailed`.
+"""Write files atomically and durably, and report failures as `WriteFailed`.
 
 Functions that every write uses take paths as text and call `os`, because converting to and from `Path` took a tenth of
 the time of a write.

@@ -77,7 +77,7 @@ def _grab_within(fd: int, wait: float) -> bool | None:
 
 
 def _wait_in_order(fd: int, wait: float) -> bool | None:
-    """Wait for the lock. The kernel grants it in the order of the requests, which polling would not.
+    """Wait for the lock in the kernel, which grants it in the order of the requests, unlike polling.
 
     The blocking call runs in a thread. If that thread gets the lock after the timeout, the lock is released by closing
     the file, which the caller does.

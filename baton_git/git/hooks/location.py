@@ -72,12 +72,12 @@ class HookLocation:
 
     @property
     def scripts(self) -> Path:
-        """Baton's own folder, which has a copy of every installed script, whichever file git runs."""
+        """Baton's own folder, which has a copy of every installed script in each mode."""
         return self.repository.common_dir / "baton" / "hooks"
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The folders where baton may have installed files: git's folder of hooks, now or in an earlier mode."""
+        """The folders of hooks where baton may have installed files, in the current mode or in an earlier one."""
         here = (self.folder,) if self.mode == "files" else ()
         own = self.repository.common_dir / "hooks"
         linked = Path(os.path.realpath(own)).is_relative_to(os.path.realpath(self.repository.common_dir))

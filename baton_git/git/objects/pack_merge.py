@@ -76,7 +76,7 @@ def merge_packs(
 
 def _is_fresh(pack: OpenPack) -> bool:
     """Return whether a pack has no deltas, like the pack of a single write."""
-    firsts = (pack.body[entry.offset : entry.offset + 1] for entry in pack.index.entries())  # bytes with the types
+    firsts = (pack.body[entry.offset : entry.offset + 1] for entry in pack.index.entries())  # the types
     return not any(first and first[0] >> 4 & 7 == OFS_DELTA for first in firsts)
 
 

@@ -189,7 +189,7 @@ class Objects:
             for _ in range(2):
                 if any(next(folder.sources(name, damage), None) or folder.has_file(oid) for folder in self.folders):
                     return True
-                if not any([folder.rescan() for folder in self.folders]):  # noqa: C419  all, not up to the first
+                if not any([folder.rescan() for folder in self.folders]):  # noqa: C419  rescan every folder
                     return False
         return False
 
@@ -223,7 +223,7 @@ class Objects:
                 raw = self._in_packs(folder, oid, damage) or self._in_file(folder, oid, damage)
                 if raw is not None:
                     return raw
-            if not any([folder.rescan() for folder in self.folders]):  # noqa: C419  all, not up to the first
+            if not any([folder.rescan() for folder in self.folders]):  # noqa: C419  rescan every folder
                 break
         if damage:
             raise damage[0]

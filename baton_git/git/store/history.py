@@ -39,7 +39,7 @@ def all_commits(load: Load, tip: Oid) -> Iterator[CommitInfo]:
         for parent in set(commit.parents) - seen:
             seen.add(parent)
             heapq.heappush(waiting, _rank(load(parent)))
-        if _meets(stretch, waiting) or len(stretch) >= _LONGEST_STRETCH:
+        if _is_complete(stretch, waiting) or len(stretch) >= _LONGEST_STRETCH:
             yield from in_order(stretch) if len(stretch) > 1 else stretch
             stretch = []
 
@@ -48,7 +48,7 @@ def _rank(commit: CommitInfo) -> tuple[int, Oid, CommitInfo]:
     return -commit.time, commit.oid, commit
 
 
-def _meets(stretch: list[CommitInfo], waiting: list[tuple[int, Oid, CommitInfo]]) -> bool:
+def _is_complete(stretch: list[CommitInfo], waiting: list[tuple[int, Oid, CommitInfo]]) -> bool:
     """Return whether a stretch is complete: at most one commit is queued, and it is not later than the stretch."""
     if len(waiting) > 1:
         return False

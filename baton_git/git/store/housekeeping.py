@@ -280,7 +280,7 @@ def is_running(digits: bytes) -> bool:
         return False
     try:
         os.kill(int(digits), 0)
-    except (ProcessLookupError, OverflowError, ValueError):  # the last two: not a valid process id
+    except (ProcessLookupError, OverflowError, ValueError):  # no process has, or can have, this id
         return False
     except PermissionError:
         return True

@@ -223,7 +223,7 @@ def _is_git_dir(folder: Path) -> bool:
 
 
 def _is(kind: Callable[[int], bool], path: Path) -> bool:
-    """Return whether `path` is of this kind; False if it cannot be examined, as in git."""
+    """Return whether `path` exists and is of this kind; False if it cannot be examined, as in git."""
     try:
         return kind(path.stat().st_mode)
     except OSError:

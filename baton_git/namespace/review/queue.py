@@ -30,7 +30,7 @@ from baton_git.namespace.sync.ahead_behind import count_commits, is_waiting
 from baton_git.namespace.sync.tracking_refs import set_ref, tracking_refs_of
 
 _ATTEMPTS = 20
-"""How often to try again if other writers move the branch."""
+"""Maximum number of attempts; an attempt fails if another writer moves the branch."""
 Trailers = tuple[tuple[str, str], ...]
 
 

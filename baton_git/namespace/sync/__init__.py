@@ -1,5 +1,5 @@
 """Sync with a remote: fetch, plan, merge, push. The plan is complete before any of it is carried out.
 
 Pushes are never forced. The last known tip of the remote branch is stored in a private ref, so a sync notices if the
-branch was rewritten or deleted there, even if other programs have fetched in the meantime.
+branch was rewritten or deleted on the remote, even if other programs have fetched in the meantime.
 """

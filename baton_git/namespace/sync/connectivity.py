@@ -13,7 +13,7 @@ def first_damage(store: Store, tip: Oid | None, *, thorough: bool) -> Corrupt | 
     """Return the error of the first missing or unreadable object of a commit's tree; None if it is complete.
 
     Args:
-        thorough: read every file; otherwise only check that it exists.
+        thorough: read every blob; otherwise only check that it exists.
     """
     if tip is None:
         return None

@@ -20,7 +20,7 @@ from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.tracking_refs import create_backup
 
 _ATTEMPTS = 50
-"""How often to try again if other writers move the branch."""
+"""Maximum number of attempts; an attempt fails if another writer moves the branch."""
 
 
 @dataclass(frozen=True)
