@@ -65,6 +65,6 @@ class LocalGit:
                 check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise StoreError(f"git {arguments[0]} gave no answer within 30 seconds") from None
+            raise StoreError(f"git {arguments[0]} did not finish within 30 seconds") from None
         except OSError as error:
-            raise StoreError(f"the git program does not start: {error.strerror}", hint="install git") from error
+            raise StoreError(f"cannot start git: {error.strerror}", hint="install git") from error

@@ -54,11 +54,11 @@ class SessionRepository:
                 timeout=self.seconds, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise GitUnavailable(f"git {arguments[0]} gave no answer within {self.seconds:g} seconds") from None
+            raise GitUnavailable(f"git {arguments[0]} did not finish within {self.seconds:g} seconds") from None
         except OSError as error:
             if not self.folder.is_dir():
                 raise GitUnavailable(f"the folder {self.folder} is gone") from None
-            raise GitUnavailable(f"the git program does not start: {error.strerror}") from None
+            raise GitUnavailable(f"cannot start git: {error.strerror}") from None
         if done.returncode != 0:
             lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit status {done.returncode}"]
             raise GitUnavailable(f"git {arguments[0]}: {lines[0][:200]}")

@@ -60,7 +60,7 @@ def _obstacles(place: HookLocation, script: HookScript, health: ProgramHealth) -
     problem = health.problem(command, may_run=mark is not None and mark.intact)
     if problem is not None:
         mend = "install baton again" if command == script.command else "baton hooks install"
-        yield f"it does nothing: {problem}: {mend}"
+        yield f"it does nothing, because {problem}: {mend}"
 
 
 def _not_configured(place: HookLocation, event: str) -> Iterator[str]:
@@ -86,7 +86,7 @@ def _not_filed(place: HookLocation, event: str) -> Iterator[str]:
     elif current is None:
         yield f"{file} was removed: baton hooks install puts it back"
     elif read_marker(current) is None:
-        yield f"another tool has put its own hook at {file}: baton hooks install puts ours before it"
+        yield f"another tool has put its own hook at {file}: baton hooks install adds ours before it"
     for path in (file, place.folder / event):
         if not is_program(path):
             yield f"{path} is not executable"

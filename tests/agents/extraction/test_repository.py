@@ -64,7 +64,7 @@ def test_a_missing_folder_or_repository_is_unknown_and_not_clean(top, made, tmp_
 
 def test_a_missing_or_slow_git_is_unknown(top, made, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", "")
-    assert "does not start" in look(top, made).facts["unknown"]["git_status"]
+    assert "cannot start git" in look(top, made).facts["unknown"]["git_status"]
     program = tmp_path / "bin" / "git"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\nexec /bin/sleep 9\n")
