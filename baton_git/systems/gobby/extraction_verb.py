@@ -24,9 +24,9 @@ FACTS: dict[str, Any] = {
     "git_status": None, "recent_activity": [], "key_decisions": [], "latest_prompts": [], "last_answer": None,
     "open_questions": [], "next_steps": [], "files_used": [], "errors": [],
 }  # fmt: skip
-"""The facts, each with the value that means "none"."""
+"""The facts of the result, each with the value that it has if there is no such fact."""
 OTHER_NAMES = {"gobby_tasks": "active_task", "todowrite": "todo_state"}
-"""The names of facts in the settings, where they differ from the names in the result."""
+"""Names of facts in the settings that differ from the names in the result."""
 FactName = Literal[
     "initial_goal", "active_task", "todo_state", "files_modified", "git_commits", "git_status", "recent_activity",
     "key_decisions", "latest_prompts", "last_answer", "open_questions", "next_steps", "files_used", "errors",
@@ -48,7 +48,7 @@ class ExtractHandoff(Input):
     max_commits: UpTo = Field(None, description="Maximum number of newest commits.  [20]")
     diff_stats: bool = Field(False, description="Include the changed files of each commit.")
     format: Literal["structured", "narrative"] | None = Field(
-        None, description="Print sections, or sentences.  [structured]"
+        None, description="Print sections (`structured`) or sentences (`narrative`).  [structured]"
     )
     only: list[FactName] = Field([], description="Include only this fact.")
     without: list[FactName] = Field([], description="Leave out this fact.")
@@ -118,7 +118,7 @@ class ExtractedHandoff(Result):
     sources: dict[str, Any] = Field(
         {}, description="The position in the transcript of each fact that is a plain text or a list of texts."
     )
-    unknown: dict[str, str] = Field({}, description="Why a fact could not be determined, by fact.")
+    unknown: dict[str, str] = Field({}, description="The facts that could not be determined, each with the reason.")
     session: str | None = Field(description="The session's id in its agent CLI.")
     agent: str = Field(description="The agent CLI.", examples=["claude"])
     cwd: str | None = Field(description="The working directory of the session.")

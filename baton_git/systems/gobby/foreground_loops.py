@@ -36,7 +36,7 @@ from baton_git.systems.gobby.workflow.looping import (
 )
 from baton_git.systems.gobby.workflows import open_spawned_sessions
 
-INTERRUPTED = LoopEnding("interrupted", "you ended it; the session that ran is ended too")
+INTERRUPTED = LoopEnding("interrupted", "you ended the loop; its running session was ended too")
 _PERMISSION = re.compile(r"permission|approv|read-only|sandbox|not allowed", re.IGNORECASE)
 """Matches an answer of a session that lacked a permission."""
 _MAX_UNTRACKED = 5000
@@ -88,7 +88,7 @@ def find_installed_cli(environment: Mapping[str, str]) -> str:
     for cli in AGENTS:
         if executable(cli, environment):
             return cli
-    raise InvalidArgument(f"none of {', '.join(AGENTS)} is installed", hint="say which with --cli, or install one")
+    raise InvalidArgument(f"none of {', '.join(AGENTS)} is installed", hint="install one of them")
 
 
 def run_loop(
@@ -108,19 +108,19 @@ def run_loop(
 
 def _check_loop(ws: Workspace, loop: Loop) -> None:
     if not loop.prompt.strip():
-        raise InvalidArgument("the prompt is empty", hint="say what is to be done")
+        raise InvalidArgument("the prompt is empty", hint="describe the task")
     if not loop.limits.marker.strip() or "\n" in loop.limits.marker:
-        raise InvalidArgument("the marker is no word on one line")
+        raise InvalidArgument("the marker must be a text on one line")
     if is_marker(last_line(loop.prompt), loop.limits.marker):
         raise InvalidArgument(
-            f"the prompt ends with the line {loop.limits.marker}, as an answer does when all is done",
-            hint="leave it out, sessions are told of it; or choose another with --marker",
+            f"the prompt ends with the line {loop.limits.marker}, which marks the end of the task",
+            hint="remove the line, since each session is told the marker; or choose another marker with --marker",
         )
     check_prompt(loop.prompt)
     if loop.cli not in AGENTS:
         raise InvalidArgument(f"Unknown CLI: {loop.cli}")
     if executable(loop.cli, ws.environment) is None:
-        raise InvalidArgument(f"{loop.cli} CLI not found", hint="install it, or say another with --cli")
+        raise InvalidArgument(f"{loop.cli} CLI not found", hint="install it, or choose another CLI with --cli")
 
 
 @dataclass
@@ -153,14 +153,14 @@ class _LoopRunner:
         if self.is_stopped():
             return INTERRUPTED
         stop = find_stop_file(self.loop.stop_files)
-        return LoopEnding("stop_file", f"{stop} is there; remove it to go on") if stop is not None else None
+        return LoopEnding("stop_file", f"{stop} exists; remove it to continue") if stop is not None else None
 
     def _run_session(self) -> LoopEnding | None:
         """Run one session to its end."""
         limits = self.loop.limits
         seconds = limits.total_seconds - (time.monotonic() - self.started)
         if seconds <= 0:
-            return LoopEnding("total_timeout", f"it took longer than {limits.total_seconds:g} seconds")
+            return LoopEnding("total_timeout", f"the loop took longer than {limits.total_seconds:g} seconds")
         environment = self.ws.environment
         parent = self.sessions[-1].id if self.sessions else environment.get(SPAWNED) or None
         records = open_spawned_sessions(self.ws)
@@ -174,21 +174,23 @@ class _LoopRunner:
         work = compute_work_digest(self.loop.cwd, environment)
         self.turns.append(LoopTurn(ended.status, report.answer, work, ended.cost_usd, ended.tokens))
         self.say(f"{name}: {_describe_session(ended)}")
-        self._tell_missing_permission(name, report)
+        self._report_missing_permission(name, report)
         if ended.status != "stopped":
             return None
         return INTERRUPTED if self.is_stopped() else LoopEnding("interrupted", f"the session {ended.id} was stopped")
 
-    def _tell_missing_permission(self, name: str, report: SessionReport) -> None:
-        """Report once which permission the sessions lack, and how to grant it."""
+    def _report_missing_permission(self, name: str, report: SessionReport) -> None:
+        """Report once that the sessions lack a permission, and how to grant it."""
         last, earlier = self.turns[-1].work, self.turns[-2].work if len(self.turns) > 1 else self.before
         is_idle = last is not None and last == earlier
         if self.missing_permission or not (report.denied or (is_idle and _PERMISSION.search(report.answer))):
             return
-        refused = f"was refused {', '.join(report.denied)}" if report.denied else "changed nothing, and says why"
+        denied = (
+            f"was denied {', '.join(report.denied)}" if report.denied else "changed nothing and mentions a permission"
+        )
         arguments = AGENTS[self.loop.cli].permission_arguments
         allow = f'git config baton.{self.loop.cli}Arguments "{arguments}"'
-        self.missing_permission = f"it {refused}; to allow more: {allow}"
+        self.missing_permission = f"it {denied}; to allow more: {allow}"
         self.say(f"{name}: {self.missing_permission}")
 
     def _make_request(self, seconds: float) -> LaunchRequest:
@@ -199,8 +201,8 @@ class _LoopRunner:
             system_prompt=write_context(len(self.turns) + 1, limits, self.turns[-1] if self.turns else None),
             cwd=loop.cwd,
             seconds=min(limits.session_seconds, seconds, MAX_SECONDS),
-            most=limits.iterations,  # a loop within a chain goes on counting where the chain is
-            chain_seconds=limits.total_seconds + 1,  # by the wall clock, which rounds; ours is looked at before
+            most=limits.iterations,  # a loop that a chain started continues the chain's count
+            chain_seconds=limits.total_seconds + 1,  # by the rounded wall clock; this loop checks its own limit first
             budget_usd=limits.budget_usd,
             loop="loop-run",
         )
@@ -214,7 +216,7 @@ class _LoopRunner:
         return ending._replace(why=f"{ending.why}; a session lacked permissions: {self.missing_permission}")
 
     def _reload(self, session: SpawnedSession) -> SpawnedSession:
-        """Reload the stored record: this process did not see the end of an interrupted session."""
+        """Return the stored record, because the end of an interrupted session is recorded by another process."""
         try:
             return open_spawned_sessions(self.ws).get(session.id)
         except BatonError:
@@ -226,7 +228,7 @@ def _describe_session(ended: SpawnedSession) -> str:
     if ended.status != "failed":
         return ", ".join(parts) + (f": {ended.error}" if ended.error else "")
     why = ": ".join(filter(None, (ended.exit_in_words, ended.error)))
-    return f"{', '.join(parts)}: {why or 'nothing says why'}; log: {ended.log}"
+    return f"{', '.join(parts)}: {why or 'the reason is unknown'}; log: {ended.log}"
 
 
 def format_tokens(tokens: int | None) -> str:

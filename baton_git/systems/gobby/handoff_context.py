@@ -1,4 +1,4 @@
-"""The names that a template can use of a handoff, and a rendered template as sections within a budget."""
+"""Collect the names that a template can use for a handoff, and split a rendered template into sections of the brief."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LAST_STANDING_LEVEL = 2
 _WHEN = {
     "pre_compact": "before its context was compacted",
     "session_end": "at its end",
-    "catch_up": "after it was gone without an end",
+    "catch_up": "after it had ended without a hook event",
     "mine": "as mined from its transcript",
 }
 
@@ -71,7 +71,7 @@ def _describe_files(facts: Facts, worktree: str | None, modified: Sequence[str])
     uses = [(_relative_to(worktree, use.path), use) for use in facts.files_used]
     told = [_describe_use(path, use) for path, use in uses if use.changes or use.reads or use.found == "git"]
     known = {path for path, _ in uses}
-    told += [path for path in reversed(modified) if path not in known]  # in an older record all of them
+    told += [path for path in reversed(modified) if path not in known]  # older records have no `files_used`
     named = [path for path, use in uses if not (use.changes or use.reads or use.found == "git")]
     used = [path for path, use in uses if use.changes or use.reads]
     return {
@@ -111,10 +111,10 @@ def _to_plain(value: Any) -> Any:
 
 
 def describe_origin(handoff: Handoff, now: datetime, *, machine: str | None = None, folder: Path | None = None) -> str:
-    """Return whose facts these are, with their time and origin.
+    """Return one line about the origin of a handoff: agent, session, age, event, branch, machine and folder.
 
     Args:
-        machine, folder: where the reader works; the text does not repeat them.
+        machine, folder: the machine and work tree of the reader; the line does not repeat them.
     """
     agent, _, session = handoff.id.partition("/")
     parts = [f"{agent} session {short_session(session)}", describe_age(handoff.extracted_at, now)]
@@ -136,13 +136,13 @@ def name_session(handoff: Handoff) -> str:
 def split_into_sections(text: str, title: str, name: str, kind: str, show: str) -> tuple[Section, ...]:
     """Return a rendered text as sections, one for each heading.
 
-    A section with a heading of one or two `#` describes where the work stands. A heading of three or four marks
-    details, which go to the end of the brief.
+    A heading of one or two `#` begins a section about the current state. A heading of three or four `#` begins a
+    section with details, which goes to the end of the brief.
 
     Args:
-        title: precedes the first heading, or is the title if there is no heading.
-        name: precedes the headings of details.
-        kind: the noun for lines that do not fit.
+        title: precedes the first heading; without headings, the title of the only section.
+        name: precedes each heading of details, except the first heading.
+        kind: the noun in the note about lines that were omitted from the brief.
         show: the command that shows the whole text.
     """
     parts: list[tuple[int, str, list[str]]] = [(0, "", [])]
@@ -166,7 +166,8 @@ def split_into_sections(text: str, title: str, name: str, kind: str, show: str) 
 
 
 def mark_project_sections(sections: tuple[Section, ...]) -> tuple[Section, ...]:
-    """Mark each title as made by the project's own template, which comes from a remote and so is not trusted."""
+    """Return the sections with a note in each title that the project's template made them. The project comes from a
+    remote, so its template is not trusted."""
     return tuple(
         section._replace(title=one_line(f"told by this project's template · {section.title.translate(_BRACKETS)}", 300))
         for section in sections
@@ -174,8 +175,8 @@ def mark_project_sections(sections: tuple[Section, ...]) -> tuple[Section, ...]:
 
 
 def _quote_line(line: str) -> list[str]:
-    """Return the line in quoted pieces, so that none looks like a computed line (`- ID [label] text`), a title, or the
-    frame of the brief."""
+    """Return the line in quoted pieces of at most `WIDTH` characters. Quoting prevents that a piece looks like a line
+    that baton computed (`- ID [label] text`), like a title, or like the frame of the brief."""
     line = "".join(c if c == "\t" or is_safe(c) else "\ufffd" for c in line)
     line = line.removeprefix("| ")
     line = one_line(line, len(line)) if not line.startswith(" ") else line.rstrip()

@@ -88,7 +88,8 @@ def _is_same_commit(left: str, right: str) -> bool:
 
 
 def _merge_todos(extraction: Extraction, session: Session) -> Extraction:
-    """Return the facts with the session's own todo list, which takes precedence for items in both lists."""
+    """Return the facts with the session's own to-do list added. If an item is in both lists, its status in the
+    session's own list is used."""
     if not extraction.options.extract.todowrite or not session.todos:
         return extraction
     own = {todo.content: {"status": todo.status, "origin": "baton"} for todo in session.todos}
@@ -201,7 +202,7 @@ def build_body(
 
 
 def comparable(record: Mapping[str, Any], everything: bool) -> dict[str, Any]:
-    """Return the part of a record whose changes are written."""
+    """Return the part of a record that is compared with the stored record; a record is written if this part differs."""
     facts = record["facts"] if everything else _lasting(record["facts"])
     return {**{name: record.get(name) for name in ("notes", "branch", "worktree")}, "facts": facts}
 
@@ -220,10 +221,10 @@ def _extraction_time(now: datetime, earlier: Handoff | None) -> str:
 
 
 def archive_oldest(ws: Workspace, state: State, now: datetime, newest: str | None = None) -> State:
-    """Archive the least recently extracted handoffs beyond the number of sessions to keep, and return the state.
+    """Return the state with at most `sessions_kept` live handoffs; the least recently extracted ones are archived.
 
     Args:
-        newest: the id of a handoff that is not archived.
+        newest: the id of a handoff that stays live in any case.
     """
     surplus = len(state.ids(Handoff.kind)) - ws.policy.sessions_kept
     oldest = sorted(state.records(Handoff), key=extraction_time) if surplus > 0 else []

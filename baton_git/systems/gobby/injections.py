@@ -55,13 +55,13 @@ def tell_previous_sessions(
     ws: Workspace, now: datetime, state: State, parent: Handoff | None, problems: list[str],
     injection_format: str = "structured", live: Collection[str] = (),
 ) -> tuple[Section, ...]:  # fmt: skip
-    """Return the sections of the earlier sessions that matter to the acting one.
+    """Return the sections about earlier sessions that the acting session should know.
 
-    These are the last session; if it did nothing, also the last one that did; all sessions that worked at the same
-    time or still do; and the work that others left undone.
+    These are: the last session; if it did nothing, also the last session that did something; all sessions that
+    worked at the same time or are still active; and the open to-do items of earlier sessions.
 
     Args:
-        parent: the session that the acting one continues, if known.
+        parent: the handoff of the session that the acting one continues, if known.
         live: ids of sessions that are active now.
     """
     ended = _list_ended(ws, state, live)
@@ -79,7 +79,8 @@ def tell_handoffs(
     ws: Workspace, now: datetime, handoffs: Sequence[Handoff], problems: list[str],
     injection_format: str = "structured", live: Collection[str] = (),
 ) -> tuple[Section, ...]:  # fmt: skip
-    """Return the facts of the first session that did something, the state of further ones, and the rest by name."""
+    """Return sections about sessions: all facts of the first session that did something, the current state of the other
+    sessions up to `MAX_TOLD`, and one line for each further session."""
     sections: list[Section] = []
     whole = next(filter(has_substance, handoffs), None)
     for handoff in handoffs[:MAX_TOLD]:
@@ -92,7 +93,8 @@ def tell_handoffs(
 
 
 def _describe_origin(ws: Workspace, handoff: Handoff, now: datetime) -> str:
-    """Return whose facts these are; if they came from another machine, a label says who vouches for them."""
+    """Return one line about the origin of a handoff. For a handoff from another machine, a label says who vouches for
+    it."""
     origin = describe_origin(handoff, now, machine=ws.actor.machine, folder=ws.folder)
     if handoff.machine in (None, ws.actor.machine):
         return origin
@@ -115,7 +117,8 @@ def _tell_damaged(state: State) -> tuple[Section, ...]:
 def tell_undone(
     ws: Workspace, state: State, told: Sequence[Handoff] = (), live: Collection[str] = ()
 ) -> tuple[Section, ...]:
-    """Return the section of work that earlier sessions of this work tree left undone, except those in `told`."""
+    """Return a section with the to-do items that earlier sessions of this work tree left open, except those of the
+    handoffs in `told`."""
     ended, ids = _list_ended(ws, state, live), [handoff.id for handoff in told]
     lines = tuple(map(_undone_line, list_unfinished(state, ended, told=ids, acting=ws.actor.session)))
     title = "Left undone by earlier sessions [llm_derived] (baton todo done TEXT, or cancel TEXT)"
@@ -160,5 +163,5 @@ def _render_by_project(ws: Workspace, file: str, names: Mapping[str, Any], probl
     except NotFound:
         return None  # most projects have none
     except BatonError as error:
-        problems.append(f"{TEMPLATES}/{file} is passed over: {one_line(str(error), 300)}")
+        problems.append(f"{TEMPLATES}/{file} is ignored: {one_line(str(error), 300)}")
         return None

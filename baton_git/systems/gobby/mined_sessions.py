@@ -25,7 +25,7 @@ from baton_git.systems.gobby.session_turns import put_turns, store_turns, turn_s
 
 TRIGGER = "mine"
 HOOK_LAG = timedelta(seconds=60)
-"""How long a transcript may continue after the hook stored the handoff without counting as new."""
+"""A transcript counts as new only if it continues for longer than this after the hook stored the handoff."""
 
 _OPTIONS = parse_options({"extract": {"git_status": False}})
 """Skip `git status`: today's uncommitted changes do not belong to an old session."""
@@ -83,7 +83,8 @@ def read_session(
         ws, now, candidate.path, candidate.agent, options=_OPTIONS, folder=_find_folder(ws, candidate),
         session=candidate.session,
     )  # fmt: skip
-    extraction = replace(extraction, session=candidate.session)  # a file can hold two: a plan may begin a new one
+    # A file can contain two sessions, because accepting a plan may begin a new one.
+    extraction = replace(extraction, session=candidate.session)
     session = _build_session(ws, now, candidate, extraction, work_tree)
     if keep_turns and session.has_facts:
         store_turns(ws, extraction, work_tree)

@@ -43,7 +43,7 @@ from baton_git.systems.gobby.mined_sessions import (
 from baton_git.systems.gobby.record import Handoff
 
 LOOK_AGAIN = timedelta(minutes=1)
-"""How long after a run without unread transcripts the next run is skipped; listing them takes longer than a search."""
+"""Time after a complete run in which runs are skipped, because listing transcripts takes longer than a search."""
 
 """Receives the number of bytes that were read so far, and their total."""
 
@@ -135,7 +135,7 @@ def mine(ws: Workspace, now: datetime, asked: Mine) -> MineResult:
     imported only if they name commits of this repository, or if the folder was one of its work trees.
 
     Raises:
-        InvalidArgument: there is no such agent, or a time is none.
+        InvalidArgument: there is no such agent, or a time cannot be parsed.
         Busy: another process mines this namespace.
     """
     if asked.agent is not None:
@@ -163,7 +163,7 @@ def count_new(ws: Workspace, now: datetime, asked: Mine) -> int:
 def keep_local_turns(ws: Workspace, now: datetime, asked: Mine, seconds: float) -> int:
     """Store the turns of sessions that no hook and no `mine` has read yet, newest first, without a commit.
 
-    `mine` continues from there. After a run that left no transcript unread, the next run within `LOOK_AGAIN` does
+    A later `mine` continues from there. If a run reads all transcripts, runs in the following `LOOK_AGAIN` do
     nothing.
 
     Args:
@@ -239,7 +239,7 @@ class _Run:
         self._bytes = 0
         self.to_read: list[_Sorted] = []
 
-    # --- which transcripts
+    # --- choosing transcripts
 
     def sort_candidates(self, since: datetime | None) -> None:
         """Find the transcripts of this repository that the namespace lacks, and count the others by reason."""
@@ -338,7 +338,8 @@ class _Run:
         return evidence
 
     def _at_new_place(self, belonging: Belonging) -> Belonging:
-        """Return the belonging with the current folder as work tree, if the repository was moved here."""
+        """Return `belonging` with the current folder as the work tree if the repository was moved here, otherwise
+        unchanged."""
         folder, work_tree = self._ws.folder, belonging.work_tree
         if work_tree is not None and is_moved(work_tree, folder):
             return belonging._replace(work_tree=str(folder))

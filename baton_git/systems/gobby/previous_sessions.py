@@ -26,11 +26,11 @@ MAX_SESSIONS = 20
 def list_handoffs(ws: Workspace, state: State, other_than: str | None = None) -> list[Handoff]:
     """Return the handoffs that a session in this work tree can continue, newest first.
 
-    These are the handoffs of this machine and work tree. If there are none, they are those of other machines, but
-    never those of another work tree of this machine.
+    These are the handoffs of this work tree on this machine. If there are none, the handoffs of other machines are
+    returned, but never those of another work tree of this machine.
 
     Args:
-        other_than: a session whose own handoff is left out, by the session's id or the handoff's.
+        other_than: the id of a session, or of its handoff, which is left out.
     """
     others = [handoff for handoff in state.records(Handoff) if other_than not in (handoff.id, session_of(handoff))]
     worktree = os.path.realpath(ws.folder) if ws.folder is not None else None
@@ -67,7 +67,10 @@ def list_concurrent(
 
 
 def _work_span(state: State, handoff: Handoff) -> tuple[float, float]:
-    """Return when a session began and was last seen, from its session record if it has one, else its handoff."""
+    """Return when a session began and when it was last active, in seconds since the epoch.
+
+    The times are those of its session record if it has one, otherwise those of its handoff.
+    """
     session = state.entry(Key(Session.kind, session_of(handoff)))
     own = session if isinstance(session, Session) else None
     began = parse_time_or_none(own.started if own else handoff.started)
@@ -88,7 +91,8 @@ def extraction_time(handoff: Handoff) -> tuple[float, str]:
 
 
 def has_substance(handoff: Handoff) -> bool:
-    """Return whether the session did something or left open work, beyond a question."""
+    """Return whether the session changed files, made commits, or left a task, to-dos or notes. Sessions that only
+    answered questions have no substance."""
     facts = handoff.facts
     has_changed_files = bool(facts.files_modified) or any(use.changes for use in facts.files_used)
     return bool(has_changed_files or facts.git_commits or facts.todo_state or facts.active_task or handoff.notes)
@@ -104,11 +108,12 @@ class UnfinishedItem(NamedTuple):
 def list_unfinished(
     state: State, newest_first: Sequence[Handoff], *, told: Collection[str] = (), acting: str | None = None
 ) -> list[UnfinishedItem]:
-    """Return the to-do items that sessions left open and that no later session has in its own list.
+    """Return the to-do items that sessions left open, and that are in no newer list and were not closed later.
 
     Args:
-        told: ids of handoffs that are shown as a whole, so that their items are left out.
-        acting: the current session; items of its own list are left out.
+        newest_first: the handoffs to search; only the first `MAX_SESSIONS` are read.
+        told: ids of handoffs that the brief shows in full, so that their items are left out.
+        acting: the id of the current session; items of its own list are left out.
     """
     sessions = {session.id: session for session in state.records(Session)}
     by_start = sorted(sessions.values(), key=lambda session: session.started)
@@ -161,6 +166,7 @@ def resolve_handoff(state: State, text: str) -> Handoff:
 
 
 def _match_ids(ids: Sequence[str], text: str) -> list[str]:
-    """Return the id whose session is `text`, else all ids that begin with it, with or without the agent."""
+    """Return the ids whose session is exactly `text`. If there are none, return all ids that begin with `text`, with or
+    without the agent."""
     exact = [id_ for id_ in ids if id_.partition("/")[2] == text]
     return exact or [id_ for id_ in ids if text and (id_.startswith(text) or id_.partition("/")[2].startswith(text))]

@@ -46,7 +46,7 @@ def _check_part(path: Path, part: str, folder: int, *, is_last: bool) -> None:
     mode = os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode
     if S_ISLNK(mode):
         raise InvalidArgument(
-            f"{show_path(path)} leads through the link {part}, which is not followed", path=show_path(path)
+            f"{show_path(path)} contains the symbolic link {part}, which is not followed", path=show_path(path)
         )
     if is_last and not S_ISREG(mode):
-        raise InvalidArgument(f"{show_path(path)} is no file but a {'folder' if S_ISDIR(mode) else 'pipe or a device'}")
+        raise InvalidArgument(f"{show_path(path)} is a {'folder' if S_ISDIR(mode) else 'pipe or a device'}, not a file")

@@ -1,4 +1,4 @@
-"""Update the commit ids in a handoff after rebases and amended commits."""
+"""Replace the commit ids in a handoff after a rebase or an amended commit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from baton_git.systems.gobby.record import Handoff
 
 
 def follow_rewritten(handoff: Handoff, common_dir: Path) -> Handoff:
-    """Return the handoff with the newest ids of its commits; of commits that were squashed into one, only the last is
-    kept."""
+    """Return the handoff with the current ids of rewritten commits.
+
+    If several of its commits were squashed into one, only the last of them remains.
+    """
     commits = handoff.facts.git_commits
     rewritten = load_rewritten(common_dir) if commits else {}
     newest = [find_newest(rewritten, commit.hash) for commit in commits]

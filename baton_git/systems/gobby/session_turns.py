@@ -24,7 +24,7 @@ def turn_store(ws: Workspace) -> TurnStore:
 
 
 def store_turns(ws: Workspace, extraction: Extraction, work_tree: str | None) -> None:
-    """Store the turns of a session, bounded and redacted, and replace its stored turns.
+    """Store the turns of a session, within the size limit and redacted. They replace the session's stored turns.
 
     Args:
         work_tree: the top level of the session's work tree; None means the folder named in its transcript.
@@ -49,9 +49,9 @@ def _keep_told_answer(turns: tuple[Turn, ...], stored: SessionTurns | None) -> t
 
 
 def put_turns(ws: Workspace, state: State, all_turns: Sequence[Turn], handoff: Handoff) -> State:
-    """Return the state with the turns of the handoff's session, and without turns of archived handoffs.
+    """Return the state with a turns record for the handoff's session, and without turns records of archived handoffs.
 
-    Nothing changes unless the user shares turns (`git config baton.shareTurns true`).
+    The state is returned unchanged unless the user shares turns (`git config baton.shareTurns true`).
     """
     if not ws.shares_turns or not all_turns:
         return state

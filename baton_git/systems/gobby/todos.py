@@ -53,7 +53,7 @@ class SetTodos(Input):
     """The new to-do list."""
 
     items: list[str | dict[str, Any]] = Field(
-        description="One line for each item; a mark says how it stands: [ ], [>], [x] or [-]. Or a table with "
+        description="One line for each item; a mark sets its status: [ ], [>], [x] or [-]. Or a table with "
         "`content` and `status`, which may have further keys.",
         examples=[["Write the parser", "[>] Test it", "[x] Read the paper"]],
     )
@@ -63,7 +63,7 @@ class NewTodo(Input):
     """An item to add."""
 
     text: str = Field(description="The text of the item.", examples=["Write the parser"])
-    started: bool = Field(False, description="It is being worked on.")
+    started: bool = Field(False, description="Mark the item as in progress.")
 
 
 class WhichTodo(Input):
@@ -106,7 +106,7 @@ def replace_todos(ws: Workspace, now: datetime, todos: Sequence[Todo]) -> Change
     texts = [todo.content for todo in todos]
     double = next((text for text in texts if texts.count(text) > 1), None)
     if double is not None:
-        raise InvalidArgument(f"{double!r} stands twice in the list", hint="an item is identified by its text")
+        raise InvalidArgument(f"{double!r} is in the list twice", hint="each item needs its own text")
     return _update(ws, now, "todo-set", lambda _: tuple(todos))
 
 
@@ -254,7 +254,10 @@ def _items(todos: Sequence[Todo]) -> list[NumberedTodo]:
 
 
 def _list_undone(ws: Workspace) -> tuple[Todo, ...]:
-    from baton_git.systems.gobby.previous_sessions import list_handoffs, list_unfinished  # seldom needed, slow to load
+    from baton_git.systems.gobby.previous_sessions import (
+        list_handoffs,
+        list_unfinished,
+    )  # rarely needed, slow to import
 
     state, session = ws.branch.read().state, ws.actor.session
     unfinished = list_unfinished(state, list_handoffs(ws, state, session), acting=session)
@@ -266,7 +269,7 @@ def _acting_session(ws: Workspace, state: State) -> Session:
     hint = "baton boot begins a session; --session or BATON_SESSION names one"
     name = ws.actor.session
     if name is None:
-        raise NotFound("session at work in the namespace", ws.branch.namespace.text, hint=hint)
+        raise NotFound("active session in namespace", ws.branch.namespace.text, hint=hint)
     session = find_session(state, name)
     if session is None or state.entry(Key(Session.kind, name)) is None:
         raise NotFound("session", name, hint=hint)
@@ -311,7 +314,7 @@ def parse_line(line: str, *, where: str = "") -> Todo:
     if len(bare) < 3 or bare[0] != "[" or bare[2] != "]":
         return Todo(content=bare.strip())
     if bare[1] not in _MARKS:
-        raise InvalidDocument([Fault("", f"{line[:60]!r}: the mark is none of [ ] [>] [x] [-]")], where=where)
+        raise InvalidDocument([Fault("", f"{line[:60]!r}: the mark is not [ ], [>], [x] or [-]")], where=where)
     return Todo(content=bare[3:].strip(), status=_MARKS[bare[1]])
 
 

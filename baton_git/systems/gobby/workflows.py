@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from baton_git.agents.sessions.records import SpawnedSessions
 
 MAX_NOTICES = 1024 * 1024
-"""Maximum size of the file of notices in bytes; a larger file is started anew."""
+"""Maximum size of the file of notices in bytes; a larger file is replaced by an empty one."""
 
 
 def list_workflows(ws: Workspace, folders: WorkflowFolders) -> tuple[list[WorkflowFile], list[str]]:
@@ -61,7 +61,7 @@ def allow_workflow(ws: Workspace, now: datetime, shown: WorkflowFile) -> bool:
     """Approve exactly the text that was shown, even if the file has changed since; return False if it was approved
     already.
 
-    Raises InvalidArgument: nothing can be approved here.
+    Raises InvalidArgument: the workspace has no approvals.
     """
     return _approvals(ws).allow_workflow(shown.digest, iso(now))
 
@@ -69,7 +69,7 @@ def allow_workflow(ws: Workspace, now: datetime, shown: WorkflowFile) -> bool:
 def disallow_workflow(ws: Workspace, shown: WorkflowFile) -> bool:
     """Withdraw the approval of the text that was shown; return False if it was not approved.
 
-    Raises InvalidArgument: nothing can be approved here.
+    Raises InvalidArgument: the workspace has no approvals.
     """
     return _approvals(ws).disallow_workflow(shown.digest)
 
@@ -133,22 +133,22 @@ def _own_path(ws: Workspace, name: str) -> Path:
 
 def _approvals(ws: Workspace) -> Approvals:
     if ws.approvals is None:
-        raise InvalidArgument("nothing can be approved here")
+        raise InvalidArgument("this interface cannot approve workflows")
     return ws.approvals
 
 
 def _load_approvals(ws: Workspace) -> tuple[Callable[[str], bool], list[str]]:
-    """Return a function that returns whether a digest is approved, and problems. If the approvals are unreadable, none
-    is."""
+    """Return a function that tells whether a digest is approved, and problems. If the approvals cannot be read, no
+    digest is approved."""
     try:
         approved = set(ws.approvals.workflows()) if ws.approvals is not None else set()
     except BatonError as error:
-        return (lambda _: False), [f"no workflow of the project runs: {error}"]
+        return (lambda _: False), [f"no workflow of the project can run: {error}"]
     return approved.__contains__, []
 
 
 def _load_variables(ws: Workspace, kept: KeptVariables, problems: list[str]) -> dict[str, Any]:
-    """Return the session's variables; at its start, those of the session that started it."""
+    """Return the session's variables. At the start of a session they are those of the session that started it."""
     variables, problem = kept.load()
     problems += [problem] if problem else []
     spawned = ws.environment.get(SPAWNED)
@@ -157,7 +157,7 @@ def _load_variables(ws: Workspace, kept: KeptVariables, problems: list[str]) -> 
     try:
         return dict(open_spawned_sessions(ws).get(spawned).variables)
     except BatonError as error:
-        problems.append(f"the variables of the session before are lost: {error}")
+        problems.append(f"the variables of the previous session are lost: {error}")
         return {}
 
 
@@ -182,7 +182,7 @@ def _deliver_notices(
                 _append_notice(_own_path(ws, "notices"), f"{iso(now)}  {title}: {message}\n")
                 _run_notify_command(ws, folders.notify, title, message)
             except (BatonError, OSError, ValueError) as error:
-                problems.append(f"a notice did not reach you: {error}")
+                problems.append(f"a notice could not be delivered: {error}")
 
 
 def _append_notice(path: Path, line: str) -> None:

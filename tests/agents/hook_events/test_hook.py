@@ -462,7 +462,7 @@ def test_a_concurrent_active_session_is_not_taken_for_dead(hook, session, git):
         memory.save(seen)
         session.work(git)
         told = context(hook("SessionStart", NEW, source="startup"))
-        assert "gone without an end" not in told
+        assert "ended without a hook event" not in told
         after = memory.get("claude", OLD)
         assert after is not None
         assert after.saved_turn

@@ -90,7 +90,7 @@ def test_a_loop_ends_after_equal_answers_in_a_row(agents, loop):
     agents.answering("I cannot.")
     done = loop("--max-iterations", "9")
     assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "stuck", 3)
-    assert "said the same" in done.data["why"]
+    assert "gave the same answer" in done.data["why"]
 
 
 @pytest.mark.slow
@@ -187,12 +187,14 @@ def test_no_session_starts_while_the_stop_file_is_there(agents, loop, top):
 def test_a_session_without_permissions_is_reported_after_the_first_one(agents, quick):
     agents.answering("I need permission to edit the file.", "Still.")
     done = quick("--max-iterations", "2")
-    hint = 'changed nothing, and says why; to allow more: git config baton.claudeArguments "--permission-mode'
+    hint = (
+        'changed nothing and mentions a permission; to allow more: git config baton.claudeArguments "--permission-mode'
+    )
     assert done.err.index("session 1/2: it " + hint) < done.err.index("session 2/2")
     assert "lacked permissions" in done.data["why"]
     denied = {"type": "result", "result": "Done. COUNT", "permission_denials": [{"tool_name": "Edit"}] * 2}
     agents.shell("claude", f"cat <<'END'\n{json.dumps(denied)}\nEND")
-    assert quick("--max-iterations", "1").err.count("it was refused Edit; to allow more") == 1
+    assert quick("--max-iterations", "1").err.count("it was denied Edit; to allow more") == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -113,7 +113,7 @@ def test_what_is_no_file_stops_nobody(options, top, make):
     make(top / ".baton" / "config.yaml")
     found, [problem] = options(lenient=True)
     assert found == Options()
-    assert "is no file" in problem
+    assert "not a file" in problem
 
 
 # --- in words

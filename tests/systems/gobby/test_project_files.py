@@ -73,7 +73,7 @@ def test_nothing_is_read_through_a_link(top, tmp_path, open_workspace, linked, i
     problems: list[str] = []
     assert lines(open_workspace(folder=top), problems) == ["| - Fix it"]
     [problem] = problems
-    assert problem.startswith(f"{NAME} is passed over: ")
+    assert problem.startswith(f"{NAME} is ignored: ")
     assert "is not followed" in problem
 
 
@@ -81,7 +81,7 @@ def test_nothing_is_read_through_a_link(top, tmp_path, open_workspace, linked, i
 def test_what_is_no_file_is_passed_over_at_once(place, top, open_workspace, monkeypatch, make):
     monkeypatch.chdir(place.parent)
     make(place)
-    with pytest.raises(InvalidArgument, match="is no file"):
+    with pytest.raises(InvalidArgument, match="not a file"):
         read_project_file(top, NAME, 1)
     problems: list[str] = []
     assert lines(open_workspace(folder=top), problems) == ["| - Fix it"]

@@ -105,7 +105,7 @@ class EvaluationGuard:
         if not isinstance(precision, int) or abs(precision) > MAX_DIGITS:
             raise EvaluationLimit(f"a number can be rounded to {MAX_DIGITS} digits at most")
         if method not in _ROUNDING:
-            raise ValueError(f"round goes {', '.join(_ROUNDING)}, not {method!r}"[:200])
+            raise ValueError(f"round accepts {', '.join(_ROUNDING)}, not {method!r}"[:200])
         self.admit(value)
         return _ROUNDING[method](value, precision)
 
@@ -133,7 +133,7 @@ def check_count(value: Any) -> None:
 def check_sought(*texts: Any) -> None:
     """Raise EvaluationLimit if a text to search for is too long."""
     if any(isinstance(text, str | bytes) and len(text) > MAX_SOUGHT for text in texts):
-        raise EvaluationLimit(f"what is looked for here has more than {MAX_SOUGHT} characters")
+        raise EvaluationLimit(f"the text to search for has more than {MAX_SOUGHT} characters")
 
 
 def make_range(*numbers: int) -> range:

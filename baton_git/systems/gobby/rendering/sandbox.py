@@ -78,7 +78,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             "baton_admit": guard.admit, "baton_items": guard.count_items, "baton_join": guard.join,
         }  # fmt: skip
         self.tests |= {"None": self.tests["none"], "True": self.tests["true"], "False": self.tests["false"]}
-        self.globals = {  # `min` and `max` without a function of the text's own, which could take all over again
+        self.globals = {  # `min` and `max` without their `key` function, which could process all items again
             "range": make_range, "len": len, "str": guard.to_text, "int": int, "float": float, "bool": bool, "abs": abs,
             "min": lambda *values: min(*values), "max": lambda *values: max(*values),
         }  # fmt: skip
@@ -99,7 +99,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return an item of a value, never an attribute."""
-        self.guard.check_time()  # a filter may be given a path of a million items
+        self.guard.check_time()  # the path that a filter receives can have a million parts
         try:
             return obj[argument]
         except (LookupError, TypeError):
@@ -123,7 +123,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if operator == "**":
             return self.guard.raise_power(left, right)
         if operator == "%" and isinstance(left, str | bytes):
-            raise EvaluationLimit("text cannot be formatted here; join it with ~")
+            raise EvaluationLimit("text cannot be formatted here; use ~ to join values")
         return self.guard.admit(super().call_binop(context, operator, left, right))
 
     def call_filter(self, *args: Any, **kwargs: Any) -> Any:
@@ -167,7 +167,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         parser = Parser(self, text, state="variable")
         expression = parser.parse_expression()
         if not parser.stream.eos:
-            raise TemplateSyntaxError("something stands after its end", parser.stream.current.lineno)
+            raise TemplateSyntaxError("there is text after its end", parser.stream.current.lineno)
         return expression
 
     def compile_template(self, text: str) -> Callable[[Mapping[str, Any], int], str]:
@@ -192,7 +192,7 @@ class _Counting(NodeTransformer):
 
     def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
         if not isinstance(node, STATEMENTS + EXPRESSIONS) or isinstance(node, nodes.NSRef):
-            raise TemplateSyntaxError(f"{type(node).__name__.lower()} is not possible here", node.lineno)
+            raise TemplateSyntaxError(f"{type(node).__name__.lower()} is not allowed here", node.lineno)
         return super().generic_visit(node, *args, **kwargs)
 
     def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802  as in Jinja2
@@ -226,7 +226,7 @@ def _limit_items(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the filter, limited to values with at most `MAX_ITEMS` items."""
     value_index = 0 if getattr(function, "jinja_pass_arg", None) is None else 1
 
-    @wraps(function)  # with what it says of its arguments
+    @wraps(function)  # preserves Jinja2's marks, which say which arguments the filter takes
     def limited(*args: Any, **kwargs: Any) -> Any:
         check_count(args[value_index])
         return function(*args, **kwargs)

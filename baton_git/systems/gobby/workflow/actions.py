@@ -23,7 +23,7 @@ from baton_git.systems.gobby.workflow.effects import SourceContent
 from baton_git.systems.gobby.workflow.event_run import EventRun, Injection
 
 SOURCES = ("compact_handoff", "previous_session_summary", "brief", "in_force", "changes")
-"""Sources that `WorkflowActions` keeps; what is stored under another name becomes a variable."""
+"""The sources that `WorkflowActions` provides. Facts that are stored under any other name become a variable."""
 
 Arguments = Mapping[str, Any]
 Result = Mapping[str, Any]
@@ -42,15 +42,15 @@ def extract_handoff_context(run: EventRun, arguments: Arguments) -> Result:
 
 
 def inject_context(run: EventRun, arguments: Arguments) -> Result:
-    """Inject the content of the sources, through the template if there is one."""
+    """Inject the content of the sources into the agent's context, rendered by the template if the action has one."""
     sources, template = _to_texts(arguments["source"]), arguments.get("template")
     if run.is_dry:
         return {"would": "inject", "source": sources, "template": template is not None}
     contents = {name: content for name in sources if (content := _read_source(run, name)) is not None}
     injection = Injection(", ".join(contents), *_fill_template(run, template, contents)) if contents else None
     if injection is None or not injection.sections:
-        why = f"nothing is kept as {' or '.join(sources)}"
-        if arguments.get("require"):  # reported, but a missing handoff never keeps a session from starting
+        why = f"there is no content for {' or '.join(sources)}"
+        if arguments.get("require"):  # only reported: a missing handoff never prevents a session from starting
             return {"error": why}
         return {"context_injected": False, "reason": why}
     run.outcome.injected.append(injection)
@@ -78,17 +78,17 @@ def _fill_template(
     names = {source: dict(content.names) for source, content in contents.items()}
     flat = {key: value for content in contents.values() for key, value in content.names.items()}
     text = str(run.render(template, {**names, **flat}))
-    # Each line is marked, so that none of a transcript's can pose as a title of the brief it ends up in.
+    # Each line starts with `|`, so that no line of a transcript looks like a title of the brief.
     lines = tuple(f"| {line}" for line in text.splitlines() if line.strip())
     return text, (Section(f"From the workflow {run.workflow.name}", lines, "lines"),) if lines else ()
 
 
 def generate_handoff(run: EventRun, arguments: Arguments) -> Result:
-    """Store notes for the next session: the rendered template, or a summary of the facts."""
+    """Store notes for the next session: the rendered template; without a template, a summary of the facts."""
     template = arguments.get("template")
     run.notes = str(run.render(template)) if template is not None else run.summarize()
     if run.is_dry:
-        return {"would": "hand over", "notes": run.notes}
+        return {"would": "store notes", "notes": run.notes}
     return {"handoff_generated": True, **run.effects.keep_notes(run.notes)}
 
 
@@ -100,12 +100,12 @@ def set_variable(run: EventRun, arguments: Arguments) -> Result:
 
 
 def increment_variable(run: EventRun, arguments: Arguments) -> Result:
-    """Add to a variable of the session, 1 by default."""
+    """Add `amount` (default 1) to a variable of the session."""
     name, amount = _variable_name(arguments), arguments.get("amount", 1)
     value = run.get_variable(name, 0)
     for number, subject in ((value, f"the variable {name}"), (amount, "the amount")):
         if not _is_number(number):
-            return {"error": f"{subject} is no number: {number!r}"}
+            return {"error": f"{subject} is not a number: {number!r}"}
     run.outcome.variables[name] = value + amount
     return {"variable_incremented": name, "value": value + amount}
 
@@ -130,13 +130,13 @@ def verify(run: EventRun, arguments: Arguments) -> Result:
 
 
 def start_new_session(run: EventRun, arguments: Arguments) -> Result:
-    """Start a session of an agent that continues the work; the results are those of Gobby's document."""
+    """Start a session of an agent that continues the work. The result has the keys that Gobby's document defines."""
     prompt = run.render(arguments.get("prompt"))
     if not prompt or not str(prompt).strip():
         return {"error": "Missing prompt parameter"}
     seconds = arguments.get("timeout", TIMEOUT)
     if not _is_number(seconds) or not 1 <= seconds <= MAX_SECONDS:
-        return {"error": f"timeout is no number of seconds from 1 to {MAX_SECONDS}: {seconds!r}"}
+        return {"error": f"timeout must be a number of seconds from 1 to {MAX_SECONDS}, not {seconds!r}"}
     window = run.render(arguments.get("window", False))
     tmux_session = window.strip() if isinstance(window, str) else ""
     request = LaunchRequest(
@@ -159,7 +159,11 @@ def start_new_session(run: EventRun, arguments: Arguments) -> Result:
 
 
 def _chain_limit(run: EventRun, name: str, default: float) -> float:
-    """Return a limit of the chain from the workflow's settings. Raises InvalidArgument if it is not valid."""
+    """Return a limit of the chain from the workflow's settings.
+
+    Raises:
+        InvalidArgument: the limit is not valid.
+    """
     limit: float = run.workflow.settings.get(name, default)
     check_limit(name, limit)
     return limit
@@ -173,7 +177,7 @@ def notify(run: EventRun, arguments: Arguments) -> Result:
 
 
 def block(run: EventRun, arguments: Arguments) -> Result:
-    """Prevent the agent from continuing; the first reason is used."""
+    """Prevent the agent from continuing, and tell it the reason. Later actions of the event are skipped."""
     run.outcome.block = str(run.render(arguments["reason"]))
     return {"decision": "block", "reason": run.outcome.block}
 

@@ -1,4 +1,4 @@
-"""Parse a workflow's YAML file: triggers, conditions, actions. Every fault has the path of its key.
+"""Parse a workflow's YAML file: triggers, conditions and actions. Each fault names the path of its key in the file.
 
 Both forms of Gobby's document are accepted: `triggers` as a table of lists (`on_x: [{action, when, …}]`), and as a
 list (`[{event, when, actions: [{action, …}]}]`).
@@ -29,7 +29,7 @@ CAN_BLOCK = ("on_stop", "on_prompt_submit", "on_after_agent")
 
 
 class ActionShape(NamedTuple):
-    """The arguments of an action: all keys, the required ones, and those that are templates."""
+    """The arguments of an action: all keys, the required keys, and the keys whose values are templates."""
 
     keys: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
@@ -101,12 +101,14 @@ class Workflow(BaseModel):
     name: str = Field(pattern=NAME, description="The name of the workflow.")
     description: str = Field("", description="The purpose of the workflow.")
     version: Annotated[str, BeforeValidator(_to_version)] = Field(
-        "", description="A version number for its author's use."
+        "", description="A version number for the author's own use."
     )
     type: str = Field(
         "lifecycle", pattern=r"^lifecycle$", description="`lifecycle`: the workflow runs at the events of sessions."
     )
-    enabled: bool = Field(True, description="Whether it runs unless git's configuration enables or disables it.")
+    enabled: bool = Field(
+        True, description="Whether the workflow runs by default; git's configuration can enable or disable it."
+    )
     settings: dict[str, Any] = Field(default_factory=dict, description="Constant values for conditions and templates.")
     variables: dict[str, Any] = Field(default_factory=dict, description="The initial values of a session's variables.")
     priority: int = Field(100, description="Workflows with a lower number run first.")
@@ -120,10 +122,11 @@ class Workflow(BaseModel):
 
 @lru_cache(20)
 def parse_workflow(text: str, *, name: str, where: str = "", is_checked: bool = True) -> Workflow:
-    """Parse a workflow's YAML; `name` is its name if the file does not set one.
+    """Parse a workflow's YAML; `name` is used if the file does not set a name.
 
     Args:
-        is_checked: whether all conditions and templates are parsed; when an event runs, only the needed ones are.
+        is_checked: whether to parse all conditions and templates, so that their faults are reported. Running an
+            event does not need this: it parses only the ones that it uses.
 
     Raises:
         InvalidDocument: the text is not YAML, or has faults.
@@ -139,8 +142,8 @@ def parse_workflow(text: str, *, name: str, where: str = "", is_checked: bool = 
         parser.check_limits(settings)
         parser.check_names(triggers, variables)
     unknown = [key for key in data if key not in Workflow.model_fields or key == "warnings"]
-    warnings = (*(f"{key}: is not known and means nothing" for key in unknown), *parser.warnings)
-    # The document has the priority at the top, Gobby's engine reads it from the settings.
+    warnings = (*(f"{key}: is unknown and has no effect" for key in unknown), *parser.warnings)
+    # In Gobby's document the priority is a top-level key; Gobby's engine reads it from `settings`.
     inner = settings.get("priority") if isinstance(settings, Mapping) else None
     priority = data.get("priority", inner if inner is not None else 100)
     fields = {"name": name, **data, "triggers": triggers, "priority": priority, "warnings": warnings}
@@ -158,12 +161,12 @@ def parse_workflow(text: str, *, name: str, where: str = "", is_checked: bool = 
 
 def _describe_fault(message: str) -> str:
     if NAME in message:
-        return "is not made of letters, digits, '.', '_' and '-', at most 64, a letter or digit first"
-    return re.sub(r"^String should match pattern.*", "is not one of the possible values", message)
+        return "must be at most 64 letters, digits, '.', '_' and '-', beginning with a letter or digit"
+    return re.sub(r"^String should match pattern.*", "is not an allowed value", message)
 
 
 class _Parser:
-    """Builds triggers from plain data, and collects all faults and warnings, so that every one is reported."""
+    """Build triggers from plain data, and collect all faults and warnings so that one call reports all of them."""
 
     def __init__(self, *, is_checked: bool) -> None:
         self.is_checked = is_checked
@@ -173,7 +176,7 @@ class _Parser:
 
     def parse_triggers(self, data: Any) -> Iterator[Trigger]:
         if data is None:
-            self._fault("triggers", "is missing: without any the workflow never does anything")
+            self._fault("triggers", "is missing: a workflow without triggers does nothing")
         elif isinstance(data, Mapping):
             for event, steps in data.items():
                 path = f"triggers.{event}"
@@ -185,7 +188,7 @@ class _Parser:
             self._fault("triggers", "is neither a table of events nor a list")
 
     def check_limits(self, settings: Any) -> None:
-        """Add a fault for each invalid limit of a chain."""
+        """Add a fault for each invalid limit of a chain of sessions."""
         for name in CHAIN_LIMITS:
             if isinstance(settings, Mapping) and name in settings:
                 try:
@@ -213,7 +216,7 @@ class _Parser:
     def _parse_trigger(self, event: Any, when: str, steps: Any, path: str, steps_path: str) -> Iterator[Trigger]:
         name = ALIASES.get(event, event) if isinstance(event, str) else event
         if name not in EVENTS:
-            self._fault(path, f"there is no event {event!r}; there are {', '.join(EVENTS)}")
+            self._fault(path, f"there is no event {event!r}; the events are {', '.join(EVENTS)}")
         elif not isinstance(steps, list):
             self._fault(steps_path, "is not a list of actions")
         else:
@@ -226,10 +229,10 @@ class _Parser:
             return None
         action = data.get("action", "block" if data.get("decision") == "block" else None)
         if not isinstance(action, str) or action not in ACTION_SHAPES:
-            self._fault(path, f"there is no action {action!r}; there are {', '.join(ACTION_SHAPES)}")
+            self._fault(path, f"there is no action {action!r}; the actions are {', '.join(ACTION_SHAPES)}")
             return None
         if action == "block" and event not in CAN_BLOCK:
-            self._fault(path, f"nothing can be blocked at {event}; at {', '.join(CAN_BLOCK)} it can")
+            self._fault(path, f"{event} cannot be blocked; only {', '.join(CAN_BLOCK)} can")
         arguments = {key: value for key, value in data.items() if key not in ("action", "when")}
         self._check_arguments(arguments, ACTION_SHAPES[action], path)
         return ActionStep(action, arguments, self._parse_condition(data.get("when"), f"{path}.when"), path)
@@ -251,10 +254,10 @@ class _Parser:
         if value is None or isinstance(value, bool):
             return "" if value is None else str(value)
         if not isinstance(value, str):
-            self._fault(path, "is no text")
+            self._fault(path, "is not text")
             return ""
         if not value.strip():
-            self.warnings.append(f"{path}: is empty, and so always holds")
+            self.warnings.append(f"{path}: is empty, so it is always true")
         elif self._check_text(check_condition, value, path):
             self.conditions[path] = value
         return value
@@ -270,7 +273,7 @@ class _Parser:
         return self.is_checked
 
     def _warn_unknown(self, data: Mapping[str, Any], known: tuple[str, ...], path: str) -> None:
-        self.warnings += [f"{path}.{key}: is not known and means nothing" for key in data if key not in known]
+        self.warnings += [f"{path}.{key}: is unknown and has no effect" for key in data if key not in known]
 
     def _fault(self, path: str, message: str) -> None:
         self.faults.append(Fault(path, message))

@@ -1,4 +1,4 @@
-"""What a workflow needs from its caller: the event, the session, and the effects of actions."""
+"""The interface between workflows and their caller: the event, the session, and the effects of actions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class SourceContent(NamedTuple):
 
 
 class WorkflowActions(Protocol):
-    """The effects of actions, which the caller provides. Results are plain data for templates and variables."""
+    """The operations behind the actions of workflows, implemented by the caller. Results are plain data, so that
+    templates and variables can use them."""
 
     def extract_facts(self, include: Sequence[str] | None) -> Mapping[str, Any]:
         """Extract and store the facts of the session; return all of them, or those in `include`."""

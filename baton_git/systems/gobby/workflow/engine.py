@@ -20,12 +20,12 @@ def run_workflows(
     event: Event, session: SessionInfo, workflows: Sequence[Workflow], effects: WorkflowActions,
     variables: Mapping[str, Any], start_session: SessionStarter, *, dry_run: bool = False,
 ) -> EventOutcome:  # fmt: skip
-    """Run workflows in their order for one event.
+    """Run workflows for one event, in the given order, and return the outcome.
 
     Args:
         variables: the variables of the session.
-        dry_run: evaluate conditions and plan actions, but do nothing: neither `effects` nor `start_session` is
-            called, and only the variables of the outcome change.
+        dry_run: evaluate conditions and plan actions without running them. Neither `effects` nor `start_session` is
+            called; only the variables of the outcome change.
     """
     run = EventRun(event, session, effects, start_session, dry_run, EventOutcome(variables=dict(variables)))
     for workflow in workflows:
@@ -39,7 +39,7 @@ def run_workflows(
 def _run_steps(run: EventRun, steps: Sequence[ActionStep]) -> None:
     for step in steps:
         if run.outcome.block is not None:
-            skipped = f"{run.workflow.name}: {step.path}: {step.action}, as the event is blocked"
+            skipped = f"{run.workflow.name}: {step.path}: {step.action}, because the event is blocked"
             run.outcome.skipped.append(skipped)
         elif _holds(run, step.when, step.path, step.action):
             _run_step(run, step)
@@ -52,7 +52,7 @@ def _holds(run: EventRun, when: str, path: str, subject: str = "trigger") -> boo
         run.outcome.problems.append(f"workflow {run.workflow.name}: {path}.when: {error}")
         return False
     if not holds:
-        why = f"as this does not hold: {' '.join(when.split())}"
+        why = f"because this is false: {' '.join(when.split())}"
         run.outcome.skipped.append(f"{run.workflow.name}: {path}: {subject}, {why}")
     return holds
 
@@ -60,7 +60,7 @@ def _holds(run: EventRun, when: str, path: str, subject: str = "trigger") -> boo
 def _run_step(run: EventRun, step: ActionStep) -> None:
     try:
         result = ACTIONS[step.action](run, step.arguments)
-    except Exception as error:  # noqa: BLE001  the boundary of an action: whatever it meets, the next one goes on
+    except Exception as error:  # noqa: BLE001  any failure of an action is reported, and the next action runs
         result = {"error": str(error) if isinstance(error, BatonError) else f"{type(error).__name__}: {error}"}
     run.outcome.ran.append(ActionRun(run.workflow.name, step.path, step.action, result))
     if "error" in result:

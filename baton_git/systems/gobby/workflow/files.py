@@ -48,7 +48,7 @@ class WorkflowFile(NamedTuple):
     """A workflow file.
 
     Attributes:
-        state: `on`, `off` (switched off), `not allowed` (here), `hidden` (by another of its name, which runs), or
+        state: `on`, `off` (switched off), `not allowed` (here), `hidden` (another workflow with this name runs), or
             `broken`.
         workflow: the parsed file; None if it is broken.
         problem: why it is broken.
@@ -125,10 +125,10 @@ def _read_workflow(tier: str, path: Path, is_checked: bool) -> WorkflowFile:
 def _describe_kind(path: Path) -> str:
     """Return the type of an object that is not a file. It is not opened, because opening a pipe could block forever."""
     if path.is_dir():
-        return "is a folder and no file"
+        return "is a folder, not a file"
     if path.is_symlink() and not path.exists():
-        return "is a link that leads nowhere"
-    return "is a pipe or a device and no file"
+        return "is a dangling link"
+    return "is a pipe or a device, not a file"
 
 
 def _decide_state(

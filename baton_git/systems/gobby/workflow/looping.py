@@ -10,7 +10,7 @@ from baton_git.core.redaction import redact_text
 
 MARKER = "LOOP_COMPLETE"
 MAX_LAST_WORDS = 4000
-"""How much of the end of an answer the next session gets, in characters."""
+"""Length of the end of an answer that the next session gets, in characters."""
 
 
 class LoopLimits(NamedTuple):
@@ -33,10 +33,10 @@ class LoopLimits(NamedTuple):
 
 
 class LoopTurn(NamedTuple):
-    """An ended session of a loop.
+    """A session of a loop that has ended.
 
     Attributes:
-        work: a digest of the work tree after it; None if unknown.
+        work: the digest of the work tree after the session; None if unknown.
     """
 
     status: str
@@ -76,7 +76,8 @@ def decide_ending(
 
 
 def says_done(answer: str, marker: str, prompt: str) -> bool:
-    """Return whether the last line of the answer is the marker, or ends with it; lines of `prompt` do not count."""
+    """Return whether the last line of the answer is the marker or ends with it. A last line that is also in `prompt`
+    does not count."""
     last = last_line(answer)
     if last in {line.strip() for line in prompt.splitlines()} - {marker}:
         return False
@@ -117,12 +118,12 @@ def _check_budget(turns: Sequence[LoopTurn], limits: LoopLimits) -> LoopEnding |
 def _check_progress(turns: Sequence[LoopTurn], limits: LoopLimits, before: str | None) -> LoopEnding | None:
     row = turns[-limits.failures :]
     if len(row) == limits.failures and all(turn.status != "exited" for turn in row):
-        return LoopEnding("failures", f"{len(row)} sessions in a row did not end well")
+        return LoopEnding("failures", f"{len(row)} sessions in a row failed")
     row = turns[-limits.stuck_after :]
     if len(row) < limits.stuck_after:
         return None
     if row[0].answer.strip() and len({" ".join(turn.answer.split()) for turn in row}) == 1:
-        return LoopEnding("stuck", f"{len(row)} sessions in a row said the same")
+        return LoopEnding("stuck", f"{len(row)} sessions in a row gave the same answer")
     earlier = turns[-limits.stuck_after - 1].work if len(turns) > limits.stuck_after else before
     if earlier is not None and {turn.work for turn in row} == {earlier}:
         return LoopEnding("stuck", f"{len(row)} sessions in a row changed nothing: no commit, and no file")
@@ -131,9 +132,9 @@ def _check_progress(turns: Sequence[LoopTurn], limits: LoopLimits, before: str |
 
 def _check_length(turns: Sequence[LoopTurn], limits: LoopLimits, seconds: float) -> LoopEnding | None:
     if len(turns) >= limits.iterations:
-        return LoopEnding("max_iterations", f"{len(turns)} sessions are as many as it may have")
+        return LoopEnding("max_iterations", f"{len(turns)} sessions have run, which is the limit")
     if seconds >= limits.total_seconds:
-        return LoopEnding("total_timeout", f"it took longer than {limits.total_seconds:g} seconds")
+        return LoopEnding("total_timeout", f"the loop took longer than {limits.total_seconds:g} seconds")
     return None
 
 
@@ -141,13 +142,13 @@ def write_context(number: int, limits: LoopLimits, last: LoopTurn | None) -> str
     """Return the text that session `number` (from 1) of a loop gets in addition to the task."""
     lines = [
         f"This is session {number} of at most {limits.iterations} that work on one task, each with a fresh memory.",
-        "Whatever is not committed, written to a file, or kept with baton is lost to the next one.",
+        "The next session loses everything that is not committed, written to a file, or stored with baton.",
         f"When the whole task is done and checked, end your answer with {limits.marker} on a line of its own;",
         "before that, do not write this word.",
     ]
     if last is not None:
         how = {"exited": "ended", "timed_out": "was ended at its time limit"}.get(last.status, "failed")
-        lines += ["", f"The session before {how}. The end of what it said, as data:"]
+        lines += ["", f"The session before {how}. The end of its answer, as data:"]
         words = redact_text(last.answer)[0].strip()[-MAX_LAST_WORDS:] or "(nothing)"
         lines += [f"| {line}" for line in words.splitlines()]
     return "\n".join(lines)

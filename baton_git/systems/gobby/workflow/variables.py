@@ -44,7 +44,7 @@ class KeptVariables:
         except BatonError as error:
             return {}, self._set_aside(str(error))
         if not isinstance(data, dict):
-            return {}, self._set_aside(f"{self.path}: is no table of variables")
+            return {}, self._set_aside(f"{self.path}: is not a table of variables")
         return data, ""
 
     def save(self, variables: dict[str, Any]) -> None:
@@ -69,4 +69,4 @@ class KeptVariables:
     def _set_aside(self, problem: str) -> str:
         with contextlib.suppress(OSError):
             self.path.replace(self.path.with_suffix(".damaged"))
-        return f"{problem}; the session's variables begin anew"
+        return f"{problem}; the session's variables are reset"

@@ -133,7 +133,7 @@ def test_a_template_makes_the_injected_text_of_what_the_source_has():
 def test_a_missing_handoff_is_told_and_never_blocks():
     found = outcome(step("inject_context", source="previous_session_summary", require=True))
     assert found.block is None
-    assert "nothing is kept as previous_session_summary" in found.problems[0]
+    assert "there is no content for previous_session_summary" in found.problems[0]
     assert outcome(step("inject_context", source="previous_session_summary")).problems == []
     assert "no source nowhere" in outcome(step("inject_context", source="nowhere")).problems[0]
 
@@ -165,7 +165,7 @@ triggers:
     assert found.variables == {"word": "x", "n": 2}
     for place, what in zip(
         ("triggers[0].when", "actions[0]", "actions[1]", "actions[2]", "actions[3]", "actions[4].when"),
-        ("'nope' is undefined", "there is no agent", "RuntimeError: boom", "no number: 'x'", "larger", "undefined"),
+        ("'nope' is undefined", "there is no agent", "RuntimeError: boom", "not a number: 'x'", "larger", "undefined"),
         strict=True,
     ):
         assert any(place in one and what in one and one.startswith("workflow w0: ") for one in found.problems)
@@ -212,9 +212,9 @@ def test_marking_a_loop_complete_is_gobbys():
     [
         ({}, "Missing prompt parameter"),
         ({"prompt": "{{ variables.nope }}"}, "Missing prompt parameter"),
-        ({"prompt": "x", "timeout": 0}, "timeout is no number"),
-        ({"prompt": "x", "timeout": "inf"}, "timeout is no number"),
-        ({"prompt": "x", "timeout": 10**9}, "timeout is no number"),
+        ({"prompt": "x", "timeout": 0}, "timeout must be a number"),
+        ({"prompt": "x", "timeout": "inf"}, "timeout must be a number"),
+        ({"prompt": "x", "timeout": 10**9}, "timeout must be a number"),
     ],
 )
 def test_a_session_that_cannot_be_wished_for_is_an_error(arguments, error):

@@ -138,7 +138,7 @@ def test_approvals_that_cannot_be_read_allow_nothing(baton, project, top, monkey
     (Path(os.environ["XDG_DATA_HOME"]) / "baton" / "approved.json").write_text("{")
     done = baton("workflow", "run", "on_stop", "--session", "s1", "--json", code=1)
     assert done.json["ran"] == []
-    assert "no workflow of the project runs" in done.json["problems"][0]
+    assert "no workflow of the project can run" in done.json["problems"][0]
 
 
 def test_what_is_no_file_is_told(baton, project):
@@ -151,7 +151,7 @@ def test_what_is_no_file_is_told(baton, project):
     assert "pipe.yaml: is a pipe or a device" in said
     assert "device.yaml: is a pipe or a device" in said
     assert "folder.yml: is a folder" in said
-    assert "link.yaml: is a link that leads nowhere" in said
+    assert "link.yaml: is a dangling link" in said
     assert "a\\x0ab.yaml" in said
 
 
@@ -182,7 +182,7 @@ def test_a_workflow_is_checked_with_all_its_faults(baton, project, top):
     assert "triggers.on_stop[0]: there is no action 'rm'" in done.err
     assert "triggers.on_stop[1].when" in done.err
     file.write_text(MINE.format("x", "y") + "colour: red\n")
-    assert "colour: is not known" in baton("workflow", "check", str(file)).err
+    assert "colour: is unknown" in baton("workflow", "check", str(file)).err
 
 
 def test_a_workflow_is_shown_as_it_is(baton):
@@ -241,7 +241,7 @@ def test_damaged_variables_are_told_and_set_aside(baton, users, top):
     (top / ".git/baton/workflow/s1.json").write_text("{torn")
     done = baton("workflow", "run", "on_stop", "--session", "s1", "--json", code=1)
     assert done.json["variables"] == {"n": 1}
-    assert "begin anew" in done.json["problems"][0]
+    assert "variables are reset" in done.json["problems"][0]
     assert (top / ".git/baton/workflow/s1.damaged").read_text() == "{torn"
 
 
@@ -266,7 +266,7 @@ def test_a_dry_run_does_nothing_and_says_why(baton, users, top):
     done = baton("workflow", "run", "on_stop", "--session", "s1", "--dry-run", "--data", '{"x": 1}')
     assert "would notify" in done.out
     done = baton("workflow", "run", "on_stop", "--session", "s1", "--dry-run")
-    assert "as this does not hold: event.data.get('x') == 1" in done.out
+    assert "because this is false: event.data.get('x') == 1" in done.out
     assert not (top / ".git/baton/notices").exists()
     assert not (top / ".git/baton/workflow").exists()
 
@@ -282,4 +282,4 @@ def test_a_notice_is_kept_and_given_to_the_users_own_command(baton, users, git, 
     assert "mine: from s1" in (top / ".git/baton/notices").read_text()
     assert "ghp_" not in (top / ".git/baton/notices").read_text()
     git(top, "config", "baton.notifyCommand", "/nonexistent")
-    assert "did not reach you" in baton("workflow", "run", "on_stop", "--session", "s1", code=1).err
+    assert "could not be delivered" in baton("workflow", "run", "on_stop", "--session", "s1", code=1).err

@@ -83,18 +83,18 @@ FAULTS = {
     "triggers: {on_stop: [{action: rm}]}": "triggers.on_stop[0]: there is no action 'rm'",
     "triggers: {on_stop: [{if: x}]}": "there is no action None",
     "triggers: {on_stop: [{action: verify, when: 'a =='}]}": "triggers.on_stop[0].when: the condition",
-    "triggers: {on_stop: [{action: verify, when: 3}]}": "triggers.on_stop[0].when: is no text",
+    "triggers: {on_stop: [{action: verify, when: 3}]}": "triggers.on_stop[0].when: is not text",
     "triggers: {on_stop: [{action: notify}]}": "triggers.on_stop[0].message: is missing",
     "triggers: {on_stop: [{action: set_variable, value: 1}]}": "triggers.on_stop[0].name: is missing",
     "triggers: {on_stop: [{action: notify, message: '{{ x'}]}": "triggers.on_stop[0].message: the template",
-    "triggers: {on_session_start: [{action: block, reason: x}]}": "nothing can be blocked at on_session_start",
-    "triggers: {on_pre_compact: [{action: block, reason: x}]}": "nothing can be blocked at on_pre_compact",
+    "triggers: {on_session_start: [{action: block, reason: x}]}": "on_session_start cannot be blocked",
+    "triggers: {on_pre_compact: [{action: block, reason: x}]}": "on_pre_compact cannot be blocked",
     "triggers: [3]": "triggers[0]: is not a table",
     "triggers: [{event: on_stop}]": "triggers[0].actions: is not a list",
     "triggers: [{actions: []}]": "triggers[0]: there is no event None",
     "name: 'a b'\ntriggers: {}": "name: ",
     "name: 3\ntriggers: {}": "name: ",
-    "name: a/b\ntriggers: {}": "name: is not made of letters, digits, '.', '_' and '-'",
+    "name: a/b\ntriggers: {}": "name: must be at most 64 letters, digits, '.', '_' and '-'",
     "type: step\ntriggers: {}": "type: ",
     "enabled: 'yes'\ntriggers: {}": "enabled: ",
     "priority: high\ntriggers: {}": "priority: ",
@@ -137,7 +137,7 @@ def test_names_that_nothing_defines_and_empty_conditions_are_warnings():
     )
     assert sorted(made.warnings) == [
         "triggers.on_stop[0].when: nothing in the file defines evnt",
-        "triggers.on_stop[2].when: is empty, and so always holds",
+        "triggers.on_stop[2].when: is empty, so it is always true",
     ]
 
 
