@@ -19,7 +19,7 @@ from baton_git.core.errors import (
 from baton_git.core.output import one_line
 from baton_git.interfaces.context.invocation import Call
 from baton_git.namespace.workspace import Workspace
-from baton_git.systems.kairos.handover_files import TakenIn, put_out, take_in, withdraw
+from baton_git.systems.kairos.handover_files import MergedCopy, merge_copy, remove_copy, write_copy
 from baton_git.systems.kairos.handover_verbs import (
     ClearedHandover,
     ClearHandover,
@@ -59,7 +59,7 @@ class RunBesideCopy:
     def say(self, text: str) -> None:
         """Print a message about the copy; the base class prints nothing."""
 
-    def tell_taken(self, copy: Copy, taken: TakenIn) -> None:
+    def tell_taken(self, copy: Copy, taken: MergedCopy) -> None:
         """Print what was imported from the copy; the base class prints nothing."""
 
     def step(self, asked: StepHandover) -> SteppedHandover:
@@ -74,7 +74,7 @@ class RunBesideCopy:
             return result
         id_ = result.SESSION_ID
         try:
-            other = put_out(self.ws, self.now, self.copy, id_)
+            other = write_copy(self.ws, self.now, self.copy, id_)
         except BatonError as error:
             retry = "change nothing" if asked.stay else "be a conflict"
             hint = (
@@ -107,16 +107,16 @@ class RunBesideCopy:
             result = clear_handover(self.ws, self.now, named)
         except EndedError as error:
             if self.copy is not None:
-                withdraw(self.copy, error.data["session"])
+                remove_copy(self.copy, error.data["session"])
             raise
-        removed = self.copy is not None and withdraw(self.copy, result.SESSION_ID)
+        removed = self.copy is not None and remove_copy(self.copy, result.SESSION_ID)
         return result.model_copy(update={"file_removed": removed})
 
     def _take_in(self, asked: Any) -> Any:
         """Import changes of other clients from the copy; return the input, with the copy's run if it names none."""
         if self.copy is None:
             return asked
-        taken = take_in(self.ws, self.now, self.copy)
+        taken = merge_copy(self.ws, self.now, self.copy)
         if taken is None:
             return asked
         if taken.written.changes:
@@ -135,7 +135,7 @@ class RunBesideCopy:
     def _refresh(self, copy: Copy, id_: str) -> str | None:
         """Update the copy of a run, unless it is a copy of another run; return the problem if it was not updated."""
         try:
-            other = put_out(self.ws, self.now, copy, id_, over_others=False)
+            other = write_copy(self.ws, self.now, copy, id_, over_others=False)
         except IN_THE_WAY as error:
             self.say(f"the copy was not updated: {error}")
             return str(error)

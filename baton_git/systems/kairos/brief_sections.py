@@ -8,7 +8,7 @@ from datetime import datetime
 from baton_git.core.brief import CLAIMED_TIER, Rank, Section, list_newest_first, tier_line
 from baton_git.core.natural_times import describe_age
 from baton_git.systems.kairos.record import Handover
-from baton_git.systems.kairos.rules import age_of
+from baton_git.systems.kairos.rules import compute_age
 from baton_git.systems.seed_system import BriefRequest
 
 
@@ -21,7 +21,7 @@ def make_sections(request: BriefRequest) -> Iterator[Section]:
 
 
 def _run_line(run: Handover, now: datetime) -> str:
-    step, old = run.step, age_of(run, now)
+    step, old = run.step, compute_age(run, now)
     number = f"step {step.step_index} " if step.step_index else "at "
     since = describe_age(run.updated_at, now) if run.updated_at and old.stale is not None else "no valid time"
     known = f" · known: {', '.join(run.state)}" if run.state else ""

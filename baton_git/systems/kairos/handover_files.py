@@ -36,16 +36,16 @@ from baton_git.git.files.atomic_files import show_path, write_all
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos import codec as kairos
-from baton_git.systems.kairos.handovers import closed_runs, ended, last_closed, live, show
+from baton_git.systems.kairos.handovers import find_last_closed, find_live_run, list_closed_runs, make_ended_error, show
 from baton_git.systems.kairos.record import Handover
-from baton_git.systems.kairos.work_tree_copy import Copy, Known, read_there
+from baton_git.systems.kairos.work_tree_copy import Copy, Known, read_copy
 
 LOOKED_BACK = 2_000
 """Maximum number of revisions that are compared with a file that differs from our last write."""
 TRIES = 5
 
 
-class TakenIn(NamedTuple):
+class MergedCopy(NamedTuple):
     """The result of merging a file: the run, the revision with it, and its fields that are in conflict."""
 
     id: str
@@ -53,7 +53,7 @@ class TakenIn(NamedTuple):
     contested: tuple[str, ...] = ()
 
 
-def take_in(ws: Workspace, now: datetime, copy: Copy) -> TakenIn | None:
+def merge_copy(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy | None:
     """Merge the file's changes into the state; return None if there is no file.
 
     Raises:
@@ -73,17 +73,17 @@ def take_in(ws: Workspace, now: datetime, copy: Copy) -> TakenIn | None:
         if _is_known(ws, tip, run, unchanged=unchanged):
             return tip.state
         _check_not_ended(tip.state, run.id, copy)
-        state, fields = merged(tip.state, _base(known, tip.state, run.id), run)
+        state, fields = merge_run(tip.state, _find_base(known, tip.state, run.id), run)
         contested.extend(fields)
         return ProposedState(state, redactions=redactions)
 
     written = ws.update("handover-import", now, change)
     if not unchanged:
         copy.remember(Known.of(text, kairos.dumps(run.as_data())))
-    return TakenIn(run.id, written, tuple(contested))
+    return MergedCopy(run.id, written, tuple(contested))
 
 
-def put_out(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_others: bool = True) -> str | None:
+def write_copy(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_others: bool = True) -> str | None:
     """Merge changes from the file, then write the newest state of a live run to it, unless it has that already.
 
     Args:
@@ -97,8 +97,8 @@ def put_out(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_others: 
         WriteFailed: the file cannot be written; it is unchanged.
     """
     for _ in range(TRIES):
-        run = live(ws.branch.read().state, id_)
-        there = _known_there(copy)
+        run = find_live_run(ws.branch.read().state, id_)
+        there = _read_known_run(copy)
         other_id = there.id if there is not None and there.id != id_ else None
         if run is None or (other_id is not None and not over_others):
             return other_id
@@ -109,14 +109,14 @@ def put_out(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_others: 
                 return other_id
         except WriteFailed as error:
             raise WriteFailed(str(error), hint="what is in git stands; the file is as it was", **error.data) from error
-        take_in(ws, now, copy)
+        merge_copy(ws, now, copy)
     raise Busy(f"{show_path(copy.path)} keeps changing", hint="what is in git is safe; try again")
 
 
-def withdraw(copy: Copy, id_: str) -> bool:
+def remove_copy(copy: Copy, id_: str) -> bool:
     """Remove the file of an ended run if git has its content; return whether it was removed."""
     text = copy.read()
-    return text is not None and _id_in(text) == id_ and copy.take_away()
+    return text is not None and _parse_id(text) == id_ and copy.remove_file()
 
 
 def export_kairos(
@@ -146,20 +146,20 @@ def export_kairos(
 def _may_replace(path: Path, id_: str, text: bytes) -> bool:
     """Return whether the file is missing or empty, or has `text` or a version of the same run."""
     try:
-        there = read_there(path)
+        there = read_copy(path)
     except LimitExceeded:
         return False
-    return there is None or there == text or _id_in(there) == id_
+    return there is None or there == text or _parse_id(there) == id_
 
 
-def import_kairos(ws: Workspace, now: datetime, copy: Copy) -> TakenIn:
+def import_kairos(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy:
     """Merge a handover file that must exist into the state.
 
     Raises:
         NotFound: the file is missing or empty.
-        InvalidDocument: as in `take_in`.
+        InvalidDocument: as in `merge_copy`.
     """
-    taken = take_in(ws, now, copy)
+    taken = merge_copy(ws, now, copy)
     if taken is None:
         raise NotFound("handover in", show_path(copy.path), hint="the file is missing or empty; nothing was changed")
     return taken
@@ -178,15 +178,15 @@ def read_text(text: bytes, where: str) -> Handover:
     return parse(Handover, kairos.loads(text, where=where), where=where)
 
 
-def merged(state: State, base: Handover | None, theirs: Handover) -> tuple[State, list[str]]:
+def merge_run(state: State, base: Handover | None, theirs: Handover) -> tuple[State, list[str]]:
     """Return the state merged with another client's version of a run, and the fields in conflict."""
-    ours = _alone(state, theirs.id)
+    ours = _isolate_run(state, theirs.id)
     before, after = (State() if run is None else State().put(run) for run in (base, theirs))
-    decisions = decide(before, ours, after, prefer=_later(live(state, theirs.id), theirs))
+    decisions = decide(before, ours, after, prefer=_choose_side(find_live_run(state, theirs.id), theirs))
     return apply(state, decisions), [value.field for decision in decisions for value in decision.contested]
 
 
-def _later(ours: Handover | None, theirs: Handover) -> Prefer:
+def _choose_side(ours: Handover | None, theirs: Handover) -> Prefer:
     """Return the side that wins conflicts: the one updated later, or git's if that is unknown."""
     if ours is None:
         return "theirs"
@@ -194,23 +194,23 @@ def _later(ours: Handover | None, theirs: Handover) -> Prefer:
     return "theirs" if our_time is not None and their_time is not None and their_time > our_time else "ours"
 
 
-def _alone(state: State, id_: str) -> State:
+def _isolate_run(state: State, id_: str) -> State:
     """Return a state with only the live run of an id."""
-    run = live(state, id_)
+    run = find_live_run(state, id_)
     return State() if run is None else State(edits={Key(Handover.kind, id_): run})
 
 
-def _base(known: Known | None, state: State, id_: str) -> Handover | None:
+def _find_base(known: Known | None, state: State, id_: str) -> Handover | None:
     """Return the merge base of git and file; None if it is unknown or another run, or git has no such live run."""
-    base = None if known is None or live(state, id_) is None else _parse_run(known.text)
+    base = None if known is None or find_live_run(state, id_) is None else _parse_run(known.text)
     return base if base is not None and base.id == id_ else None
 
 
 def _check_not_ended(state: State, id_: str, copy: Copy) -> None:
     """Raise StepConflict if the only runs with this id have ended, since an archived run is not changed."""
-    closed = None if live(state, id_) is not None else last_closed(state, id_)
+    closed = None if find_live_run(state, id_) is not None else find_last_closed(state, id_)
     if closed is not None:
-        error = ended(id_, closed)
+        error = make_ended_error(id_, closed)
         raise StepConflict(
             f"{error}; {show_path(copy.path)} was changed after that, and stays as it is", current=None,
             hint="give the file another SESSION_ID to begin a new run with it, or remove it", **error.data,
@@ -231,7 +231,7 @@ def _without_secrets(run: Handover) -> tuple[Handover, tuple[tuple[Key, Redactio
     return (parse(Handover, data) if redactions else run), tuple((key, redaction) for redaction in redactions)
 
 
-def _known_there(copy: Copy) -> Handover | None:
+def _read_known_run(copy: Copy) -> Handover | None:
     """Return the run in the file if git has the whole content of the file, else None."""
     text, known = copy.read(), copy.known()
     return _parse_run(known.text) if text is not None and known is not None and known.is_of(text) else None
@@ -245,28 +245,28 @@ def _parse_run(text: bytes) -> Handover | None:
         return None
 
 
-def _id_in(text: bytes) -> str | None:
+def _parse_id(text: bytes) -> str | None:
     run = _parse_run(text)
     return None if run is None else run.id
 
 
 def _is_known(ws: Workspace, tip: Revision, run: Handover, *, unchanged: bool) -> bool:
     """Return whether the branch has or had exactly this state of the run."""
-    now, data = live(tip.state, run.id), run.as_data()
+    now, data = find_live_run(tip.state, run.id), run.as_data()
     if now is not None:
-        return unchanged or alike(now.as_data(), data) or _was(ws, tip, run)
-    closed = closed_runs(tip.state, run.id)
+        return unchanged or alike(now.as_data(), data) or _was_stored(ws, tip, run)
+    closed = list_closed_runs(tip.state, run.id)
     if not closed:
         return False
     same = any(alike(_orderless(run.record), _orderless(data)) for run in closed)
-    return unchanged or same or _was(ws, tip, run)
+    return unchanged or same or _was_stored(ws, tip, run)
 
 
 def _orderless(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name != "order"}
 
 
-def _was(ws: Workspace, tip: Revision, run: Handover) -> bool:
+def _was_stored(ws: Workspace, tip: Revision, run: Handover) -> bool:
     """Return whether an earlier revision has exactly this state of the run."""
     assert tip.commit is not None
     folder, _, name = path_of(Key(Handover.kind, run.id)).rpartition("/")

@@ -17,7 +17,16 @@ from baton_git.core.times import iso
 from baton_git.namespace.revision import Revision, WriteResult
 from baton_git.namespace.workspace import Workspace, fresh_id
 from baton_git.systems.kairos.record import Handover
-from baton_git.systems.kairos.rules import STALE_AFTER, Age, Going, age_of, canonical, closing, gone_on, overtaken
+from baton_git.systems.kairos.rules import (
+    STALE_AFTER,
+    Age,
+    Going,
+    compute_age,
+    make_step_conflict,
+    normalize_run,
+    prepare_for_archive,
+    take_step,
+)
 
 Outcome = Literal["completed", "abandoned"]
 
@@ -62,17 +71,17 @@ def step(ws: Workspace, now: datetime, session: str | None, going: Going) -> Ste
     Raises:
         StepConflict: the run is not where `going` assumes, is already at the requested step, has ended, or was
             changed concurrently.
-        InvalidArgument, NotFound: as `meant` and `gone_on` say.
+        InvalidArgument, NotFound: as `resolve_run` and `take_step` say.
     """
     start = ws.branch.read()
-    id_ = session or (fresh_id("run") if _begins(start.state, going) else meant(start))
-    seen = live(start.state, id_)
+    id_ = session or (fresh_id("run") if _starts_new_run(start.state, going) else resolve_run(start))
+    seen = find_live_run(start.state, id_)
 
     def change(tip: Revision) -> State:
         run = _check_unchanged(seen, tip.state, id_)
-        if run is None and not going.stays and (closed := last_closed(tip.state, id_)) is not None:
-            raise _over(id_, closed)
-        return tip.state.put(gone_on(run, id_, going, now))
+        if run is None and not going.stays and (closed := find_last_closed(tip.state, id_)) is not None:
+            raise _make_ended_conflict(id_, closed)
+        return tip.state.put(take_step(run, id_, going, now))
 
     written = ws.update("handover-step", now, change)
     return Stepped(written.revision.state.get(Handover, id_), written)
@@ -96,8 +105,8 @@ def resume(
         InvalidArgument: several runs are at `uri`, or several are live.
     """
     version = ws.branch.read()
-    id_ = session if session is not None else meant(version, uri)
-    return Resumed(_find_run(version, id_), age_of(_handover(version.state, id_), now, stale_after))
+    id_ = session if session is not None else resolve_run(version, uri)
+    return Resumed(_find_run(version, id_), compute_age(_get_live_run(version.state, id_), now, stale_after))
 
 
 def show(ws: Workspace, session: str | None = None, at: str | None = None) -> Run:
@@ -108,9 +117,9 @@ def show(ws: Workspace, session: str | None = None, at: str | None = None) -> Ru
         InvalidArgument: several runs are live, and `session` is None.
     """
     version = ws.branch.read(at)
-    id_ = session or meant(version)
-    if live(version.state, id_) is None and (closed := last_closed(version.state, id_)) is not None:
-        return Run(canonical(closed.record), version, closed, _list_conflicts(version.state, id_))
+    id_ = session or resolve_run(version)
+    if find_live_run(version.state, id_) is None and (closed := find_last_closed(version.state, id_)) is not None:
+        return Run(normalize_run(closed.record), version, closed, _list_conflicts(version.state, id_))
     return _find_run(version, id_)
 
 
@@ -123,13 +132,13 @@ def clear(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -
         NotFound, InvalidArgument: as in `resume`.
     """
     start = ws.branch.read()
-    id_ = session or meant(start)
-    seen = _handover(start.state, id_)
+    id_ = session or resolve_run(start)
+    seen = _get_live_run(start.state, id_)
 
     def change(tip: Revision) -> State:
         run = _check_unchanged(seen, tip.state, id_)
         assert run is not None
-        return tip.state.archive(closing(run), at=iso(now), reason=outcome, session=ws.actor.session)
+        return tip.state.archive(prepare_for_archive(run), at=iso(now), reason=outcome, session=ws.actor.session)
 
     return Stepped(seen, ws.update("handover-clear", now, change))
 
@@ -137,12 +146,12 @@ def clear(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -
 # --- which run
 
 
-def _begins(state: State, going: Going) -> bool:
+def _starts_new_run(state: State, going: Going) -> bool:
     """Return whether a step without a named run can only begin a new run."""
     return not state.ids(Handover.kind) and not going.stays and going.came_from is None
 
 
-def meant(version: Revision, uri: str | None = None) -> str:
+def resolve_run(version: Revision, uri: str | None = None) -> str:
     """Return the id of the live run at `uri`; if `uri` is None, of the only live run.
 
     Raises:
@@ -166,10 +175,10 @@ def meant(version: Revision, uri: str | None = None) -> str:
         hint = "a step with challenge and uri begins one"
         raise NotFound("live handover in namespace", str(version.namespace), hint=hint)
     _raise_ended_at(state, uri)
-    raise NotFound("handover at", uri, hint=_live_ones(state))
+    raise NotFound("handover at", uri, hint=_list_live_ids(state))
 
 
-def live(state: State, id_: str) -> Handover | None:
+def find_live_run(state: State, id_: str) -> Handover | None:
     """Return the live run with this id, or None.
 
     Raises:
@@ -181,12 +190,12 @@ def live(state: State, id_: str) -> Handover | None:
     return entry if isinstance(entry, Handover) else None
 
 
-def last_closed(state: State, id_: str) -> Archived | None:
-    """Return the run with this id that ended last, or None. Raises Corrupt as `closed_runs`."""
-    return max(closed_runs(state, id_), key=lambda run: run.at, default=None)
+def find_last_closed(state: State, id_: str) -> Archived | None:
+    """Return the run with this id that ended last, or None. Raises Corrupt as `list_closed_runs`."""
+    return max(list_closed_runs(state, id_), key=lambda run: run.at, default=None)
 
 
-def closed_runs(state: State, id_: str) -> list[Archived]:
+def list_closed_runs(state: State, id_: str) -> list[Archived]:
     """Return the archived runs with this id: `<id>`, `<id>.2`, …; the numbers may have gaps.
 
     Raises:
@@ -194,7 +203,7 @@ def closed_runs(state: State, id_: str) -> list[Archived]:
     """
     entries = []
     for name in sorted(state.ids(Handover.kind, archived=True)):
-        if not _could_be(name, id_):
+        if not _may_be_archived_as(name, id_):
             continue
         entry = state.entry(Key(Handover.kind, name, archived=True))
         if isinstance(entry, Unreadable):
@@ -204,27 +213,27 @@ def closed_runs(state: State, id_: str) -> list[Archived]:
     return entries
 
 
-def _could_be(name: str, id_: str) -> bool:
+def _may_be_archived_as(name: str, id_: str) -> bool:
     """Return whether `name` may be the archive's name for a run with this id; a long id is shortened with a digest."""
     stem = id_ if name.startswith(id_) else derive_id(id_, "z" * MAX_COMPONENT).rstrip("z.")
     return name.startswith(stem) and _AGAIN.fullmatch(name, len(stem)) is not None
 
 
 def _find_run(version: Revision, id_: str) -> Run:
-    return Run(_handover(version.state, id_), version, None, _list_conflicts(version.state, id_))
+    return Run(_get_live_run(version.state, id_), version, None, _list_conflicts(version.state, id_))
 
 
-def _handover(state: State, id_: str) -> Handover:
-    run = live(state, id_)
+def _get_live_run(state: State, id_: str) -> Handover:
+    run = find_live_run(state, id_)
     if run is not None:
         return run
-    closed = last_closed(state, id_)
+    closed = find_last_closed(state, id_)
     if closed is not None:
-        raise ended(id_, closed)
-    raise NotFound("handover", id_, hint=f"none of this name is live or in the archive; {_live_ones(state)}")
+        raise make_ended_error(id_, closed)
+    raise NotFound("handover", id_, hint=f"none of this name is live or in the archive; {_list_live_ids(state)}")
 
 
-def _live_ones(state: State) -> str:
+def _list_live_ids(state: State) -> str:
     ids = sorted(state.ids(Handover.kind))
     return f"live: {', '.join(one_line(id_, 60) for id_ in ids[:6])}" if ids else "no handover is live"
 
@@ -241,21 +250,21 @@ def _list_conflicts(state: State, id_: str) -> tuple[Conflict, ...]:
 # --- what has ended, what was overtaken
 
 
-def ended(id_: str, closed: Archived) -> EndedError:
+def make_ended_error(id_: str, closed: Archived) -> EndedError:
     """Return the error that reports when and how a run ended, as distinct from an unknown run."""
     return EndedError(
-        f"handover {one_line(id_, 100)} was {_how(closed)}",
+        f"handover {one_line(id_, 100)} was {_describe_end(closed)}",
         hint=f"its last state: baton handover show --session {one_line(id_, 100)}; a new run has its own SESSION_ID",
         session=id_, outcome=closed.reason, at=closed.at, by=closed.session,
     )  # fmt: skip
 
 
-def _over(id_: str, closed: Archived) -> StepConflict:
-    error = ended(id_, closed)
+def _make_ended_conflict(id_: str, closed: Archived) -> StepConflict:
+    error = make_ended_error(id_, closed)
     return StepConflict(str(error), current=None, hint=error.hint, **error.data)
 
 
-def _how(closed: Archived) -> str:
+def _describe_end(closed: Archived) -> str:
     """Return how a run ended: `completed on 2026-11-21T08:00:00Z by session s1`."""
     verb = closed.reason if closed.reason in ("completed", "abandoned") else f"closed ({one_line(closed.reason, 60)})"
     by = f" by session {one_line(closed.session, 60)}" if closed.session else ""
@@ -271,7 +280,7 @@ def _raise_ended_at(state: State, uri: str) -> None:
     there = [entry for entry in closed if parse(Handover, entry.record).step.chain_uri == uri]
     if there:
         last = max(there, key=lambda entry: entry.at)
-        raise ended(str(last.record["id"]), last)
+        raise make_ended_error(str(last.record["id"]), last)
     for entry in entries:
         if isinstance(entry, Unreadable):
             raise _unreadable_error(entry)
@@ -287,12 +296,12 @@ def _check_unchanged(seen: Handover | None, state: State, id_: str) -> Handover 
     Raises:
         StepConflict: the run was changed, begun or ended concurrently.
     """
-    run = live(state, id_)
+    run = find_live_run(state, id_)
     if same_fields(seen, run):
         return run
     if run is not None:
-        raise overtaken(run, "another client was faster")
-    closed = last_closed(state, id_)
+        raise make_step_conflict(run, "another client was faster")
+    closed = find_last_closed(state, id_)
     if closed is not None:
-        raise _over(id_, closed)
+        raise _make_ended_conflict(id_, closed)
     raise StepConflict(f"handover {id_} is gone: another client was faster", current=None)

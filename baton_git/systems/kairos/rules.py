@@ -47,7 +47,7 @@ class Going:
     without: tuple[str, ...] = ()
 
 
-def gone_on(run: Handover | None, id_: str, going: Going, now: datetime) -> Handover:
+def take_step(run: Handover | None, id_: str, going: Going, now: datetime) -> Handover:
     """Return the run at its next step, or at the same step with changed partial state; a new run if `run` is None.
 
     Raises:
@@ -60,7 +60,7 @@ def gone_on(run: Handover | None, id_: str, going: Going, now: datetime) -> Hand
     if run is None and going.stays:
         raise NotFound("handover", id_, hint="its first step, with challenge and uri, begins it")
     if run is None or not going.stays:
-        _check_said(going)
+        _check_complete(going)
     if run is None and going.came_from is not None:
         raise StepConflict(f"handover {id_} has not begun: it cannot go on from {going.came_from}", current=None)
     if run is not None:
@@ -69,10 +69,12 @@ def gone_on(run: Handover | None, id_: str, going: Going, now: datetime) -> Hand
     step = old.as_data() if going.stays else _next_step(old, going)
     state = {key: value for key, value in (run.state if run else {}).items() if key not in going.without}
     before = run.as_data() if run is not None else {}
-    return canonical({**before, "id": id_, "step": step, "state": {**state, **going.values}, "updated_at": iso(now)})
+    return normalize_run(
+        {**before, "id": id_, "step": step, "state": {**state, **going.values}, "updated_at": iso(now)}
+    )
 
 
-def closing(run: Handover) -> Handover:
+def prepare_for_archive(run: Handover) -> Handover:
     """Return the run for the archive, with its key order stored if TOML, which puts tables last, would change it."""
     data = run.as_data()
     if list(toml.loads(toml.dumps(data)).get("state", {})) == list(data.get("state", {})):
@@ -90,12 +92,12 @@ def check_keys(keys: list[str]) -> None:
             raise InvalidArgument(f"the key {key[:60]!r} {fault}", key=key, hint="choose another name for it")
 
 
-def canonical(data: Mapping[str, Any]) -> Handover:
+def normalize_run(data: Mapping[str, Any]) -> Handover:
     """Return the record as it is after being written to text and read back."""
     return parse(Handover, kairos.loads(kairos.dumps(data)))
 
 
-def _check_said(going: Going) -> None:
+def _check_complete(going: Going) -> None:
     missing = [name for name, said in (("challenge", going.challenge), ("uri", going.uri)) if not said]
     if missing:
         raise InvalidArgument(
@@ -115,34 +117,36 @@ def _check_place(run: Handover, going: Going) -> None:
     """Raise StepConflict if the run is not at the step that `going` assumes."""
     step = run.step
     if going.came_from is not None and going.came_from != step.current_challenge:
-        raise overtaken(run, f"it has left {going.came_from}" if not going.stays else f"it is not {going.came_from}")
+        raise make_step_conflict(
+            run, f"it has left {going.came_from}" if not going.stays else f"it is not {going.came_from}"
+        )
     if going.stays:
         _check_stay(run, going)
         return
     if going.index is None and (going.challenge, going.uri) == (step.current_challenge, step.chain_uri):
-        raise overtaken(run, "it is there already")
+        raise make_step_conflict(run, "it is there already")
     if going.index is not None and step.step_index is not None and going.index <= step.step_index:
-        raise overtaken(run, f"step {going.index} is behind it, or where it is")
+        raise make_step_conflict(run, f"step {going.index} is behind it, or where it is")
 
 
 def _check_stay(run: Handover, going: Going) -> None:
     said = {"current_challenge": going.challenge, "chain_uri": going.uri, "step_index": going.index}
     for name, value in said.items():
         if value is not None and value != getattr(run.step, name):
-            raise overtaken(run, f"its {name} is not {value}")
+            raise make_step_conflict(run, f"its {name} is not {value}")
 
 
-def overtaken(run: Handover, why: str) -> StepConflict:
+def make_step_conflict(run: Handover, why: str) -> StepConflict:
     """Return the conflict error for a wrong assumption about the run's step, with the run's current step."""
     return StepConflict(
-        f"handover {run.id} stands at {in_words(run)}: {why}",
+        f"handover {run.id} stands at {describe_step(run)}: {why}",
         current=as_data(run),
         session=run.id,
         hint=f"look at it, then go on from there: baton handover resume --session {run.id}",
     )
 
 
-def in_words(run: Handover) -> str:
+def describe_step(run: Handover) -> str:
     """Describe the run's step: `find_slot, step 3, kairos://…, since 2026-11-21T08:00:00Z`."""
     step = run.step
     parts = [step.current_challenge or "no challenge", f"step {step.step_index}" if step.step_index else None]
@@ -171,7 +175,7 @@ class Age(NamedTuple):
     why: str = ""
 
 
-def age_of(run: Handover, now: datetime, stale_after: timedelta = STALE_AFTER) -> Age:
+def compute_age(run: Handover, now: datetime, stale_after: timedelta = STALE_AFTER) -> Age:
     """Return the age of a run by its `updated_at`; a time without an offset is UTC. An unknown age is never fresh."""
     if not run.updated_at:
         return Age(None, why="updated_at is missing")

@@ -26,7 +26,7 @@ from baton_git.git.files.atomic_files import (
 from baton_git.git.files.durable_files import remove
 
 
-def read_there(path: Path) -> bytes | None:
+def read_copy(path: Path) -> bytes | None:
     """Return the file's content; None if it is missing or empty, since KAIROS clients may empty it to end a run.
 
     Raises:
@@ -83,8 +83,8 @@ class Copy:
         return cls(path, common_dir / "baton" / "handover" / namespace.component / name)
 
     def read(self) -> bytes | None:
-        """Return the file's content. Raises as `read_there`."""
-        return read_there(self.path)
+        """Return the file's content. Raises as `read_copy`."""
+        return read_copy(self.path)
 
     def known(self) -> Known | None:
         """Return the content that was last stored in git; None if there is no mark."""
@@ -116,12 +116,12 @@ class Copy:
         now = self.read()
         if now is not None and not self.is_known(now):
             return False
-        if now != text and not self._replaced(text):
+        if now != text and not self._replace(text):
             return False
         self.remember(Known.of(text, text))
         return True
 
-    def _replaced(self, text: bytes) -> bool:
+    def _replace(self, text: bytes) -> bool:
         """Replace content that git has with `text`; return False if another client wrote the file meanwhile."""
         target = resolve_target(self.path)
         make_folder(target.parent)
@@ -140,7 +140,7 @@ class Copy:
         sync_folder(target.parent)
         return True
 
-    def take_away(self) -> bool:
+    def remove_file(self) -> bool:
         """Remove the file if it exists and git has its content; return whether it was removed.
 
         Raises:

@@ -29,7 +29,7 @@ from baton_git.core.records.base import parse
 from baton_git.core.state import Key
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos import work_tree_copy as kairos_file
-from baton_git.systems.kairos.handover_files import export_kairos, import_kairos, put_out, take_in, withdraw
+from baton_git.systems.kairos.handover_files import export_kairos, import_kairos, merge_copy, remove_copy, write_copy
 from baton_git.systems.kairos.handovers import Outcome, clear, resume, show, step
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import Going
@@ -62,7 +62,7 @@ def copy_of(ws: Workspace, path: Path) -> Copy:
 
 
 def out(ws: Workspace, copy: Copy, id_: str = "run-1") -> bytes:
-    put_out(ws, NOW, copy, id_)
+    write_copy(ws, NOW, copy, id_)
     return copy.path.read_bytes()
 
 
@@ -279,7 +279,7 @@ def test_a_damaged_run_in_the_archive_is_not_one_that_never_was(ws: Workspace, c
         lambda: show(ws, "run-1"),
         lambda: clear(ws, NOW, "run-1", "completed"),
         lambda: step(ws, NOW, "run-1", to("resolve")),
-        lambda: take_in(ws, NOW, copy),
+        lambda: merge_copy(ws, NOW, copy),
     ):
         with pytest.raises(Corrupt, match=re.escape(path)):
             verb()
@@ -335,14 +335,14 @@ def test_what_another_client_changed_is_taken_in(ws: Workspace, copy: Copy) -> N
     begun(ws, n=1)
     out(ws, copy)
     edited(copy, ("resolve", "confirm"), ("step_index: 1", "step_index: 2"), ("n: 1", "n: 2\r\nslot: a: b"))
-    taken = take_in(ws, later(minutes=1), copy)
+    taken = merge_copy(ws, later(minutes=1), copy)
     assert taken is not None
     assert (taken.id, taken.contested) == ("run-1", ())
     run = show(ws).handover
     assert (run.step.current_challenge, run.step.step_index) == ("confirm", 2)
     assert run.state == {"n": 2, "slot": "a: b"}
     before = ws.branch.read().commit
-    assert take_in(ws, later(minutes=2), copy) is not None
+    assert merge_copy(ws, later(minutes=2), copy) is not None
     assert ws.branch.read().commit == before
     text = copy.path.read_bytes()
     assert out(ws, copy) == text  # it equals the branch: no need to write it
@@ -355,7 +355,7 @@ def test_both_changed_different_keys_and_both_stand(ws: Workspace, copy: Copy) -
     out(ws, copy)
     edited(copy, ("a: 1", "a: 2"))
     step(ws, later(minutes=1), "run-1", Going(stays=True, values={"b": 2}))
-    taken = take_in(ws, later(minutes=2), copy)
+    taken = merge_copy(ws, later(minutes=2), copy)
     assert taken is not None
     assert taken.contested == ()
     assert show(ws).handover.state == {"a": 2, "b": 2}
@@ -369,7 +369,7 @@ def test_of_a_contested_value_the_later_one_stands_and_the_other_is_kept(
     out(ws, copy)
     edited(copy, ("a: base", "a: file"), ("resolve", "find_slot"), at=at)
     step(ws, later(minutes=1), "run-1", to("confirm", values={"a": "git"}))
-    taken = take_in(ws, later(minutes=2), copy)
+    taken = merge_copy(ws, later(minutes=2), copy)
     assert taken is not None
     assert taken.contested == ("step", "state.a")
     assert show(ws).handover.state == {"a": stands}
@@ -397,7 +397,7 @@ def test_times_are_compared_and_not_their_texts_and_one_without_an_offset_is_of_
         out(ws, copy)
         edited(copy, ("a: base", "a: file"), at=f'"{at}"')
         step(ws, later(minutes=1), "run-1", Going(stays=True, values={"a": "git"}))
-        take_in(ws, later(minutes=2), copy)
+        merge_copy(ws, later(minutes=2), copy)
         assert show(ws).handover.state == {"a": stands}
     finally:
         monkeypatch.undo()
@@ -412,7 +412,7 @@ def test_an_older_copy_of_ours_is_no_change(ws: Workspace, copy: Copy) -> None:
         out(ws, copy)
     before = ws.branch.read().commit
     copy.path.write_bytes(old.replace(b"\n", b"\r\n"))
-    take_in(ws, later(minutes=5), copy)
+    merge_copy(ws, later(minutes=5), copy)
     assert ws.branch.read().commit == before
     assert b"step3" in out(ws, copy)
 
@@ -422,11 +422,11 @@ def test_without_the_mark_nothing_is_lost(ws: Workspace, copy: Copy) -> None:
     out(ws, copy)
     copy.mark.unlink()
     before = ws.branch.read().commit
-    take_in(ws, NOW, copy)
+    merge_copy(ws, NOW, copy)
     assert ws.branch.read().commit == before
     copy.mark.unlink()
     edited(copy, ("a: 1", "a: 2\nb: 3"))
-    taken = take_in(ws, later(minutes=1), copy)
+    taken = merge_copy(ws, later(minutes=1), copy)
     assert taken is not None
     assert show(ws).handover.state == {"a": 2, "b": 3}
     assert taken.contested == ("state.a",)
@@ -436,7 +436,7 @@ def test_the_file_of_another_run_is_taken_in_as_that_run(ws: Workspace, copy: Co
     begun(ws)
     out(ws, copy)
     copy.path.write_text("SESSION_ID: run-2\ncurrent_challenge: x\n")
-    taken = take_in(ws, NOW, copy)
+    taken = merge_copy(ws, NOW, copy)
     assert taken is not None
     assert taken.id == "run-2"
     assert challenge(ws, "run-2") == "x"
@@ -448,7 +448,7 @@ def test_a_branch_that_was_lost_gets_the_run_again_from_the_file(ws: Workspace, 
     begun(ws, a=1)
     out(ws, copy)
     ws.update("gone", NOW, lambda tip: tip.state.remove(Key(Handover.kind, "run-1")))
-    take_in(ws, NOW, copy)
+    merge_copy(ws, NOW, copy)
     assert show(ws).handover.state == {"a": 1}
 
 
@@ -458,11 +458,11 @@ def test_a_broken_file_is_refused_and_stays_as_it_is(ws: Workspace, copy: Copy, 
     out(ws, copy)
     before = ws.branch.read().commit
     copy.path.write_bytes(text)
-    for verb in (take_in, import_kairos):
+    for verb in (merge_copy, import_kairos):
         with pytest.raises(InvalidDocument, match=r"kairos-session-handover.txt: .*line \d"):
             verb(ws, NOW, copy)
     with pytest.raises(InvalidDocument):
-        put_out(ws, NOW, copy, "run-1")
+        write_copy(ws, NOW, copy, "run-1")
     assert copy.path.read_bytes() == text
     assert ws.branch.read().commit == before
 
@@ -471,7 +471,7 @@ def test_a_file_that_is_too_large_is_refused_at_once(ws: Workspace, copy: Copy) 
     copy.path.parent.mkdir()
     copy.path.write_bytes(b"SESSION_ID: run-1\n" + b"".join(b"k%d: 1\n" % number for number in range(60_000)))
     with pytest.raises(LimitExceeded, match=r"kairos-session-handover.txt: \d+,\d+ bytes, the limit is 262,144 bytes"):
-        take_in(ws, NOW, copy)
+        merge_copy(ws, NOW, copy)
     assert ws.branch.read().commit is None
 
 
@@ -480,7 +480,7 @@ def test_a_file_that_was_emptied_or_removed_is_written_anew(ws: Workspace, copy:
     text = out(ws, copy)
     for clear_file in (lambda: copy.path.write_bytes(b" \r\n"), copy.path.unlink):
         clear_file()
-        assert take_in(ws, NOW, copy) is None
+        assert merge_copy(ws, NOW, copy) is None
         assert out(ws, copy) == text
 
 
@@ -532,7 +532,7 @@ def test_a_client_that_never_stops_writing_is_left_alone(
     monkeypatch.setattr(Copy, "write", lambda *_: False)
     step(ws, later(minutes=1), "run-1", Going(stays=True, values={"b": 2}))
     with pytest.raises(Busy, match="keeps changing"):
-        put_out(ws, NOW, copy, "run-1")
+        write_copy(ws, NOW, copy, "run-1")
 
 
 def test_the_file_keeps_its_mode_and_a_link_leads_to_it(ws: Workspace, copy: Copy, tmp_path: Path) -> None:
@@ -541,7 +541,7 @@ def test_the_file_keeps_its_mode_and_a_link_leads_to_it(ws: Workspace, copy: Cop
     copy.path.chmod(0o640)
     (tmp_path / "link").symlink_to(copy.path)
     step(ws, later(minutes=1), "run-1", Going(stays=True, values={"b": 2}))
-    put_out(ws, NOW, copy_of(ws, tmp_path / "link"), "run-1")
+    write_copy(ws, NOW, copy_of(ws, tmp_path / "link"), "run-1")
     assert (tmp_path / "link").is_symlink()
     assert b"b: 2" in copy.path.read_bytes()
     assert copy.path.stat().st_mode & 0o777 == 0o640
@@ -552,7 +552,7 @@ def test_a_mark_of_an_earlier_program_counts_as_none_and_goes(ws: Workspace, cop
     text = out(ws, copy)
     copy.mark.write_bytes(text + b"note: in the clear\n")
     before = ws.branch.read().commit
-    take_in(ws, NOW, copy)
+    merge_copy(ws, NOW, copy)
     assert ws.branch.read().commit == before
     assert b"in the clear" not in copy.mark.read_bytes()
     assert copy.is_known(text)
@@ -564,11 +564,11 @@ def test_the_copy_of_a_run_that_has_ended_goes_unless_somebody_changed_it(ws: Wo
     clear(ws, later(minutes=1), "run-1", "completed")
     text = copy.path.read_bytes()
     edited(copy, ("a: 1", "a: 2"))
-    assert not withdraw(copy, "run-1")
+    assert not remove_copy(copy, "run-1")
     copy.path.write_bytes(text)
-    take_in(ws, later(minutes=3), copy)
-    assert not withdraw(copy, "run-2")
-    assert withdraw(copy, "run-1")
+    merge_copy(ws, later(minutes=3), copy)
+    assert not remove_copy(copy, "run-2")
+    assert remove_copy(copy, "run-1")
     assert not copy.path.exists()
     assert not copy.mark.exists()
     assert stored(ws, "handover", "run-1") is None
@@ -585,7 +585,7 @@ def test_a_late_edit_of_a_run_that_has_ended_is_refused_and_the_archive_and_the_
         copy.mark.unlink()
     edited(copy, ("a: 1", "a: 2"), ("step_index: 1", "step_index: 2"))
     text, before = copy.path.read_bytes(), files(ws)
-    for verb in (take_in, import_kairos):
+    for verb in (merge_copy, import_kairos):
         with pytest.raises(StepConflict, match=r"was completed on 2026-11-21T08:01:00Z by session s1; .* was changed"):
             verb(ws, later(minutes=2), copy)
     assert files(ws) == before
@@ -600,7 +600,7 @@ def test_an_older_copy_of_a_run_that_has_ended_is_no_edit(ws: Workspace, copy: C
     copy.mark.unlink()
     before = ws.branch.read().commit
     copy.path.write_bytes(old)
-    assert take_in(ws, later(minutes=3), copy) is not None
+    assert merge_copy(ws, later(minutes=3), copy) is not None
     assert ws.branch.read().commit == before
 
 
@@ -609,7 +609,7 @@ def test_a_folder_or_a_pipe_in_the_place_of_the_file_is_refused(ws: Workspace, t
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(InvalidArgument):
-            take_in(ws, NOW, copy_of(ws, path))
+            merge_copy(ws, NOW, copy_of(ws, path))
 
 
 def test_a_disk_that_refuses_leaves_the_file_as_it_was(
@@ -625,7 +625,7 @@ def test_a_disk_that_refuses_leaves_the_file_as_it_was(
     with monkeypatch.context() as here:
         here.setattr(os, "fsync", full)
         with pytest.raises(WriteFailed):
-            put_out(ws, NOW, copy, "run-1")
+            write_copy(ws, NOW, copy, "run-1")
     assert copy.path.read_bytes() == text
     assert b"confirm" in out(ws, copy)
 

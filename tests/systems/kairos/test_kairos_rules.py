@@ -12,7 +12,15 @@ from baton_git.core.errors import InvalidArgument, InvalidDocument, NotFound, St
 from baton_git.core.merge import merge_fields
 from baton_git.core.records.base import parse
 from baton_git.systems.kairos.record import Handover
-from baton_git.systems.kairos.rules import Age, Going, age_of, canonical, closing, gone_on, in_words
+from baton_git.systems.kairos.rules import (
+    Age,
+    Going,
+    compute_age,
+    describe_step,
+    normalize_run,
+    prepare_for_archive,
+    take_step,
+)
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
@@ -29,15 +37,15 @@ def to(challenge: str = "confirm", index: int | None = None, **more: Any) -> Goi
 
 
 def after(now: Handover | None, going: Going) -> dict[str, Any]:
-    return gone_on(now, "run-1", going, NOW).as_data()
+    return take_step(now, "run-1", going, NOW).as_data()
 
 
 def conflict(now: Handover | None, going: Going) -> str:
     with pytest.raises(StepConflict) as caught:
-        gone_on(now, "run-1", going, NOW)
+        take_step(now, "run-1", going, NOW)
     if now is not None:
         assert caught.value.data["current"]["step_index"] == now.step.step_index
-        assert in_words(now) in str(caught.value)
+        assert describe_step(now) in str(caught.value)
     return str(caught.value).rpartition(": ")[2]
 
 
@@ -112,30 +120,30 @@ def test_a_step_may_come_again_with_a_larger_number() -> None:
 )  # fmt: skip
 def test_what_makes_no_step_is_refused(going: Going, said: str) -> None:
     with pytest.raises(InvalidArgument, match=said):
-        gone_on(run(), "run-1", going, NOW)
+        take_step(run(), "run-1", going, NOW)
 
 
 def test_there_is_no_staying_in_a_run_that_never_began() -> None:
     with pytest.raises(NotFound):
-        gone_on(None, "run-1", Going(stays=True), NOW)
+        take_step(None, "run-1", Going(stays=True), NOW)
 
 
 def test_a_value_that_is_no_text_is_refused() -> None:
     with pytest.raises(InvalidDocument):
-        gone_on(run(), "run-1", to(values={"a": "\ud800"}), NOW)
+        take_step(run(), "run-1", to(values={"a": "\ud800"}), NOW)
 
 
 def test_what_a_run_says_cannot_steer_a_terminal() -> None:
-    assert in_words(run("a\x1b[31m\nb")) == "a [31m b, step 1, kairos://a [31m b, since 2026-11-21T07:00:00Z"
-    assert in_words(parse(Handover, {"id": "x"})) == "no challenge"
+    assert describe_step(run("a\x1b[31m\nb")) == "a [31m b, step 1, kairos://a [31m b, since 2026-11-21T07:00:00Z"
+    assert describe_step(parse(Handover, {"id": "x"})) == "no challenge"
 
 
 def test_a_run_that_ends_says_the_order_of_its_keys_where_toml_would_not() -> None:
     one = run(state={"t": {"a": 1}, "n": 1})
-    assert closing(one).order == ("SESSION_ID", "current_challenge", "chain_uri", "step_index", "t", "n")
-    assert closing(run(state={"n": 1, "t": {"a": 1}})).order is None
-    sorted_state = {**closing(one).as_data(), "state": {"n": 1, "t": {"a": 1}}}
-    assert list(canonical(sorted_state).state) == ["t", "n"]
+    assert prepare_for_archive(one).order == ("SESSION_ID", "current_challenge", "chain_uri", "step_index", "t", "n")
+    assert prepare_for_archive(run(state={"n": 1, "t": {"a": 1}})).order is None
+    sorted_state = {**prepare_for_archive(one).as_data(), "state": {"n": 1, "t": {"a": 1}}}
+    assert list(normalize_run(sorted_state).state) == ["t", "n"]
 
 
 # --- age
@@ -156,12 +164,12 @@ def test_a_run_that_ends_says_the_order_of_its_keys_where_toml_would_not() -> No
     ],
 )  # fmt: skip
 def test_doubt_about_the_age_is_never_fresh(updated_at: str | None, expected: Age) -> None:
-    assert age_of(run().replace(updated_at=updated_at), NOW) == expected
+    assert compute_age(run().replace(updated_at=updated_at), NOW) == expected
 
 
 def test_the_reader_says_what_is_stale() -> None:
-    assert age_of(run(), NOW, timedelta(minutes=59)).stale is True
-    assert age_of(run(), NOW, timedelta(hours=1)).stale is False
+    assert compute_age(run(), NOW, timedelta(minutes=59)).stale is True
+    assert compute_age(run(), NOW, timedelta(hours=1)).stale is False
 
 
 # --- merging
@@ -169,8 +177,8 @@ def test_the_reader_says_what_is_stale() -> None:
 
 def test_a_step_is_never_a_mix_of_two_and_partial_state_is_merged_key_by_key() -> None:
     base = run(state={"p": 1})
-    ours = gone_on(base, "run-1", to("confirm", values={"a": 1}), NOW)
-    theirs = gone_on(base, "run-1", to("find_slot", 3, values={"b": 2}, without=("p",)), NOW)
+    ours = take_step(base, "run-1", to("confirm", values={"a": 1}), NOW)
+    theirs = take_step(base, "run-1", to("find_slot", 3, values={"b": 2}, without=("p",)), NOW)
     for one, other in ((ours, theirs), (theirs, ours)):
         merged, contested = merge_fields(Handover, base.as_data(), one.as_data(), other.as_data())
         assert [one.field for one in contested] == ["step"]

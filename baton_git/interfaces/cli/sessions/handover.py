@@ -18,7 +18,7 @@ from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.interfaces.context.handover import RunBesideCopy
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos import codec as kairos
-from baton_git.systems.kairos.handover_files import TakenIn
+from baton_git.systems.kairos.handover_files import MergedCopy
 from baton_git.systems.kairos.handover_verbs import (
     ClearedHandover,
     HandoverRun,
@@ -71,7 +71,7 @@ class _ToldRun(RunBesideCopy):
     def say(self, text: str) -> None:
         self.app.say(flat(text))
 
-    def tell_taken(self, copy: Copy, taken: TakenIn) -> None:
+    def tell_taken(self, copy: Copy, taken: MergedCopy) -> None:
         self.app.say(f"imported from {flat(str(copy.path))}:")
         tell(self.app, taken)
 
@@ -90,7 +90,7 @@ def _beside_run(app: App) -> App:
     return app.beside_run
 
 
-def tell(app: App, taken: TakenIn) -> None:
+def tell(app: App, taken: MergedCopy) -> None:
     """Print what was imported from a file."""
     app.tell_write(taken.written)
     tell_contested(app, taken.id, taken.contested)
