@@ -1,4 +1,4 @@
-"""The section of the brief with KAIROS' runs."""
+"""The section of the brief that lists KAIROS' protocol runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def make_sections(request: BriefRequest) -> Iterator[Section]:
     """Yield a section with the runs that can be resumed, newest first."""
     runs = list_newest_first(request.state, Handover, request.problems)
     lines = tuple(_run_line(run, request.now) for run in runs)
-    title = "Protocol runs to go on with (baton handover resume --session ID)"
+    title = "Protocol runs to continue (baton handover resume --session ID)"
     yield Section(title, lines, "handovers", all="baton status", rank=Rank.STANDING)
 
 

@@ -65,8 +65,8 @@ def shown(data: Mapping[str, Any]) -> str:
 def _shown_value(key: str, text: str) -> str:
     if is_safe(text):
         return text
-    meant = _plain_text(text) if key in _TEXTS else value_of(text)
-    return safe_json(_as_json(meant))
+    value = _plain_text(text) if key in _TEXTS else value_of(text)
+    return safe_json(_as_json(value))
 
 
 def loads(text: bytes, *, where: str = "") -> dict[str, Any]:
@@ -116,7 +116,7 @@ def key_fault(key: str) -> str | None:
     if not key or key != key.strip(_BLANKS):
         return "is empty, or has blanks around it"
     if ": " in key or _BREAKS.search(key) or key.startswith("\ufeff"):
-        return "holds a colon and a blank, or a character that no line can hold"
+        return "holds a colon and a blank, or a character that is not allowed on a line"
     return "is a key that the handover format reserves" if key in RESERVED else None
 
 

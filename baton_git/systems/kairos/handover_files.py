@@ -1,10 +1,11 @@
 """Merge handover files outside of git into the state, and write runs to them.
 
-Another client's changes are merged key by key; the base is the last common content (the mark of the `Copy`). If both
-sides changed a value, the side with the later `updated_at` wins, and the other value is stored in `conflicts/`. An
-older copy of our own text is not a change. A file cannot change a run that has ended.
+Another client's changes are merged key by key. The merge base is the content that git and the file last had in
+common (the mark of the `Copy`). If both sides changed a value, the side with the later `updated_at` wins, and the
+other value is stored in `conflicts/`. An older copy of text that baton wrote is not a change. A file cannot change a
+run that has ended.
 
-Files are redacted before they are compared, so a client may have secrets in its file.
+Files are redacted before they are compared, so a client can have secrets in its file.
 """
 
 from __future__ import annotations
@@ -41,12 +42,18 @@ from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.work_tree_copy import Copy, Known, read_copy
 
 LOOKED_BACK = 2_000
-"""Maximum number of revisions that are compared with a file that differs from our last write."""
+"""Maximum number of earlier revisions that are compared with a changed file."""
 TRIES = 5
 
 
 class MergedCopy(NamedTuple):
-    """The result of merging a file: the run, the revision with it, and its fields that are in conflict."""
+    """The result of merging a file.
+
+    Attributes:
+        id: the `SESSION_ID` of the run.
+        written: the revision that has the run, and whether it is new.
+        contested: the fields that both sides changed.
+    """
 
     id: str
     written: WriteResult
@@ -54,7 +61,7 @@ class MergedCopy(NamedTuple):
 
 
 def merge_copy(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy | None:
-    """Merge the file's changes into the state; return None if there is no file.
+    """Merge the file's changes into the state; return None if the file is missing or empty.
 
     Raises:
         InvalidDocument, LimitExceeded: the file is invalid (with the lines), or too large; nothing is written.
@@ -84,10 +91,12 @@ def merge_copy(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy | None:
 
 
 def write_copy(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_others: bool = True) -> str | None:
-    """Merge changes from the file, then write the newest state of a live run to it, unless it has that already.
+    """Write the newest state of a live run to the file, unless the file already has it.
+
+    If the file has content that git lacks, that content is merged first, and the write is tried again.
 
     Args:
-        over_others: whether another run in the file, which git has, may be replaced.
+        over_others: whether to replace another run in the file, whose content git has.
 
     Returns:
         The id of the other run that is or was in the file, or None.
@@ -108,13 +117,15 @@ def write_copy(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_other
             if copy.write(kairos.dumps(run.as_data())):
                 return other_id
         except WriteFailed as error:
-            raise WriteFailed(str(error), hint="what is in git stands; the file is as it was", **error.data) from error
+            raise WriteFailed(
+                str(error), hint="the run is stored in git; the file was not changed", **error.data
+            ) from error
         merge_copy(ws, now, copy)
-    raise Busy(f"{show_path(copy.path)} keeps changing", hint="what is in git is safe; try again")
+    raise Busy(f"{show_path(copy.path)} keeps changing", hint="the run is stored in git; try again later")
 
 
 def remove_copy(copy: Copy, id_: str) -> bool:
-    """Remove the file of an ended run if git has its content; return whether it was removed."""
+    """Remove the file if it has this ended run and git has its content; return whether it was removed."""
     text = copy.read()
     return text is not None and _parse_id(text) == id_ and copy.remove_file()
 
@@ -136,8 +147,9 @@ def export_kairos(
     text = kairos.dumps(run.as_data())
     if not force and not _may_replace(path, run.id, text):
         raise NotAllowed(
-            f"{show_path(path)} is there already, and is no handover file of {run.id}",
-            hint=FieldHint("choose another name, or {force} to replace it"), path=show_path(path), session=run.id,
+            f"{show_path(path)} exists and is not a handover file of {run.id}",
+            hint=FieldHint("choose another name, or replace the file with {force}"),
+            path=show_path(path), session=run.id,
         )  # fmt: skip
     write_all({path: text})
     return run.id
@@ -173,13 +185,13 @@ def read_text(text: bytes, where: str) -> Handover:
         LimitExceeded: the text is larger than a record may be.
     """
     if len(text) > MAX_RECORD_BYTES:
-        hint = "keep the long text in a file and name it"
+        hint = "store long texts in a file of their own, and put its name here"
         raise LimitExceeded(where or "the handover", len(text), MAX_RECORD_BYTES, "bytes", hint=hint)
     return parse(Handover, kairos.loads(text, where=where), where=where)
 
 
 def merge_run(state: State, base: Handover | None, theirs: Handover) -> tuple[State, list[str]]:
-    """Return the state merged with another client's version of a run, and the fields in conflict."""
+    """Merge another client's version of a run into the state; return the new state and the fields in conflict."""
     ours = _isolate_run(state, theirs.id)
     before, after = (State() if run is None else State().put(run) for run in (base, theirs))
     decisions = decide(before, ours, after, prefer=_choose_side(find_live_run(state, theirs.id), theirs))
@@ -187,7 +199,7 @@ def merge_run(state: State, base: Handover | None, theirs: Handover) -> tuple[St
 
 
 def _choose_side(ours: Handover | None, theirs: Handover) -> Prefer:
-    """Return the side that wins conflicts: the one updated later, or git's if that is unknown."""
+    """Return the side that wins conflicts: the one with the later `updated_at`, or git's if the times do not decide."""
     if ours is None:
         return "theirs"
     our_time, their_time = (parse_time_or_none((run.updated_at or "").strip()) for run in (ours, theirs))
@@ -195,25 +207,26 @@ def _choose_side(ours: Handover | None, theirs: Handover) -> Prefer:
 
 
 def _isolate_run(state: State, id_: str) -> State:
-    """Return a state with only the live run of an id."""
+    """Return a state that has only the live run with this id, or nothing."""
     run = find_live_run(state, id_)
     return State() if run is None else State(edits={Key(Handover.kind, id_): run})
 
 
 def _find_base(known: Known | None, state: State, id_: str) -> Handover | None:
-    """Return the merge base of git and file; None if it is unknown or another run, or git has no such live run."""
+    """Return the merge base: the run in the mark. None if there is no mark, it has another run, or git has no live run
+    with this id."""
     base = None if known is None or find_live_run(state, id_) is None else _parse_run(known.text)
     return base if base is not None and base.id == id_ else None
 
 
 def _check_not_ended(state: State, id_: str, copy: Copy) -> None:
-    """Raise StepConflict if the only runs with this id have ended, since an archived run is not changed."""
+    """Raise StepConflict if all runs with this id have ended, since an archived run is not changed."""
     closed = None if find_live_run(state, id_) is not None else find_last_closed(state, id_)
     if closed is not None:
         error = make_ended_error(id_, closed)
         raise StepConflict(
-            f"{error}; {show_path(copy.path)} was changed after that, and stays as it is", current=None,
-            hint="give the file another SESSION_ID to begin a new run with it, or remove it", **error.data,
+            f"{error}; {show_path(copy.path)} was changed later, and is not imported", current=None,
+            hint="give the file a new SESSION_ID to begin a new run, or remove the file", **error.data,
         )  # fmt: skip
 
 
@@ -238,7 +251,7 @@ def _read_known_run(copy: Copy) -> Handover | None:
 
 
 def _parse_run(text: bytes) -> Handover | None:
-    """Return the run in a text; None if the text is not a valid run."""
+    """Return the run in a text, or None if the text is not valid."""
     try:
         return read_text(text, "")
     except (InvalidDocument, LimitExceeded):
@@ -251,7 +264,7 @@ def _parse_id(text: bytes) -> str | None:
 
 
 def _is_known(ws: Workspace, tip: Revision, run: Handover, *, unchanged: bool) -> bool:
-    """Return whether the branch has or had exactly this state of the run."""
+    """Return whether the branch has, or had in an earlier revision, exactly this state of the run."""
     now, data = find_live_run(tip.state, run.id), run.as_data()
     if now is not None:
         return unchanged or alike(now.as_data(), data) or _was_stored(ws, tip, run)
@@ -267,7 +280,7 @@ def _orderless(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _was_stored(ws: Workspace, tip: Revision, run: Handover) -> bool:
-    """Return whether an earlier revision has exactly this state of the run."""
+    """Return whether one of the last `LOOKED_BACK` revisions has exactly this state of the run."""
     assert tip.commit is not None
     folder, _, name = path_of(Key(Handover.kind, run.id)).rpartition("/")
     seen = set()

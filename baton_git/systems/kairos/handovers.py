@@ -1,4 +1,4 @@
-"""Proceed with, resume, show and end KAIROS' protocol runs."""
+"""Start, continue, resume, show and end KAIROS' protocol runs."""
 
 from __future__ import annotations
 
@@ -63,15 +63,16 @@ class Stepped(NamedTuple):
 
 
 def step(ws: Workspace, now: datetime, session: str | None, going: Going) -> Stepped:
-    """Proceed to the next step of a run, begin a run, or change the partial state of its current step.
+    """Record the next step of a run, begin a run, or change the partial state of a run at its current step.
 
     Args:
-        session: its `SESSION_ID`; None means the only live run or, if none is live, a new run with a new id.
+        session: the `SESSION_ID` of the run; None means the only live run or, if none is live, a new run with a new
+            id.
 
     Raises:
         StepConflict: the run is not where `going` assumes, is already at the requested step, has ended, or was
             changed concurrently.
-        InvalidArgument, NotFound: as `resolve_run` and `take_step` say.
+        InvalidArgument, NotFound: as in `resolve_run` and `take_step`.
     """
     start = ws.branch.read()
     id_ = session or (fresh_id("run") if _starts_new_run(start.state, going) else resolve_run(start))
@@ -110,7 +111,7 @@ def resume(
 
 
 def show(ws: Workspace, session: str | None = None, at: str | None = None) -> Run:
-    """Return a run at a revision; if it has ended, its last state.
+    """Return a run at a revision; for an ended run, its last state.
 
     Raises:
         NotFound: there is no such run.
@@ -124,7 +125,7 @@ def show(ws: Workspace, session: str | None = None, at: str | None = None) -> Ru
 
 
 def clear(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -> Stepped:
-    """Archive a run that has ended.
+    """End a live run: archive it with `outcome` as the reason.
 
     Raises:
         EndedError: the run had already ended.
@@ -143,11 +144,11 @@ def clear(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -
     return Stepped(seen, ws.update("handover-clear", now, change))
 
 
-# --- which run
+# --- finding runs
 
 
 def _starts_new_run(state: State, going: Going) -> bool:
-    """Return whether a step without a named run can only begin a new run."""
+    """Return whether a step that names no run begins a new run: no run is live, and the step does not assume one."""
     return not state.ids(Handover.kind) and not going.stays and going.came_from is None
 
 
@@ -172,7 +173,7 @@ def resolve_run(version: Revision, uri: str | None = None) -> str:
     if ids:
         return ids[0]
     if uri is None:
-        hint = "a step with challenge and uri begins one"
+        hint = "a step with challenge and uri begins a run"
         raise NotFound("live handover in namespace", str(version.namespace), hint=hint)
     _raise_ended_at(state, uri)
     raise NotFound("handover at", uri, hint=_list_live_ids(state))
@@ -214,7 +215,8 @@ def list_closed_runs(state: State, id_: str) -> list[Archived]:
 
 
 def _may_be_archived_as(name: str, id_: str) -> bool:
-    """Return whether `name` may be the archive's name for a run with this id; a long id is shortened with a digest."""
+    """Return whether `name` may be the archive's name of a run with this id: the id with a suffix. The archive shortens
+    a long id and adds a digest."""
     stem = id_ if name.startswith(id_) else derive_id(id_, "z" * MAX_COMPONENT).rstrip("z.")
     return name.startswith(stem) and _AGAIN.fullmatch(name, len(stem)) is not None
 
@@ -230,7 +232,7 @@ def _get_live_run(state: State, id_: str) -> Handover:
     closed = find_last_closed(state, id_)
     if closed is not None:
         raise make_ended_error(id_, closed)
-    raise NotFound("handover", id_, hint=f"none of this name is live or in the archive; {_list_live_ids(state)}")
+    raise NotFound("handover", id_, hint=f"no run with this id is live or archived; {_list_live_ids(state)}")
 
 
 def _list_live_ids(state: State) -> str:
@@ -247,14 +249,14 @@ def _list_conflicts(state: State, id_: str) -> tuple[Conflict, ...]:
     return tuple(sorted(conflicts, key=lambda conflict: (conflict.field, conflict.id)))
 
 
-# --- what has ended, what was overtaken
+# --- ended and changed runs
 
 
 def make_ended_error(id_: str, closed: Archived) -> EndedError:
-    """Return the error that reports when and how a run ended, as distinct from an unknown run."""
+    """Return the error for a run that has ended, with the time and the outcome of its end."""
     return EndedError(
         f"handover {one_line(id_, 100)} was {_describe_end(closed)}",
-        hint=f"its last state: baton handover show --session {one_line(id_, 100)}; a new run has its own SESSION_ID",
+        hint=f"its last state: baton handover show --session {one_line(id_, 100)}; a new run needs a new SESSION_ID",
         session=id_, outcome=closed.reason, at=closed.at, by=closed.session,
     )  # fmt: skip
 
@@ -272,7 +274,10 @@ def _describe_end(closed: Archived) -> str:
 
 
 def _raise_ended_at(state: State, uri: str) -> None:
-    """Raise EndedError if an ended run was last at `uri`; Corrupt if none was, but some cannot be read."""
+    """Raise EndedError if an ended run has `uri` as its last step, or Corrupt if none has but some cannot be read.
+
+    Return if neither is the case.
+    """
     entries = [
         state.entry(Key(Handover.kind, name, archived=True)) for name in sorted(state.ids(Handover.kind, archived=True))
     ]
@@ -287,7 +292,7 @@ def _raise_ended_at(state: State, uri: str) -> None:
 
 
 def _unreadable_error(entry: Unreadable) -> Corrupt:
-    return Corrupt(entry.path, entry.why, hint="the file is kept as it is; `baton rollback` brings an earlier one back")
+    return Corrupt(entry.path, entry.why, hint="the file is not changed; `baton rollback` restores an earlier version")
 
 
 def _check_unchanged(seen: Handover | None, state: State, id_: str) -> Handover | None:

@@ -1,7 +1,7 @@
 """The rules of a protocol run: how it proceeds, when a step is a conflict, and when the run is stale.
 
-A run is at one step. It proceeds to another step, or to a higher step number. A client that wants to proceed from a
-step that the run has already left gets a `StepConflict` with the current step.
+A run is at one step. It proceeds to another step, or to a higher step number. If a client wants to proceed from a
+step that the run has already left, it gets a `StepConflict` with the current step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from baton_git.systems.kairos.record import Handover, Step
 STALE_AFTER = timedelta(hours=24)
 """The default age at which a run is stale."""
 SKEW = timedelta(minutes=5)
-"""How far another machine's clock may be ahead of ours."""
+"""Maximum time by which `updated_at` may be in the future, because clocks of machines differ."""
 
 
 @dataclass(frozen=True)
@@ -48,21 +48,22 @@ class Going:
 
 
 def take_step(run: Handover | None, id_: str, going: Going, now: datetime) -> Handover:
-    """Return the run at its next step, or at the same step with changed partial state; a new run if `run` is None.
+    """Return the run after a step: a new run if `run` is None, the run at its next step, or the run at the same step
+    with changed partial state.
 
     Raises:
         StepConflict: the run is not where `going` assumes, or is already at the requested step.
-        NotFound: the run is to remain at its step, but there is no run.
+        NotFound: `going.stays` is set, but there is no run.
         InvalidArgument: challenge or URI is missing, or a key is not valid in the partial state.
         InvalidDocument, LimitExceeded: a value cannot be written.
     """
     check_keys([*going.values, *going.without])
     if run is None and going.stays:
-        raise NotFound("handover", id_, hint="its first step, with challenge and uri, begins it")
+        raise NotFound("handover", id_, hint="a first step with challenge and uri begins the run")
     if run is None or not going.stays:
         _check_complete(going)
     if run is None and going.came_from is not None:
-        raise StepConflict(f"handover {id_} has not begun: it cannot go on from {going.came_from}", current=None)
+        raise StepConflict(f"handover {id_} has not begun: it cannot continue from {going.came_from}", current=None)
     if run is not None:
         _check_place(run, going)
     old = run.step if run is not None else Step()
@@ -75,7 +76,8 @@ def take_step(run: Handover | None, id_: str, going: Going, now: datetime) -> Ha
 
 
 def prepare_for_archive(run: Handover) -> Handover:
-    """Return the run for the archive, with its key order stored if TOML, which puts tables last, would change it."""
+    """Return the run for the archive. TOML puts tables last; if that changes the order of the keys, the run's `order`
+    records it."""
     data = run.as_data()
     if list(toml.loads(toml.dumps(data)).get("state", {})) == list(data.get("state", {})):
         return run
@@ -83,8 +85,12 @@ def prepare_for_archive(run: Handover) -> Handover:
 
 
 def check_keys(keys: list[str]) -> None:
-    """Raise InvalidArgument for a key that is not valid in the partial state, InvalidDocument for a key that is a
-    secret."""
+    """Check the keys of the partial state.
+
+    Raises:
+        InvalidArgument: a key is not valid.
+        InvalidDocument: a key contains a secret.
+    """
     for key in keys:
         refuse_secret("key of the partial state", key)
         fault = kairos.key_fault(key)
@@ -93,15 +99,16 @@ def check_keys(keys: list[str]) -> None:
 
 
 def normalize_run(data: Mapping[str, Any]) -> Handover:
-    """Return the record as it is after being written to text and read back."""
+    """Return the record as it is after being written as a handover file and parsed again."""
     return parse(Handover, kairos.loads(kairos.dumps(data)))
 
 
 def _check_complete(going: Going) -> None:
-    missing = [name for name, said in (("challenge", going.challenge), ("uri", going.uri)) if not said]
+    missing = [name for name, value in (("challenge", going.challenge), ("uri", going.uri)) if not value]
     if missing:
         raise InvalidArgument(
-            f"the step lacks {' and '.join(missing)}", hint="or say that the run stays at the step it has"
+            f"the step lacks {' and '.join(missing)}",
+            hint="name the step completely, or keep the run at its current step",
         )
 
 
@@ -124,25 +131,25 @@ def _check_place(run: Handover, going: Going) -> None:
         _check_stay(run, going)
         return
     if going.index is None and (going.challenge, going.uri) == (step.current_challenge, step.chain_uri):
-        raise make_step_conflict(run, "it is there already")
+        raise make_step_conflict(run, "it is already at this step")
     if going.index is not None and step.step_index is not None and going.index <= step.step_index:
-        raise make_step_conflict(run, f"step {going.index} is behind it, or where it is")
+        raise make_step_conflict(run, f"step {going.index} is not after its current step")
 
 
 def _check_stay(run: Handover, going: Going) -> None:
-    said = {"current_challenge": going.challenge, "chain_uri": going.uri, "step_index": going.index}
-    for name, value in said.items():
+    expected = {"current_challenge": going.challenge, "chain_uri": going.uri, "step_index": going.index}
+    for name, value in expected.items():
         if value is not None and value != getattr(run.step, name):
             raise make_step_conflict(run, f"its {name} is not {value}")
 
 
 def make_step_conflict(run: Handover, why: str) -> StepConflict:
-    """Return the conflict error for a wrong assumption about the run's step, with the run's current step."""
+    """Return the error for a step that assumes a wrong state of the run; it contains the current step."""
     return StepConflict(
-        f"handover {run.id} stands at {describe_step(run)}: {why}",
+        f"handover {run.id} is at {describe_step(run)}: {why}",
         current=as_data(run),
         session=run.id,
-        hint=f"look at it, then go on from there: baton handover resume --session {run.id}",
+        hint=f"to see the current step and continue from it: baton handover resume --session {run.id}",
     )
 
 
@@ -176,13 +183,13 @@ class Age(NamedTuple):
 
 
 def compute_age(run: Handover, now: datetime, stale_after: timedelta = STALE_AFTER) -> Age:
-    """Return the age of a run by its `updated_at`; a time without an offset is UTC. An unknown age is never fresh."""
+    """Return the age of a run, computed from its `updated_at`. A time without an offset is UTC."""
     if not run.updated_at:
         return Age(None, why="updated_at is missing")
     try:
         age = now - parse_time(run.updated_at)
     except ValueError:
-        return Age(None, why="updated_at is no ISO date and time")
+        return Age(None, why="updated_at is not an ISO 8601 date and time")
     if age < -SKEW:
         return Age(None, why="updated_at is in the future: a clock is wrong")
     return Age(age > stale_after, max(0, int(age.total_seconds())))

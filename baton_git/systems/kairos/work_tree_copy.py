@@ -1,4 +1,4 @@
-"""Read and write the handover file in a work tree, which KAIROS clients share, and track which content git has."""
+"""Read and write the handover file in a work tree, which KAIROS clients share, and record what content git has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from baton_git.git.files.durable_files import remove
 
 
 def read_copy(path: Path) -> bytes | None:
-    """Return the file's content; None if it is missing or empty, since KAIROS clients may empty it to end a run.
+    """Return the file's content; None if it is missing or blank. KAIROS clients may empty the file to end a run.
 
     Raises:
         InvalidArgument: the path is a folder, a device or a pipe.
@@ -38,8 +38,8 @@ def read_copy(path: Path) -> bytes | None:
         with reading(path):
             mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            what = "a folder" if stat.S_ISDIR(mode) else "no file"
-            raise InvalidArgument(f"{show_path(path)} is {what}, where a handover file should be", path=show_path(path))
+            what = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+            raise InvalidArgument(f"{show_path(path)} is {what}, not a handover file", path=show_path(path))
         text = read_bytes(path)
     except NotFound:
         return None
@@ -68,10 +68,11 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True)
 class Copy:
-    """One file outside of git, and a mark below the git common dir: the digest and the redacted text of the content
-    that was last stored in git.
+    """A handover file outside of git, and its mark.
 
-    The mark is the merge base when another client has changed the file. Without a mark, the merge has no base.
+    The mark is a file in git's common directory. It has the digest and the redacted text of the content that was
+    last stored in git, and is the merge base when another client has changed the handover file. Without a mark, the
+    merge has no base.
     """
 
     path: Path
@@ -95,7 +96,7 @@ class Copy:
         return Known(digest.decode("ascii", "replace"), text) if newline and len(digest) == 64 else None
 
     def is_known(self, raw: bytes) -> bool:
-        """Return whether git has all of `raw`, the content of the file."""
+        """Return whether git has the file content `raw` (without its secrets)."""
         known = self.known()
         return known is not None and known.is_of(raw)
 
@@ -108,10 +109,12 @@ class Copy:
                 write_all({self.mark: known.digest.encode() + b"\n" + known.text})
 
     def write(self, text: bytes) -> bool:
-        """Write `text`, which git has, to the file atomically; return False if the file has content that git lacks.
+        """Write `text`, which git already has, to the file atomically.
+
+        Return False, and write nothing, if the file has content that git lacks.
 
         Raises:
-            InvalidArgument, WriteFailed: as `write_all` says.
+            InvalidArgument, WriteFailed: as in `write_all`.
         """
         now = self.read()
         if now is not None and not self.is_known(now):
@@ -122,13 +125,14 @@ class Copy:
         return True
 
     def _replace(self, text: bytes) -> bool:
-        """Replace content that git has with `text`; return False if another client wrote the file meanwhile."""
+        """Replace the file's content, which git has, with `text`; return False if another client wrote the file
+        meanwhile."""
         target = resolve_target(self.path)
         make_folder(target.parent)
         spare = spare_name(target.parent)
         try:
             write_all({spare: text})
-            now = self.read()  # again, since syncing takes its time: what is left is the moment until the next line
+            now = self.read()  # Read again: another client may have written the file while `write_all` synced.
             if now is not None and not self.is_known(now):
                 return False
             with writing(self.path):

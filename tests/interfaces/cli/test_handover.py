@@ -101,7 +101,7 @@ def test_the_second_client_gets_the_current_state(baton: Baton, git: Git, top: P
         done = step(baton, "confirm", *more, code=3)
         assert "challenge: confirm\n" in done.out
         assert "  n: 1\n" in done.out
-        assert done.err.startswith("baton: handover run-1 stands at confirm, step 2, kairos://confirm, since 20")
+        assert done.err.startswith("baton: handover run-1 is at confirm, step 2, kairos://confirm, since 20")
     data = step(baton, "find_slot", "--from", "resolve", "--json", code=3).json
     assert data["error"] == "step_conflict"
     assert data["current"]["state"] == {"n": 1}
@@ -180,7 +180,7 @@ def test_a_run_that_nobody_named_begins_under_a_fresh_id(baton: Baton, top: Path
     id_ = done.out.strip()
     assert re.fullmatch(r"run-[0-9a-z]{6}", id_)
     assert f"SESSION_ID: {id_}\n" in (top / NAME).read_text()
-    assert "it is there already" in baton(*words, code=3).err
+    assert "it is already at this step" in baton(*words, code=3).err
     assert baton("handover", "step", "--challenge", "confirm", "--uri", "kairos://2").out == f"{id_}\n"
     baton("handover", "clear", "--outcome", "completed", "--file", NAME)
     assert "there is no live handover" in baton("handover", "step", "--stay", "a=1", code=1).err
@@ -427,7 +427,7 @@ def test_an_export_replaces_nothing_but_the_file_of_its_run(baton: Baton, tmp_pa
         assert "current_challenge: resolve\n" in file.read_text()
     file.write_text(there)
     done = baton("export", "kairos", str(file), code=1)
-    assert "is there already, and is no handover file of run-1" in done.err
+    assert "exists and is not a handover file of run-1" in done.err
     assert "--force" in done.err
     assert file.read_text() == there
     baton("export", "kairos", str(file), "--force")
@@ -447,7 +447,7 @@ def test_what_is_no_file_to_import_is_told_as_what_it_is(baton: Baton, top: Path
     (top / "x.txt").write_text("")
     assert "there is no handover in 'x.txt/y'" in (said := baton("import", "kairos", "x.txt/y", code=1).err)
     assert "space" not in said
-    assert baton("import", "kairos", ".", code=2).err == "baton: . is a folder, where a handover file should be\n"
+    assert baton("import", "kairos", ".", code=2).err == "baton: . is a folder, not a handover file\n"
 
 
 def test_a_value_that_is_no_text_is_named(baton: Baton) -> None:

@@ -183,7 +183,7 @@ def test_unknown_keys_are_kept_in_their_order_and_new_ones_come_before_updated_a
         ("SESSION_ID:", "line 1, SESSION_ID: is empty"),
         (b"a: 1\nSESSION_ID: \xff\n", "line 2: not UTF-8 text: invalid start byte"),
         ("SESSION_ID: s\n\x1b[31m: 1",
-         "line 2, \\x1b[31m: holds a colon and a blank, or a character that no line can hold"),
+         "line 2, \\x1b[31m: holds a colon and a blank, or a character that is not allowed on a line"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_in_one_line_with_the_field_and_the_line(text: str | bytes, said: str) -> None:
@@ -228,7 +228,7 @@ def test_a_text_that_is_none_is_named_by_its_field(data: dict[str, Any], said: s
 
 def test_a_control_character_in_a_value_is_read_and_one_in_a_key_is_not() -> None:
     assert kairos.loads("SESSION_ID: s\na: \x9b\x1b\n".encode())["state"] == {"a": "\x9b\x1b"}
-    assert "a character that no line can hold" in refused("SESSION_ID: s\na\x9b: 1\n")
+    assert "a character that is not allowed on a line" in refused("SESSION_ID: s\na\x9b: 1\n")
 
 
 def test_a_value_that_nobody_could_read_is_not_written() -> None:

@@ -88,17 +88,17 @@ def test_a_run_in_an_order_of_its_own_keeps_it() -> None:
 @for_each(
     ("now", "going", "why"),
     [
-        (run("confirm", 2), to("confirm"), "it is there already"),
-        (run("confirm", None), to("confirm"), "it is there already"),
-        (run("confirm", 2), to("confirm", 2), "step 2 is behind it, or where it is"),
-        (run("confirm", 2), to("other", 2), "step 2 is behind it, or where it is"),
-        (run("confirm", 3), to("other", 2), "step 2 is behind it, or where it is"),
+        (run("confirm", 2), to("confirm"), "it is already at this step"),
+        (run("confirm", None), to("confirm"), "it is already at this step"),
+        (run("confirm", 2), to("confirm", 2), "step 2 is not after its current step"),
+        (run("confirm", 2), to("other", 2), "step 2 is not after its current step"),
+        (run("confirm", 3), to("other", 2), "step 2 is not after its current step"),
         (run("confirm", 2), to("find_slot", came_from="resolve"), "it has left resolve"),
         (run("confirm", 2), to("find_slot", 3, came_from="resolve"), "it has left resolve"),
         (run("confirm", 2), Going(stays=True, came_from="resolve"), "it is not resolve"),
         (run("confirm", 2), to("resolve", stays=True), "its current_challenge is not resolve"),
         (run("confirm", 2), Going(index=1, stays=True), "its step_index is not 1"),
-        (None, to(came_from="resolve"), "it cannot go on from resolve"),
+        (None, to(came_from="resolve"), "it cannot continue from resolve"),
     ],
 )
 def test_who_takes_the_run_to_be_elsewhere_gets_a_conflict(now: Handover | None, going: Going, why: str) -> None:
@@ -157,9 +157,9 @@ def test_a_run_that_ends_says_the_order_of_its_keys_where_toml_would_not() -> No
         ("2026-11-20T07:59:59Z", Age(True, 86_401)), ("2025-11-25", Age(True, 361 * 86_400 + 8 * 3600)),
         ("2026-11-21T08:04:00Z", Age(False, 0)),
         ("2026-11-21T08:06:00Z", Age(None, None, "updated_at is in the future: a clock is wrong")),
-        ("yesterday", Age(None, None, "updated_at is no ISO date and time")),
-        ("1763712000", Age(None, None, "updated_at is no ISO date and time")),
-        ("0001-01-01T00:00:00+14:00", Age(None, why="updated_at is no ISO date and time")),
+        ("yesterday", Age(None, None, "updated_at is not an ISO 8601 date and time")),
+        ("1763712000", Age(None, None, "updated_at is not an ISO 8601 date and time")),
+        ("0001-01-01T00:00:00+14:00", Age(None, why="updated_at is not an ISO 8601 date and time")),
         ("", Age(None, None, "updated_at is missing")), (None, Age(None, None, "updated_at is missing")),
     ],
 )  # fmt: skip
