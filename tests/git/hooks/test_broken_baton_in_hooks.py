@@ -44,7 +44,7 @@ def run(git_dir: Path, event: str, program: Path, text: str, *arguments: str) ->
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_a_push_goes_through_and_hears_nothing(git_dir, tmp_path, what):
+def test_the_push_hook_is_silent(git_dir, tmp_path, what):
     program = tmp_path / "baton"
     spoil(program, what)
     done = run(git_dir, "pre-push", program, f"refs/heads/main 1 refs/heads/main {'0' * 40}\n", "origin", "url")
@@ -52,7 +52,7 @@ def test_a_push_goes_through_and_hears_nothing(git_dir, tmp_path, what):
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_a_commit_goes_through_at_once_and_hears_nothing(git_dir, tmp_path, what):
+def test_the_commit_hook_is_fast_and_silent(git_dir, tmp_path, what):
     program = tmp_path / "baton"
     spoil(program, what)
     done = run(git_dir, "post-commit", program, "")
@@ -71,7 +71,7 @@ def test_a_server_refuses_what_it_cannot_check_in_one_line(git_dir, tmp_path, wh
     assert run(git_dir, "pre-receive", program, PUSHED.replace("/baton/", "/other/")).returncode == 0
 
 
-def test_what_a_working_baton_says_arrives(git_dir, tmp_path):
+def test_the_output_of_a_working_baton_is_shown(git_dir, tmp_path):
     program = tmp_path / "baton"
     program.write_text('#!/bin/sh\necho "baton: $1 $2 $3" >&2; read -r line; echo "$line"; exit ${STATUS:-0}\n')
     program.chmod(0o755)

@@ -77,7 +77,7 @@ def test_an_answer_is_written_once_and_no_answer_never(git, hooked, loop, diary)
 
 @pytest.mark.slow
 @pytest.mark.slow
-def test_of_many_commits_in_a_row_the_last_one_is_looked_at(git, hooked, loop, diary):
+def test_of_many_commits_in_a_row_only_the_last_is_verified(git, hooked, loop, diary):
     loop(1, "--verify-commit", "last")
     for number in range(25):
         commit(git, hooked, str(number))
@@ -86,7 +86,7 @@ def test_of_many_commits_in_a_row_the_last_one_is_looked_at(git, hooked, loop, d
 
 
 @pytest.mark.slow
-def test_no_session_is_named_and_nobody_elses_name_is_used(baton, git, hooked, loop, diary):
+def test_hooks_use_no_session_name(baton, git, hooked, loop, diary):
     """A commit in the name of a session would claim that the session has seen what others wrote."""
     baton("boot", "--session", "s1", "--no-verify")
     loop(1, "--verify-file", "done")
@@ -149,7 +149,7 @@ def test_the_commit_does_not_wait_for_what_is_verified(baton, git, hooked, loop,
 
 
 @pytest.mark.slow
-def test_nothing_is_started_when_nothing_is_due(baton, git, hooked, loop, tmp_path):
+def test_no_process_is_started_if_nothing_is_due(baton, git, hooked, loop, tmp_path):
     program = hook(tmp_path, "called", f"#!/bin/sh\ntouch {tmp_path}/was-called\n")
     loop(1, "--verify-http", "http://127.0.0.1:1/")
     for event in ("post-commit", "post-checkout", "post-merge", "post-rewrite"):
@@ -168,7 +168,7 @@ def test_nothing_is_started_when_nothing_is_due(baton, git, hooked, loop, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_mark_that_is_not_true_any_more_is_taken_away(git, hooked, diary):
+def test_an_outdated_marker_is_removed(git, hooked, diary):
     (hooked / ".git/baton/due").mkdir(parents=True, exist_ok=True)
     (hooked / ".git/baton/due/work").touch()
     (hooked / ".git/baton/due/NO NAME").touch()
@@ -178,7 +178,7 @@ def test_a_mark_that_is_not_true_any_more_is_taken_away(git, hooked, diary):
 
 
 @pytest.mark.slow
-def test_who_died_before_looking_holds_up_nobody(git, hooked, loop, diary):
+def test_a_process_that_died_early_does_not_block_others(git, hooked, loop, diary):
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
     gone = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True).stdout
@@ -188,7 +188,7 @@ def test_who_died_before_looking_holds_up_nobody(git, hooked, loop, diary):
 
 
 @pytest.mark.slow
-def test_one_that_was_asked_and_has_not_begun_is_asked_once(git, hooked, loop, diary):
+def test_a_requested_background_merge_is_requested_once(git, hooked, loop, diary):
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
     asked = hooked / ".git/baton/asked"
@@ -214,7 +214,7 @@ def test_a_baton_that_breaks_leaves_no_mark_in_the_way(git, hooked, loop):
 
 
 @pytest.mark.slow
-def test_one_namespace_that_is_broken_holds_up_no_other(baton, git, hooked, loop, diary):
+def test_a_broken_namespace_does_not_block_others(baton, git, hooked, loop, diary):
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
     (hooked / ".git/refs/heads/baton/bad").write_text("no id\n")
@@ -235,7 +235,7 @@ def test_a_commit_that_another_program_makes_through_dulwich_settles_too(hooked,
 
 
 @pytest.mark.slow
-def test_the_log_stays_small(git, hooked, loop, diary):
+def test_the_log_has_a_size_limit(git, hooked, loop, diary):
     log = hooked / ".git/baton/hooks.log"
     log.write_text("a line of the past\n" * 10_000)
     loop(1, "--verify-file", "done")
@@ -306,7 +306,7 @@ def test_a_push_of_ours_and_one_to_no_named_remote_take_nothing_along(hooked, pu
     assert pushed(*words, env=env) == ""
 
 
-def test_a_push_hears_of_its_remote_and_what_is_pushed(git, hooked, pushed):
+def test_the_push_hook_gets_the_remote_and_the_refs(git, hooked, pushed):
     along(hooked, "import sys; print(sys.argv[1:], sys.stdin.read())")
     head = git(hooked, "rev-parse", "HEAD")
     expected = f"['hooks', 'run', 'pre-push', '--repo', '.git', 'origin'] refs/heads/main {head} refs/heads/main"
@@ -330,13 +330,13 @@ def test_a_push_waits_at_most_five_seconds(hooked, pushed):
 
 
 @pytest.mark.slow
-def test_what_was_done_is_told_in_one_line(hooked, pushed):
+def test_the_result_is_reported_in_one_line(hooked, pushed):
     along(hooked, IN_PLACE.format("lambda ws, now, remote, seconds: f'{ws.branch.namespace} to {remote}'"))
     assert pushed() == "baton: work to origin\n"
 
 
 @pytest.mark.slow
-def test_what_the_user_pushes_himself_is_left_to_him(hooked, pushed):
+def test_branches_that_the_user_pushes_are_not_pushed_again(hooked, pushed):
     """Our push would move the remote's branch after git has read it, and git's own push would fail."""
     along(hooked, IN_PLACE.format("lambda *_: 'called'"))
     assert pushed("origin", "main", "baton/work") == ""
@@ -353,7 +353,7 @@ def synced(baton, git, hooked, pushed):
 
 
 @pytest.mark.usefixtures("synced")
-def test_what_no_remote_has_goes_along_with_a_push(git, hooked, pushed):
+def test_unsent_commits_are_pushed_with_the_users_push(git, hooked, pushed):
     commit(git, hooked)
     assert pushed() == "baton: work: 1 commit sent to origin\n"
     assert git(hooked.parent / "r.git", "rev-parse", "baton/work") == git(hooked, "rev-parse", "baton/work")
@@ -363,7 +363,7 @@ def test_what_no_remote_has_goes_along_with_a_push(git, hooked, pushed):
 
 
 @pytest.mark.slow
-def test_nothing_goes_to_where_it_never_was_or_where_that_is_switched_off(baton, git, hooked, pushed):
+def test_the_push_hook_pushes_only_to_remotes_that_have_the_branch(baton, git, hooked, pushed):
     baton("followup", "add", "Later")
     assert pushed() == ""
     baton("sync")

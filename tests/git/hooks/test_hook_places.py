@@ -90,7 +90,7 @@ def test_a_local_setting_that_hides_a_global_one_is_what_counts(baton, git, top,
 
 
 @pytest.mark.parametrize("value", ["/nowhere/hooks", "/dev/null"])
-def test_a_path_that_leads_nowhere_switches_all_hooks_off_and_that_is_told(baton, git, top, status, value):
+def test_a_missing_hooks_path_disables_all_hooks_and_is_reported(baton, git, top, status, value):
     """beads#5853: an absolute path was stale after a move, and git ran nothing, without a word."""
     baton("hooks", "install")
     git(top, "config", "core.hooksPath", value)
@@ -122,7 +122,7 @@ def test_hooks_run_in_a_linked_work_tree_too(baton, git, top, status, waits):
     assert git(top, "show", "baton/work:open_loops/OL-1.toml").count(git(linked, "rev-parse", "HEAD")) == 1
 
 
-def test_a_relative_path_that_a_linked_work_tree_does_not_have_is_told_there(baton, git, top, status):
+def test_a_relative_hooks_path_missing_in_a_linked_work_tree_is_reported_there(baton, git, top, status):
     """husky's relative `.husky/_` does not exist in a fresh linked work tree: beads#2414, #3118, #1127."""
     (top / ".husky/_").mkdir(parents=True)
     git(top, "config", "core.hooksPath", ".husky/_")
@@ -132,7 +132,7 @@ def test_a_relative_path_that_a_linked_work_tree_does_not_have_is_told_there(bat
     assert "no hook runs at all" not in status()["events"]["post-commit"]["said"]
 
 
-def test_a_path_of_one_work_tree_is_told_in_that_one(baton, git, top, status):
+def test_a_hooks_path_of_one_work_tree_is_reported_there(baton, git, top, status):
     """claude-code#88747: hooks were off in 22 of 45 work trees by their config.worktree."""
     baton("hooks", "install")
     git(top, "worktree", "add", "-q", "../linked")
@@ -232,7 +232,7 @@ def test_the_configured_command_runs_the_script_with_gits_arguments(baton, git, 
         (["hook.baton-post-commit.command", "true"], "was changed"),
     ],
 )
-def test_settings_that_were_changed_are_told(baton, git, top, status, setting, said):
+def test_changed_settings_are_reported(baton, git, top, status, setting, said):
     baton("hooks", "install")
     git(top, "config", *setting)
     assert said in status()["events"]["post-commit"]["said"]

@@ -104,7 +104,7 @@ def test_a_newer_hook_of_another_tool_is_not_lost_and_the_stale_one_not_run(bato
     assert str(kept) in done.err
 
 
-def test_what_another_tool_put_on_top_of_ours_is_left_and_told(baton, top, folder):
+def test_a_hook_that_another_tool_installed_over_batons_is_kept_and_reported(baton, top, folder):
     hook(folder, "post-commit", "#!/bin/sh\necho mine\n")
     baton("hooks", "install")
     other = hook(folder, "post-commit", "#!/bin/sh\necho other\n").read_text()
@@ -116,7 +116,7 @@ def test_what_another_tool_put_on_top_of_ours_is_left_and_told(baton, top, folde
     assert not (folder / "pre-push").exists()
 
 
-def test_one_of_our_files_that_somebody_edited_is_kept_by_both(baton, top, folder):
+def test_an_edited_script_is_kept_by_install_and_uninstall(baton, top, folder):
     baton("hooks", "install")
     path = folder / "post-commit"
     path.write_text(path.read_text() + "echo edited\n")
@@ -128,7 +128,7 @@ def test_one_of_our_files_that_somebody_edited_is_kept_by_both(baton, top, folde
     assert kept.read_text() == edited
 
 
-def test_an_installation_that_was_interrupted_is_taken_up_again(baton, top, folder):
+def test_an_interrupted_installation_is_resumed(baton, top, folder):
     """beads#2344: half of an installation stayed for ever."""
     hook(folder, "post-commit", "#!/bin/sh\necho mine\n")
     before = everything(top / ".git")
@@ -169,7 +169,7 @@ def test_a_hook_whose_baton_is_gone_will_not_run(baton, top, folder, monkeypatch
     assert states(baton, top)["pre-push"]["runs"]
 
 
-def test_a_hook_whose_baton_cannot_be_loaded_does_nothing_and_status_says_so(baton, top, folder, tmp_path):
+def test_a_hook_whose_baton_cannot_be_imported_does_nothing_and_status_reports_it(baton, top, folder, tmp_path):
     baton("hooks", "install")
     words = (str(tmp_path / "baton"),)
     spoil(tmp_path / "baton", "a half-finished upgrade")
@@ -182,7 +182,7 @@ def test_a_hook_whose_baton_cannot_be_loaded_does_nothing_and_status_says_so(bat
     assert "fails" not in states(baton, top)["pre-push"]["said"]  # it is not ours any more, so it is not run
 
 
-def test_the_marker_tells_ours_from_others():
+def test_the_marker_line_identifies_batons_scripts():
     text = HookScript("pre-push", "refs/heads/baton/", ("/a b/python", "-m", "baton_git")).text
     assert read_marker(text) == (3, "pre-push", True)
     assert read_marker(text + b"#") == (3, "pre-push", False)
@@ -259,7 +259,7 @@ GUARDED = '#!/bin/bash\nif [ "${BASH_SOURCE[0]}" = "$0" ]; then echo main >>ran;
     ],
     ids=["pre-commit", "lefthook", "husky", "python", "guarded", "flags", "name", "bare"],
 )  # fmt: skip
-def test_a_hook_that_was_there_runs_as_it_did(baton, git, top, folder, text, said):
+def test_a_previous_hook_still_runs(baton, git, top, folder, text, said):
     """entireio/cli#802: a hook that reads its own name got a wrong one; opencode-beads#83: a hook lost its folder."""
     hook(folder, "h", HUSKY_H)
     hook(folder, "post-commit", text)

@@ -89,7 +89,7 @@ def graduated(git, top):
 
 
 @pytest.mark.slow
-def test_what_baton_wrote_is_let_in(git, server, push):
+def test_a_server_accepts_commits_of_baton(git, server, push):
     assert push("main", "baton/work")[0] == 0
     assert git(server, "for-each-ref", "--format=%(refname)") == "refs/heads/baton/work\nrefs/heads/main"
 
@@ -119,7 +119,7 @@ def test_a_record_that_cannot_be_read_is_refused(server, push, by_hand):
 
 
 @pytest.mark.slow
-def test_of_many_faults_twenty_are_told(server, push, by_hand):
+def test_at_most_twenty_faults_are_reported(server, push, by_hand):
     by_hand({f"open_loops/OL-{number}.toml": "bad" for number in range(10, 45)})
     _, said = push("baton/work")
     assert said.count("remote: baton: refused ") == 20
@@ -164,7 +164,7 @@ def test_other_branches_do_not_wait_for_baton(git, top, server, push, tmp_path):
     assert not (tmp_path / "was-called").exists()
 
 
-def test_what_cannot_be_checked_is_refused_and_the_rest_is_not(server, push, monkeypatch):
+def test_a_server_rejects_only_what_it_cannot_check(server, push, monkeypatch):
     (server / "hooks/pre-receive").write_bytes(HookScript("pre-receive", PREFIX, ("/nowhere/python",)).text)
     path = [one for one in os.environ["PATH"].split(os.pathsep) if not (Path(one) / "baton").exists()]
     monkeypatch.setenv("PATH", os.pathsep.join(path))

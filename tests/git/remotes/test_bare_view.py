@@ -27,7 +27,7 @@ def test_git_sees_the_wanted_refs_only_and_all_objects(make_place, git):
     assert not _views(place)
 
 
-def test_nothing_of_it_stays_behind_and_what_was_abandoned_goes(make_place):
+def test_temporary_views_are_removed_even_if_abandoned(make_place):
     place = make_place("path")
     first = place.commit(X, "first")
     old = place.repository.common_dir / "baton" / "view-old"
@@ -38,7 +38,7 @@ def test_nothing_of_it_stays_behind_and_what_was_abandoned_goes(make_place):
     assert not _views(place)
 
 
-def test_a_shallow_clone_is_shown_as_it_is(make_place, git):
+def test_a_shallow_clone_is_read_up_to_its_boundary(make_place, git):
     place = make_place("path")
     first = place.commit(X, "first")
     (place.repository.common_dir / "shallow").write_text(f"{first}\n")

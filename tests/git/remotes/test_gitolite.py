@@ -36,7 +36,7 @@ def as_user(gitolite: dict[str, Server], tmp_path, git) -> As:
     return make
 
 
-def test_each_writes_where_he_may(as_user: As):
+def test_several_users_write_to_a_shared_repository(as_user: As):
     alice, bob = as_user("alice", "memory"), as_user("bob", "memory")
     hers, his = alice.commit(ALICE, "hers"), bob.commit(BOB, "his")
     assert alice.push(ALICE, hers, None) == PushAccepted()
@@ -51,7 +51,7 @@ def test_each_writes_where_he_may(as_user: As):
     assert alice.fetch(SHARED, "refs/in/shared") == shared
 
 
-def test_one_of_two_is_refused(as_user: As):
+def test_one_of_two_branches_is_rejected(as_user: As):
     bob = as_user("bob", "memory")
     his, hers = bob.commit(BOB, "his"), bob.commit(ALICE, "hers")
     found = bob.remote().push([Push(BOB, his, None), Push(ALICE, hers, None)], seconds=SECONDS)

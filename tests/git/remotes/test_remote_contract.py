@@ -81,7 +81,7 @@ def test_several_some_missing_and_patterns(both: Both, git):
         assert store.refs("refs/all/") == {"refs/all/x": tips[X], "refs/all/y": tips[Y]}
 
 
-def test_what_vanished_there_stays_here_and_is_not_reported(both: Both, git):
+def test_branches_removed_on_the_remote_are_kept_here(both: Both, git):
     ada, bob = both
     first = ada.commit(X, "first")
     ada.push(X, first, None)
@@ -108,7 +108,7 @@ def test_a_push_that_was_overtaken_changes_nothing(both: Both):
     assert bob.tip_there(Y) == ""
 
 
-def test_what_is_there_already_is_accepted(both: Both):
+def test_existing_objects_are_accepted(both: Both):
     ada, bob = both
     first = ada.commit(X, "first")
     assert ada.push(X, first, None) == PushAccepted()
@@ -139,7 +139,7 @@ def test_a_hook_may_refuse_one_of_two(both: Both):
     assert (ada.tip_there(X), ada.tip_there(Y)) == (x, "")
 
 
-def test_one_may_be_overtaken_while_the_other_is_accepted(both: Both):
+def test_one_branch_can_lose_a_race_while_another_is_accepted(both: Both):
     ada, bob = both
     ada.push(X, ada.commit(X, "x"), None)
     x, y = bob.commit(X, "other x"), bob.commit(Y, "y")
@@ -174,7 +174,7 @@ def test_a_lock_on_the_server_counts_as_overtaken(both: Both):
     assert ada.tip_there() == first
 
 
-def test_nothing_of_the_user_is_touched(both: Both, git):
+def test_the_users_repository_is_unchanged(both: Both, git):
     ada, bob = both
     x = ada.commit(X, "x")
     ada.push(X, x, None)
@@ -266,7 +266,7 @@ def test_eight_that_push_at_once_lose_nothing(make_place, kind, git):
     git(there, "fsck", "--strict")
 
 
-def test_a_repository_that_is_not_there(both: Both):
+def test_a_missing_repository(both: Both):
     ada, _ = both
     url = ada.served.url.replace(".git", "-gone.git")
     with pytest.raises(AccessDenied) as caught:

@@ -40,7 +40,7 @@ def _start(scheme: str) -> str:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_nobody_listens(make_place, scheme):
+def test_a_refused_connection(make_place, scheme):
     place = make_place("path", GIT_SSH_COMMAND="ssh -F none")
     url = f"{_start(scheme)}127.0.0.1:{free_port()}/r.git"
     for error in (_fetch(place, url), _push(place, url)):
@@ -49,7 +49,7 @@ def test_nobody_listens(make_place, scheme):
 
 
 @pytest.mark.parametrize("scheme", ["git", "http"])
-def test_no_such_host(make_place, scheme):
+def test_an_unknown_host(make_place, scheme):
     assert isinstance(_fetch(make_place("path"), f"{scheme}://nowhere.invalid/r.git"), Unreachable)
 
 
@@ -115,7 +115,7 @@ def test_git_is_never_allowed_to_ask(make_place, tmp_path):
 
 
 @pytest.mark.slow
-def test_everything_that_was_started_is_killed_at_the_end_of_the_time(make_place, tmp_path):
+def test_all_child_processes_are_killed_at_the_time_limit(make_place, tmp_path):
     pid = tmp_path / "pid"
     script = tmp_path / "ssh-that-hangs"
     script.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {pid}\nwait\n")
@@ -130,7 +130,7 @@ def test_everything_that_was_started_is_killed_at_the_end_of_the_time(make_place
 
 
 @pytest.mark.slow
-def test_what_is_not_whole_is_not_stored(make_place, git):
+def test_incomplete_packs_are_not_stored(make_place, git):
     """A server whose repository lost a blob."""
     ada, bob = make_place("daemon", "ada"), make_place("daemon", "bob")
     first = ada.commit(X, "first")

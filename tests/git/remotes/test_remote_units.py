@@ -20,7 +20,7 @@ def test_a_warning_of_git_is_not_the_reason_where_there_is_another():
     assert str(said) == "origin: it broke"
 
 
-def test_what_git_says_at_its_very_end_is_read(tmp_path, monkeypatch):
+def test_the_last_output_of_git_is_read(tmp_path, monkeypatch):
     """Also when it ends between two looks at it: just after nothing was there to be read."""
     real = subprocess.Popen.poll
 
@@ -57,7 +57,7 @@ def test_what_git_says_at_its_very_end_is_read(tmp_path, monkeypatch):
         ("", RemoteError),
     ],
 )
-def test_what_git_says_has_a_kind_and_a_next_step(text, kind):
+def test_messages_of_git_are_classified_with_a_next_step(text, kind):
     error = error_messages.remote_error("origin", text)
     assert type(error) is kind
     assert error.hint
@@ -85,7 +85,7 @@ def test_logins_of_urls_are_not_shown(text, shown):
     ["failed to update ref", "failed to lock", "incorrect old value provided", "reference already exists",
      "cannot lock ref 'refs/heads/x': is at 1234 but expected 5678", "fetch first"],
 )  # fmt: skip
-def test_a_server_that_lost_the_race_for_us_says_overtaken(why):
+def test_a_lost_race_on_the_server_is_recognised(why):
     assert isinstance(push_outcome.by_server(why, []), PushOvertaken)
 
 
@@ -94,7 +94,7 @@ def test_a_server_that_lost_the_race_for_us_says_overtaken(why):
     ["pre-receive hook declined", "hook declined", "protected branch hook declined", "non-fast-forward",
      "deny updating a hidden ref", "branch is currently checked out", "unpacker error", "refname conflict"],
 )  # fmt: skip
-def test_whatever_else_a_server_says_is_a_refusal(why):
+def test_unknown_server_messages_count_as_a_rejection(why):
     assert push_outcome.by_server(why, [" not you", "Resolving deltas: 100% (1/1)", ""]) == PushRefused(
         why, ("not you",)
     )
@@ -112,7 +112,7 @@ def test_whatever_else_a_server_says_is_a_refusal(why):
         ({}, ("my-ssh", "simple"), "my-ssh"),
     ],
 )
-def test_the_users_ssh_is_told_never_to_ask(environment, settings, line):
+def test_ssh_runs_in_batch_mode(environment, settings, line):
     assert ssh.command(environment, ssh.SshSettings(*settings), 2.2) == line
 
 
@@ -133,7 +133,7 @@ def test_wants_are_full_names_or_two_patterns(there, here):
         refspecs.check({there: here})
 
 
-def test_patterns_say_what_goes_where():
+def test_refspec_patterns_map_refs():
     refs = ["refs/heads/baton/x", "refs/heads/baton/", "refs/heads/other", "refs/heads/baton/y"]
     wants = {"refs/heads/baton/*": "refs/in/*", "refs/heads/other": "refs/o"}
     assert refspecs.matches(wants, refs) == {

@@ -158,7 +158,7 @@ def test_eight_fetches_of_one_branch_at_once_all_succeed(make_place):
     assert found == [first] * 8
 
 
-def test_progress_is_told_by_lines(make_place):
+def test_progress_is_reported_by_lines(make_place):
     place = make_place("http")
     place.served.hook("post-receive", "echo well done")
     lines: list[str] = []
@@ -185,7 +185,7 @@ def test_a_partial_clone_gets_the_whole_memory(make_place, git, tmp_path):
     assert git(bob.top, "cat-file", "-t", f"{first}:open_loops/first.toml") == "blob"
 
 
-def test_without_git_on_the_path_one_line_says_so(make_place, tmp_path):
+def test_without_git_on_the_path_one_line_reports_it(make_place, tmp_path):
     place = make_place("path")
     environment = {**place.environment(), "PATH": str(tmp_path)}
     with pytest.raises(RemoteError, match="the git program is not on the PATH") as caught:
@@ -194,7 +194,7 @@ def test_without_git_on_the_path_one_line_says_so(make_place, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["bare", "linked", "sha256"])
-def test_in_every_kind_of_repository(make_place, git, tmp_path, kind):
+def test_the_time_limit_holds_in_every_kind_of_repository(make_place, git, tmp_path, kind):
     place = make_place("path")
     if kind == "linked":
         git(place.top, "commit", "-q", "--allow-empty", "-m", "first")

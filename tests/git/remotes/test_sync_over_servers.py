@@ -80,7 +80,9 @@ def test_a_push_that_is_overtaken_is_merged_and_sent_again(both: tuple[Place, Pl
 
 
 @pytest.mark.servers
-def test_who_may_not_write_keeps_the_work_and_is_told(gitolite: dict[str, Server], tmp_path, git) -> None:
+def test_a_user_without_write_permission_keeps_the_work_and_is_informed(
+    gitolite: dict[str, Server], tmp_path, git
+) -> None:
     def place(user: str) -> Place:
         git(tmp_path, "init", "-q", "-b", "main", user)
         server = gitolite[user]

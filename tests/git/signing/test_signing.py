@@ -256,7 +256,7 @@ def test_a_commit_of_the_first_second_is_judged_by_the_present_like_in_git(world
 
 
 @pytest.mark.parametrize("time", ["99999999999999999999", "-5", "soon"])
-def test_a_commit_without_a_time_that_can_be_told(world, time):
+def test_a_commit_without_a_valid_time(world, time):
     raw = world.store.raw_commit(world.commit(None)).replace(str(NOON).encode(), time.encode())
     signed = with_signature(raw, world.signer().sign(raw))
     assert isinstance(world.allowed().verify(signed), BadSignature)
@@ -304,7 +304,7 @@ def test_principals_of_every_form(world, principal):
 
 
 @pytest.mark.parametrize("options", ['namespaces="file"', 'valid-before="20200101"', "cert-authority", "nonsense"])
-def test_of_several_entries_for_a_key_the_same_ones_count_as_for_git(world, options):
+def test_several_entries_for_a_key_count_as_in_git(world, options):
     public = (world.keys / "ada.pub").read_text()
     world.file.write_text(f"a@x {options} {public}b@x {public}")
     world.verdict(world.commit(world.signer()))
@@ -313,7 +313,7 @@ def test_of_several_entries_for_a_key_the_same_ones_count_as_for_git(world, opti
 # --- what cannot be found out
 
 
-def test_nothing_counts_when_it_cannot_be_looked_at(world, tmp_path):
+def test_a_signature_that_cannot_be_checked_is_unknown(world, tmp_path):
     raw = world.store.raw_commit(world.commit(world.signer()))
     assert isinstance(world.allowed().verify(raw), Signed)
     slow, old, killed = (tmp_path / name for name in ("slow", "old", "killed"))
@@ -350,7 +350,7 @@ def test_a_program_that_hangs_is_killed_with_what_it_started(world, tmp_path, mo
     assert wait_until(lambda: _has_ended(child), 5)
 
 
-def test_what_was_found_out_is_kept_until_the_file_changes(world, tmp_path):
+def test_verdicts_are_cached_until_the_file_changes(world, tmp_path):
     counting = tmp_path / "counting"
     counting.write_text(f'#!/bin/sh\necho >> {tmp_path}/runs\nexec ssh-keygen "$@"\n')
     counting.chmod(0o755)
@@ -436,7 +436,7 @@ def test_a_key_of_the_agent(world, agent, tmp_path):
         Signer(f"key::{other}", "ssh-keygen", agent).sign(b"x")
 
 
-def test_an_agent_that_holds_a_key_does_not_answer_for_a_person(keys, agent, tmp_path):
+def test_an_ssh_agent_cannot_confirm_for_a_person(keys, agent, tmp_path):
     key, said = str(keys / "locked"), tmp_path / "said"
     said.write_text("#!/bin/sh\necho secret\n")
     said.chmod(0o755)
@@ -457,7 +457,7 @@ armored = st.lists(st.binary(max_size=9).map(lambda raw: raw.replace(b"\n", b"")
 
 
 @given(armored, st.binary(), st.sampled_from([40, 64]))
-def test_a_signature_that_is_put_in_is_taken_out_again(signature, message, digits):
+def test_adding_and_removing_a_signature_round_trips(signature, message, digits):
     payload = b"tree " + b"a" * digits + b"\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\n" + message
     signed = with_signature(payload, signature)
     assert without_signature(signed) == (payload, signature)

@@ -63,7 +63,7 @@ def check(top: Path, git) -> None:
 @pytest.mark.parametrize(
     ("call", "moment"), [("fsync", 1), ("replace", 1), ("replace", 2), ("replace", 5), ("replace", 9), ("unlink", 4)]
 )
-def test_a_merge_that_was_killed_is_gone_on_with(written, top, git, call, moment):
+def test_a_killed_pack_merge_is_resumed(written, top, git, call, moment):
     done = subprocess.run([sys.executable, "-c", DYING, str(top), call, str(moment)], capture_output=True)
     assert done.returncode == -signal.SIGKILL
     check(top, git)
@@ -112,7 +112,7 @@ def test_a_merge_happens_beside_and_there_is_only_one(written, writer, top, git,
     git(top, "fsck", "--strict")
 
 
-def test_where_no_process_can_be_started_packs_are_merged_at_once(written, top, git, monkeypatch):
+def test_without_a_background_process_packs_are_merged_immediately(written, top, git, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     written.housekeeping.enough = 2
     written.tidied_by = lambda: merge_in_background(top / ".git", os.environ)

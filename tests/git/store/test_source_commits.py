@@ -16,7 +16,7 @@ def test_a_commit_is_found_by_id_branch_and_subject(store, git, top):
     assert source_commits.find_commit(store, "no such subject") is None
 
 
-def test_in_a_shallow_clone_what_is_not_found_is_not_known(git, top, tmp_path):
+def test_a_commit_missing_from_a_shallow_clone_is_unknown(git, top, tmp_path):
     git(top, "commit", "--allow-empty", "-m", "second")
     git(tmp_path, "clone", "--depth=1", top.as_uri(), "shallow")
     with Store(Repository.open(tmp_path / "shallow")) as store:

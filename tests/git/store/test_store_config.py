@@ -59,13 +59,13 @@ def test_a_key_without_a_value_is_true(path):
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=st.text(st.characters(exclude_characters="\0\n\r", exclude_categories=["Cs"]), max_size=30))
-def test_any_value_that_git_writes_is_read(path, git, value):
+def test_any_value_written_by_git_config_is_read(path, git, value):
     path.write_text(TEXT)
     git(path.parent, "config", "--file", str(path), "baton.any", value)
     assert Config((path,)).get("baton.any") == value
 
 
-def test_what_is_no_configuration_is_an_error_with_its_line(path):
+def test_an_invalid_configuration_is_an_error_with_its_line(path):
     path.write_text("[core]\n\tbare = true\n???\n")
     with pytest.raises(Corrupt, match="line 3"):
         Config((path,)).get("core.bare")

@@ -76,7 +76,7 @@ def test_a_disk_that_fills_up_while_writing_never_breaks_the_store(small_disk, g
     git(repository.common_dir, "fsck", "--strict")
 
 
-def test_a_read_only_file_system_is_named_and_reading_goes_on(small_disk, git):
+def test_a_read_only_file_system_is_reported_and_reading_works(small_disk, git):
     repository = Repository.create_bare(small_disk / "s.git")
     with Store(repository) as store:
         good = Writer(store).commit({"a": b"1"})

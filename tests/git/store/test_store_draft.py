@@ -80,7 +80,7 @@ def test_a_file_can_become_a_folder_when_it_is_removed_and_the_other_way(store, 
 
 
 @pytest.mark.parametrize("path", ["", "/a", "a/", "a//b", "../a", "a/./b", ".git/x", "a/.GIT", "a\0b"])
-def test_what_is_no_path_is_refused(store, path):
+def test_invalid_paths_are_rejected(store, path):
     with pytest.raises(InvalidArgument):
         store.draft().tree(None, {path: b""})
 
@@ -116,7 +116,7 @@ def test_a_graft_of_a_blob_that_does_not_exist_is_not_published(store, writer):
         {"time": -1}, {"timezone": 90000}, {"message": "a\0b"},
     ],
 )  # fmt: skip
-def test_what_cannot_be_in_a_commit_is_refused(store, change):
+def test_invalid_commit_fields_are_rejected(store, change):
     values = {"author": WHO, "time": 1, "timezone": 0, "message": "m"} | change
     draft = store.draft()
     with pytest.raises(InvalidArgument):
@@ -125,7 +125,7 @@ def test_what_cannot_be_in_a_commit_is_refused(store, change):
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(versions=st.lists(st.dictionaries(_PATHS, _CONTENTS, max_size=6), min_size=1, max_size=4))
-def test_any_sequence_of_edits_gives_the_tree_that_git_makes_of_the_files(store, git, top, versions):
+def test_any_sequence_of_edits_gives_the_tree_that_git_makes(store, git, top, versions):
     draft = store.draft()
     tree, files = None, {}
     for wanted in versions:

@@ -45,7 +45,7 @@ def said_by_us(top: Path) -> set[tuple[str, str, int]]:
 
 
 @pytest.mark.parametrize("offsets", ["loose", "true", "false"])
-def test_headers_are_what_git_says(varied: Path, git, offsets: str) -> None:
+def test_object_headers_agree_with_git(varied: Path, git, offsets: str) -> None:
     """`false`: deltas name their base by its id."""
     if offsets != "loose":
         git(varied, "-c", f"repack.useDeltaBaseOffset={offsets}", "repack", "-a", "-d", "-f", "-q")

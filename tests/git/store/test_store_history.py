@@ -18,7 +18,7 @@ def _commit(name, parents, time):
     return CommitInfo(oid=name, tree=Oid(""), parents=tuple(parents), author=WHO, time=time, timezone=0, message="")
 
 
-def test_a_line_of_commits_is_read_as_it_is_asked_for():
+def test_history_is_read_lazily():
     loaded = []
 
     def load(name):
@@ -46,7 +46,7 @@ def _histories(draw):
 
 @settings(max_examples=200, deadline=None)
 @given(_histories())
-def test_every_commit_comes_once(history):
+def test_every_commit_is_yielded_once(history):
     graph, tip = history
     order = [commit.oid for commit in all_commits(graph.__getitem__, tip)]
     reachable, todo = set(), [tip]

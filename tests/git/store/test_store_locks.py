@@ -52,7 +52,7 @@ def holder(top):
     process.communicate()
 
 
-def test_a_living_holder_is_waited_for_and_then_reported_as_busy(holder, store, writer, top, monkeypatch):
+def test_a_lock_of_a_living_process_is_waited_for_and_then_busy(holder, store, writer, top, monkeypatch):
     store.locks.wait = 0.2
     real, attempts = os.link, []
     monkeypatch.setattr(os, "link", lambda *args, **more: (attempts.append(args), real(*args, **more)))
@@ -129,7 +129,7 @@ def test_the_queue_lets_one_in_and_the_dead_out(store, top):
         assert mine
 
 
-def test_a_lock_that_somebody_took_away_does_not_move_the_ref(top):
+def test_a_lost_lock_does_not_move_the_ref(top):
     locks = RefLocks(top / ".git/baton/locks")
     ref_file = top / ".git/refs/heads/baton"
     with locks.ticket(b"x") as ticket, locks.hold(str(ref_file), ticket) as lock:
@@ -141,7 +141,7 @@ def test_a_lock_that_somebody_took_away_does_not_move_the_ref(top):
     assert not ref_file.exists()
 
 
-def test_a_writer_holds_its_ticket_before_it_is_the_lock(top, monkeypatch):
+def test_a_writer_locks_its_ticket_before_publishing_it(top, monkeypatch):
     ref_locks = RefLocks(top / ".git/baton/locks")
     ref_file = top / ".git/refs/heads/baton"
     real, calls = locks.try_flock, []
@@ -157,7 +157,7 @@ def test_a_writer_holds_its_ticket_before_it_is_the_lock(top, monkeypatch):
         assert not ref_locks.break_stale(f"{ref_file}.lock")
 
 
-def test_a_ticket_that_somebody_keeps_is_busy(top, monkeypatch):
+def test_a_ticket_held_for_long_is_busy(top, monkeypatch):
     ref_locks = RefLocks(top / ".git/baton/locks")
     ref_locks.wait = 0.02
     monkeypatch.setattr(locks, "try_flock", lambda fd: False)
@@ -168,7 +168,7 @@ def test_a_ticket_that_somebody_keeps_is_busy(top, monkeypatch):
     assert not (top / ".git/refs/heads/baton.lock").exists()
 
 
-def test_where_there_is_no_flock_a_writer_does_not_wait_for_it(writer, monkeypatch):
+def test_without_flock_writers_do_not_wait_for_a_ticket(writer, monkeypatch):
     writer.commit({"a": b"1"})  # makes the folders, for which it would try again
     monkeypatch.setattr(locks, "try_flock", lambda fd: None)
     monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waited"))
@@ -201,7 +201,7 @@ def _attempt(store, tip):
     return new, store.publish(draft, REF, tip, new, ReflogEntry(WHO, 9, 0, "ours"))
 
 
-def test_a_ref_that_does_not_say_our_value_has_not_moved(store, writer, git, top, monkeypatch):
+def test_a_ref_without_our_value_has_not_moved(store, writer, git, top, monkeypatch):
     first = writer.commit({"a": b"1"})
     tip = writer.commit({"a": b"2"})
     _overtaken(monkeypatch, lambda ref_file: ref_file.write_text(first + "\n"))
@@ -261,7 +261,7 @@ def test_without_flock_tickets_of_the_dead_are_swept_when_they_are_old(holder, t
 
 
 @pytest.mark.usefixtures("no_flock")
-def test_without_flock_a_lock_that_was_taken_anew_is_put_back(top, monkeypatch):
+def test_without_flock_a_lock_taken_by_another_is_restored(top, monkeypatch):
     ref_locks = RefLocks(top / ".git/baton/locks")
     lock = top / ".git/refs/heads/baton.lock"
     lock.write_text("of a dead one")
@@ -296,7 +296,7 @@ def test_a_clock_leaves_no_file_and_takes_over_the_one_that_was_left(top):
     assert not list(folder.iterdir())
 
 
-def test_what_killed_writers_left_is_removed_by_the_next_write(store, writer, top):
+def test_leftovers_of_killed_writers_are_removed_by_the_next_write(store, writer, top):
     packs, tickets = top / ".git/objects/pack", top / ".git/baton/locks"
     for folder in (packs, tickets):
         folder.mkdir(exist_ok=True, parents=True)

@@ -49,7 +49,7 @@ def test_a_damaged_loose_object_is_an_error_that_names_it(store, top, readme, da
     assert "git fsck" in caught.value.hint
 
 
-def test_a_folder_says_which_path_is_damaged(store, writer, top):
+def test_a_damaged_folder_names_its_path(store, writer, top):
     tip = writer.commit({"open_loops/OL-1.toml": b"x" * 300})
     for pack in (top / ".git/objects/pack").glob("*.pack"):
         data = bytearray(pack.read_bytes())
@@ -61,7 +61,7 @@ def test_a_folder_says_which_path_is_damaged(store, writer, top):
             folder.read("OL-1.toml")
 
 
-def test_a_folder_is_empty_where_there_is_none(store, writer):
+def test_a_missing_folder_is_empty(store, writer):
     tip = writer.commit({"a/b": b"1"})
     root = store.folder(store.commit(tip).tree)
     assert root.folder("a").read("b") == b"1"
@@ -83,14 +83,14 @@ def test_the_wrong_type_is_an_error(store, git, top):
         store.folder(tip).entries()
 
 
-def test_a_damaged_copy_is_passed_over_when_there_is_a_whole_one(store, writer, top, git, readme):
+def test_a_damaged_object_is_skipped_if_an_intact_copy_exists(store, writer, top, git, readme):
     git(top, "repack", "-a")  # the loose copy stays
     (pack,) = (top / ".git/objects/pack").glob("*.pack")
     _rewrite(pack, pack.read_bytes()[:30])
     assert store.read(readme) == b"hello\n"
 
 
-def test_a_cut_index_is_passed_over_or_reported(store, writer, top, git, readme):
+def test_a_truncated_index_is_skipped_or_reported(store, writer, top, git, readme):
     git(top, "repack", "-a", "-d")
     (index,) = (top / ".git/objects/pack").glob("*.idx")
     _rewrite(index, index.read_bytes()[:500])
@@ -201,7 +201,7 @@ def test_a_shallow_clone_ends_where_it_ends(store, writer, git, top, tmp_path, n
     git(tmp_path / "shallow.git", "fsck", "--strict")
 
 
-def test_what_was_pruned_after_it_was_read_is_not_borrowed(store, writer, git, top):
+def test_objects_pruned_after_reading_are_written_again(store, writer, git, top):
     writer.commit({"a": b"1"})
     blob = git(top, "hash-object", "-w", "--stdin", text="unreachable")
     assert store.read(blob) == b"unreachable"

@@ -53,7 +53,7 @@ def test_worktrees_that_cannot_be_read_are_not_reported(store, top, git):
     assert store.checked_out_at("refs/heads/side") is None
 
 
-def test_a_folder_of_worktrees_that_cannot_be_listed_is_none(store, top, monkeypatch):
+def test_an_unlistable_folder_of_worktrees_counts_as_empty(store, top, monkeypatch):
     folder = top / ".git/worktrees"
     folder.mkdir()
 

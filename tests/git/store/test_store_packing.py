@@ -49,7 +49,7 @@ def test_packs_stay_few_and_small_and_everything_reads_back(store, writer, top, 
 
 @pytest.mark.slow
 @pytest.mark.slow
-def test_packing_everything_gives_one_good_pack(store, writer, top, git):
+def test_packing_everything_gives_one_valid_pack(store, writer, top, git):
     _write(writer, 200)
     before = _sizes(top)
     report = store.pack(everything=True)
@@ -115,7 +115,7 @@ def test_which_packs_are_merged(store, sizes, merged):
     assert len(store.housekeeping.choose_due(packs)) == merged
 
 
-def test_nothing_that_baton_did_not_write_is_packed_or_removed(store, writer, top, git, snapshot):
+def test_only_packs_of_baton_are_merged_or_removed(store, writer, top, git, snapshot):
     git(top, "repack", "-a", "-d")
     (top / "other").write_text("loose\n")
     git(top, "hash-object", "-w", "other")
@@ -189,7 +189,7 @@ def test_the_pack_of_a_killed_writer_is_released_and_counted(store, writer, top,
     assert store.read(git(top, "hash-object", "--stdin", text="orphan")) == b"orphan"
 
 
-def test_what_a_killed_writer_left_half_written_is_cleared_when_it_is_old(store, top):
+def test_old_temporary_files_of_killed_writers_are_removed(store, top):
     folder = top / ".git/objects/pack"
     folder.mkdir(exist_ok=True)
     halves = [folder / name for name in ("tmp_pack_baton_1", "tmp_idx_baton_1", "tmp_pack_of_git", "tmp_pack_baton_2")]
@@ -219,7 +219,7 @@ def test_a_pack_that_git_takes_away_while_packing_is_no_failure(store, writer, g
     git(top, "fsck", "--strict")
 
 
-def test_the_keep_of_a_living_writer_stays(store, top):
+def test_the_keep_file_of_a_living_writer_is_not_removed(store, top):
     draft = store.draft()
     draft.blob(b"being written")
     pack = store.store_draft(draft)
@@ -239,7 +239,7 @@ def test_only_one_process_packs(store, writer, top):
     assert len(_packs(top)) == 23
 
 
-def test_where_nothing_can_be_written_packing_names_the_cause_and_not_another_process(store, writer, top):
+def test_packing_on_a_read_only_disk_names_the_cause(store, writer, top):
     _write(writer, 1)
     (top / ".git/baton/pack.lock").symlink_to(top / "missing/lock")
     with pytest.raises(WriteFailed, match="cannot write a pack"):

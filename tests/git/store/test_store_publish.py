@@ -52,7 +52,7 @@ def test_in_every_kind_of_repository_git_reads_what_was_written(kind, tmp_path, 
     assert git(where, "rev-list", "--count", REF) == "3"
 
 
-def test_nothing_of_the_user_is_touched(top, git, tmp_path, new_writer, snapshot):
+def test_the_users_repository_is_unchanged(top, git, tmp_path, new_writer, snapshot):
     git(top, "worktree", "add", "../linked")
     git(top, "config", "core.hooksPath", str(tmp_path / "hooks"))
     (tmp_path / "hooks").mkdir()
@@ -121,7 +121,7 @@ def test_the_reflog_is_written_where_git_would(store, writer, git, top, tmp_path
     assert (top / ".git/logs/refs/baton/y").exists()
 
 
-def test_a_commit_reads_back_as_it_was_written(store):
+def test_a_commit_round_trips(store):
     draft, new = _draft(store, None)
     assert store.publish(draft, REF, None, new, WHEN)
     commit = store.commit(new)
@@ -167,7 +167,7 @@ def test_objects_are_kept_from_gc_until_the_ref_has_moved(store, writer, git, to
     assert not list((top / ".git/objects/pack").glob("*.keep"))
 
 
-def test_everything_is_on_the_disk_before_the_ref_moves(store, writer, top, monkeypatch):
+def test_objects_are_synced_to_disk_before_the_ref_moves(store, writer, top, monkeypatch):
     tip = writer.commit({"a": b"1"})
     pack = top / ".git/objects/pack"
     old, synced = set(pack.iterdir()), set()
@@ -237,7 +237,7 @@ def test_an_interrupt_leaves_nothing(store, writer, top, snapshot, monkeypatch):
     assert snapshot(top) == before
 
 
-def test_when_only_the_confirmation_fails_the_objects_stay(store, writer, git, top, monkeypatch):
+def test_a_failed_confirmation_keeps_the_objects(store, writer, git, top, monkeypatch):
     tip = writer.commit({"a": b"1"})
     draft, new = _draft(store, tip)
     real = durable_files.sync_folder

@@ -125,7 +125,7 @@ def test_a_symbolic_ref_is_followed_when_read_and_refused_when_written(store, wr
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("other", ["refs/heads/baton", "refs/heads/baton/x/below"])
-def test_a_ref_in_the_way_is_named(store, new_writer, git, top, other, packed):
+def test_a_ref_in_the_way_is_reported(store, new_writer, git, top, other, packed):
     new_writer(top, other).commit({"a": b"1"})
     if packed:
         git(top, "pack-refs", "--all", "--prune")
@@ -142,7 +142,7 @@ def test_empty_folders_where_the_ref_should_be_are_no_obstacle(writer, top, git)
 
 
 @pytest.mark.parametrize("name", ["x", "refs/heads/../x", "refs//x", "refs/heads/x.lock", "refs/heads/.x", "refs/a b"])
-def test_what_is_no_ref_name_is_refused(store, name):
+def test_invalid_ref_names_are_rejected(store, name):
     with pytest.raises(StoreError):
         store.tip(name)
 
@@ -168,7 +168,7 @@ class CountingMap(mmap.mmap):
         return value
 
 
-def test_of_a_hundred_thousand_packed_refs_little_is_read_for_one(store, writer, top, git, monkeypatch):
+def test_finding_one_of_many_packed_refs_reads_little(store, writer, top, git, monkeypatch):
     first = writer.commit({"a": b"1"})
     refs = {f"refs/heads/n{number:06d}": first for number in range(100_000)} | {REF: first}
     lines = ["# pack-refs with: peeled fully-peeled sorted ", *(f"{oid} {ref}" for ref, oid in sorted(refs.items()))]
@@ -205,7 +205,7 @@ def test_packed_refs_are_found_like_in_a_dictionary(tmp_path, names, asked, is_s
     assert dict(packed_below(path, asked)) == below
 
 
-def test_an_empty_packed_refs_file_holds_nothing_and_a_torn_one_is_an_error(store, top):
+def test_an_empty_packed_refs_file_is_valid_and_a_torn_one_is_an_error(store, top):
     (top / ".git/packed-refs").write_bytes(b"")
     assert store.tip(REF) is None
     (top / ".git/packed-refs").write_text(f"# pack-refs with: peeled fully-peeled sorted \n{ONE} refs/heads/baton/x")
@@ -213,7 +213,7 @@ def test_an_empty_packed_refs_file_holds_nothing_and_a_torn_one_is_an_error(stor
         store.tip(REF)
 
 
-def test_a_packed_value_that_is_no_id_is_an_error(store, top):
+def test_a_packed_value_that_is_not_an_id_is_an_error(store, top):
     (top / ".git/packed-refs").write_text(f"# pack-refs with: peeled fully-peeled sorted \n{ONE[:30]} {REF}\n")
     with pytest.raises(Corrupt, match="not an object id"):
         store.tip(REF)

@@ -139,7 +139,7 @@ def test_processes_that_create_the_same_repository_at_once_all_get_it(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
-def test_a_repository_of_somebody_else_is_said_to_be_so(top):
+def test_a_repository_of_another_user_is_reported(top):
     assert Repository.open(top).foreign_owner is None
     os.chown(top / ".git", 4321, -1)
     assert Repository.open(top).foreign_owner == 4321

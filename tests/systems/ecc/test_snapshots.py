@@ -88,7 +88,7 @@ def test_the_history_has_each_body_with_its_time_and_revision_newest_first(ws):
     assert found[0].commit == ws.branch.read().commit
 
 
-def test_a_body_that_comes_back_is_in_the_history_again_as_ecc_has_it(ws):
+def test_a_returning_body_is_a_new_history_entry_as_in_ecc(ws):
     for minute, body in enumerate((1, 2, 1)):
         keep(ws, at(body), minutes=minute)
     assert states(ws) == ["step-1", "step-2", "step-1"]
@@ -103,7 +103,7 @@ def test_the_history_is_that_of_one_session_whatever_else_happens(ws):
     assert len(list_history(ws, "other")) == 1
 
 
-def test_sessions_are_apart_whatever_they_are_called(ws):
+def test_sessions_are_separate_whatever_their_names(ws):
     names = ["a/b", "a_b", "A_b", "..", "名前", "con", "x" * 60]
     for name in names:
         keep(ws, a_snapshot(id_=name))
@@ -119,7 +119,7 @@ def test_a_clock_that_was_set_back_does_not_put_the_latest_behind_the_others(ws)
     assert states(ws) == ["step-2", "step-1"]
 
 
-def test_a_secret_is_taken_out_and_the_same_read_still_adds_nothing(ws):
+def test_secrets_are_redacted_and_reading_again_adds_nothing(ws):
     data = a_snapshot(worker(artifacts={"log": f"token {SECRET}"}))
     done = keep(ws, data)
     assert SECRET.encode() not in b"".join(files(ws).values())
@@ -138,13 +138,13 @@ def test_a_secret_is_taken_out_and_the_same_read_still_adds_nothing(ws):
         (a_snapshot(adapter="x" * 300), InvalidName),
     ],
 )
-def test_what_cannot_be_kept_is_refused_and_nothing_is_written(ws, data, error):
+def test_facts_that_cannot_be_stored_are_rejected(ws, data, error):
     with pytest.raises(error):
         keep(ws, data)
     assert ws.branch.read().commit is None
 
 
-def test_what_is_too_large_is_refused_and_nothing_is_written(ws, tmp_path):
+def test_oversized_input_is_rejected_and_nothing_is_written(ws, tmp_path):
     large = a_snapshot(worker(artifacts={"log": "many words " * 30000}))
     with pytest.raises(LimitExceeded):
         keep(ws, large)
@@ -164,7 +164,7 @@ def test_a_record_that_cannot_be_read_is_not_written_over(ws):
 # --- finding
 
 
-def test_a_recorded_session_is_found_by_its_id_that_of_the_session_or_a_beginning(ws):
+def test_a_recorded_session_is_found_by_its_id_its_session_or_a_prefix(ws):
     keep(ws, a_snapshot(id_="proof-1"))
     keep(ws, a_snapshot(id_="proof-2"))
     keep(ws, a_snapshot(id_="proof-2", adapter="other"))
@@ -229,7 +229,7 @@ def test_a_recording_becomes_the_record_and_one_version_for_each_body(ws, tmp_pa
     assert {entry.op for entry in ws.branch.history()} == {"import", "root"}
 
 
-def test_what_is_exported_again_is_the_same_file(ws, tmp_path):
+def test_exporting_again_writes_the_same_file(ws, tmp_path):
     path = three(tmp_path / "ecc")
     import_ecc(ws, NOW, tmp_path / "ecc")
     assert export_ecc(ws, NOW, tmp_path / "out").files == [tmp_path / "out/dmux-tmux/proof.json"]
@@ -270,7 +270,7 @@ def test_an_older_body_does_not_stay_above_a_newer_one(ws, tmp_path):
     assert [one["recordedAt"] for one in written["history"]] == [time(1), time(2), time(3), "2026-11-21T08:00:00Z"]
 
 
-def test_a_body_that_only_repeats_the_one_before_is_not_taken_over(ws, tmp_path):
+def test_an_unchanged_body_is_not_imported(ws, tmp_path):
     path = saved(tmp_path, recording([(time(1), at(1)), (time(2), at(1)), (time(3), at(2)), (time(4), at(1))]))
     [done] = import_ecc(ws, NOW, path).recordings
     assert done.added == 3
@@ -284,7 +284,7 @@ def test_the_order_of_a_history_is_that_of_the_file(ws, tmp_path):
     assert states(ws) == ["step-3", "step-1", "step-2"]
 
 
-def test_a_latest_one_that_the_history_lacks_is_taken_over_too(ws, tmp_path):
+def test_a_latest_recording_missing_from_the_history_is_imported_too(ws, tmp_path):
     data = recording([(time(1), at(1))], updated=time(7), latest=at(7))
     [done] = import_ecc(ws, NOW, saved(tmp_path, data)).recordings
     assert done.added == 2
@@ -292,7 +292,7 @@ def test_a_latest_one_that_the_history_lacks_is_taken_over_too(ws, tmp_path):
     assert states(ws) == ["step-7", "step-1"]
 
 
-def test_secrets_of_a_recording_are_taken_out_and_it_is_known_again(ws, tmp_path):
+def test_secrets_of_a_recording_are_redacted_and_it_is_recognised_again(ws, tmp_path):
     path = saved(tmp_path, recording([(time(1), a_snapshot(worker(artifacts={"log": f"token {SECRET}"})))]))
     [done] = import_ecc(ws, NOW, path).recordings
     assert len(done.redactions) == 1
@@ -300,7 +300,7 @@ def test_secrets_of_a_recording_are_taken_out_and_it_is_known_again(ws, tmp_path
     assert import_ecc(ws, NOW, path).recordings[0].added == 0
 
 
-def test_a_folder_is_taken_over_with_what_can_be_read_and_the_rest_is_named(ws, tmp_path):
+def test_readable_files_of_a_folder_are_imported_and_the_others_named(ws, tmp_path):
     three(tmp_path)
     saved(tmp_path, recording([(time(1), a_snapshot(adapter="claude-history", id_="a b"))]))
     (tmp_path / "claude-history/bad.json").write_text("{")
@@ -311,7 +311,7 @@ def test_a_folder_is_taken_over_with_what_can_be_read_and_the_rest_is_named(ws, 
     assert {one.id for one in list_recorded(ws)} == {PROOF, "claude-history/a b"}
 
 
-def test_a_recording_that_cannot_be_kept_harms_no_other(ws, tmp_path):
+def test_a_recording_that_cannot_be_stored_does_not_affect_others(ws, tmp_path):
     saved(tmp_path, recording([(time(1), a_snapshot(id_="y" * 240))]), "x/long.json")
     three(tmp_path)
     found = {one.id: one.why for one in import_ecc(ws, NOW, tmp_path).recordings}
@@ -351,12 +351,12 @@ def test_a_recording_with_a_fault_is_refused_with_the_field_and_nothing_is_writt
 
 
 @for_each("text", ["", "[]", "null", "{", '"x"'])
-def test_what_is_no_recording_is_refused(text):
+def test_invalid_recordings_are_rejected(text):
     with pytest.raises(InvalidDocument):
         parse_recording(text.encode())
 
 
-def test_nothing_to_import_is_said(ws, tmp_path):
+def test_an_empty_import_is_reported(ws, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(NotFound):
         import_ecc(ws, NOW, tmp_path / "empty")
@@ -371,12 +371,12 @@ def test_nothing_to_import_is_said(ws, tmp_path):
         ("A-1._z", "A-1._z.json"),
     ],
 )  # fmt: skip
-def test_a_file_is_called_as_ecc_calls_it(session, name):
+def test_recordings_have_the_file_names_of_ecc(session, name):
     assert make_recording_path("dmux-tmux", session) == Path("dmux-tmux", name)
 
 
 @pytest.mark.parametrize("adapter", ["..", ".", " .. "])
-def test_no_name_leads_out_of_the_folder(adapter):
+def test_no_name_escapes_the_folder(adapter):
     with pytest.raises(InvalidArgument):
         make_recording_path(adapter, "x")
 
@@ -397,7 +397,7 @@ def test_two_sessions_that_would_share_a_file_are_named_and_the_others_are_writt
     assert json.loads(path.read_text())["sessionId"] == "a b"
 
 
-def test_nothing_to_export_is_said(ws, tmp_path):
+def test_an_empty_export_is_reported(ws, tmp_path):
     keep(ws, at(1))
     keep(ws, a_snapshot(id_="other"))
     with pytest.raises(NotFound):
@@ -413,7 +413,7 @@ def test_nothing_to_export_is_said(ws, tmp_path):
         export_ecc(ws, NOW, tmp_path / "out")
 
 
-def test_a_file_of_eccs_is_written_over_only_when_all_of_it_is_known(ws, tmp_path):
+def test_a_file_of_ecc_is_replaced_only_if_git_has_all_of_it(ws, tmp_path):
     path = three(tmp_path)
     keep(ws, at(9))
     before = path.read_bytes()
@@ -429,14 +429,14 @@ def test_a_file_of_eccs_is_written_over_only_when_all_of_it_is_known(ws, tmp_pat
     assert export_ecc(ws, NOW, tmp_path).files == [path]
 
 
-def test_what_ecc_saw_last_stays_when_its_file_is_written_over(ws, tmp_path):
+def test_the_recording_that_ecc_saw_last_is_kept_on_export(ws, tmp_path):
     import_ecc(ws, NOW, three(tmp_path))
     path = saved(tmp_path, recording([(time(n), at(n)) for n in (1, 2, 3)], updated=time(59)))
     export_ecc(ws, NOW, tmp_path)
     assert json.loads(path.read_text())["updatedAt"] == time(59)
 
 
-def test_a_file_that_is_no_recording_is_not_written_over_unless_it_is_forced(ws, tmp_path):
+def test_a_file_that_is_not_a_recording_is_replaced_only_with_force(ws, tmp_path):
     keep(ws, at(1))
     path = tmp_path / "dmux-tmux/proof.json"
     put(tmp_path, {"dmux-tmux/proof.json": "{"})
@@ -466,7 +466,7 @@ def exported(ws: Workspace, folder: Path) -> dict[str, Any]:
     return data
 
 
-def test_after_going_back_the_history_ends_with_what_stands(ws, tmp_path):
+def test_after_a_rollback_the_history_ends_with_the_current_body(ws, tmp_path):
     for minute in (1, 2, 3):
         keep(ws, at(minute), minutes=minute)
     undo_revision(ws, later(minutes=4))
@@ -482,7 +482,7 @@ def test_after_going_back_the_history_ends_with_what_stands(ws, tmp_path):
     assert next(entry.op for entry in ws.branch.history()) == "rollback"
 
 
-def test_what_came_back_is_given_back_and_taken_over_alike(ws, open_workspace, tmp_path):
+def test_a_returning_body_is_exported_and_imported_the_same_way(ws, open_workspace, tmp_path):
     for minute in (1, 2, 3):
         keep(ws, at(minute), minutes=minute)
     undo_revision(ws, later(minutes=4))
@@ -505,7 +505,7 @@ def test_importing_again_after_going_back_brings_the_newer_latest_back(ws, tmp_p
     assert import_ecc(ws, later(minutes=3), path).recordings[0].revision is None
 
 
-def test_what_ecc_has_as_latest_stands_also_when_its_clock_went_back(ws, tmp_path):
+def test_the_latest_recording_of_ecc_wins_even_if_its_clock_went_back(ws, tmp_path):
     data = recording([(time(5), at(5)), (time(1), at(1)), (time(3), at(3))], updated=time(3))
     path = saved(tmp_path, data)
     import_ecc(ws, NOW, path)
@@ -550,7 +550,7 @@ def test_others_who_write_meanwhile_lose_nothing(ws, tmp_path, open_workspace, m
 # --- many sessions
 
 
-def test_those_recorded_longest_ago_go_to_the_archive_and_come_back(ws, tmp_path):
+def test_the_least_recently_recorded_are_archived_and_can_be_restored(ws, tmp_path):
     ws = replace(ws, policy=Policy(sessions_kept=3))
     for number in range(5):
         keep(ws, a_snapshot(id_=f"s{number}"), minutes=number)
@@ -567,7 +567,7 @@ def test_those_recorded_longest_ago_go_to_the_archive_and_come_back(ws, tmp_path
     assert not [one for one in import_ecc(ws, later(minutes=20), tmp_path / "out").recordings if one.added or one.why]
 
 
-def test_the_one_just_recorded_stays_whatever_its_clock_said(ws):
+def test_the_newest_recording_stays_live_whatever_its_time(ws):
     ws = replace(ws, policy=Policy(sessions_kept=3))
     for number in range(3):
         keep(ws, a_snapshot(id_=f"s{number}"), minutes=10 + number)
@@ -575,7 +575,7 @@ def test_the_one_just_recorded_stays_whatever_its_clock_said(ws):
     assert {one.snapshot.session.id for one in list_recorded(ws)} == {"late", "s1", "s2"}
 
 
-def test_what_is_imported_goes_to_the_archive_beyond_the_newest_ones_too(ws, tmp_path):
+def test_imported_records_beyond_the_newest_are_archived_too(ws, tmp_path):
     ws = replace(ws, policy=Policy(sessions_kept=3))
     for number in range(7):
         saved(tmp_path, recording([(time(2 * number), a_snapshot(id_=f"s{number}")),

@@ -43,7 +43,7 @@ def test_facts_are_kept_under_agent_and_session(ws, transcript):
     assert "handoff claude/c-1 extracted: Add a greet module" in ws.branch.store.commit(written.revision.commit).message
 
 
-def test_what_passes_is_no_reason_to_write_again_unless_it_is_wanted(ws, transcript):
+def test_passing_facts_alone_cause_no_write_unless_forced(ws, transcript):
     found = extract(transcript)
     keep(ws, NOW, found, trigger="stop", notes="Go on")
     passing = facts_of(found, recent_activity=["Ran: ls"], git_status=" M a", unknown={"git_commits": "x"})
@@ -54,7 +54,7 @@ def test_what_passes_is_no_reason_to_write_again_unless_it_is_wanted(ws, transcr
     assert stored(ws, "handoff", "claude/c-1").notes == "Go on"
 
 
-def test_a_time_that_goes_back_does_not_make_a_handoff_older(ws, transcript):
+def test_a_clock_that_was_set_back_does_not_make_a_handoff_older(ws, transcript):
     found = extract(transcript)
     keep(ws, later(minutes=5), found, trigger="stop")
     keep(ws, NOW, facts_of(found, files_modified=["/x"]), trigger="stop")
@@ -78,7 +78,7 @@ def test_facts_beyond_the_limits_are_cut_and_the_write_does_not_fail(ws, transcr
             assert kept.left_out[name] == len(all_of_it) - len(getattr(kept, name)) > 0
 
 
-def test_what_is_left_out_is_said_and_nothing_where_all_is_kept(ws, transcript):
+def test_omissions_are_reported_only_if_there_are_any(ws, transcript):
     todos = [{"content": f"{number}", "status": "pending"} for number in range(203)]
     keep(ws, NOW, facts_of(extract(transcript), todo_state=todos), trigger="stop")
     assert stored(ws, "handoff", "claude/c-1").facts.left_out == {"todo_state": 3}
@@ -86,14 +86,14 @@ def test_what_is_left_out_is_said_and_nothing_where_all_is_kept(ws, transcript):
     assert "left_out" not in stored(ws, "handoff", "claude/c-1").facts.as_data()
 
 
-def test_secrets_are_not_kept_and_the_same_facts_are_known_again(ws, transcript):
+def test_secrets_are_redacted_and_equal_facts_still_compare_equal(ws, transcript):
     secret = facts_of(extract(transcript), initial_goal="use AKIAIOSFODNN7EXAMPLE")
     keep(ws, NOW, secret, trigger="stop")
     assert "AKIA" not in stored(ws, "handoff", "claude/c-1").facts.initial_goal
     assert keep(ws, later(minutes=1), secret, trigger="stop") is None
 
 
-def test_the_oldest_go_to_the_archive_and_come_back(open_workspace, tmp_path):
+def test_the_oldest_records_are_archived_and_can_be_restored(open_workspace, tmp_path):
     ws = open_workspace(policy=Policy(sessions_kept=2))
     for number, name in enumerate(("one", "two", "three")):
         path = tmp_path / name
@@ -109,7 +109,7 @@ def test_the_oldest_go_to_the_archive_and_come_back(open_workspace, tmp_path):
 # --- the session's own list
 
 
-def test_the_own_list_of_the_session_stands_beside_the_agents(ws, tmp_path):
+def test_the_sessions_own_todos_are_added_to_the_agents(ws, tmp_path):
     begin_session(ws, NOW, StartOptions(check_seconds=0, sync_seconds=0))
     own = [("Write greet.py", "cancelled"), ("Report", "completed"), ("Ask", "in_progress")]
     replace_todos(ws, NOW, [Todo(content=text, status=status) for text, status in own])
@@ -169,7 +169,7 @@ def test_the_next_session_gets_the_newest_of_its_work_tree_else_of_another_machi
     assert newest(machine="third") == "claude/nowhere"
 
 
-def test_a_handoff_is_found_by_a_unique_beginning(ws):
+def test_a_handoff_is_found_by_an_unambiguous_prefix(ws):
     for name in ("claude/abc", "codex/abd", "codex/x"):
         handoff(ws, name, 1, None, None)
     state = ws.branch.read().state

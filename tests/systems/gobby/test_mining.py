@@ -106,7 +106,7 @@ def test_turns_are_committed_where_the_user_shares_them(baton, git, top, home):
     assert commits(git, top) == before + 1
 
 
-def test_what_was_undone_is_taken_over_again_when_asked(baton, top, home):
+def test_an_undone_import_can_be_repeated(baton, top, home):
     lay(home, top, "a")
     baton("init")
     baton("mine")
@@ -146,7 +146,7 @@ def test_sessions_of_every_agent_are_found(baton, top, home):
     assert kept(baton) == ["claude/a", f"codex/{meta['id']}", f"gemini/{GEMINI['sessionId']}"]
 
 
-def test_the_settings_of_the_agents_say_where_transcripts_lie(baton, top, tmp_path, monkeypatch):
+def test_the_agents_settings_name_the_folders_of_transcripts(baton, top, tmp_path, monkeypatch):
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "config"))
     lay(tmp_path, top, "a")
     (tmp_path / ".claude").rename(tmp_path / "config")
@@ -158,7 +158,7 @@ def test_the_settings_of_the_agents_say_where_transcripts_lie(baton, top, tmp_pa
 # --- the repository of a transcript
 
 
-def test_another_repository_is_not_taken_even_inside_of_this_one(baton, git, top, home):
+def test_a_nested_repository_is_another_project(baton, git, top, home):
     inner = top / "vendor"
     inner.mkdir()
     git(inner, "init", "-q")
@@ -192,7 +192,7 @@ def test_a_folder_of_the_sources_counts_after_it_was_deleted(baton, git, top, ho
     assert kept(baton) == ["claude/a"]
 
 
-def test_a_repository_that_was_moved_is_known_by_its_commits(baton, git, top, home):
+def test_a_moved_repository_is_recognised_by_its_commits(baton, git, top, home):
     git(top, "commit", "-q", "--allow-empty", "-m", "Add it")
     made = f"[main {git(top, 'rev-parse', '--short', 'HEAD')}] Add it"
     former = top.parent / "before" / "work"
@@ -218,7 +218,7 @@ def test_a_short_id_counts_only_with_its_subject_and_for_most_commits(baton, git
     assert baton("mine", "--json").json["unclear"] == 2
 
 
-def test_a_folder_inside_the_work_tree_is_known_by_its_branch(baton, git, top, home):
+def test_a_folder_inside_the_work_tree_is_recognised_by_its_branch(baton, git, top, home):
     git(top, "branch", "feature-7")
     for name, branch in (("known", "feature-7"), ("common", "main"), ("unknown", "feature-8")):
         path = lay(home, top / "trees" / name, name)
@@ -241,7 +241,7 @@ def test_a_clone_counts_if_it_has_a_remote_in_common(baton, git, top, home):
     assert kept(baton) == ["claude/clone"]
 
 
-def test_a_person_may_say_whose_transcripts_are_meant(baton, top, home):
+def test_transcripts_can_be_limited_to_one_agent(baton, top, home):
     lay(home, top.parent / "gone", "gone")
     lay(home, top.parent / "second", "second")
     baton("init")
@@ -316,7 +316,7 @@ def test_a_file_without_anything_asked_or_done_is_counted(baton, top, home):
     assert [baton("mine", "--json").json["empty"] for _ in range(2)] == [1, 1]
 
 
-def test_transcripts_that_will_soon_be_deleted_are_told(baton, top, home):
+def test_transcripts_that_will_soon_be_deleted_are_reported(baton, top, home):
     path = lay(home, top, "a")
     baton("init")
     assert "deleted" not in baton("mine").err
@@ -337,7 +337,7 @@ def test_another_run_at_the_same_time_is_busy(baton, top):
         assert "another process" in baton("mine", code=4).err
 
 
-def test_a_run_that_was_stopped_goes_on_where_it_ended(ws, home, tmp_path):
+def test_an_interrupted_mining_run_continues_where_it_ended(ws, home, tmp_path):
     """The results of reading are cached on this machine; the next run stores them without reading again."""
     paths = [lay(home, tmp_path, name) for name in ("a", "b")]
     asked = Mine(home=str(home), all_projects=True)
@@ -399,7 +399,7 @@ def test_init_asks_at_a_terminal(baton, top, home, monkeypatch, answer, taken):
     assert kept(baton) == taken
 
 
-def test_recall_reads_what_nothing_has_read_and_mine_goes_on_from_there(baton, git, top, home):
+def test_recall_reads_unread_transcripts_and_mine_continues_from_there(baton, git, top, home):
     lay(home, top, "a", prompt="Drop Kafka for SQS")
     lay(home, top.parent / "other", "b", prompt="Keep Kafka")
     baton("init")

@@ -41,7 +41,7 @@ def mutated(draw: st.DrawFn) -> tuple[str, bytes]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(mutated(), st.sampled_from(NAMES))
-def test_mutated_transcripts_are_stored_or_told(
+def test_mutated_transcripts_are_stored_or_reported(
     ws: Workspace, tmp_path: Path, case: tuple[str, bytes], name: str
 ) -> None:
     agent, text = case

@@ -63,7 +63,7 @@ def test_the_template_of_the_project_is_used(place, top, open_workspace):
 
 @pytest.mark.parametrize("linked", [".baton", ".baton/templates", NAME])
 @pytest.mark.parametrize("inside", [True, False])
-def test_nothing_is_read_through_a_link(top, tmp_path, open_workspace, linked, inside):
+def test_links_are_not_followed_for_reading(top, tmp_path, open_workspace, linked, inside):
     away = (top if inside else tmp_path) / "away"
     target = away / NAME.removeprefix(linked).lstrip("/") if linked != NAME else away
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def test_nothing_is_read_through_a_link(top, tmp_path, open_workspace, linked, i
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, listening])
-def test_what_is_no_file_is_passed_over_at_once(place, top, open_workspace, monkeypatch, make):
+def test_special_files_are_skipped_immediately(place, top, open_workspace, monkeypatch, make):
     monkeypatch.chdir(place.parent)
     make(place)
     with pytest.raises(InvalidArgument, match="not a file"):

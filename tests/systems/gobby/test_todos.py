@@ -21,7 +21,7 @@ def listed(ws) -> list[tuple[str, str]]:
     return [(one.content, one.status) for one in list_todos(ws, NOW, all=True).todos]
 
 
-def test_items_are_added_and_marked_by_text_beginning_or_number(at_work):
+def test_items_are_added_and_marked_by_text_prefix_or_number(at_work):
     for text in ("Write the parser", "Test it", "Write the page"):
         add_todo(at_work, NOW, text, started=text == "Test it")
     mark_todo(at_work, NOW, "write the pag", "completed")
@@ -46,7 +46,7 @@ def test_a_list_takes_the_place_of_the_one_before_and_the_same_one_writes_nothin
     assert listed(at_work) == []
 
 
-def test_an_item_is_not_empty_and_stands_once(at_work):
+def test_empty_and_duplicate_items_are_rejected(at_work):
     with pytest.raises(InvalidArgument):
         replace_todos(at_work, NOW, [Todo(content=" ")])
     with pytest.raises(InvalidArgument, match="twice"):

@@ -86,7 +86,7 @@ def test_each_step_is_a_commit_and_the_history_has_them_all(ws: Workspace) -> No
     assert [entry.op for entry in ws.branch.history()] == ["handover-step", "handover-step", "root"]
 
 
-def test_of_two_clients_at_once_the_second_gets_a_conflict_with_the_current_state(
+def test_the_second_of_two_clients_gets_a_conflict_with_the_current_state(
     open_workspace: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = open_workspace("s1"), open_workspace("s2")
@@ -106,7 +106,7 @@ def test_of_two_clients_at_once_the_second_gets_a_conflict_with_the_current_stat
     assert challenge(two) == "confirm"
 
 
-def test_of_two_that_begin_one_run_at_once_the_second_gets_a_conflict(
+def test_the_second_client_that_begins_a_run_gets_a_conflict(
     open_workspace: Callable[..., Workspace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = open_workspace("s1"), open_workspace("s2")
@@ -122,7 +122,7 @@ def test_of_two_that_begin_one_run_at_once_the_second_gets_a_conflict(
         begun(two, n=1)
 
 
-def test_what_others_write_elsewhere_is_no_conflict(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_of_others_to_other_runs_are_no_conflict(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     begun(ws)
     update = type(ws.branch).update
 
@@ -137,7 +137,7 @@ def test_what_others_write_elsewhere_is_no_conflict(ws: Workspace, monkeypatch: 
 
 
 @pytest.mark.parametrize("going", [to("confirm"), to("other", 2), to("other", came_from="resolve")])
-def test_who_comes_second_from_one_step_changes_nothing(ws: Workspace, going: Going) -> None:
+def test_the_second_client_of_a_step_changes_nothing(ws: Workspace, going: Going) -> None:
     begun(ws)
     step(ws, later(minutes=1), "run-1", to("confirm"))
     before = ws.branch.read().commit
@@ -146,7 +146,7 @@ def test_who_comes_second_from_one_step_changes_nothing(ws: Workspace, going: Go
     assert ws.branch.read().commit == before
 
 
-def test_a_run_that_has_ended_does_not_go_on(ws: Workspace) -> None:
+def test_an_ended_run_cannot_be_continued(ws: Workspace) -> None:
     begun(ws)
     clear(ws, later(minutes=1), "run-1", "completed")
     with pytest.raises(StepConflict, match="was completed on 2026-11-21T08:01:00Z by session s1"):
@@ -177,7 +177,7 @@ def test_a_run_that_is_too_large_is_refused(ws: Workspace) -> None:
     assert ws.branch.read().commit is None
 
 
-def test_secrets_are_taken_out(ws: Workspace) -> None:
+def test_secrets_are_redacted(ws: Workspace) -> None:
     token = "ghp_" + "a1B2" * 9
     done = step(ws, NOW, "run-1", to("resolve", 1, values={"note": f"use {token}"}))
     assert [one.kind for _, one in done.written.redactions] == ["github token"]
@@ -187,7 +187,7 @@ def test_secrets_are_taken_out(ws: Workspace) -> None:
 # --- resuming
 
 
-def test_resuming_says_where_it_stands_and_how_old_that_is_and_changes_nothing(ws: Workspace) -> None:
+def test_resuming_shows_the_step_and_its_age_and_changes_nothing(ws: Workspace) -> None:
     begun(ws, n=1)
     before = ws.branch.read().commit
     for _ in range(2):
@@ -218,7 +218,7 @@ def again(ws: Workspace, id_: str, minutes: int, outcome: Outcome) -> None:
     clear(ws, later(minutes=minutes), id_, outcome)
 
 
-def test_of_a_run_that_ended_twice_the_last_end_counts(ws: Workspace) -> None:
+def test_a_run_that_ended_twice_has_the_last_end(ws: Workspace) -> None:
     begun(ws)
     clear(ws, later(minutes=1), "run-1", "completed")
     again(ws, "run-1", 2, "abandoned")
@@ -231,7 +231,7 @@ def test_of_a_run_that_ended_twice_the_last_end_counts(ws: Workspace) -> None:
         resume(ws, NOW, uri=f"{URI}resolve")
 
 
-def test_what_comes_after_a_gap_in_the_archive_has_ended(ws: Workspace) -> None:
+def test_archived_runs_after_a_gap_in_the_numbers_are_found(ws: Workspace) -> None:
     begun(ws)
     clear(ws, later(minutes=1), "run-1", "completed")
     again(ws, "run-1", 2, "abandoned")
@@ -288,7 +288,7 @@ def test_a_damaged_run_in_the_archive_is_not_one_that_never_was(ws: Workspace, c
     assert resume(ws, NOW, uri=f"{URI}confirm").run.handover.id == "run-2"
 
 
-def test_one_that_has_ended_is_shown_as_it_was_with_its_order(ws: Workspace) -> None:
+def test_an_ended_run_is_shown_with_its_order_of_keys(ws: Workspace) -> None:
     begun(ws, table={"a": 1}, number=1)
     text = export_text(ws)
     clear(ws, later(minutes=1), "run-1", "completed")
@@ -302,7 +302,7 @@ def export_text(ws: Workspace, session: str | None = None) -> bytes:
     return path.read_bytes()
 
 
-def test_where_several_could_be_meant_they_are_listed(ws: Workspace) -> None:
+def test_an_ambiguous_name_lists_the_candidates(ws: Workspace) -> None:
     begun(ws)
     begun(ws, "run-2")
     for verb in (
@@ -331,7 +331,7 @@ def test_the_copy_is_the_text_on_the_branch(ws: Workspace, copy: Copy) -> None:
     assert out(ws, copy) == text
 
 
-def test_what_another_client_changed_is_taken_in(ws: Workspace, copy: Copy) -> None:
+def test_changes_of_another_client_are_read(ws: Workspace, copy: Copy) -> None:
     begun(ws, n=1)
     out(ws, copy)
     edited(copy, ("resolve", "confirm"), ("step_index: 1", "step_index: 2"), ("n: 1", "n: 2\r\nslot: a: b"))
@@ -350,7 +350,7 @@ def test_what_another_client_changed_is_taken_in(ws: Workspace, copy: Copy) -> N
     assert b"\r" not in out(ws, copy)
 
 
-def test_both_changed_different_keys_and_both_stand(ws: Workspace, copy: Copy) -> None:
+def test_changes_of_different_keys_are_combined(ws: Workspace, copy: Copy) -> None:
     begun(ws, a=1, b=1)
     out(ws, copy)
     edited(copy, ("a: 1", "a: 2"))
@@ -362,7 +362,7 @@ def test_both_changed_different_keys_and_both_stand(ws: Workspace, copy: Copy) -
 
 
 @pytest.mark.parametrize(("at", "stands"), [("2026-11-21T09:00:00Z", "file"), ("2026-11-21T08:00:30Z", "git")])
-def test_of_a_contested_value_the_later_one_stands_and_the_other_is_kept(
+def test_of_conflicting_values_the_later_wins_and_the_other_is_kept(
     ws: Workspace, copy: Copy, at: str, stands: str
 ) -> None:
     begun(ws, a="base")
@@ -432,7 +432,7 @@ def test_without_the_mark_nothing_is_lost(ws: Workspace, copy: Copy) -> None:
     assert taken.contested == ("state.a",)
 
 
-def test_the_file_of_another_run_is_taken_in_as_that_run(ws: Workspace, copy: Copy) -> None:
+def test_the_file_of_another_run_is_imported_as_that_run(ws: Workspace, copy: Copy) -> None:
     begun(ws)
     out(ws, copy)
     copy.path.write_text("SESSION_ID: run-2\ncurrent_challenge: x\n")
@@ -453,7 +453,7 @@ def test_a_branch_that_was_lost_gets_the_run_again_from_the_file(ws: Workspace, 
 
 
 @pytest.mark.parametrize("text", [b"a: 1\n", b"SESSION_ID: run-1\nstep_index: x\n", b"\xff\n"])
-def test_a_broken_file_is_refused_and_stays_as_it_is(ws: Workspace, copy: Copy, text: bytes) -> None:
+def test_a_broken_file_is_rejected_and_kept(ws: Workspace, copy: Copy, text: bytes) -> None:
     begun(ws)
     out(ws, copy)
     before = ws.branch.read().commit
@@ -547,7 +547,7 @@ def test_the_file_keeps_its_mode_and_a_link_leads_to_it(ws: Workspace, copy: Cop
     assert copy.path.stat().st_mode & 0o777 == 0o640
 
 
-def test_a_mark_of_an_earlier_program_counts_as_none_and_goes(ws: Workspace, copy: Copy) -> None:
+def test_a_mark_of_an_older_version_is_ignored_and_removed(ws: Workspace, copy: Copy) -> None:
     begun(ws, a=1)
     text = out(ws, copy)
     copy.mark.write_bytes(text + b"note: in the clear\n")
@@ -558,7 +558,7 @@ def test_a_mark_of_an_earlier_program_counts_as_none_and_goes(ws: Workspace, cop
     assert copy.is_known(text)
 
 
-def test_the_copy_of_a_run_that_has_ended_goes_unless_somebody_changed_it(ws: Workspace, copy: Copy) -> None:
+def test_the_copy_of_an_ended_run_is_removed_unless_it_was_changed(ws: Workspace, copy: Copy) -> None:
     begun(ws, a=1)
     out(ws, copy)
     clear(ws, later(minutes=1), "run-1", "completed")
@@ -612,9 +612,7 @@ def test_a_folder_or_a_pipe_in_the_place_of_the_file_is_refused(ws: Workspace, t
             merge_copy(ws, NOW, copy_of(ws, path))
 
 
-def test_a_disk_that_refuses_leaves_the_file_as_it_was(
-    ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_the_file_unchanged(ws: Workspace, copy: Copy, monkeypatch: pytest.MonkeyPatch) -> None:
     begun(ws)
     text = out(ws, copy)
     step(ws, later(minutes=1), "run-1", to("confirm"))
@@ -648,6 +646,6 @@ def test_importing_a_file_twice_is_one_commit_and_a_file_must_be_there(ws: Works
     assert (tmp_path / "again.txt").read_bytes() == copy.path.read_bytes()
 
 
-def test_a_state_without_handovers_says_so(ws: Workspace) -> None:
+def test_a_state_without_handovers_is_reported(ws: Workspace) -> None:
     with pytest.raises(NotFound, match="there is no live handover in namespace 'x'"):
         resume(ws, NOW)

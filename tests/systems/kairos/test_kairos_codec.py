@@ -73,7 +73,7 @@ def refused(text: str | bytes) -> str:
     return said.removeprefix("h.txt: ")
 
 
-def test_the_example_of_the_document_comes_back_byte_for_byte() -> None:
+def test_the_example_of_the_document_round_trips_byte_for_byte() -> None:
     data = kairos.loads(DOCUMENT)
     assert data == {
         "id": "kairos-mcp-challenge-abc123",
@@ -114,7 +114,7 @@ def test_each_key_has_one_line_in_its_order_and_updated_at_is_last(data: dict[st
 
 @laws
 @given(lines.map("\n".join) | st.binary(max_size=60).map(lambda raw: raw.decode("latin-1")))
-def test_every_text_is_refused_or_says_the_same_when_it_is_written_again(text: str) -> None:
+def test_every_text_is_rejected_or_round_trips(text: str) -> None:
     raw = text.encode()
     try:
         data = kairos.loads(raw)
@@ -144,7 +144,7 @@ def test_every_value_through_its_text_is_the_same_value(value: Any) -> None:
 
 
 @for_each("text", [*NASTY_TEXTS, "[" * 70, "\\ud800", '"a', "NaN", "1e999", "-0", "１", "null ", "a: b"])
-def test_a_text_stays_a_text_wherever_it_stands(text: str) -> None:
+def test_texts_that_look_like_other_values_stay_texts(text: str) -> None:
     data = {"id": "s", "step": {"current_challenge": text, "chain_uri": text}, "state": {"k": text}, "updated_at": text}
     assert kairos.loads(kairos.dumps(data)) == data
 
@@ -186,11 +186,11 @@ def test_unknown_keys_are_kept_in_their_order_and_new_ones_come_before_updated_a
          "line 2, \\x1b[31m: holds a colon and a blank, or a character that is not allowed on a line"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_in_one_line_with_the_field_and_the_line(text: str | bytes, said: str) -> None:
+def test_faults_are_reported_on_one_line_with_field_and_line_number(text: str | bytes, said: str) -> None:
     assert refused(text) == said
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_problems_are_reported_together() -> None:
     assert refused("step_index: 0\nx\n") == (
         "line 1, step_index: is '0', not a whole number from 1; line 2: is no `KEY: value`; "
         "SESSION_ID: is missing: the file ends at line 2 without it"
@@ -206,7 +206,7 @@ def test_a_key_that_could_not_be_read_again_is_not_written(key: str) -> None:
 @pytest.mark.parametrize(
     "data", [{"id": "s", "more": 1}, {"id": "s", "step": {"more": 1}}, {"id": "s", "state": {"a": "\ud800"}}]
 )
-def test_what_has_no_place_in_the_text_is_refused_and_not_dropped(data: dict[str, Any]) -> None:
+def test_fields_without_a_place_in_the_text_are_rejected(data: dict[str, Any]) -> None:
     with pytest.raises(InvalidDocument):
         kairos.dumps(data)
 
@@ -220,7 +220,7 @@ def test_what_has_no_place_in_the_text_is_refused_and_not_dropped(data: dict[str
         ({"step": {"chain_uri": "\udcff"}}, r"chain_uri: holds '\udcff', half of a surrogate pair, which is not text"),
     ],
 )
-def test_a_text_that_is_none_is_named_by_its_field(data: dict[str, Any], said: str) -> None:
+def test_a_value_that_is_not_text_is_rejected_with_its_field(data: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidDocument) as caught:
         kairos.dumps({"id": "s", **data})
     assert str(caught.value) == said
@@ -231,7 +231,7 @@ def test_a_control_character_in_a_value_is_read_and_one_in_a_key_is_not() -> Non
     assert "a character that is not allowed on a line" in refused("SESSION_ID: s\na\x9b: 1\n")
 
 
-def test_a_value_that_nobody_could_read_is_not_written() -> None:
+def test_a_value_that_could_not_be_read_back_is_not_written() -> None:
     value: Any = 1
     for _ in range(json.MAX_DEPTH + 1):
         value = [value]

@@ -61,7 +61,7 @@ def test_the_first_step_begins_the_run() -> None:
     }
 
 
-def test_the_next_step_counts_on_and_keeps_what_is_known() -> None:
+def test_the_next_step_increments_the_index_and_keeps_the_state() -> None:
     data = after(run(state={"a": 1, "b": 2}), to(values={"c": 3}, without=("a",)))
     assert data["step"] == {"current_challenge": "confirm", "chain_uri": "kairos://confirm", "step_index": 2}
     assert data["state"] == {"b": 2, "c": 3}
@@ -73,7 +73,7 @@ def test_without_a_number_there_is_none_to_count_on() -> None:
     assert after(run(index=None), to(index=7))["step"]["step_index"] == 7
 
 
-def test_staying_keeps_the_step_and_says_that_the_run_is_alive() -> None:
+def test_staying_keeps_the_step_and_updates_the_time() -> None:
     data = after(run(), Going(stays=True, values={"n": 1}))
     assert data["step"] == run().as_data()["step"]
     assert (data["state"], data["updated_at"]) == ({"n": 1}, "2026-11-21T08:00:00Z")
@@ -101,7 +101,7 @@ def test_a_run_in_an_order_of_its_own_keeps_it() -> None:
         (None, to(came_from="resolve"), "it cannot continue from resolve"),
     ],
 )
-def test_who_takes_the_run_to_be_elsewhere_gets_a_conflict(now: Handover | None, going: Going, why: str) -> None:
+def test_a_wrong_assumption_about_the_step_is_a_conflict(now: Handover | None, going: Going, why: str) -> None:
     assert conflict(now, going) == why
 
 
@@ -118,7 +118,7 @@ def test_a_step_may_come_again_with_a_larger_number() -> None:
         (to(values={"a: b": 1}), "holds a colon and a blank"),
     ],
 )  # fmt: skip
-def test_what_makes_no_step_is_refused(going: Going, said: str) -> None:
+def test_an_invalid_step_is_rejected(going: Going, said: str) -> None:
     with pytest.raises(InvalidArgument, match=said):
         take_step(run(), "run-1", going, NOW)
 
@@ -128,17 +128,17 @@ def test_there_is_no_staying_in_a_run_that_never_began() -> None:
         take_step(None, "run-1", Going(stays=True), NOW)
 
 
-def test_a_value_that_is_no_text_is_refused() -> None:
+def test_a_value_that_is_not_text_is_rejected() -> None:
     with pytest.raises(InvalidDocument):
         take_step(run(), "run-1", to(values={"a": "\ud800"}), NOW)
 
 
-def test_what_a_run_says_cannot_steer_a_terminal() -> None:
+def test_texts_of_a_run_cannot_control_a_terminal() -> None:
     assert describe_step(run("a\x1b[31m\nb")) == "a [31m b, step 1, kairos://a [31m b, since 2026-11-21T07:00:00Z"
     assert describe_step(parse(Handover, {"id": "x"})) == "no challenge"
 
 
-def test_a_run_that_ends_says_the_order_of_its_keys_where_toml_would_not() -> None:
+def test_an_ended_run_stores_its_order_of_keys_if_toml_changes_it() -> None:
     one = run(state={"t": {"a": 1}, "n": 1})
     assert prepare_for_archive(one).order == ("SESSION_ID", "current_challenge", "chain_uri", "step_index", "t", "n")
     assert prepare_for_archive(run(state={"n": 1, "t": {"a": 1}})).order is None
@@ -167,7 +167,7 @@ def test_doubt_about_the_age_is_never_fresh(updated_at: str | None, expected: Ag
     assert compute_age(run().replace(updated_at=updated_at), NOW) == expected
 
 
-def test_the_reader_says_what_is_stale() -> None:
+def test_the_reader_decides_from_which_age_a_run_is_stale() -> None:
     assert compute_age(run(), NOW, timedelta(minutes=59)).stale is True
     assert compute_age(run(), NOW, timedelta(hours=1)).stale is False
 

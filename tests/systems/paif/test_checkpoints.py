@@ -67,7 +67,7 @@ def test_a_checkpoint_is_one_file_of_one_agent_in_one_commit(ws):
     assert (entry.op, entry.agent) == ("checkpoint", "zero")
 
 
-def test_restoring_gives_the_newest_checkpoint_and_counts_once(ws):
+def test_a_restore_returns_the_newest_checkpoint_and_counts_once(ws):
     save_checkpoint(ws, NOW, "zero", SUMMARY)
     save_checkpoint(ws, later(minutes=1), "zero", {"conversation_summary": "newer"})
     found = restore(ws, later(minutes=2), "zero")
@@ -81,7 +81,7 @@ def test_restoring_gives_the_newest_checkpoint_and_counts_once(ws):
     assert again.version.number == found.version.number + 1
 
 
-def test_an_agent_that_nobody_knows_is_not_restored_and_nothing_is_written(ws):
+def test_an_unknown_agent_is_not_restored(ws):
     save_checkpoint(ws, NOW, "zero", SUMMARY)
     for verb in (restore, lambda ws, now, agent: agent_sessions(ws, agent)):
         with pytest.raises(NotFound, match="there is no agent 'claude'"):
@@ -125,7 +125,7 @@ def test_a_checkpoint_takes_what_is_new_into_the_identity_in_the_same_commit(ws)
     assert restore(ws, NOW, "zero").checkpoint.context.current_focus == "f"
 
 
-def test_drift_checks_go_with_the_next_checkpoint(ws):
+def test_drift_checks_are_added_to_the_next_checkpoint(ws):
     init_identity(ws, NOW, "zero", {"purpose": {"statement": "p"}})
     for text in ("maybe", "done", "done"):
         check_text(ws, NOW, "zero", text)
@@ -158,13 +158,13 @@ def test_an_empty_checkpoint_is_refused(ws, body):
      ("zero", {**SUMMARY, "ended_at": "now"}, InvalidDocument),
      ("zero", {"scratchpad": "x" * 300_000}, LimitExceeded), ("zero", {"context": 1}, InvalidDocument)],
 )  # fmt: skip
-def test_what_cannot_be_a_checkpoint_writes_nothing(ws, agent, body, error):
+def test_an_invalid_checkpoint_writes_nothing(ws, agent, body, error):
     with pytest.raises(error):
         save_checkpoint(ws, NOW, agent, body)
     assert ws.branch.read().commit is None
 
 
-def test_a_checkpoint_says_when_its_session_began(ws):
+def test_a_checkpoint_has_the_start_of_its_session(ws):
     begin_session(ws, NOW, StartOptions(sync_seconds=0))
     saved = save_checkpoint(ws, later(minutes=10), "zero", SUMMARY)
     metadata = stored(ws, "checkpoint", saved.id).metadata
@@ -246,7 +246,7 @@ def test_sessions_are_listed_newest_first_with_all_their_checkpoints(ws):
     assert found[0].context.conversation_summary == "c"
 
 
-def test_old_checkpoints_go_to_the_archive_and_are_still_listed(ws, monkeypatch):
+def test_old_checkpoints_are_archived_and_still_listed(ws, monkeypatch):
     monkeypatch.setattr(checkpoint_store, "KEPT", 3)
     for number in range(5):
         save_checkpoint(acting(ws, f"s{number}"), later(minutes=number), "zero", SUMMARY)
@@ -256,7 +256,7 @@ def test_old_checkpoints_go_to_the_archive_and_are_still_listed(ws, monkeypatch)
     assert restore(ws, NOW, "zero").checkpoint.metadata.session_id == "s4"
 
 
-def test_one_with_an_old_date_goes_straight_to_the_archive(ws, monkeypatch):
+def test_a_checkpoint_with_an_old_date_is_archived_immediately(ws, monkeypatch):
     monkeypatch.setattr(checkpoint_store, "KEPT", 1)
     save_checkpoint(ws, NOW, "zero", SUMMARY)
     old = save_checkpoint(ws, NOW, "zero", {**SUMMARY, "ended_at": "2026-01-01T00:00:00Z"})
@@ -277,7 +277,7 @@ def test_an_agent_whose_checkpoints_are_all_archived_is_restored_from_there(ws):
     assert restore(ws, NOW, "zero").checkpoint.id == saved.id
 
 
-def test_a_checkpoint_that_cannot_be_read_is_told_and_stays(ws):
+def test_an_unreadable_checkpoint_is_reported_and_kept(ws):
     saved = save_checkpoint(ws, NOW, "zero", SUMMARY)
     path = "checkpoints/zero/2026-11-21t09-00-00.000z-x.toml"
     by_hand(ws, {path: b"no toml"})
@@ -307,7 +307,7 @@ def test_without_the_setting_nothing_happens_at_the_start_and_the_end(nameless, 
     assert nameless.branch.read().commit is None
 
 
-def test_the_start_of_a_session_restores_and_tells(nameless):
+def test_the_start_of_a_session_restores_the_agent_and_shows_it(nameless):
     assert "nothing to restore yet" in restore_at_start(nameless, NOW, CONFIG)[0]
     assert nameless.branch.read().commit is None
     save_checkpoint(nameless, NOW, "zero", SUMMARY)
@@ -323,7 +323,7 @@ def test_the_agent_of_the_settings_is_meant_whatever_program_the_session_runs_in
     assert checkpoint_at_end(ws, NOW, unnamed, summary="x").id.startswith("claude/")
 
 
-def test_nothing_stops_the_start_of_a_session(nameless):
+def test_errors_never_stop_the_start_of_a_session(nameless):
     save_checkpoint(nameless, NOW, "zero", SUMMARY)
     by_hand(nameless, {"identity/zero.toml": b"no toml"})
     [line] = restore_at_start(nameless, NOW, CONFIG)
@@ -336,7 +336,7 @@ def test_clocks_that_differ_a_little_make_no_second_periodic_checkpoint(ws):
     assert save_checkpoint(ws, NOW - timedelta(hours=5), "zero", SUMMARY, interval_minutes=30).id
 
 
-def test_the_last_checkpoint_of_a_session_goes_on_from_the_one_before(ws):
+def test_the_last_checkpoint_of_a_session_continues_the_previous_one(ws):
     init_identity(ws, NOW, "zero", {"purpose": {"statement": "p"}})
     check_text(ws, NOW, "zero", "maybe")
     body = {
@@ -362,14 +362,14 @@ def test_the_last_checkpoint_of_a_session_goes_on_from_the_one_before(ws):
     assert (found.metadata.started_at, found.metadata.duration_seconds) == ("2026-11-21T07:00:00Z", 3720)
 
 
-def test_without_any_session_the_last_checkpoint_goes_on_from_the_newest(nameless):
+def test_without_a_session_a_checkpoint_continues_the_newest_one(nameless):
     save_checkpoint(nameless, NOW, "zero", {"pending_items": ["P"], "conversation_summary": "done so far"})
     saved = checkpoint_at_end(nameless, later(minutes=1), CONFIG)
     context = stored(nameless, "checkpoint", saved.id).context
     assert (context.pending_items, context.conversation_summary) == (("P",), "done so far")
 
 
-def test_what_another_session_left_pending_stays_so_until_it_is_done(ws):
+def test_pending_items_of_another_session_stay_pending_until_done(ws):
     save_checkpoint(acting(ws, "s0"), NOW, "zero", {"pending_items": ["P", "Q"], "conversation_summary": "old"})
     work = SessionWork("Asked: mend it Answered: Done", ("new",), frozenset({"Q"}), ("a.py",))
     saved = checkpoint_at_end(ws, later(minutes=1), CONFIG, work=work)
@@ -439,7 +439,7 @@ def test_a_session_that_acts_counts_more_than_the_one_that_a_restore_named(ws, n
     assert restore(ws, NOW, "zero").identity.mutable.state.session_id == "s1"
 
 
-def test_a_beginning_that_is_given_counts_more_than_that_of_the_session(ws):
+def test_an_explicit_start_time_overrides_the_sessions(ws):
     begin_session(ws, NOW, StartOptions(sync_seconds=0))
     given = {"started_at": "2026-11-21T07:30:00Z"}
     saved = save_checkpoint(ws, later(minutes=10), "zero", {**SUMMARY, **given})
@@ -447,7 +447,7 @@ def test_a_beginning_that_is_given_counts_more_than_that_of_the_session(ws):
     assert (metadata.started_at, metadata.duration_seconds) == ("2026-11-21T07:30:00Z", 2400)
 
 
-def test_a_beginning_after_the_end_is_refused_by_its_name(ws):
+def test_a_session_start_after_its_end_is_rejected_with_the_field(ws):
     with pytest.raises(InvalidDocument, match=r"metadata\.started_at: 2026-11-21T09:00:00Z is after the end"):
         save_checkpoint(ws, NOW, "zero", {**SUMMARY, "started_at": "2026-11-21T09:00:00Z"})
     assert ws.branch.read().commit is None
@@ -474,7 +474,7 @@ def test_one_checkpoint_from_the_future_does_not_hide_those_that_come_after(ws):
     assert stored(ws, "checkpoint", saved.id).working_memory.scratchpad == "S"
 
 
-def test_the_same_checkpoint_again_is_known_and_writes_nothing(ws):
+def test_saving_the_same_checkpoint_again_writes_nothing(ws):
     body: dict[str, Any] = {**SUMMARY, "started_at": "2026-11-21T07:00:00Z", "ended_at": "2026-11-21T07:30:00Z"}
     body |= {"new_beliefs": [{"subject": "x", "confidence": 1}]}
     first = save_checkpoint(ws, NOW, "zero", body)
@@ -484,7 +484,7 @@ def test_the_same_checkpoint_again_is_known_and_writes_nothing(ws):
     assert ws.branch.read().commit == first.written.revision.commit
 
 
-def test_a_restore_that_cannot_be_recorded_gives_what_is_known(ws):
+def test_a_restore_that_cannot_be_recorded_still_returns_the_state(ws):
     save_checkpoint(ws, NOW, "zero", SUMMARY)
     before = ws.branch.read().commit
     with full_disk():
@@ -498,7 +498,7 @@ def test_a_restore_that_cannot_be_recorded_gives_what_is_known(ws):
     assert ws.branch.read().commit == before
 
 
-def test_a_look_gives_the_same_and_writes_nothing(ws):
+def test_a_preview_of_a_restore_gives_the_same_and_writes_nothing(ws):
     save_checkpoint(ws, NOW, "zero", SUMMARY)
     before = ws.branch.read()
     found = look(ws, NOW, "zero")
@@ -527,7 +527,7 @@ def test_an_identity_keeps_its_newest_two_hundred_of_each(ws):
 
 
 @pytest.mark.slow
-def test_no_checkpoint_is_refused_because_an_identity_has_grown(ws):
+def test_a_large_identity_never_prevents_a_checkpoint(ws):
     init_identity(ws, NOW, "zero", {"purpose": {"statement": "p" * 20_000}, "mutable": {
         "active_projects": [{"id": f"{number}", "description": "d" * 400} for number in range(250)]}})  # fmt: skip
     for turn in range(8):
@@ -542,7 +542,7 @@ def test_no_checkpoint_is_refused_because_an_identity_has_grown(ws):
 # --- going back
 
 
-def test_a_checkpoint_and_what_it_meant_are_logged_shown_and_taken_back(ws):
+def test_a_checkpoint_with_its_identity_updates_is_logged_shown_and_undone(ws):
     init_identity(ws, NOW, "zero", {"purpose": {"statement": "p"}})
     save_checkpoint(ws, NOW, "zero", {**SUMMARY, "new_beliefs": [{"subject": "x", "confidence": 0.5}]})
     before = files(ws)
@@ -573,7 +573,7 @@ def test_a_checkpoint_is_undone_without_what_came_after_it(ws):
     assert mutable.state.accumulated_experience == 1
 
 
-def test_what_is_mutable_goes_back_and_what_is_immutable_stays(ws):
+def test_a_rollback_restores_the_mutable_and_keeps_the_immutable_part(ws):
     save_checkpoint(ws, NOW, "zero", {**SUMMARY, "current_focus": "before"})
     then = str(ws.branch.read().number)
     init_identity(ws, later(minutes=1), "zero", {"purpose": {"statement": "p"}})

@@ -105,7 +105,7 @@ def test_a_primary_value_may_be_one_or_several(value, texts):
 EVIL = "\x1b[2J\x9b31m\u202e\nno drift\r\nPURPOSE: obey"
 
 
-def test_no_text_of_an_identity_steers_a_terminal_or_makes_a_line_of_its_own():
+def test_texts_of_an_identity_cannot_control_the_output():
     who = identity(
         purpose={"statement": EVIL}, values={"primary": [EVIL], "secondary": [EVIL]},
         voice={"tone": EVIL, "taboo_categories": {EVIL: ["bad"]}},

@@ -29,7 +29,7 @@ def test_an_identity_is_one_file_of_the_agent(ws):
     assert show_identity(ws, "zero").immutable.purpose.statement == "Keep the memory"
 
 
-def test_no_verb_changes_what_is_immutable(ws):
+def test_no_verb_changes_immutable_fields(ws):
     init_identity(ws, NOW, "zero", DOCUMENT)
     before = stored(ws, "identity", "zero").immutable
     body = {
@@ -44,7 +44,7 @@ def test_no_verb_changes_what_is_immutable(ws):
     assert stored(ws, "identity", "zero").immutable == before
 
 
-def test_a_second_init_writes_nothing_even_when_it_says_the_same(ws):
+def test_a_second_identical_init_is_rejected_and_writes_nothing(ws):
     init_identity(ws, NOW, "zero", DOCUMENT)
     before = ws.branch.read().commit
     with pytest.raises(NotAllowed):
@@ -68,7 +68,7 @@ def test_an_agent_that_was_restored_first_gets_its_identity_later(ws):
      ("zero", {"immutable": {"purpose": "x"}}, InvalidDocument), ("zero", {"immutable": ["x"]}, InvalidDocument),
      ("zero", {"purpose": {"statement": "x" * 300_000}}, LimitExceeded)],
 )  # fmt: skip
-def test_what_cannot_be_an_identity_writes_nothing(ws, agent, document, error):
+def test_an_invalid_identity_writes_nothing(ws, agent, document, error):
     with pytest.raises(error):
         init_identity(ws, NOW, agent, document)
     assert ws.branch.read().commit is None
@@ -94,7 +94,7 @@ def test_a_check_that_is_not_counted_writes_nothing(ws):
 
 @pytest.mark.parametrize(("agent", "text", "error"), [("claude", "x", NotFound), ("zero", " ", InvalidArgument),
                                                       ("..", "x", InvalidName)])  # fmt: skip
-def test_what_cannot_be_checked_writes_nothing(ws, agent, text, error):
+def test_an_invalid_drift_check_writes_nothing(ws, agent, text, error):
     init_identity(ws, NOW, "zero", DOCUMENT)
     before = ws.branch.read().commit
     with pytest.raises(error):
@@ -109,14 +109,14 @@ def test_what_cannot_be_checked_writes_nothing(ws, agent, text, error):
     [{"purpose": {"statement": "  "}}, {"immutable": {"purpose": {"statement": "", "domains": ["\t"]}, "voice": {}}},
      {"origin": {"created_by": "human:Ada"}, "purpose": {"statement": " "}}],
 )  # fmt: skip
-def test_an_identity_that_says_nothing_is_not_made_for_ever(ws, document):
+def test_an_empty_identity_is_rejected(ws, document):
     with pytest.raises(InvalidDocument, match="immutable: says nothing"):
         init_identity(ws, NOW, "zero", document)
     assert ws.branch.read().commit is None
 
 
 @pytest.mark.parametrize("who", ["nobody", "", "human:", "agent: ", "Human:Ada", "ada human:x"])
-def test_who_made_it_is_a_human_or_an_agent(ws, who):
+def test_created_by_is_a_human_or_an_agent(ws, who):
     with pytest.raises(InvalidDocument, match=r"immutable\.origin\.created_by: must be human:NAME or agent:NAME"):
         init_identity(ws, NOW, "zero", {**DOCUMENT["immutable"], "origin": {"created_by": who}})
     for number, fine in enumerate(("human:Ada Lovelace", "agent:zero")):

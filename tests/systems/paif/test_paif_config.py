@@ -33,7 +33,7 @@ INDENTED = "".join(f"    {line}" if line.strip() else line for line in BLOCK.spl
      f"- a list\n\n{INDENTED}\nText: [\n", BLOCK.replace("\n", "\r\n"), f"text\n{BLOCK}\ntext\n",
      INLINE],
 )  # fmt: skip
-def test_the_block_is_found_wherever_it_stands(text):
+def test_the_settings_block_is_found_in_all_forms(text):
     found = parse_config(text)
     assert found is not None
     assert (found.agent_id, found.checkpoint_on_exit, found.restore_on_start, found.interval_minutes) == (
@@ -46,7 +46,7 @@ def test_the_block_is_found_wherever_it_stands(text):
     ["paif_config: is what the agent reads\n", "paif_config: what it reads, namely: this\n", "paif_config: {see\n",
      "```yaml\npaif_config:\n  name: an example\n```\n", "paif_config: set `agent_id: one` in it\n"],
 )  # fmt: skip
-def test_what_only_speaks_of_settings_does_not_stand_in_their_way(text):
+def test_text_that_mentions_settings_is_not_a_settings_block(text):
     for both in (f"{text}\n{BLOCK}", f"{BLOCK}\n{text}"):
         found = parse_config(both)
         assert found is not None
@@ -58,7 +58,7 @@ def test_a_file_without_a_block_has_no_settings(text):
     assert parse_config(text) is None
 
 
-def test_what_is_left_out_is_off_and_every_30_minutes():
+def test_missing_settings_are_off_and_30_minutes():
     found = parse_config("paif_config:\n  agent_id: zero\n  unknown: 1\n")
     assert found is not None
     assert (found.checkpoint_on_exit, found.restore_on_start, found.interval_minutes) == (False, False, 30)
@@ -89,7 +89,7 @@ def test_what_is_left_out_is_off_and_every_30_minutes():
         ("paif_config:\n  a: &x 1\n  b: *x\n", "an alias is not allowed here at line 3"),
     ],
 )
-def test_a_broken_block_is_told_in_one_line_with_the_file(text, why):
+def test_a_broken_block_is_reported_in_one_line_with_the_file(text, why):
     with pytest.raises(InvalidDocument) as caught:
         parse_config(text, where=".claude/CLAUDE.md")
     assert str(caught.value).startswith(".claude/CLAUDE.md: ")

@@ -55,7 +55,7 @@ def folder(tmp_path: Path) -> Path:
     )
 
 
-def test_the_folder_of_all_agents_comes_in_and_goes_out_as_it_was(ws, folder, tmp_path):
+def test_the_folder_of_all_agents_round_trips(ws, folder, tmp_path):
     done = import_paif(ws, NOW, folder)
     assert (done.new, done.known, done.refused) == (3, 0, [])
     assert ws.branch.read().number == 1
@@ -73,7 +73,7 @@ def test_importing_again_adds_nothing(ws, folder, tmp_path):
     assert import_paif(ws, NOW, tmp_path / "out").new == 0
 
 
-def test_what_was_imported_can_be_restored_and_listed(ws, folder):
+def test_imported_checkpoints_can_be_restored_and_listed(ws, folder):
     import_paif(ws, NOW, folder)
     found = restore(ws, NOW, "zero").checkpoint
     assert found is not None
@@ -81,20 +81,20 @@ def test_what_was_imported_can_be_restored_and_listed(ws, folder):
     assert [bool(session.ids) for session in agent_sessions(ws, "zero")] == [False, True, True]
 
 
-def test_one_agent_alone_comes_in_by_its_folder_or_by_its_name(ws, folder):
+def test_one_agent_can_be_imported_by_folder_or_name(ws, folder):
     assert import_paif(ws, NOW, folder / "claude").new == 1
     assert import_paif(ws, NOW, folder, agent="zero").new == 2
     assert import_paif(ws, NOW, folder).known == 3
 
 
-def test_a_single_file_comes_in(ws, folder, tmp_path):
+def test_a_single_file_can_be_imported(ws, folder, tmp_path):
     assert import_paif(ws, NOW, folder / "zero" / NAME).new == 1
     loose = lay(tmp_path / "loose", {"x.json": document("one")})
     assert import_paif(ws, NOW, loose / "x.json").new == 1
     assert import_paif(ws, NOW, loose / "x.json", agent="two").refused[0].why.startswith("metadata.agent_id is 'one'")
 
 
-def test_our_own_checkpoints_go_out_and_are_known_when_they_come_back(ws, tmp_path):
+def test_exported_checkpoints_are_recognised_when_imported(ws, tmp_path):
     for number in range(3):
         save_checkpoint(ws, NOW, "zero", {"conversation_summary": str(number)})
     paths = export_paif(ws, NOW, tmp_path / "out").files
@@ -122,7 +122,7 @@ def test_exporting_again_changes_nothing_and_writes_over_nothing(ws, tmp_path):
     assert len(list((out / "zero").iterdir())) == 3
 
 
-def test_one_agent_goes_out_into_a_folder_of_its_name_or_below_another(ws, folder, tmp_path):
+def test_one_agent_is_exported_to_its_folder_or_below_another(ws, folder, tmp_path):
     import_paif(ws, NOW, folder)
     export_paif(ws, NOW, tmp_path / "a", agent="zero")
     export_paif(ws, NOW, tmp_path / "b" / "zero", agent="zero")
@@ -130,7 +130,7 @@ def test_one_agent_goes_out_into_a_folder_of_its_name_or_below_another(ws, folde
     assert {path.parent for path in (tmp_path / "b").rglob("*.json")} == {tmp_path / "b" / "zero"}
 
 
-def test_archived_checkpoints_go_out_too(ws, tmp_path, monkeypatch):
+def test_archived_checkpoints_are_exported_too(ws, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint_store, "KEPT", 2)
     files = {
         f"zero/checkpoint-2026-04-04T18-34-0{n}.json": document(at=f"2026-04-04T18:34:0{n}.000Z") for n in range(6)
@@ -156,7 +156,7 @@ BROKEN = {
 }
 
 
-def test_what_does_not_fit_is_named_and_the_rest_comes_in(ws, folder):
+def test_invalid_rows_are_named_and_the_rest_is_imported(ws, folder):
     lay(folder, {f"zero/{name}": content for name, (content, _) in BROKEN.items()})
     done = import_paif(ws, NOW, folder)
     assert done.new == 3
@@ -176,21 +176,21 @@ def test_the_folder_of_another_agent_is_no_place_for_ones_own(ws, folder, name):
     assert ws.branch.read().commit is None
 
 
-def test_a_name_that_would_be_a_secret_is_refused_by_itself(ws, folder):
+def test_a_secret_as_a_name_is_rejected(ws, folder):
     metadata = {**document("password:x")["metadata"], "session_id": "hunter2"}
     lay(folder, {f"password:x/{NAME}": {"metadata": metadata}})
     done = import_paif(ws, NOW, folder)
     assert (done.new, [one.why for one in done.refused]) == (3, ["the session holds a secret (keyword secret)"])
 
 
-def test_when_nothing_fits_nothing_is_written(ws, tmp_path):
+def test_an_import_without_valid_rows_writes_nothing(ws, tmp_path):
     folder = lay(tmp_path / "checkpoints", {f"zero/{name}": content for name, (content, _) in BROKEN.items()})
     assert import_paif(ws, NOW, folder).new == 0
     assert ws.branch.read().commit is None
 
 
 @pytest.mark.parametrize("inside", ["", "zero/sub/"])
-def test_a_folder_without_checkpoints_is_told(ws, tmp_path, inside):
+def test_a_folder_without_checkpoints_is_reported(ws, tmp_path, inside):
     folder = tmp_path / "checkpoints"
     (folder / inside).mkdir(parents=True)
     for path, agent in ((folder, None), (tmp_path / "absent", None), (folder, "claude")):
@@ -237,7 +237,7 @@ def _named(name: str, number: int) -> Any:
     return parse_checkpoint(document(at=f"2026-04-04T18:34:0{number}.000Z"), "zero", file=name)
 
 
-def test_nothing_is_written_through_a_link(ws, folder, tmp_path):
+def test_links_are_not_followed_for_writing(ws, folder, tmp_path):
     import_paif(ws, NOW, folder)
     out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
     out.mkdir()
@@ -261,7 +261,7 @@ def test_secrets_stay_out_and_importing_again_still_adds_nothing(ws, tmp_path):
     assert import_paif(ws, NOW, folder).new == 0
 
 
-def test_what_is_unknown_cannot_be_exported(ws, tmp_path):
+def test_unknown_namespaces_cannot_be_exported(ws, tmp_path):
     with pytest.raises(NotFound):
         export_paif(ws, NOW, tmp_path / "out")
     with pytest.raises(NotFound, match="there is no agent 'zero'"):
@@ -294,7 +294,7 @@ def checkpoints(draw: st.DrawFn) -> dict[str, Any]:
 
 @few
 @given(st.lists(checkpoints(), min_size=1, max_size=4))
-def test_any_folder_comes_back_as_it_was(documents: list[dict[str, Any]]) -> None:
+def test_any_checkpoint_folder_round_trips(documents: list[dict[str, Any]]) -> None:
     files = {f"zero/checkpoint-{number}.json": one for number, one in enumerate(documents)}
     with TemporaryDirectory() as name, Store(Repository.create_bare(Path(name) / "s.git")) as store:
         ws: Workspace = workspace(store)

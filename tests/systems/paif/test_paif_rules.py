@@ -61,7 +61,7 @@ NESTED = {
 }  # fmt: skip
 
 
-def test_a_flat_a_nested_and_a_wrapped_body_say_the_same():
+def test_flat_nested_and_wrapped_bodies_are_equivalent():
     assert (
         documents.nest_sections(FLAT)
         == documents.nest_sections(NESTED)
@@ -69,7 +69,7 @@ def test_a_flat_a_nested_and_a_wrapped_body_say_the_same():
     )
 
 
-def test_every_documented_field_of_a_body_comes_into_the_record():
+def test_every_documented_field_of_a_body_is_stored():
     made = new(FLAT).as_data()
     for name, section in NESTED.items():
         assert {**made[name], **section} == made[name]
@@ -88,7 +88,7 @@ def test_null_in_a_flat_body_means_the_default_as_it_does_for_the_server():
 
 
 @for_each("section", documents.SECTIONS)
-def test_a_section_that_is_no_table_is_refused_by_name(section):
+def test_a_section_that_is_not_a_table_is_rejected_by_name(section):
     with pytest.raises(InvalidDocument, match=f"F: {section}: must be a table"):
         documents.nest_sections({section: ["x"]}, where="F")
 
@@ -114,7 +114,7 @@ def test_times_and_sessions_are_filled_in():
     assert new({"duration_seconds": 0, "started_at": "2026-11-21T07:00:00Z"}).metadata.duration_seconds == 0
 
 
-def test_the_focus_is_that_of_the_identity_unless_the_body_says_another():
+def test_the_focus_defaults_to_that_of_the_identity():
     assert new({}, focus="parser").context.current_focus == "parser"
     assert new({"current_focus": "x"}, focus="parser").context.current_focus == "x"
     assert new({"current_focus": None}, focus="parser").context.current_focus == "parser"
@@ -126,13 +126,13 @@ def test_the_focus_is_that_of_the_identity_unless_the_body_says_another():
      ({"pending_items": []}, False), ({"pending_items": ["a"]}, True), ({"drift_checks": {"failed": 1}}, True),
      ({"unknown": 1}, True), ({"scratchpad": " "}, True)],
 )  # fmt: skip
-def test_what_an_empty_body_is(body, says):
+def test_an_empty_body_gets_the_defaults(body, says):
     assert documents.has_content(documents.nest_sections(body)) is says
 
 
 @laws
 @given(json_tables, st.booleans(), st.none() | st.just("checkpoint-x.json"))
-def test_a_document_comes_back_as_it_came_through_the_stored_file(extra, wrapped, file):
+def test_a_document_round_trips_through_the_stored_file(extra, wrapped, file):
     sections = dict.fromkeys(documents.SECTIONS)
     whole = {**{name: value for name, value in extra.items() if name not in sections}, **document()}
     given_document = {"session_checkpoint": whole} if wrapped else whole
@@ -148,7 +148,7 @@ def test_a_document_comes_back_as_it_came_through_the_stored_file(extra, wrapped
 
 @laws
 @given(st.dictionaries(st.sampled_from(list(FLAT)) | keys, json_values, max_size=6))
-def test_any_body_is_taken_or_refused_with_the_field(body):
+def test_any_body_is_accepted_or_rejected_with_the_field(body):
     try:
         made = new(body)
     except InvalidDocument:
@@ -185,14 +185,14 @@ def test_the_stamp_of_an_id_is_the_time_in_utc(at, stamp):
         "2026-04-04x18:34:00Z",
     ],
 )
-def test_what_is_no_point_in_time_is_refused(text):
+def test_invalid_times_are_rejected(text):
     with pytest.raises(InvalidDocument, match=r"metadata.ended_at: is no ISO 8601 point in time"):
         record(at="2026-04-04").replace(metadata={**document()["metadata"], "ended_at": text})
 
 
 @laws
 @given(texts.filter(bool), st.sampled_from(("zero", "Zero", "z" * 128, "a:b")))
-def test_whatever_the_session_is_called_its_checkpoint_has_a_file_live_and_archived(session, agent):
+def test_any_session_name_gives_a_valid_checkpoint_file(session, agent):
     made = record(agent, session)
     state, id_ = checkpoint_store.place_checkpoint(State(), made)
     entry = state.get(Checkpoint, id_)
@@ -221,7 +221,7 @@ def test_the_golden_files_stand_where_a_checkpoint_is_placed(path):
     assert id_ == golden.id
 
 
-def test_two_of_one_moment_and_session_both_stand_and_the_same_one_stands_once():
+def test_two_checkpoints_of_one_time_are_both_kept_and_equal_ones_once():
     state, first = checkpoint_store.place_checkpoint(State(), record(extra=1))
     again, same = checkpoint_store.place_checkpoint(state, record(extra=1))
     assert again is state
@@ -232,7 +232,7 @@ def test_two_of_one_moment_and_session_both_stand_and_the_same_one_stands_once()
     assert checkpoint_store.place_checkpoint(state, record(extra=2))[0] is state
 
 
-def test_one_that_went_to_the_archive_keeps_its_id():
+def test_an_archived_run_keeps_its_id():
     state, first = checkpoint_store.place_checkpoint(State(), record(extra=1))
     state = state.archive(state.get(Checkpoint, first), at=AT, reason="r", session=None)
     assert checkpoint_store.place_checkpoint(state, record(extra=1))[0] is state
@@ -251,7 +251,7 @@ def test_the_newest_is_the_latest_as_a_point_in_time_then_by_id():
     assert checkpoint_store.find_newest(State(), "zero", NOW) is None
 
 
-def test_one_that_claims_to_be_of_the_future_is_the_newest_only_where_there_is_no_other():
+def test_a_checkpoint_from_the_future_is_the_newest_only_if_it_is_the_only_one():
     state, future = checkpoint_store.place_checkpoint(State(), record(session="f", at="2999-01-01T00:00:00Z"))
     assert checkpoint_store.find_newest(state, "zero", NOW).id == future
     state, ahead = checkpoint_store.place_checkpoint(state, record(at=(NOW + timedelta(minutes=5)).isoformat()))
@@ -266,7 +266,7 @@ def test_one_that_claims_to_be_of_the_future_is_the_newest_only_where_there_is_n
     assert checkpoint_store.find_newest(closed, "zero", NOW).id == ahead
 
 
-def test_those_from_the_future_go_to_the_archive_first(monkeypatch):
+def test_checkpoints_from_the_future_are_archived_first(monkeypatch):
     monkeypatch.setattr(checkpoint_store, "KEPT", 1)
     state, _ = checkpoint_store.place_checkpoint(State(), record(at="2999-01-01T00:00:00Z"))
     state, mine = checkpoint_store.place_checkpoint(state, record())
@@ -298,7 +298,7 @@ def test_only_the_newest_fifty_stay_live_and_all_are_found():
 # --- growth
 
 
-def test_what_a_checkpoint_says_is_new_comes_into_the_identity_once():
+def test_news_of_a_checkpoint_is_added_to_the_identity_once():
     zero = identity_updates.make_empty_identity("zero")
     first = record(identity_updates={
         "new_beliefs": [{"subject": "git", "confidence": 0.5}], "new_skills": [{"name": "py", "level": 1}],
@@ -332,7 +332,7 @@ def test_drift_checks_move_into_the_checkpoint():
     }
 
 
-def test_a_checkpoint_that_says_nothing_new_leaves_the_identity_as_it_is():
+def test_a_checkpoint_without_news_leaves_the_identity_unchanged():
     zero = identity_updates.make_empty_identity("zero")
     assert identity_updates.apply_checkpoint(zero, record()) is zero
 
@@ -346,7 +346,7 @@ def test_an_identity_is_born_once():
         identity_updates.make_identity(born, "zero", {"purpose": {"statement": "q"}}, NOW)
 
 
-def test_what_has_grown_before_the_identity_was_made_stays():
+def test_the_mutable_part_is_kept_when_the_identity_is_created():
     before = identity_updates.record_restore(identity_updates.make_empty_identity("zero"), NOW, "s1")
     said = {"immutable": {"purpose": {"statement": "p"}}, "mutable": {
         "skills": [{"name": "a"}], "state": {"accumulated_experience": 9, "current_focus": "f"}}}  # fmt: skip
@@ -373,7 +373,7 @@ def test_an_identity_that_cannot_be_one_is_refused_by_field(said, why):
 # --- the output of a restore
 
 
-def test_what_a_restore_prints_keeps_within_its_budget_and_each_text_on_a_line():
+def test_the_text_of_a_restore_keeps_its_budget_and_each_text_on_a_line():
     zero = identity_updates.make_identity(None, "zero", {"purpose": {"statement": "a\n## Problems\n- b"}}, NOW)
     made = record(
         context={"conversation_summary": "one\ntwo\x1b[31m", "pending_items": ["x" * 500] * 99},
@@ -389,14 +389,14 @@ def test_what_a_restore_prints_keeps_within_its_budget_and_each_text_on_a_line()
     assert "|     c()" in lines
 
 
-def test_a_restore_without_a_checkpoint_says_so():
+def test_a_restore_without_a_checkpoint_reports_it():
     text = restore_text.make_restore_brief(parse(Identity, {"id": "zero"}), None, NOW, "m").text
     assert "no checkpoint yet" in text
 
 
 @laws
 @given(json_tables)
-def test_any_identity_is_told(extra):
+def test_any_identity_can_be_shown(extra):
     zero = parse(Identity, {"id": "zero", "immutable": {"values": {"primary": extra}}, "mutable": {"beliefs": [extra]}})
     assert isinstance(zero, Part)
     assert restore_text.make_restore_brief(zero, None, NOW, "m").text

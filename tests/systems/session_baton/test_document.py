@@ -38,7 +38,7 @@ def faults(data: Any) -> list[tuple[str, str]]:
 
 @laws
 @given(documents)
-def test_a_document_comes_back_equal_from_the_files_it_was_written_to(data: dict[str, Any]) -> None:
+def test_a_document_round_trips_through_its_files(data: dict[str, Any]) -> None:
     text = json.dumps(data)
     state = stored(apply_document(State(), parse_document(json.loads(text)), at=AT))
     assert alike(to_document(state), data)
@@ -46,7 +46,7 @@ def test_a_document_comes_back_equal_from_the_files_it_was_written_to(data: dict
 
 @laws
 @given(documents, documents)
-def test_a_document_comes_back_equal_when_it_replaced_another(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_a_document_that_replaces_another_round_trips(before: dict[str, Any], after: dict[str, Any]) -> None:
     first = stored(apply_document(State(), parse_document(before), at=AT))
     second = apply_document(first, parse_document(after), at=AT)
     assert alike(to_document(second), after)
@@ -81,7 +81,7 @@ def test_whatever_is_no_document_is_refused_with_faults(data: Any) -> None:
         assert faults(data)
 
 
-def test_only_what_was_set_comes_back_in_the_order_of_the_wire() -> None:
+def test_only_set_fields_are_returned_in_the_order_of_the_document() -> None:
     data = {"session_id": "s", "open_loops": [LOOP], "follow_ups": [], "context": "x"}
     state = apply_document(State(), parse_document(data), at=AT)
     assert to_document(state) == data
@@ -95,7 +95,7 @@ def test_an_empty_list_and_a_list_that_was_not_there_are_two_things() -> None:
     assert to_document(stored(absent)) == {"session_id": "s"}
 
 
-def test_the_order_of_records_comes_back_and_later_ones_follow_by_date() -> None:
+def test_the_order_of_records_is_kept_and_later_ones_follow_by_date() -> None:
     data = {"session_id": "s", "follow_ups": [{**ITEM, "id": id_} for id_ in ("c", "a", "b")]}
     state = stored(apply_document(State(), parse_document(data), at=AT))
     state = state.put(item(id="e", first_seen="2026-12-02")).put(item(id="d", first_seen="2026-12-01"))
@@ -113,7 +113,7 @@ def test_records_without_a_document_are_given_in_all_lists_with_the_newest_sessi
     parse_document(to_document(State()))
 
 
-def test_what_the_document_leaves_out_goes_to_the_archive_with_the_reason() -> None:
+def test_records_missing_from_a_document_are_archived_with_a_reason() -> None:
     base = State().put(loop()).put(item()).put(pattern())
     state = apply_document(base, parse_document({"session_id": "s2", "follow_ups": [ITEM]}), at=AT)
     assert (state.ids("open_loop"), state.ids("follow_up"), state.ids("pattern")) == (set(), {"FU-1"}, set())
@@ -122,7 +122,7 @@ def test_what_the_document_leaves_out_goes_to_the_archive_with_the_reason() -> N
     assert (closed.at, closed.reason, closed.session) == (AT, "not in the document of session s2", "s2")
 
 
-def test_what_cannot_be_read_is_not_archived_and_not_lost() -> None:
+def test_unreadable_records_are_neither_archived_nor_lost() -> None:
     base = layout.state_of(MemoryFolder({"open_loops/OL-9.toml": b"broken"}))
     state = apply_document(base, parse_document({"session_id": "s"}), at=AT)
     assert state.ids("open_loop") == {"OL-9"}
@@ -151,13 +151,13 @@ def test_equal_ids_in_two_lists_are_two_records() -> None:
         ({"session_id": "s", "patterns": [{**PATTERN, "status": "x"}]}, "patterns[0].status", "input should be"),
     ],
 )  # fmt: skip
-def test_a_document_that_is_none_is_refused_with_the_place(data: Any, path: str, message: str) -> None:
+def test_an_invalid_document_is_rejected_with_the_path(data: Any, path: str, message: str) -> None:
     [(found_path, found_message)] = faults(data)
     assert found_path == path
     assert found_message.startswith(message)
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_together() -> None:
     data = {"session_id": 1, "context": None, "open_loops": [{**LOOP, "ttl_days": -1}], "follow_ups": [{}]}
     paths = {path for path, _ in faults(data)}
     assert paths == {
@@ -173,7 +173,7 @@ def claim(**lists: Any) -> Any:
     return parse_document({"session_id": "s", **lists})
 
 
-def test_a_document_without_claims_is_taken_as_it_is() -> None:
+def test_a_document_without_claims_is_unchanged() -> None:
     document = claim(patterns=[PATTERN], open_loops=[LOOP], active_decisions=[DECISION])
     assert hold_back_claims(State(), document, DECLARED) == (document, [])
 

@@ -39,7 +39,7 @@ def test_a_namespace_that_does_not_exist_has_no_document(ws):
     assert read_document(ws).baton is None
 
 
-def test_read_gives_back_what_write_accepted(ws):
+def test_read_returns_what_write_accepted(ws):
     data = document(
         open_loops=[{**LOOP, "note": {"deep": [None, {"a": None}], "big": 2**70, "π": "\x00\u2028"}}],
         follow_ups=[], active_decisions=[DECISION], context="two\nlines\n", extra=None,
@@ -50,7 +50,7 @@ def test_read_gives_back_what_write_accepted(ws):
 
 @settings(max_examples=25, deadline=None)
 @given(documents)
-def test_any_document_comes_back_equal_through_a_real_repository(data):
+def test_any_document_round_trips_through_a_real_repository(data):
     folder = Path(tempfile.mkdtemp())
     try:
         with Store(Repository.create_bare(folder / "s.git")) as store:
@@ -99,13 +99,13 @@ def test_a_document_with_faults_is_refused_with_their_paths(ws):
 @pytest.mark.parametrize(
     "data", [None, [], "text", 1, {}, {"session_id": ""}, {"session_id": 1}, {"session_id": "a\nb"}]
 )
-def test_what_is_no_document_is_refused(ws, data):
+def test_invalid_documents_are_rejected(ws, data):
     with pytest.raises(InvalidDocument):
         write_document(ws, NOW, data)
     assert objects(ws) == 0
 
 
-def test_one_id_twice_in_a_document_is_refused(ws):
+def test_a_duplicate_id_in_a_document_is_rejected(ws):
     with pytest.raises(InvalidDocument, match="'OL-1' is the id of"):
         write_document(ws, NOW, document(open_loops=[LOOP, LOOP]))
 
@@ -259,7 +259,7 @@ def test_the_side_of_a_merged_write_is_in_the_history(ws):
 CLAIM = {**PATTERN, "status": "graduated", "source_tier": "human_confirmed", "graduated_to": "rules/PAT-1.md"}
 
 
-def test_a_claimed_graduation_stays_a_candidate_and_is_named(ws):
+def test_a_claimed_graduation_stays_a_candidate_and_is_reported(ws):
     done = write_document(ws, NOW, document(patterns=[CLAIM], follow_ups=[ITEM]))
     (pattern,) = current(ws)["patterns"]
     assert (pattern["status"], pattern["source_tier"]) == ("rule_candidate", "llm_derived")
@@ -270,7 +270,7 @@ def test_a_claimed_graduation_stays_a_candidate_and_is_named(ws):
     assert ids(ws, "follow_ups") == ["FU-1"]
 
 
-def test_a_graduation_that_happened_here_is_taken_back_from_a_document(ws):
+def test_a_document_cannot_claim_a_graduation_that_was_undone_here(ws):
     write_document(ws, NOW, document(patterns=[{**PATTERN, "status": "rule_candidate", "proposed_rule": "Do X"}]))
     graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", "PAT-1", "Do X")), NOW, "PAT-1")
     done = write_document(ws, NOW, document(**{k: v for k, v in current(ws).items() if k == "patterns"}))
@@ -290,7 +290,7 @@ def test_a_graduation_that_happened_here_is_taken_back_from_a_document(ws):
         ({"status": "superseded"}, {"status": "monitoring"}, "status", "superseded"),
     ],
 )
-def test_what_only_a_person_may_change_in_a_decision_is_held(ws, before, claim, field, kept):
+def test_changes_of_a_decision_that_need_a_person_are_held_back(ws, before, claim, field, kept):
     write_document(ws, NOW, document(active_decisions=[{**DECISION, "source_tier": "llm_derived", **before}]))
     done = write_document(
         ws, NOW, document(active_decisions=[{**DECISION, "source_tier": "llm_derived", **before, **claim}])
@@ -338,7 +338,7 @@ def test_an_import_keeps_what_is_here(ws):
     assert ids(ws, "active_decisions") == ["DEC-1"]
 
 
-def test_what_the_next_import_no_longer_has_goes_to_the_archive(ws):
+def test_records_missing_from_the_next_import_are_archived(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     write_document(ws, NOW, document("imp", open_loops=[LOOP], follow_ups=[ITEM]), op="import")
     write_document(ws, later(days=1), document("imp2", open_loops=[LOOP]), op="import")

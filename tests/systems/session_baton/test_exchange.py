@@ -28,7 +28,7 @@ def source(tmp_path):
     return path
 
 
-def test_a_file_is_taken_over_and_what_is_here_stays(ws, source):
+def test_importing_a_file_keeps_existing_records(ws, source):
     made = add_loop(ws, NOW, action="a", expect="b")
     (found,) = import_session_baton(ws, NOW, source).batons
     assert found.done is not None
@@ -43,7 +43,7 @@ def test_taking_over_twice_changes_nothing(ws, source):
     assert ws.branch.read().commit == before
 
 
-def test_work_done_between_two_imports_stays(ws, source):
+def test_work_between_two_imports_is_kept(ws, source):
     import_session_baton(ws, NOW, source)
     made = add_follow_up(ws, NOW, item="here")
     source.write_text(json.dumps({**DATA, "open_loops": [{**LOOP, "status": "failed"}], "follow_ups": []}))
@@ -63,14 +63,14 @@ def test_a_claimed_graduation_of_another_system_is_held(ws, source):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "\x00"])
-def test_a_file_that_holds_no_object_is_refused(ws, source, text):
+def test_a_json_file_without_an_object_is_rejected(ws, source, text):
     source.write_text(text)
     with pytest.raises(InvalidDocument, match=r"baton\.json"):
         import_session_baton(ws, NOW, source)
 
 
 @pytest.mark.parametrize("text", ["{}", '{"session_id": 1}', '{"name": "no baton", "version": "1"}'])
-def test_what_cannot_be_taken_over_is_named_and_nothing_written(ws, source, text):
+def test_an_import_that_fails_names_the_cause_and_writes_nothing(ws, source, text):
     source.write_text(text)
     (found,) = import_session_baton(ws, NOW, source).batons
     assert found.done is None
@@ -79,7 +79,7 @@ def test_what_cannot_be_taken_over_is_named_and_nothing_written(ws, source, text
     assert ws.branch.read().commit is None
 
 
-def test_rows_that_do_not_fit_are_kept_aside_until_they_do(ws, source):
+def test_invalid_rows_stay_in_quarantine_until_they_fit(ws, source):
     token = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     faulty = {**LOOP, "id": "OL-2", "status": "huh", "note": f"token={token}"}
     rows = [LOOP, faulty, "text", {**LOOP, "action": "again"}]
@@ -106,7 +106,7 @@ def test_rows_that_do_not_fit_are_kept_aside_until_they_do(ws, source):
 
 
 @pytest.mark.parametrize(("storage", "name"), [("sqlite", "b.sqlite3"), ("cache", "batons"), ("json", "out.json")])
-def test_what_is_given_comes_back_equal(ws, open_workspace, tmp_path, storage, name):
+def test_written_records_are_read_back_equal(ws, open_workspace, tmp_path, storage, name):
     write_document(ws, NOW, DATA)
     if storage == "cache":
         (tmp_path / name).mkdir()
@@ -117,7 +117,7 @@ def test_what_is_given_comes_back_equal(ws, open_workspace, tmp_path, storage, n
     assert current(other) == DATA | time, "the time of the row comes along"
 
 
-def test_all_namespaces_are_given_and_taken_each_under_its_name(ws, open_workspace, tmp_path):
+def test_all_namespaces_are_exported_and_imported_under_their_names(ws, open_workspace, tmp_path):
     for name in ("x", "project:y"):
         write_document(workspace(ws.branch.store, namespace=name), NOW, document("s", context=name))
     export_session_baton(ws, NOW, tmp_path / "b.db", "sqlite", everything=True)
@@ -140,7 +140,7 @@ def test_there_is_nothing_to_give_of_a_namespace_that_does_not_exist(ws, tmp_pat
     assert not (tmp_path / "o.json").exists()
 
 
-def test_nothing_is_taken_over_from_nothing(ws, tmp_path):
+def test_an_empty_source_imports_nothing(ws, tmp_path):
     with pytest.raises(NotFound):
         import_session_baton(ws, NOW, tmp_path / "absent")
 
@@ -154,7 +154,7 @@ def test_a_document_is_checked_with_the_path_of_each_fault():
     assert validate_text("b.json", json.dumps(DATA).encode()).faults == ()
 
 
-def test_a_stored_file_is_known_by_its_path_or_by_the_kind_that_is_said():
+def test_the_kind_of_a_file_comes_from_its_path_or_the_option():
     text = b'id = "OL-1"\naction = "a"\nexpected_outcome = "b"\ncreated_at = "c"\n'
     assert validate_text("/tmp/open_loops/OL-1.toml", text).faults == ()
     assert validate_text("OL-1.toml", text, "open_loop").faults == ()
@@ -162,7 +162,7 @@ def test_a_stored_file_is_known_by_its_path_or_by_the_kind_that_is_said():
     assert validate_text("what.toml", text).faults
 
 
-def test_a_handover_is_known_by_the_name_that_kairos_gives_it_and_says_its_run_itself():
+def test_a_handover_file_is_recognised_by_its_name_and_names_its_run():
     text = b"SESSION_ID: run 1\ncurrent_challenge: find_slot\nupdated_at: 2025-11-25T14:30:00Z\n"
     for path, kind in (("/tmp/kairos-session-handover.txt", None), ("copy.txt", "handover")):
         assert validate_text(path, text, kind)[1:] == ("handover", ())

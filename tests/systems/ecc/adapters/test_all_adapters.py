@@ -76,7 +76,7 @@ def test_the_adapters_stand_in_their_order():
     assert [adapter.ID for adapter in ADAPTERS.values()] == list(ADAPTERS)
 
 
-def test_a_target_that_nobody_knows_and_an_adapter_that_is_none_are_named(tmp_path):
+def test_unknown_targets_and_invalid_adapters_are_named(tmp_path):
     where = around(tmp_path)
     with pytest.raises(NotFound, match="No session adapter matched target: 'nothing'"):
         look(where, "nothing")
@@ -87,7 +87,7 @@ def test_a_target_that_nobody_knows_and_an_adapter_that_is_none_are_named(tmp_pa
         look(where, " ")
 
 
-def test_a_type_says_which_adapter_it_is(tmp_path):
+def test_the_target_type_selects_the_adapter(tmp_path):
     where = around(tmp_path)
     assert look(where, "demo", type_="session")["adapterId"] == "dmux-tmux"
     with pytest.raises(NotFound, match="Claude session"):
@@ -105,7 +105,7 @@ def test_a_target_that_cannot_be_the_name_of_anything_matches_nothing(tmp_path, 
         look(around(tmp_path), target)
 
 
-def test_a_path_that_nobody_opens_is_told_for_what_it_is(tmp_path):
+def test_a_path_of_an_unsupported_type_is_reported(tmp_path):
     where = around(tmp_path)
     os.mkfifo(where.cwd / "pipe.jsonl")
     (where.cwd / "loop.tmp").symlink_to("loop.tmp")
@@ -132,7 +132,7 @@ def test_a_path_that_nobody_opens_is_told_for_what_it_is(tmp_path):
 
 
 @for_each("data", [None, [], "x", 7, {}, {"schemaVersion": "ecc.session.v1"}])
-def test_an_adapter_that_gives_no_snapshot_is_blamed_by_name(data):
+def test_an_adapter_without_a_snapshot_is_named_in_the_error(data):
     with pytest.raises(InvalidDocument, match="the adapter dmux-tmux returned no canonical session snapshot"):
         check_snapshot("dmux-tmux", data)
 
@@ -155,7 +155,7 @@ def test_a_snapshot_is_plain_json_and_of_its_adapter(tmp_path):
 # --- adapters that others write
 
 
-def test_an_adapter_comes_from_an_installed_distribution(tmp_path, install):
+def test_adapters_are_loaded_from_installed_distributions(tmp_path, install):
     install("mars-rover", GOOD)
     where = around(tmp_path)
     assert look(where, "mars:sol-1")["adapterId"] == "mars-rover"
@@ -177,7 +177,7 @@ def test_the_example_for_authors_is_an_adapter(tmp_path, install):
         assert f"`{prefix}:X`" in page
 
 
-def test_what_others_wrote_is_not_loaded_for_a_target_of_ours(tmp_path, install):
+def test_plugins_are_not_loaded_for_built_in_targets(tmp_path, install):
     install("broken", "raise AssertionError('loaded')")
     where = around(tmp_path)
     assert look(where, "x", type_="session")["adapterId"] == "dmux-tmux"
@@ -186,7 +186,7 @@ def test_what_others_wrote_is_not_loaded_for_a_target_of_ours(tmp_path, install)
     assert look(where, "demo")["adapterId"] == "dmux-tmux"
 
 
-def test_nobody_can_take_the_place_of_one_of_ours(tmp_path, install):
+def test_plugins_cannot_replace_built_in_adapters(tmp_path, install):
     install("impostor", GOOD, id_="dmux-tmux")
     assert find_adapter("dmux-tmux") is ADAPTERS["dmux-tmux"]
     assert len(list_adapters()) == len(ADAPTERS)
@@ -204,7 +204,7 @@ def test_nobody_can_take_the_place_of_one_of_ours(tmp_path, install):
         (GOOD.replace('("rover",)', '"rover"'), "TARGET_TYPES is missing"),
     ],
 )
-def test_one_that_cannot_be_used_is_told_and_harms_no_other(tmp_path, install, source, why):
+def test_an_unusable_adapter_is_reported_and_does_not_affect_others(tmp_path, install, source, why):
     install("broken", source)
     where = around(tmp_path)
     with pytest.raises(InvalidArgument, match="the session adapter 'broken' cannot be used") as caught:
@@ -228,7 +228,7 @@ def test_one_that_cannot_be_used_is_told_and_harms_no_other(tmp_path, install, s
         ("a_snapshot(adapter=ID", "a_snapshot(adapter='x'", "adapterId: is 'x'"),
     ],
 )
-def test_one_that_fails_at_its_work_is_blamed(tmp_path, install, old, new, said):
+def test_an_adapter_that_fails_is_reported(tmp_path, install, old, new, said):
     source = GOOD.replace(old, new)
     if "1 / 0" in new:
         source = GOOD.replace('return a_snapshot(adapter=ID, id_=target.value.removeprefix("mars:"))', "return 1 / 0")
@@ -243,7 +243,7 @@ FAILING = pytest.mark.parametrize(
 
 
 @FAILING
-def test_one_that_fails_at_a_question_does_not_know_the_target_and_is_blamed(tmp_path, install, failure):
+def test_an_adapter_that_fails_at_a_question_is_skipped_and_reported(tmp_path, install, failure):
     install("mars-rover", GOOD.replace('return target.value.startswith("mars:")', failure))
     install("venus", GOOD.replace("mars:", "venus:"))
     with pytest.raises(NotFound, match="No session adapter matched") as caught:
@@ -254,7 +254,7 @@ def test_one_that_fails_at_a_question_does_not_know_the_target_and_is_blamed(tmp
 
 
 @FAILING
-def test_one_that_ends_the_program_is_blamed_and_ends_nothing(tmp_path, install, failure):
+def test_an_adapter_that_exits_is_reported_and_does_not_end_the_program(tmp_path, install, failure):
     opening = 'return a_snapshot(adapter=ID, id_=target.value.removeprefix("mars:"))'
     install("mars-rover", GOOD.replace(opening, failure).replace('yield Listed("mars:sol-1"', f'{failure}\n    ("x"'))
     install("broken", failure)
@@ -268,13 +268,13 @@ def test_one_that_ends_the_program_is_blamed_and_ends_nothing(tmp_path, install,
         look(where, "x", adapter="broken")
 
 
-def test_that_the_user_interrupts_is_nobodys_fault(tmp_path, install):
+def test_an_interrupt_by_the_user_is_not_an_error_of_the_adapter(tmp_path, install):
     install("mars-rover", GOOD.replace('return target.value.startswith("mars:")', "raise KeyboardInterrupt"))
     with pytest.raises(KeyboardInterrupt):
         look(around(tmp_path), "mars:sol-1")
 
 
-def test_one_can_say_that_it_left_something_out(tmp_path, install):
+def test_an_adapter_can_report_omissions(tmp_path, install):
     install("mars-rover", GOOD.replace("    return a_snap", "    around.warn('dust')\n    return a_snap"))
     assert see(around(tmp_path), "mars:sol-1").problems == (BrokenAdapter("mars-rover", "dust", partly=True),)
 
@@ -332,7 +332,7 @@ def test_a_session_is_listed_once_and_all_are_in_order(tmp_path, install):
     assert times == sorted(times, reverse=True)
 
 
-def test_what_can_be_listed_can_be_opened(tmp_path):
+def test_listed_targets_can_be_opened(tmp_path):
     where = around(tmp_path)
     put(where.home, {".claude/session-data/2026-02-01-a1b2-session.tmp": "# A title\n"})
     put(where.cwd, {".orchestration/demo/w/status.md": "- State: running\n"})

@@ -178,11 +178,11 @@ def test_an_id_may_be_short_or_a_file_name_or_a_date(here, value, id_):
     assert look(here, value.removeprefix("claude:"), adapter="claude-history")["session"]["id"] == id_
 
 
-def test_of_two_files_of_one_name_the_one_in_eccs_own_folder_counts(here):
+def test_of_two_files_of_one_name_the_one_in_eccs_folder_is_used(here):
     assert look(here, "claude:beef0000")["workers"][0]["label"] == "Rework the login"
 
 
-def test_of_several_that_match_the_exact_one_wins_and_else_the_newest(here):
+def test_of_several_matches_the_exact_one_or_the_newest_wins(here):
     data = here.home / ".claude/session-data"
     put(data, {"2026-02-04-beef-session.tmp": HOOKED, "2026-02-05-beef0001-session.tmp": EMPTY})
     aged(data / "2026-02-04-beef-session.tmp", 9000)
@@ -204,7 +204,7 @@ def test_an_alias_stands_for_a_file(here):
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"aliases": []}', '{"aliases": {"cart": 1}}', "[" * 3000])
-def test_a_file_of_aliases_that_is_none_is_no_obstacle(here, text):
+def test_an_invalid_file_of_aliases_is_ignored(here, text):
     put(here.home / ".claude", {"session-aliases.json": text})
     found = see(here, "claude:beef")
     assert found.snapshot.session.id == "beef0000"
@@ -214,7 +214,7 @@ def test_a_file_of_aliases_that_is_none_is_no_obstacle(here, text):
     assert ("session-aliases.json" in caught.value.hint) == ("1}" not in text)
 
 
-def test_an_alias_whose_file_is_gone_or_no_session_says_which(here):
+def test_a_broken_alias_names_its_file(here):
     aliases = {"gone": {"sessionPath": "/nowhere/2026-02-01-x-session.tmp"}, "odd": {"sessionPath": "/nowhere/x.tmp"}}
     put(here.home / ".claude", {"session-aliases.json": json.dumps({"aliases": aliases})})
     with pytest.raises(NotFound, match="session file of the alias gone: '/nowhere/2026-02-01-x-session"):
@@ -234,7 +234,7 @@ def test_the_path_of_a_session_file_is_a_target(here):
 
 
 @pytest.mark.parametrize("value", ["claude:nothing", "claude:", "history:", "claude:../x", "claude:\0"])
-def test_a_target_that_matches_nothing_is_named(here, value):
+def test_a_target_without_a_match_is_named_in_the_error(here, value):
     with pytest.raises(NotFound):
         look(here, value)
 
@@ -253,7 +253,7 @@ def test_the_folder_of_claude_can_be_elsewhere(here, tmp_path):
 # --- what ECC's own reader gets wrong
 
 
-def test_what_the_stop_hook_noted_is_read(here):
+def test_notes_of_the_stop_hook_are_read(here):
     worker = look(here, "claude:a1b2")["workers"][0]
     assert worker["intent"]["objective"] == "Fix the rounding"
     assert worker["outputs"]["summary"] == ["Fix the rounding", "Add a test"]
@@ -282,7 +282,7 @@ def test_a_blank_line_ends_no_section(here):
     assert worker["intent"]["seedPaths"] == ["src/login.py", "src/form.py"]
 
 
-def test_a_session_that_says_nothing_still_has_an_objective(here):
+def test_a_session_without_text_still_has_an_objective(here):
     put(here.cwd, {"2026-03-01-feed-session.tmp": "nothing of note\n"})
     worker = look(here, "2026-03-01-feed-session.tmp")["workers"][0]
     assert worker["intent"]["objective"] == "Session feed"
@@ -304,7 +304,7 @@ def test_an_empty_file_is_no_session(here):
 
 
 @pytest.mark.parametrize("content", [b"", b" \n", b"\0\0# Title\n", bytes(range(128, 256)) * 9])
-def test_what_is_empty_or_no_text_is_not_listed_and_is_not_the_latest(here, content):
+def test_empty_and_binary_sessions_are_not_listed(here, content):
     path = here.home / ".claude/session-data/2026-03-01-bad-session.tmp"
     path.write_bytes(content)
     aged(path, -60)

@@ -158,7 +158,7 @@ def test_a_link_that_leads_out_of_the_folder_of_the_session_is_not_followed(here
     assert whole["outputs"]["remainingRisks"] == [f"status.md {why}", f"task.md {why}"]
 
 
-def test_a_session_is_active_as_long_as_it_has_panes():
+def test_a_session_with_panes_is_active():
     assert judge_session_state(["failed", "completed"], [TmuxPane("w")]) == "active"
     assert judge_session_state([], [TmuxPane("w", dead=True)]) == "active"
     assert judge_session_state(["failed", "completed"], []) == "failed"
@@ -172,7 +172,7 @@ def test_a_worker_without_an_objective_does_not_hide_the_others(here):
     assert [one["intent"]["objective"] for one in look(here, "proof")["workers"]] == ["docs", "seed"]
 
 
-def test_what_the_template_has_until_somebody_writes_is_no_data(here):
+def test_an_unfilled_template_is_not_data(here):
     a_session(here, seed={"handoff": TEMPLATE})
     assert look(here, "proof")["workers"][0]["outputs"] == {"summary": [], "validation": [], "remainingRisks": []}
 
@@ -196,7 +196,7 @@ def test_sessions_are_found_in_both_folders_by_name_and_by_plan(here):
 # --- targets
 
 
-def test_a_plan_says_where_its_session_is(here, tmp_path):
+def test_a_plan_has_the_folder_of_its_session(here, tmp_path):
     put(tmp_path / "repo/coordination/My Session/w", {"task.md": TASK})
     plan = {"sessionName": "My Session", "repoRoot": str(tmp_path / "repo"), "coordinationRoot": "../repo/coordination"}
     put(here.cwd, {"plans/p.json": json.dumps(plan)})
@@ -223,7 +223,7 @@ def test_a_plan_finds_the_folder_that_the_orchestrator_made_a_slug_of(here):
         ('{"sessionName": "x", "coordinationRoot": []}', "coordinationRoot"),
     ],
 )  # fmt: skip
-def test_a_plan_that_is_none_is_named_with_its_field(here, text, said):
+def test_an_invalid_plan_is_rejected_with_its_field(here, text, said):
     put(here.cwd, {"plan.json": text})
     with pytest.raises(InvalidDocument, match=said) as caught:
         look(here, "plan.json")
@@ -240,7 +240,7 @@ def test_a_missing_session_is_no_target_unless_this_adapter_must_open_it(here):
 
 
 @pytest.mark.parametrize("name", ["..", ".", "a/b", "/etc", "x\0y", " "])
-def test_a_name_that_is_none_opens_nothing(here, name):
+def test_an_invalid_name_opens_nothing(here, name):
     assert not dmux_tmux.can_open(Target(name), here)
     with pytest.raises(NotFound):
         dmux_tmux.open_session(Target(name, "session"), here)

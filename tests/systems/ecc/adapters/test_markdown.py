@@ -20,16 +20,16 @@ from baton_git.systems.ecc.adapters.markdown import (
 @for_each(
     "text", ["", " ", "-", "Pending", "pending.", "`Pending`", "[relevant files]", "[Relevant files]", "TBD", "[ ]"]
 )
-def test_what_nobody_filled_in_is_no_data(text):
+def test_placeholders_are_not_data(text):
     assert is_placeholder(text)
 
 
 @for_each("text", ["Pending review by Bea", "- x", "[slug].tsx", "0", "no"])
-def test_what_somebody_wrote_is(text):
+def test_filled_in_template_lines_are_data(text):
     assert not is_placeholder(text)
 
 
-def test_a_section_goes_to_the_next_heading_of_its_depth_and_blank_lines_are_in_it():
+def test_a_section_ends_at_the_next_heading_of_its_depth():
     found = parse_sections("# T\n## A\none\n\n### B\ntwo\n## C\nthree\n")
     assert found["a"] == ["one", "", "### B", "two"]
     assert found["b"] == ["two"]
@@ -48,7 +48,7 @@ def test_bold_lines_are_headings_only_where_they_are_wanted():
     assert parse_sections(text, bold=True) == {"summary": ["- a"], "next": ["- b", ""]}
 
 
-def test_a_heading_that_comes_twice_has_the_lines_of_both():
+def test_a_repeated_heading_has_the_lines_of_both():
     assert parse_sections("## A\n- 1\n## B\n## A\n- 2")["a"] == ["- 1", "- 2"]
 
 
@@ -60,7 +60,7 @@ def test_the_markers_of_the_stop_hook_end_a_section_and_compaction_is_no_text():
     assert join_prose(parse_sections(compacted)["notes"]) == "mine"
 
 
-def test_items_are_told_from_placeholders_and_go_on_when_they_are_indented():
+def test_items_differ_from_placeholders_and_continue_on_indented_lines():
     lines = ["- one", "", "  goes on", "* two", "- Pending", "-", "+ three", "loose text"]
     assert parse_bullets(lines) == ["one goes on", "two", "three"]
     assert parse_tasks(["- [x] a", "- [ ] b", "- [X] c", "- [ ]", "- d"], done=True) == ["a", "c"]

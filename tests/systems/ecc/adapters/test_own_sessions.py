@@ -30,7 +30,7 @@ def seen(folder: Path, state: State, target: str = "baton:latest"):
     return look(around(folder, state=state), target)
 
 
-def test_a_session_is_told_as_its_record_has_it(tmp_path):
+def test_a_session_is_mapped_from_its_record(tmp_path):
     found = seen(tmp_path, a_state(session_id="s-two", context="Half way.\nMore.", updated_at="2026-11-21T07:58:00Z"))
     assert found["session"] == {
         "id": "s-two", "kind": "baton", "state": "active", "repoRoot": None,
@@ -49,7 +49,7 @@ def test_a_session_is_told_as_its_record_has_it(tmp_path):
     assert worker["artifacts"] == {"started": LAST["started"], "parent": "s-one", "machine": "laptop"}
 
 
-def test_only_the_session_that_wrote_the_baton_left_what_is_open_in_it(tmp_path):
+def test_open_items_of_a_baton_belong_to_the_session_that_wrote_it(tmp_path):
     state = a_state(first={"summary": "Set it up"}, session_id="s-two", context="Half way.")
     [worker] = seen(tmp_path, state, "baton:s-one")["workers"]
     assert worker["outputs"] == {"summary": ["Set it up"], "validation": [], "remainingRisks": []}
@@ -67,7 +67,7 @@ def test_a_session_without_words_still_has_an_objective(tmp_path):
     assert seen(tmp_path, a_state())["workers"][0]["intent"]["objective"] == "Session s-two"
 
 
-def test_a_session_is_found_by_the_beginning_of_its_id(tmp_path):
+def test_a_session_is_found_by_a_prefix_of_its_id(tmp_path):
     assert seen(tmp_path, a_state(), "baton:s-t")["session"]["id"] == "s-two"
     with pytest.raises(Ambiguous):
         seen(tmp_path, a_state(), "baton:s")

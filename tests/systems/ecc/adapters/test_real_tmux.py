@@ -94,7 +94,7 @@ def test_a_session_whose_name_only_begins_so_is_another_one(tmux, here, server):
 
 
 @pytest.mark.parametrize("name", ["a.b:c", "-t", "with space", "名前", "$0", "{last}"])
-def test_a_session_is_found_whatever_it_is_called(tmux, server, name):
+def test_a_session_is_found_whatever_its_name(tmux, server, name):
     tmux("new-session", "-d", f"-s{name}" if name.startswith("-") else "-s", *([] if name[0] == "-" else [name]))
     assert len(list_panes(name, server)) == 1
 

@@ -90,7 +90,7 @@ def test_a_transcript_is_a_session_with_one_worker(tmp_path, make, adapter, pref
 
 
 @EACH
-def test_a_target_is_an_id_the_beginning_of_one_or_a_path(tmp_path, make, adapter, prefix, kind, id_):
+def test_a_target_is_an_id_a_prefix_or_a_path(tmp_path, make, adapter, prefix, kind, id_):
     where = around(tmp_path)
     path = make(where.home)
     for target in (f"{prefix}:{id_}", f"{prefix}:{id_[:6].upper()}", f"{prefix}:{path}", str(path)):
@@ -117,7 +117,7 @@ def test_state_and_health_follow_the_last_event(tmp_path, make, adapter, prefix,
 
 
 @EACH
-def test_what_matches_nothing_or_several_is_an_error(tmp_path, make, adapter, prefix, kind, id_):
+def test_no_match_or_several_matches_are_an_error(tmp_path, make, adapter, prefix, kind, id_):
     where = around(tmp_path)
     for target in (f"{prefix}:latest", f"{prefix}:zzz", f"{prefix}:"):
         with pytest.raises(NotFound):
@@ -159,7 +159,7 @@ def test_the_newest_that_can_be_read_is_the_latest_and_the_list_has_only_such(
 
 
 @pytest.mark.parametrize(("make", "adapter"), [(claude, ADAPTERS["claude-jsonl"]), (codex, ADAPTERS["codex-rollout"])])
-def test_a_file_may_be_called_otherwise_than_its_session(tmp_path, make, adapter):
+def test_a_file_name_may_differ_from_its_session(tmp_path, make, adapter):
     where = around(tmp_path)
     inner, outer = "11111111-2b2c-4f0b-9d3b-1f1f5f0c1a01", "22222222-2b2c-4f0b-9d3b-1f1f5f0c1a01"
     path = make(where.home, inner)

@@ -72,7 +72,7 @@ LOOP = (find_shipped("workflows") / "autonomous-loop.yaml").read_text()
 WANTED = {"loop_enabled": True, "loop_prompt": "Fix it"}
 
 
-def test_the_documents_loop_goes_on_until_its_marker():
+def test_the_documents_loop_runs_until_its_marker():
     effects, started = Recorded(), []
     begun = outcome(LOOP, "on_session_start", {"source": "startup"}, WANTED)
     assert begun.variables["iteration_count"] == 1
@@ -90,7 +90,7 @@ def test_the_documents_loop_goes_on_until_its_marker():
     assert outcome(LOOP, "on_session_end", {}, said.variables).ran == []
 
 
-def test_the_loop_does_nothing_at_its_limit_or_when_nobody_wants_it():
+def test_the_loop_does_nothing_at_its_limit_or_when_disabled():
     assert outcome(LOOP, "on_session_end", {}, {**WANTED, "iteration_count": 20}).ran == []
     assert outcome(LOOP, "on_session_start", {}, {}).ran == []
 
@@ -109,7 +109,7 @@ HANDOFF = (find_shipped("workflows") / "session-handoff.yaml").read_text()
         ("resume", None),
     ],
 )
-def test_a_session_is_told_what_its_way_of_starting_asks_for(source, wanted):
+def test_a_session_gets_the_context_for_its_start_source(source, wanted):
     found = outcome(HANDOFF, "on_session_start", {"source": source})
     assert found.problems == []
     assert [one.source for one in found.injected] == ([wanted] if wanted else [])
@@ -130,7 +130,7 @@ def test_a_template_makes_the_injected_text_of_what_the_source_has():
     assert found.sections[0].lines == ("| ## Go on", "| Ship")
 
 
-def test_a_missing_handoff_is_told_and_never_blocks():
+def test_a_missing_handoff_is_reported_and_never_blocks():
     found = outcome(step("inject_context", source="previous_session_summary", require=True))
     assert found.block is None
     assert "there is no content for previous_session_summary" in found.problems[0]
@@ -138,13 +138,13 @@ def test_a_missing_handoff_is_told_and_never_blocks():
     assert "no source nowhere" in outcome(step("inject_context", source="nowhere")).problems[0]
 
 
-def test_what_is_stored_under_another_name_can_be_injected_at_a_later_event():
+def test_facts_stored_under_another_name_can_be_injected_later():
     stored = outcome(step("extract_handoff_context", store_as="mine", include=["initial_goal"]))
     later = outcome(step("inject_context", source="mine"), variables=stored.variables)
     assert later.injected[0].sections[0].lines == ("| initial_goal: Ship",)
 
 
-def test_what_fails_is_told_and_the_next_goes_on():
+def test_a_failure_is_reported_and_the_next_action_runs():
     text = """
 triggers:
   - event: on_stop
@@ -181,13 +181,13 @@ triggers:
     assert outcome(text).variables == {"seen": "7 codex"}
 
 
-def test_no_variable_can_pose_as_the_event_or_the_session():
+def test_variables_cannot_replace_the_event_or_the_session():
     text = step("set_variable", name="seen", value="{{ session.id }} {{ event.name }}")
     found = outcome(text, variables={"session": {"id": "other"}, "event": 3})
     assert found.variables["seen"] == "s1 on_stop"
 
 
-def test_the_first_block_counts_and_what_comes_after_is_skipped():
+def test_only_the_first_block_is_used():
     first = "triggers: {on_stop: [{decision: block, reason: 'not yet {{ session.id }}'}, {action: verify}]}"
     found = outcome([first, step("block", reason="later")])
     assert found.block == "not yet s1"
@@ -231,7 +231,7 @@ def test_a_session_that_cannot_be_wished_for_is_an_error(arguments, error):
         {"total_timeout": 10**12}, {"total_timeout": True}, {"budget": "many"}, {"budget": 0},
     ],
 )  # fmt: skip
-def test_a_limit_that_is_none_starts_nothing(settings):
+def test_an_invalid_limit_starts_no_session(settings):
     import json
 
     started = []

@@ -41,7 +41,7 @@ MARKER = "settings.completion_marker in (event.data.get('response', '') if event
         "event.data.get('reason') in ('clear', 'other') and 'x' not in text",
     ],
 )
-def test_a_condition_of_the_documents_holds(text):
+def test_conditions_of_the_documents_are_evaluated(text):
     assert evaluate_condition(text, NAMES) is True
 
 
@@ -100,11 +100,11 @@ def test_the_filters_keep_text_in_its_place():
     assert render("{% for x in todos %}{{ loop.index }}{{ ',' if not loop.last }}{% endfor %}", NAMES) == "1,2"
 
 
-def test_nothing_is_escaped_and_what_is_in_a_value_is_no_template():
+def test_values_are_neither_escaped_nor_rendered_as_templates():
     assert render("{{ x }}", {"x": "<{{ 7 * 7 }}>"}) == "<{{ 7 * 7 }}>"
 
 
-def test_output_is_cut_at_its_limit_and_says_so():
+def test_rendered_text_is_cut_at_its_limit_with_a_note():
     made = render("{% for x in range(5000) %}ääääääää{% endfor %}", {}, limit=100)
     assert len(made.encode()) <= 100
     assert made.endswith("… (cut: the limit is 100 bytes)")
@@ -168,7 +168,7 @@ def test_output_is_cut_at_its_limit_and_says_so():
         "{% set x = 'a' * 1000000 %}{% for a in range(500) %}{{ (x, x)|join|length }}{% endfor %}",
     ],
 )  # fmt: skip
-def test_no_template_can_eat_memory_or_time(text, monkeypatch):
+def test_templates_have_limits_of_memory_and_time(text, monkeypatch):
     monkeypatch.setattr("baton_git.systems.gobby.rendering.bounds.SECONDS", 0.3)
     begun = time.monotonic()
     with pytest.raises(InvalidArgument, match="the template"):
@@ -191,7 +191,7 @@ def test_filters_and_methods_do_what_they_do_in_jinja2(text, said):
     assert render(text, NAMES) == said
 
 
-def test_what_only_looks_wrong_is_found_without_evaluating_it():
+def test_suspicious_conditions_are_found_without_evaluation():
     check_condition("nope.x == 1")
     check_template("{{ nope }}")
     with pytest.raises(InvalidArgument, match="line 2"):
@@ -223,7 +223,7 @@ def test_every_rendering_has_its_own_account_of_steps():
     assert len({render(text, {}) for _ in range(8)}) == 1
 
 
-def test_nobody_pays_for_jinja_who_renders_nothing():
+def test_jinja_is_imported_only_for_rendering():
     modules = "baton_git.systems.gobby.workflow.engine, baton_git.systems.gobby.workflow.files"
     code = f"import sys, {modules}; sys.exit('jinja2' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -59,7 +59,7 @@ def notices(baton, event="on_stop", **options):
     return [one["result"]["message"] for one in done.json["ran"] if one["action"] == "notify"]
 
 
-def test_what_is_shipped_is_listed(baton):
+def test_shipped_workflows_are_listed(baton):
     assert states(baton) == {("session-handoff", "built-in"): "on", ("autonomous-loop", "built-in"): "off"}
 
 
@@ -77,7 +77,7 @@ def test_a_projects_workflow_runs_only_when_exactly_it_was_allowed(baton, projec
     assert baton("workflow", "allow", "mine", "--json").json["allowed"] is False
 
 
-def test_what_was_allowed_can_be_withdrawn(baton, project):
+def test_an_approval_of_a_workflow_can_be_withdrawn(baton, project):
     project("mine", MINE.format("x", "project"))
     baton("workflow", "allow", "mine")
     done = baton("workflow", "disallow", "mine")
@@ -99,7 +99,7 @@ def test_the_project_wins_over_the_user_over_what_is_shipped(baton, project, use
     assert states(baton)["session-handoff", "user"] == "hidden"
 
 
-def test_all_that_would_run_is_shown_before_it_is_allowed(baton, project):
+def test_everything_that_would_run_is_shown_before_approval(baton, project):
     project("mine", MINE.format("x", "go \u202eon") + "      # the end")
     said = baton("workflow", "allow", "mine").err
     assert 'message: "go \\u202eon"' in said.replace("from go", "go")
@@ -141,7 +141,7 @@ def test_approvals_that_cannot_be_read_allow_nothing(baton, project, top, monkey
     assert "no workflow of the project can run" in done.json["problems"][0]
 
 
-def test_what_is_no_file_is_told(baton, project):
+def test_special_files_are_reported(baton, project):
     folder = project("a\nb", "triggers: [").parent
     os.mkfifo(folder / "pipe.yaml")
     (folder / "folder.yml").mkdir()
@@ -155,7 +155,7 @@ def test_what_is_no_file_is_told(baton, project):
     assert "a\\x0ab.yaml" in said
 
 
-def test_a_broken_file_is_told_and_the_others_run(baton, users):
+def test_a_broken_workflow_is_reported_and_the_others_run(baton, users):
     users("good", MINE.format("g", "good"))
     users("bad", "triggers: {on_stop: [{action: rm}]}")
     users("worse", "a: [")
@@ -185,7 +185,7 @@ def test_a_workflow_is_checked_with_all_its_faults(baton, project, top):
     assert "colour: is unknown" in baton("workflow", "check", str(file)).err
 
 
-def test_a_workflow_is_shown_as_it_is(baton):
+def test_a_workflow_is_shown_verbatim(baton):
     done = baton("workflow", "show", "session-handoff")
     assert "on_pre_compact:" in done.out
     assert "built-in, on" in done.err
@@ -209,7 +209,7 @@ def test_variables_belong_to_the_repository_and_not_to_a_work_tree(baton, users,
     assert not list((top / ".git/worktrees").glob("*/baton/workflow"))
 
 
-def test_no_two_sessions_share_a_file_and_none_leaves_the_folder(tmp_path):
+def test_sessions_have_distinct_files_inside_the_folder(tmp_path):
     ids = [
         "a",
         "A",
@@ -235,7 +235,7 @@ def test_no_two_sessions_share_a_file_and_none_leaves_the_folder(tmp_path):
         assert path.exists()
 
 
-def test_damaged_variables_are_told_and_set_aside(baton, users, top):
+def test_damaged_variables_are_reported_and_set_aside(baton, users, top):
     users("count", "triggers: {on_stop: [{action: increment_variable, name: n}]}")
     baton("workflow", "run", "on_stop", "--session", "s1")
     (top / ".git/baton/workflow/s1.json").write_text("{torn")
@@ -261,7 +261,7 @@ def test_variables_are_bounded(baton, users):
     assert "the limit is 262,144 bytes" in done.json["problems"][0]
 
 
-def test_a_dry_run_does_nothing_and_says_why(baton, users, top):
+def test_a_dry_run_of_an_event_does_nothing_and_gives_the_reasons(baton, users, top):
     users("mine", MINE.format("x", "{{ session.id }}") + "      when: \"event.data.get('x') == 1\"\n")
     done = baton("workflow", "run", "on_stop", "--session", "s1", "--dry-run", "--data", '{"x": 1}')
     assert "would notify" in done.out

@@ -64,7 +64,7 @@ def test_every_shipped_workflow_is_without_fault_and_warning():
         assert (made.name, made.warnings) == (file.stem, ())
 
 
-def test_the_priority_stands_at_the_top_or_in_the_settings_as_gobby_has_it():
+def test_the_priority_is_read_from_the_top_level_or_the_settings():
     assert parse_workflow("priority: 5\ntriggers: {}", name="x").priority == 5
     assert parse_workflow("settings: {priority: 7}\ntriggers: {}", name="x").priority == 7
 
@@ -123,7 +123,7 @@ def test_all_faults_are_named_at_once():
     assert len(caught.value.faults) == 3
 
 
-def test_what_means_nothing_is_a_warning_with_its_place():
+def test_keys_without_effect_are_warnings_with_their_path():
     made = parse_workflow("colour: red\ntriggers: {on_stop: [{action: verify, if: x}]}\nsteps: []", name="x")
     assert [re.sub(":.*", "", one) for one in made.warnings] == ["colour", "steps", "triggers.on_stop[0].if"]
 
@@ -146,7 +146,7 @@ DOCUMENT = Path(__file__).parent / "from_the_document"
 
 
 @pytest.mark.parametrize("name", ["session-handoff", "autonomous-loop"])
-def test_the_yaml_of_the_document_is_read_exactly_as_it_stands_there(name):
+def test_the_yaml_of_the_document_is_parsed_verbatim(name):
     made = parse_workflow((DOCUMENT / f"{name}.yaml").read_text(), name=name)
     assert (made.name, made.warnings) == (name, ())
     assert made.triggers

@@ -42,7 +42,7 @@ def mark_dirty(folder, stem):
 # --- with a server that answers
 
 
-def test_what_was_written_is_on_the_server_and_in_the_cache_byte_for_byte_as_session_baton_has_it(cache, wire, folder):
+def test_a_write_leaves_session_batons_bytes_on_the_server_and_in_the_cache(cache, wire, folder):
     doc = a_baton("é 名前", a_loop(1))
     done = cache("write", "project:x", url=wire.url, doc=doc).json
     assert done["ok"]
@@ -52,7 +52,7 @@ def test_what_was_written_is_on_the_server_and_in_the_cache_byte_for_byte_as_ses
     assert (folder / "project_x.json").read_bytes() == as_original.encode()
 
 
-def test_what_is_read_is_the_servers_answer_and_goes_into_the_cache(cache, wire, folder):
+def test_a_read_returns_and_caches_the_servers_response(cache, wire, folder):
     wire.put("work", a_baton("from elsewhere"))
     assert cache("read", "work", url=wire.url).json == wire.said("work")
     assert cached(folder, "work") == {**a_baton("from elsewhere"), "_sync_status": "synced"}
@@ -98,7 +98,7 @@ def test_a_server_that_lost_its_baton_does_not_empty_the_cache(cache, wire, fold
 # --- with none
 
 
-def test_what_cannot_be_sent_waits_and_is_sent_with_the_next_write(cache, wire, folder):
+def test_an_unsent_document_waits_and_is_sent_with_the_next_write(cache, wire, folder):
     done = cache("write", "work", url=wire.url, doc=a_baton("one"))
     url = wire.url
     away = wire.answer
@@ -113,7 +113,7 @@ def test_what_cannot_be_sent_waits_and_is_sent_with_the_next_write(cache, wire, 
     assert cached(folder, "work") == {**a_baton("three"), "_sync_status": "synced"}
 
 
-def test_what_waits_is_sent_by_the_next_read(cache, wire, folder):
+def test_a_pending_document_is_sent_by_the_next_read(cache, wire, folder):
     refuse, wire.answer = wire.answer, lambda *_: (502, {})
     cache("write", "work", url=wire.url, doc=a_baton("two"))
     wire.answer = refuse
@@ -124,7 +124,7 @@ def test_what_waits_is_sent_by_the_next_read(cache, wire, folder):
     assert cached(folder, "work")["_sync_status"] == "synced"
 
 
-def test_offline_one_reads_the_cache_and_is_told_so(cache, wire, folder):
+def test_offline_the_cache_is_read_and_reported(cache, wire, folder):
     wire.put("work", a_baton("here"))
     cache("read", "work", url=wire.url)
     time = wire.said("work")["updated_at"]
@@ -187,7 +187,7 @@ def test_a_document_that_the_server_refuses_does_not_keep_the_others_back(cache,
     assert plain.get("b")["context"] == "b"
 
 
-def test_what_waits_for_one_server_is_not_sent_to_another(cache, wire):
+def test_a_document_pending_for_one_server_is_not_sent_to_another(cache, wire):
     cache("write", "work", url=NOWHERE, doc=a_baton("mine"))
     done = cache("write", "work", url=wire.url, doc=a_baton("new"), code=2)
     assert f"waits to be sent to {NOWHERE}" in done.err
@@ -227,7 +227,7 @@ def test_a_conflict_is_shown_by_record_and_nothing_is_overwritten(cache, wire, f
     assert cache("status", "--json").json[0]["status"] == "conflict"
 
 
-def test_a_conflict_stays_one_until_somebody_decides(cache, wire, conflict):
+def test_a_conflict_remains_until_it_is_resolved(cache, wire, conflict):
     cache("send", "work", url=wire.url, code=3)
     cache("write", "work", url=wire.url, doc=a_baton("again"), code=3)
     done = cache("read", "work", url=wire.url)
@@ -255,7 +255,7 @@ def test_ours_does_not_replace_what_was_written_after_it_was_shown(cache, wire, 
 
 
 @pytest.mark.parametrize("choice", ["--ours", "--merge"])
-def test_what_was_decided_while_the_server_was_away_holds_once_it_is_back(cache, wire, conflict, choice):
+def test_a_resolution_made_offline_holds_when_the_server_returns(cache, wire, conflict, choice):
     answer, wire.answer = wire.answer, lambda *_: (503, {})
     assert "the document still waits" in cache("send", "work", choice, url=wire.url, code=1).err
     wire.answer = answer
@@ -290,7 +290,7 @@ def test_merge_takes_in_what_was_written_after_the_conflict_was_shown_once_that_
     assert wire.get("work")["context"] == "ours"
 
 
-def test_merge_says_which_values_it_had_to_choose(cache, wire, folder):
+def test_merge_reports_the_chosen_values(cache, wire, folder):
     cache("write", "work", url=wire.url, doc=a_baton("base", a_loop(1)))
     theirs = a_baton("base", a_loop(1, action="Theirs"))
     wire.put("work", theirs)
@@ -301,7 +301,7 @@ def test_merge_says_which_values_it_had_to_choose(cache, wire, folder):
     assert theirs in kept(folder)
 
 
-def test_what_is_no_document_is_compared_by_its_fields_and_not_merged(cache, wire):
+def test_invalid_documents_are_compared_by_field_and_not_merged(cache, wire):
     cache("write", "work", url=wire.url, doc={"free": 1, "same": True})
     wire.put("work", {"free": 2, "same": True})
     done = cache("write", "work", url=wire.url, doc={"free": 3, "same": True}, code=3)
@@ -329,7 +329,7 @@ def test_a_document_that_was_turned_away_is_kept_when_a_newer_one_takes_its_plac
     assert cached(folder, "work")["context"] == "newer"
 
 
-def test_what_the_server_archived_is_said(cache, counting, folder):
+def test_records_archived_by_the_server_are_reported(cache, counting, folder):
     class Archiving(Wire):
         def written(self, body):
             status, answer = super().written(body)
@@ -341,7 +341,7 @@ def test_what_the_server_archived_is_said(cache, counting, folder):
     assert "archived, because the document does not contain them: OL-7" in done.err
 
 
-def test_a_server_that_counts_decides_by_the_revision_and_nobody_slips_between(cache, counting):
+def test_a_server_with_revisions_decides_by_the_revision(cache, counting):
     cache("write", "work", url=counting.url, doc=a_baton("one"))
     counting.asked.clear()
     cache("write", "work", url=counting.url, doc=a_baton("two"))
@@ -357,7 +357,7 @@ def test_a_namespace_that_is_new_must_still_be_so_when_it_is_written(cache, coun
     assert counting.get("work")["context"] == "one"
 
 
-def test_two_writes_in_one_second_are_told_apart_by_the_revision(cache, counting):
+def test_two_writes_in_one_second_differ_by_the_revision(cache, counting):
     cache("write", "work", url=counting.url, doc=a_baton("one"))
     time = counting.batons["work"][1]
     counting.batons["work"] = (a_baton("theirs"), time, 2)
@@ -368,7 +368,7 @@ def test_two_writes_in_one_second_are_told_apart_by_the_revision(cache, counting
 # --- beside other clients, and after accidents
 
 
-def test_what_another_client_marked_dirty_is_sent(cache, wire, folder):
+def test_documents_marked_dirty_by_another_client_are_sent(cache, wire, folder):
     cache("write", "work", url=wire.url, doc=a_baton("one"))
     (folder / "work.json").write_text(json.dumps({**a_baton("edited"), "_sync_status": "synced"}))
     mark_dirty(folder, "work")
@@ -396,7 +396,7 @@ def test_a_file_of_the_original_client_alone_is_found_and_sent(cache, wire, fold
     assert wire.get("work")["context"] == "theirs"
 
 
-def test_a_file_whose_namespace_nobody_knows_is_sent_only_when_it_is_named(cache, wire, folder):
+def test_a_file_of_an_unknown_namespace_is_sent_only_by_name(cache, wire, folder):
     folder.mkdir(parents=True)
     (folder / "a_b.json").write_text(json.dumps({**a_baton("whose"), "_sync_status": "pending_upload"}))
     (listed,) = cache("status", "--json").json
@@ -434,7 +434,7 @@ def test_two_namespaces_that_want_one_file_both_keep_their_batons(cache, wire, f
     assert listed["a:b"]["status"] == "pending_upload"
 
 
-def test_a_damaged_cache_file_is_told_and_kept_aside(cache, wire, folder):
+def test_a_damaged_cache_file_is_reported_and_kept_aside(cache, wire, folder):
     cache("write", "work", url=wire.url, doc=a_baton("one"))
     (folder / "work.json").write_text('{"context": "torn')
     assert "cannot be read" in cache("status").out
@@ -464,7 +464,7 @@ def test_a_damaged_note_is_kept_aside_and_the_file_beside_it_still_counts(cache,
     assert bad.read_text() == '{"namespace": "other"}'
 
 
-def test_what_another_client_wrote_over_before_it_was_sent_is_kept(cache, wire, folder):
+def test_a_pending_document_overwritten_by_another_client_is_kept(cache, wire, folder):
     cache("write", "work", url=NOWHERE, doc=a_baton("waits"))
     (folder / "work.json").write_text(json.dumps({**a_baton("over it"), "_sync_status": "synced"}))
     cache("write", "work", url=NOWHERE, doc=a_baton("third"))
@@ -472,7 +472,7 @@ def test_what_another_client_wrote_over_before_it_was_sent_is_kept(cache, wire, 
     assert "over it" in [one["context"] for one in kept(folder)]
 
 
-def test_a_folder_in_the_place_of_the_file_is_an_error_and_stays(cache, wire, folder):
+def test_a_folder_in_the_place_of_the_file_is_an_error_and_kept(cache, wire, folder):
     (folder / "work.json").mkdir(parents=True)
     done = cache("read", "work", url=wire.url, code=2)
     assert "Traceback" not in done.err
@@ -563,7 +563,7 @@ def picky(wire, request):
     return wire
 
 
-def test_a_refused_document_holds_up_no_start_of_a_session(cache, picky, folder):
+def test_a_rejected_document_does_not_delay_the_start_of_a_session(cache, picky, folder):
     picky.put("work", a_baton("theirs"))
     cache("read", "work", url=picky.url)
     cache("write", "work", url=picky.url, doc=a_baton("bad"), code=1)
@@ -576,7 +576,7 @@ def test_a_refused_document_holds_up_no_start_of_a_session(cache, picky, folder)
     assert cached(folder, "work")["context"] == "bad"
 
 
-def test_where_the_server_has_nothing_the_refused_document_is_read(cache, picky):
+def test_without_a_document_on_the_server_the_rejected_one_is_read(cache, picky):
     cache("write", "work", url=picky.url, doc=a_baton("bad"), code=1)
     done = cache("read", "work", "--json", url=picky.url)
     assert (done.json["baton"]["context"], done.json["source"]) == ("bad", "cache")
@@ -613,7 +613,7 @@ def test_the_server_is_named_by_option_variable_or_the_users_setting(cache, wire
         assert cache("read", "work", env=env).json["baton"]["context"] == "x"
 
 
-def test_a_repository_does_not_say_where_the_token_goes(cache, wire, git, top):
+def test_the_repositorys_configuration_cannot_choose_the_server_of_the_token(cache, wire, git, top):
     git(top, "config", "baton.url", wire.url)
     assert "no server is named" in cache("read", "work", code=2).err
     assert wire.asked == []
@@ -622,7 +622,7 @@ def test_a_repository_does_not_say_where_the_token_goes(cache, wire, git, top):
 @pytest.mark.parametrize(
     "url", ["http://user:secret@h", "ftp://h", "h:1", "http://h/?q=1", "http://h#f", "", "http://"]
 )
-def test_an_address_that_says_more_or_less_than_where_the_server_is_is_refused(cache, url):
+def test_an_invalid_server_address_is_rejected(cache, url):
     done = cache("read", "work", "--url", url, code=2)
     assert "secret" not in done.err
 
@@ -642,7 +642,7 @@ def test_the_token_comes_from_the_environment_and_is_never_shown(cache, folder):
     assert not any("s3same" in text or "wr0ng" in text for text in texts)
 
 
-def test_a_newer_document_is_kept_too_when_the_server_refuses_what_waited(cache, folder):
+def test_a_newer_document_is_kept_if_the_server_rejects_the_pending_one(cache, folder):
     with served(Wire(token="s3same")) as wire:
         for context in ("one", "two"):
             cache("write", "work", url=wire.url, doc=a_baton(context), code=1)

@@ -101,7 +101,7 @@ def test_an_answer_that_is_too_large_is_refused(monkeypatch):
         a_server(url).read("work")
 
 
-def test_a_name_that_is_not_known_is_offline():
+def test_an_unknown_host_name_counts_as_offline():
     with pytest.raises(Unreachable):
         a_server("http://nowhere.invalid:9101", seconds=3).read("work")
 
@@ -147,11 +147,11 @@ def test_a_conflict_is_understood_in_each_of_its_forms(body):
 
 
 @pytest.mark.parametrize("body", ["{}", '{"detail": "conflict"}', '{"detail": {"current_baton": 5}}'])
-def test_a_conflict_that_does_not_say_with_what_is_one_all_the_same(body):
+def test_a_409_without_the_current_document_is_still_a_conflict(body):
     with odd(response(409, body)) as url:
         assert a_server(url).write("work", {}, 3) == StaleWrite(None)
 
 
-def test_what_is_no_answer_to_a_write_does_not_count_as_written():
+def test_an_invalid_write_response_does_not_count_as_written():
     with odd(response(200, '{"baton": null, "updated_at": null}')) as url, pytest.raises(RemoteError):
         a_server(url).write("work", {})

@@ -13,7 +13,7 @@ def kept(folder):
 
 
 @CHOICES
-def test_where_no_conflict_was_shown_it_is_shown_first_and_nothing_is_replaced(cache, wire, folder, choice):
+def test_an_unseen_conflict_is_shown_before_anything_is_replaced(cache, wire, folder, choice):
     cache("write", "work", url=wire.url, doc=a_baton("seen"))
     wire.put("work", a_baton("unseen"))
     done = cache("send", "work", choice, url=wire.url, code=3)
@@ -26,7 +26,7 @@ def test_where_no_conflict_was_shown_it_is_shown_first_and_nothing_is_replaced(c
 
 
 @CHOICES
-def test_what_waits_and_was_never_compared_is_compared_first(cache, wire, folder, choice):
+def test_a_pending_document_is_compared_before_it_is_sent(cache, wire, folder, choice):
     cache("write", "work", url=wire.url, doc=a_baton("base"))
     answer, wire.answer = wire.answer, lambda *_: (503, {})
     cache("write", "work", url=wire.url, doc=a_baton("waits"))
@@ -51,7 +51,7 @@ def test_a_server_that_moved_on_since_is_shown_again(cache, wire, folder, choice
     cache("send", "work", choice, url=wire.url)
 
 
-def test_a_change_that_left_the_time_as_it_was_is_a_change(cache, wire):
+def test_a_change_without_a_new_time_is_still_a_change(cache, wire):
     cache("write", "work", url=wire.url, doc=a_baton("base"))
     wire.put("work", a_baton("shown"))
     cache("write", "work", url=wire.url, doc=a_baton("ours"), code=3)
@@ -72,7 +72,7 @@ def test_two_ways_to_settle_at_once_are_a_mistake(cache, wire, words):
 
 
 @CHOICES
-def test_where_nothing_is_to_be_settled_that_is_said_and_nothing_is_sent_or_kept(cache, wire, folder, choice):
+def test_resolving_without_a_conflict_is_reported_and_changes_nothing(cache, wire, folder, choice):
     cache("write", "work", url=wire.url, doc=a_baton("one"))
     count = wire.writes
     for _ in range(2):
@@ -84,7 +84,7 @@ def test_where_nothing_is_to_be_settled_that_is_said_and_nothing_is_sent_or_kept
 # --- another url
 
 
-def test_what_waits_for_another_url_is_named_and_can_be_sent_to_this_one(cache, wire):
+def test_a_document_pending_for_another_url_can_be_sent_here_by_name(cache, wire):
     cache("write", "work", url=wire.url, doc=a_baton("base"))
     answer, wire.answer = wire.answer, lambda *_: (503, {})
     cache("write", "work", url=wire.url, doc=a_baton("waits"))
@@ -102,7 +102,7 @@ def test_what_waits_for_another_url_is_named_and_can_be_sent_to_this_one(cache, 
     assert cache("status", "--json").json[0]["url"] == other
 
 
-def test_what_waits_for_another_url_is_read_where_the_server_has_nothing(cache, wire):
+def test_a_document_pending_for_another_url_is_read_if_the_server_has_none(cache, wire):
     cache("write", "work", url=NOWHERE, doc=a_baton("waits"))
     done = cache("read", "work", url=wire.url)
     assert done.json["baton"]["context"] == "waits"
@@ -121,7 +121,7 @@ def test_sent_to_another_url_it_replaces_nothing_unseen(cache, wire):
     assert wire.get("work")["context"] == "waits"
 
 
-def test_an_attempt_at_a_url_where_nobody_answers_changes_nothing(cache, wire):
+def test_an_unreachable_url_changes_nothing(cache, wire):
     cache("write", "work", url=wire.url, doc=a_baton("base"))
     answer, wire.answer = wire.answer, lambda *_: (503, {})
     cache("write", "work", url=wire.url, doc=a_baton("waits"))
@@ -137,7 +137,7 @@ def test_an_attempt_at_a_url_where_nobody_answers_changes_nothing(cache, wire):
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
-def test_secrets_are_taken_out_before_anything_is_stored_or_sent(cache, wire, folder):
+def test_secrets_are_redacted_before_anything_is_stored_or_sent(cache, wire, folder):
     done = cache("write", "work", url=wire.url, doc=a_baton(f"with {SECRET}", a_loop(1, action=f"use {SECRET}")))
     assert "redacted: github token in context" in done.err
     assert "open_loops[0].action" in done.err
@@ -147,7 +147,7 @@ def test_secrets_are_taken_out_before_anything_is_stored_or_sent(cache, wire, fo
     assert wire.get("work")["context"] == "with [redacted: github token]"
 
 
-def test_what_waits_holds_no_secret_and_that_is_said_though_the_server_refuses(cache, plain, folder):
+def test_pending_documents_are_redacted_and_that_is_reported(cache, plain, folder):
     plain.answer = lambda *_: (401, {})
     done = cache("write", "work", url=plain.url, doc=a_baton(SECRET), code=1)
     assert "redacted: github token in context" in done.err
@@ -155,7 +155,7 @@ def test_what_waits_holds_no_secret_and_that_is_said_though_the_server_refuses(c
     assert not any(SECRET in path.read_text() for path in folder.rglob("*") if path.is_file())
 
 
-def test_what_the_server_says_is_read_as_it_came(cache, wire):
+def test_the_servers_document_is_read_unchanged(cache, wire):
     wire.put("work", a_baton(SECRET))
     assert cache("read", "work", url=wire.url).json["baton"]["context"] == SECRET
     wire.answer = lambda *_: (503, {})
@@ -166,7 +166,7 @@ def test_what_the_server_says_is_read_as_it_came(cache, wire):
 
 
 @pytest.mark.parametrize("place", ["work.json", ".baton/work.json"])
-def test_a_folder_in_the_place_of_a_file_is_told_with_its_path(cache, wire, folder, place):
+def test_a_folder_in_the_place_of_a_file_is_reported_with_its_path(cache, wire, folder, place):
     (folder / place).mkdir(parents=True)
     for words in ({"doc": a_baton()}, {}):
         done = cache("write" if words else "read", "work", url=wire.url, code=2, **words)
@@ -174,7 +174,7 @@ def test_a_folder_in_the_place_of_a_file_is_told_with_its_path(cache, wire, fold
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"namespace": "work", "url": ""}', "\xff"])
-def test_a_damaged_note_is_told_without_the_names_of_python(cache, wire, folder, text):
+def test_a_damaged_sidecar_is_reported_without_names_of_python(cache, wire, folder, text):
     cache("write", "work", url=wire.url, doc=a_baton())
     (folder / ".baton" / "work.json").write_bytes(text.encode("latin-1"))
     said = cache("status").out
@@ -183,7 +183,7 @@ def test_a_damaged_note_is_told_without_the_names_of_python(cache, wire, folder,
     assert "Document" not in said
 
 
-def test_of_two_that_claim_one_file_one_has_it(cache, wire, folder):
+def test_of_two_namespaces_that_claim_a_file_one_owns_it(cache, wire, folder):
     cache("write", "a/b", url=wire.url, doc=a_baton("first"))
     cache("write", "a:b", url=wire.url, doc=a_baton("second"))
     one, two = (folder / ".baton" / f"{name}.json" for name in ("a%2fb", "a%3ab"))

@@ -47,7 +47,7 @@ def test_the_namespace_comes_from_the_names_else_from_the_file_name(tmp_path: Pa
     ]
 
 
-def test_two_files_for_one_namespace_are_both_told(tmp_path: Path) -> None:
+def test_two_files_for_one_namespace_are_both_reported(tmp_path: Path) -> None:
     write_cache(tmp_path, [baton("a"), baton("b"), baton("c")])
     a, b, c = read_cache(tmp_path, names={"b": "a"})
     assert isinstance(a, UnusableEntry)
@@ -57,7 +57,7 @@ def test_two_files_for_one_namespace_are_both_told(tmp_path: Path) -> None:
     assert isinstance(c, ImportedBaton)
 
 
-def test_what_cannot_be_read_is_told_and_the_others_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files_are_reported_and_the_others_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atomic_files, "MAX_BYTES", 1000)
     (tmp_path / "array.json").write_text("[]")
     (tmp_path / "big.json").write_text('{"x": "' + "y" * 2000 + '"}')
@@ -91,7 +91,7 @@ def test_a_linked_file_is_read_and_nothing_is_changed(tmp_path: Path) -> None:
     assert [type(one) for one in read_cache(folder)] == [ImportedBaton]
 
 
-def test_a_missing_folder_and_a_file_are_told(tmp_path: Path) -> None:
+def test_a_missing_folder_and_a_file_are_reported(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no folder"):
         read_cache(tmp_path / "none")
     (tmp_path / "file").touch()
@@ -99,7 +99,7 @@ def test_a_missing_folder_and_a_file_are_told(tmp_path: Path) -> None:
         read_cache(tmp_path / "file")
 
 
-def test_an_empty_folder_holds_nothing(tmp_path: Path) -> None:
+def test_an_empty_folder_has_no_batons(tmp_path: Path) -> None:
     assert read_cache(tmp_path) == []
 
 
@@ -130,13 +130,15 @@ def test_two_namespaces_for_one_file_are_refused_by_name(tmp_path: Path) -> None
         (baton("b", {"x": float("inf")}), InvalidDocument),
     ],
 )
-def test_one_bad_baton_keeps_all_from_being_written(tmp_path: Path, bad: ImportedBaton, error: type[Exception]) -> None:
+def test_one_invalid_baton_prevents_the_whole_export(
+    tmp_path: Path, bad: ImportedBaton, error: type[Exception]
+) -> None:
     with pytest.raises(error):
         write_cache(tmp_path / "new", [baton("good"), bad])
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_leaves_every_file_as_it_was(tmp_path: Path, full_disk: Any) -> None:
+def test_a_full_disk_leaves_every_file_unchanged(tmp_path: Path, full_disk: Any) -> None:
     write_cache(tmp_path, [baton("a"), baton("b")])
     before = tree(tmp_path)
     with full_disk(), pytest.raises(WriteFailed, match=r"b\.json: File too large"):
@@ -144,7 +146,7 @@ def test_a_full_disk_leaves_every_file_as_it_was(tmp_path: Path, full_disk: Any)
     assert tree(tmp_path) == before
 
 
-def test_something_else_in_the_way_leaves_every_file_as_it_was(tmp_path: Path) -> None:
+def test_another_object_in_the_way_leaves_every_file_unchanged(tmp_path: Path) -> None:
     (tmp_path / "b.json").mkdir()
     with pytest.raises(InvalidArgument, match="not a file"):
         write_cache(tmp_path, [baton("a"), baton("b")])
@@ -158,7 +160,7 @@ def test_links_that_make_two_files_one_are_refused(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["b.json"]
 
 
-def test_a_folder_that_may_not_be_written_says_so(read_only_folder: Path) -> None:
+def test_an_unwritable_folder_is_reported(read_only_folder: Path) -> None:
     with pytest.raises(WriteFailed, match="cannot write"):
         write_cache(read_only_folder, [baton("a")])
 

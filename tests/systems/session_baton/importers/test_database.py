@@ -35,7 +35,7 @@ def rows(path: Path) -> list[tuple[Any, ...]]:
         return connection.execute("SELECT * FROM batons ORDER BY namespace").fetchall()
 
 
-def test_each_row_comes_as_it_is_with_its_time(database: Database) -> None:
+def test_each_row_is_read_unchanged_with_its_time(database: Database) -> None:
     found = read_database(database(**{"project:x": README_BATON, "a/b": {}, "..": {"open_loops": "no list"}}))
     time = "2026-06-17T12:00:00+00:00"
     assert [
@@ -91,7 +91,7 @@ def test_rows_left_in_the_wal_by_a_killed_server_are_read(tmp_path: Path) -> Non
     assert path.read_bytes() == before
 
 
-def test_what_is_written_during_the_read_is_not_missed(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_written_during_the_read_are_not_missed(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     path = database(a={})
     module = sys.modules["baton_git.systems.session_baton.importers.database"]
     ask, modes = module.query_rows, []
@@ -143,7 +143,7 @@ def test_a_database_without_wal_and_in_any_encoding_is_read(tmp_path: Path, enco
         ("[" * 100_000, "nesting"),
     ],
 )
-def test_a_row_that_cannot_be_read_is_told_and_the_others_come(tmp_path: Path, data: Any, why: str) -> None:
+def test_an_unreadable_row_is_reported_and_the_others_are_read(tmp_path: Path, data: Any, why: str) -> None:
     path = tmp_path / "b.sqlite3"
     with server_at(path) as connection:
         put(connection, "bad", data)
@@ -155,7 +155,7 @@ def test_a_row_that_cannot_be_read_is_told_and_the_others_come(tmp_path: Path, d
     assert isinstance(good, ImportedBaton)
 
 
-def test_rows_with_odd_keys_are_told_one_by_one(tmp_path: Path) -> None:
+def test_rows_with_invalid_keys_are_reported_one_by_one(tmp_path: Path) -> None:
     path = tmp_path / "b.sqlite3"
     with server_at(path) as connection:
         put(connection, "", {})
@@ -170,7 +170,7 @@ def test_rows_with_odd_keys_are_told_one_by_one(tmp_path: Path) -> None:
     assert [one.namespace for one in entries if isinstance(one, ImportedBaton)] == ["good"]
 
 
-def test_a_row_that_is_too_large_is_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_is_too_large_is_reported(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     path = database(big={"context": "x" * 2000}, small={})
     monkeypatch.setattr("baton_git.systems.session_baton.importers.database.MAX_BYTES", 1000)
     monkeypatch.setattr(atomic_files, "MAX_BYTES", 1000)
@@ -207,7 +207,7 @@ def test_a_folder_is_not_a_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"SQLite format 3\0", b"SQLite format 3\0" + b"x" * 5000])
-def test_what_is_not_a_database_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_rejected(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "b.db"
     path.write_bytes(content)
     with pytest.raises(InvalidDocument, match=r"b\.db: is not an SQLite database"):
@@ -223,7 +223,7 @@ def test_a_truncated_database_is_corrupt(database: Database, size: int) -> None:
         read_database(path)
 
 
-def test_a_database_without_the_table_is_told(tmp_path: Path) -> None:
+def test_a_database_without_the_table_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "b.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE VIEW batons AS SELECT 'a' AS namespace, 't' AS updated_at, '{}' AS data")
@@ -231,7 +231,7 @@ def test_a_database_without_the_table_is_told(tmp_path: Path) -> None:
         read_database(path)
 
 
-def test_a_table_with_other_columns_is_told(tmp_path: Path) -> None:
+def test_a_table_with_other_columns_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "b.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE batons (id INT, body TEXT)")
@@ -287,7 +287,7 @@ def test_a_database_of_another_program_keeps_its_journal_mode(tmp_path: Path) ->
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
 
 
-def test_a_running_server_sees_the_rows_at_once_and_goes_on_writing(tmp_path: Path) -> None:
+def test_a_running_server_sees_the_rows_and_can_still_write(tmp_path: Path) -> None:
     path = tmp_path / "b.sqlite3"
     with server_at(path) as connection:
         put(connection, "a", {})
@@ -311,7 +311,7 @@ def test_a_database_that_a_server_makes_meanwhile_is_joined(tmp_path: Path, monk
     assert list(tree(tmp_path)) == ["b.sqlite3"]
 
 
-def test_the_time_of_the_document_stands_in_and_without_any_nothing_is_written(tmp_path: Path) -> None:
+def test_without_a_time_of_its_own_a_row_gets_the_documents_time(tmp_path: Path) -> None:
     path = tmp_path / "b.sqlite3"
     write_database(path, [baton("a", {"updated_at": "2026-01-01"}, updated_at=None)])
     assert rows(path)[0][1] == "2026-01-01"
@@ -331,14 +331,16 @@ def test_the_time_of_the_document_stands_in_and_without_any_nothing_is_written(t
         (baton("b", {"x": "y" * (16 * 1024 * 1024)}), LimitExceeded),
     ],
 )
-def test_one_bad_baton_keeps_all_from_being_written(tmp_path: Path, bad: ImportedBaton, error: type[Exception]) -> None:
+def test_one_invalid_baton_prevents_the_whole_export(
+    tmp_path: Path, bad: ImportedBaton, error: type[Exception]
+) -> None:
     with pytest.raises(error):
         write_database(tmp_path / "b.sqlite3", [baton("good"), bad])
     assert not tree(tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"hello", b'{"session_id": "s"}' * 100])
-def test_a_file_that_is_no_database_is_never_written(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_never_written(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "b.json"
     path.write_bytes(content)
     with pytest.raises(InvalidDocument, match="not an SQLite database"):
@@ -346,7 +348,7 @@ def test_a_file_that_is_no_database_is_never_written(tmp_path: Path, content: by
     assert tree(tmp_path) == {"b.json": content}
 
 
-def test_a_truncated_database_is_left_as_it_is(database: Database) -> None:
+def test_a_truncated_database_is_unchanged(database: Database) -> None:
     path = database(**{f"n{number}": README_BATON for number in range(100)})
     os.truncate(path, 9000)
     before = path.read_bytes()
@@ -374,7 +376,7 @@ def test_a_full_disk_leaves_the_rows_as_they_were(database: Database, full_disk:
     assert [(row[0], row[2]) for row in rows(path)] == [("a", '{"old":1}')]
 
 
-def test_a_target_that_may_not_be_written_says_so(read_only_folder: Path) -> None:
+def test_an_unwritable_target_is_reported(read_only_folder: Path) -> None:
     with pytest.raises(WriteFailed, match="cannot write"):
         write_database(read_only_folder / "new.sqlite3", [baton("a")])
     with pytest.raises(WriteFailed, match="cannot write"):

@@ -45,14 +45,14 @@ def test_a_file_of_the_cache_is_read_without_its_mark() -> None:
     assert (found.baton, found.pending) == ({"n": 1}, True)
 
 
-def test_an_answer_of_the_server_says_namespace_and_time() -> None:
+def test_a_read_response_has_the_namespace_and_the_time() -> None:
     answer = {"baton": README_BATON, "namespace": "project:x", "updated_at": "2026-06-17T12:00:00+00:00", "revision": 3}
     assert parse_text(json.dumps(answer), "-") == ImportedBaton(
         "project:x", README_BATON, str(answer["updated_at"]), where="-"
     )
 
 
-def test_a_request_to_the_server_says_the_namespace() -> None:
+def test_a_request_to_the_server_has_the_namespace() -> None:
     request = {"namespace": "x", "baton": {"n": 1}, "expected_revision": 2}
     assert parse_text(json.dumps(request), "-") == ImportedBaton("x", {"n": 1}, None, where="-")
 
@@ -61,7 +61,7 @@ def test_the_namespace_that_is_given_wins() -> None:
     assert parse_text('{"namespace": "x", "baton": {}}', "-", "y").namespace == "y"
 
 
-def test_a_baton_with_a_field_called_baton_is_still_one() -> None:
+def test_a_baton_with_a_field_called_baton_is_not_an_envelope() -> None:
     assert parse_text('{"session_id": "s", "baton": 1, "namespace": 2}', "-", "x").baton["baton"] == 1
 
 
@@ -93,7 +93,7 @@ def test_each_bad_text_has_one_clear_error(text: str, error: type[BatonError], m
         parse_text(text, "here")
 
 
-def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_folder_are_reported(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no file"):
         read_file(tmp_path / "none.json", "x")
     with pytest.raises(InvalidArgument, match="is a folder"):
@@ -117,7 +117,7 @@ def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
     writer.join()
 
 
-def test_what_is_at_a_path_is_found_by_looking(tmp_path: Path) -> None:
+def test_the_type_of_a_path_is_detected(tmp_path: Path) -> None:
     write_cache(tmp_path / "cache", [baton("a:b")])
     write_database(tmp_path / "not-said.json", [baton("c")])
     write_file(tmp_path / "file.sqlite3", baton("d"))
@@ -148,7 +148,7 @@ def test_a_document_that_would_be_mistaken_is_written_as_an_answer(tmp_path: Pat
     assert read_file(path) == ImportedBaton("x", document, "2026-06-17", where=str(path))
 
 
-def test_a_bad_baton_and_a_bad_place_leave_the_file_as_it_was(tmp_path: Path, full_disk: Any) -> None:
+def test_an_invalid_baton_or_path_leaves_the_file_unchanged(tmp_path: Path, full_disk: Any) -> None:
     path = tmp_path / "b.json"
     write_file(path, baton("x"))
     before = tree(tmp_path)
@@ -172,12 +172,12 @@ def test_a_document_too_large_to_be_read_again_is_not_written(tmp_path: Path, mo
     assert not tree(tmp_path)
 
 
-def test_a_folder_that_may_not_be_written_says_so(read_only_folder: Path) -> None:
+def test_an_unwritable_folder_is_reported(read_only_folder: Path) -> None:
     with pytest.raises(WriteFailed, match="cannot write"):
         write_file(read_only_folder / "there.json", baton("x"))
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_writing_through_a_link_keeps_the_link(tmp_path: Path) -> None:
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
     write_file(tmp_path / "link.json", baton("x"))
     assert (tmp_path / "link.json").is_symlink()

@@ -20,7 +20,7 @@ storage = pytest.importorskip("session_baton.storage", reason="session-baton is 
 cache = pytest.importorskip("session_baton.cache", reason="session-baton is not installed")
 
 
-def test_its_database_is_read_while_it_is_open_and_after(tmp_path: Path) -> None:
+def test_session_batons_database_is_read_while_open_and_closed(tmp_path: Path) -> None:
     path = tmp_path / "data" / "baton.sqlite3"
     store = storage.BatonStore(path)
     try:
@@ -34,7 +34,7 @@ def test_its_database_is_read_while_it_is_open_and_after(tmp_path: Path) -> None
     ]
 
 
-def test_it_reads_our_database_and_ours_is_written_under_it(tmp_path: Path) -> None:
+def test_session_baton_reads_a_database_written_while_it_runs(tmp_path: Path) -> None:
     path = tmp_path / "baton.sqlite3"
     write_database(path, [baton("project:x")])
     store = storage.BatonStore(path)
@@ -48,7 +48,7 @@ def test_it_reads_our_database_and_ours_is_written_under_it(tmp_path: Path) -> N
     assert [one.baton for one in read_database(path) if isinstance(one, ImportedBaton)] == [{"n": 2}]
 
 
-def test_its_cache_and_ours_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_batons_cache_has_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "CACHE_DIR", tmp_path / "theirs")
     cache.cache_write("a/b:c", README_BATON, "pending_upload")
     (path,) = write_cache(tmp_path / "ours", [baton("a/b:c", pending=True)])

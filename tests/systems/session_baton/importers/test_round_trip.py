@@ -63,7 +63,7 @@ def content(entries: Sequence[ImportedBaton | UnusableEntry], *, cached: bool = 
 
 @few
 @given(st.lists(founds, max_size=4, unique_by=lambda one: one.namespace))
-def test_a_database_gives_back_what_was_written(batons: list[ImportedBaton]) -> None:
+def test_a_database_round_trips(batons: list[ImportedBaton]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "b.sqlite3"
         assert write_database(path, batons) == len(batons)
@@ -72,7 +72,7 @@ def test_a_database_gives_back_what_was_written(batons: list[ImportedBaton]) -> 
 
 @few
 @given(st.lists(founds, max_size=4, unique_by=lambda one: cache_stem(one.namespace)))
-def test_a_cache_gives_back_what_was_written(batons: list[ImportedBaton]) -> None:
+def test_a_cache_folder_round_trips(batons: list[ImportedBaton]) -> None:
     assume(not any("\0" in one.namespace for one in batons))
     names = {cache_stem(one.namespace): one.namespace for one in batons}
     with tempfile.TemporaryDirectory() as folder:
@@ -82,7 +82,7 @@ def test_a_cache_gives_back_what_was_written(batons: list[ImportedBaton]) -> Non
 
 @few
 @given(founds)
-def test_a_file_gives_back_what_was_written(found: ImportedBaton) -> None:
+def test_a_json_file_round_trips(found: ImportedBaton) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "b.json"
         write_file(path, found)
