@@ -1,7 +1,7 @@
 
-# post-receive: loops that the pushed commits settle are verified. A pushed branch of baton may have such loops.
+# post-receive: check the open loops that wait for the pushed commits. A pushed branch of baton may contain such loops.
 input=$(cat)
-given | previous "$@"
+print_input | previous "$@"
 status=$?
 while read -r _ _ ref; do
   case $ref in

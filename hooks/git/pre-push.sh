@@ -1,12 +1,12 @@
 
-# pre-push: what no remote has yet of the state goes along. Nothing of it may fail the user's push, nor may a broken baton
-# say anything there: `baton hooks status` does.
-# BATON_HOOK: it is a push of baton itself. A remote without a name is nobody's to keep.
+# pre-push: also push the state that no remote has yet. This must never make the user's push fail, and a broken baton
+# prints nothing here; `baton hooks status` reports it. Baton is not started for its own pushes (BATON_HOOK is set)
+# or for a push to a URL instead of a named remote.
 if [ -n "${BATON_HOOK-}" ] || [ "$1" = "$2" ] || none_in "$common/baton/unsent"; then
   previous "$@"
   exit
 fi
 input=$(cat)
-given | previous "$@" || exit
-said=$(given | run_within 10 "$1") && [ -n "$said" ] && printf '%s\n' "$said" >&2
+print_input | previous "$@" || exit
+output=$(print_input | run_within 10 "$1") && [ -n "$output" ] && printf '%s\n' "$output" >&2
 exit 0

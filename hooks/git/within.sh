@@ -1,5 +1,5 @@
-# Runs baton for at most $1 seconds and prints its whole output, of both streams, once it has ended. The status is
-# baton's, 127 without a baton, 137 after the time. Only what baton itself started is killed then.
+# Run baton for at most $1 seconds, and print its stdout and stderr after it has ended. The exit status is baton's,
+# 127 if baton was not found, or 137 after a timeout, which kills baton and its descendants and no other process.
 run_within() {
   seconds=$1
   shift
@@ -7,10 +7,10 @@ run_within() {
     sleep "$seconds" 3<&- >/dev/null &
     timer=$!
     {
-      said=$(run_baton "$@" <&3 3<&- 2>&1)
+      output=$(run_baton "$@" <&3 3<&- 2>&1)
       status=$?
-      [ -z "$said" ] || printf '%s\n' "$said"
-      kill -9 "$timer" # not TERM, which whoever started us may have had ignored
+      [ -z "$output" ] || printf '%s\n' "$output"
+      kill -9 "$timer" # not TERM, which may be ignored, as inherited from the caller
       exit "$status"
     } &
     worker=$!
