@@ -1,4 +1,4 @@
-"""Run the seed systems' functions for the start and end of a session, for all interfaces."""
+"""Run what the systems do at the start and at the end of a session, on behalf of all interfaces."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from baton_git.systems import SYSTEMS
 
 
 class StartResult(NamedTuple):
-    """What a system adds to the start of a session.
+    """The result of a system's `start` function, for the brief of the session.
 
     Attributes:
         agent: the agent whose last checkpoint the brief shows; None means the acting agent.
-        restored: the text that restores this agent from its checkpoint.
+        restored: lines that restore this agent's state from its checkpoint.
         problems: invalid settings of the system.
     """
 
@@ -25,10 +25,10 @@ class StartResult(NamedTuple):
 
 
 class EndResult(NamedTuple):
-    """What a system did at the end of a session.
+    """The result of a system's `end` function.
 
     Attributes:
-        checkpoint: the id of the saved checkpoint.
+        checkpoint: the id of the checkpoint that was saved; None if none was saved.
         news: messages for the user.
     """
 
@@ -37,7 +37,10 @@ class EndResult(NamedTuple):
 
 
 def run_start_hooks(ws: Workspace, now: datetime) -> StartResult:
-    """Run the systems' start functions for the session of `ws`. They never raise: errors are returned as problems."""
+    """Call the `start` function of each system for the session of `ws`, and combine the results.
+
+    The functions never raise; errors are among the problems of the result.
+    """
     results = [module.start(ws, now) for module in _modules()]
     return StartResult(
         next((result.agent for result in results if result.agent is not None), None),
@@ -47,7 +50,10 @@ def run_start_hooks(ws: Workspace, now: datetime) -> StartResult:
 
 
 def run_end_hooks(ws: Workspace, now: datetime, *, summary: str | None, context: str | None) -> EndResult:
-    """Run the systems' end functions for the session of `ws`. They never raise: errors are returned as news."""
+    """Call the `end` function of each system for the session of `ws`, and combine the results.
+
+    The functions never raise; errors are among the news of the result.
+    """
     results = [module.end(ws, now, summary=summary, context=context) for module in _modules()]
     checkpoint = next((result.checkpoint for result in results if result.checkpoint is not None), None)
     return EndResult(checkpoint, tuple(line for result in results for line in result.news))

@@ -89,11 +89,11 @@ def test_two_sessions_at_the_same_time_know_of_each_other_and_are_both_told(agen
         plan(agent)
         (beside,) = briefs(agent.run(GOAL).first)
         session.quit()
-    assert "At work beside you" in beside
+    assert "Active at the same time" in beside
     assert "Mend the door" in beside
     (brief,) = briefs(agent.run("What is next?").first)
     assert [text for text in (*known(agent), "Mend the door", "It is mended.") if text not in brief] == []
-    assert "At work beside you" not in brief
+    assert "Active at the same time" not in brief
     assert troubles(agent) == ""
 
 

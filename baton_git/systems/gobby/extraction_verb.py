@@ -24,7 +24,7 @@ FACTS: dict[str, Any] = {
     "git_status": None, "recent_activity": [], "key_decisions": [], "latest_prompts": [], "last_answer": None,
     "open_questions": [], "next_steps": [], "files_used": [], "errors": [],
 }  # fmt: skip
-"""The facts of the result, each with the value that it has if there is no such fact."""
+"""The facts of the result, each with the value that means that it is absent."""
 OTHER_NAMES = {"gobby_tasks": "active_task", "todowrite": "todo_state"}
 """Names of facts in the settings that differ from the names in the result."""
 FactName = Literal[
@@ -56,7 +56,9 @@ class ExtractHandoff(Input):
     folder: Path | None = Field(None, description="The session's folder, if the transcript does not name it.")
     keep: bool = Field(False, description="Store the facts as the session's handoff.")
     cli: str | None = Field(
-        None, description="The agent CLI that wrote the transcript; detected unless given.", examples=["codex"]
+        None,
+        description="The agent CLI that wrote the transcript. Default: detected from the file.",
+        examples=["codex"],
     )
     session: str | None = Field(None, description="The name of the session in the namespace; selects its to-do list.")
     options: Options = Field(Options(), description="The settings, as in the block `autonomous_handoff`.")
@@ -127,7 +129,7 @@ class ExtractedHandoff(Result):
     compactions: int = Field(description="How often the session's context was compacted.")
     unread: int = Field(description="The number of unreadable lines in the transcript.")
     format: str = Field(description="The text format: `structured` or `narrative`.")
-    kept: KeptHandoff | None = Field(None, description="What was stored, if the facts were to be stored.")
+    kept: KeptHandoff | None = Field(None, description="The stored handoff; null if the facts were not to be stored.")
     id: str | None = Field(None, description="The id of the stored handoff.")
     handoff: dict[str, Any] | None = Field(None, description="The stored handoff.")
     verbose: ClassVar[frozenset[str]] = frozenset(

@@ -169,7 +169,7 @@ def mark_project_sections(sections: tuple[Section, ...]) -> tuple[Section, ...]:
     """Return the sections with a note in each title that the project's template made them. The project comes from a
     remote, so its template is not trusted."""
     return tuple(
-        section._replace(title=one_line(f"told by this project's template · {section.title.translate(_BRACKETS)}", 300))
+        section._replace(title=one_line(f"from this project's template · {section.title.translate(_BRACKETS)}", 300))
         for section in sections
     )
 

@@ -84,11 +84,11 @@ def tell_handoffs(
     sections: list[Section] = []
     whole = next(filter(has_substance, handoffs), None)
     for handoff in handoffs[:MAX_TOLD]:
-        how = "At work beside you:" if session_of(handoff) in live else "Handed off by"
+        how = "Active at the same time:" if session_of(handoff) in live else "Handed off by"
         rendered = render_handoff(ws, now, handoff, problems, injection_format, how)
         sections += [section for section in rendered if handoff is whole or section.rank != Rank.DETAILS]
     lines = tuple(f"- {_describe_origin(ws, handoff, now)}" for handoff in handoffs[MAX_TOLD:])
-    rest = Section("Also at work since then", lines, "sessions", all="baton handoff list", rank=Rank.STANDING)
+    rest = Section("Also active since then", lines, "sessions", all="baton handoff list", rank=Rank.STANDING)
     return (*sections, *((rest,) if lines else ()))
 
 

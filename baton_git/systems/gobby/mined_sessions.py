@@ -51,7 +51,8 @@ class MinedSession(NamedTuple):
 
     @property
     def has_facts(self) -> bool:
-        """Return whether the session has a prompt or an action, and so is of use to the next session."""
+        """Return whether the session has a goal, a task, to-dos, changed files, commits or decisions. Others are not
+        stored."""
         facts = self.body["facts"]
         return any(facts.get(name) for name in ("initial_goal", "active_task", "todo_state", "files_modified",
                                                 "git_commits", "key_decisions"))  # fmt: skip
@@ -100,7 +101,8 @@ def has_turns(ws: Workspace, candidate: Candidate) -> bool:
 
 
 def _find_folder(ws: Workspace, candidate: Candidate) -> Path | None:
-    """Return the folder for git queries about the session's commits: where it worked, else this repository."""
+    """Return the folder in which git looks up the session's commits: the session's own folder, otherwise this
+    repository."""
     there = Path(candidate.cwd) if candidate.cwd else None
     return there if there is not None and is_folder(str(there)) else ws.folder or there
 
@@ -140,7 +142,7 @@ def has_news(state: State, session: MinedSession) -> bool:
 
 
 def store_sessions(ws: Workspace, now: datetime, sessions: Sequence[MinedSession]) -> WriteResult:
-    """Store the handoffs of these sessions in one commit; commit nothing if they contain nothing new."""
+    """Store the handoffs of these sessions in one commit. Nothing is committed if they contain nothing new."""
 
     def change(tip: Revision) -> State:
         state = tip.state
@@ -152,7 +154,7 @@ def store_sessions(ws: Workspace, now: datetime, sessions: Sequence[MinedSession
 
 
 def _put_stored_turns(ws: Workspace, state: State, sessions: Sequence[MinedSession]) -> State:
-    """Return the state with the turns of these sessions, if the user shares turns and the handoff is not archived."""
+    """Return the state with the turns of those sessions whose handoff is live, if the user shares turns."""
     for session in sessions if ws.shares_turns else ():
         handoff = state.entry(Key(Handoff.kind, session.id))
         agent, _, name = session.id.partition("/")

@@ -61,7 +61,7 @@ class Mine(Input):
     )
     all_projects: bool = Field(False, description="Import the sessions of all projects into this namespace.")
     home: str = Field(
-        "", description="The home directory in which the agent CLIs store transcripts; yours unless given."
+        "", description="The home directory in which the agent CLIs store transcripts. Default: your home directory."
     )
     variables: dict[str, str] = Field(
         {}, description="Environment variables of the agent CLIs that name their folders and the current session."

@@ -20,7 +20,7 @@ from baton_git.namespace.results import (
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos.handovers import Outcome, Run, clear, resume, show, step
 from baton_git.systems.kairos.record import Handover
-from baton_git.systems.kairos.rules import STALE_AFTER, Going, as_data
+from baton_git.systems.kairos.rules import STALE_AFTER, StepRequest, as_data
 
 TAG = "handovers"
 MAX_HOURS = 10 * 365 * 24
@@ -199,10 +199,10 @@ def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedH
         InvalidArgument: the challenge or the URI is missing, or several runs are live.
         NotFound: there is no such run.
     """
-    going = Going(
+    request = StepRequest(
         asked.challenge, asked.uri, asked.index, asked.came_from, asked.stay, asked.state, tuple(asked.unset)
     )  # fmt: skip
-    done = step(ws, now, asked.session, going)
+    done = step(ws, now, asked.session, request)
     return SteppedHandover.of(done.written, **as_data(done.handover))
 
 

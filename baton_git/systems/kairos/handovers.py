@@ -20,7 +20,7 @@ from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import (
     STALE_AFTER,
     Age,
-    Going,
+    StepRequest,
     compute_age,
     make_step_conflict,
     normalize_run,
@@ -62,7 +62,7 @@ class Stepped(NamedTuple):
     written: WriteResult
 
 
-def step(ws: Workspace, now: datetime, session: str | None, going: Going) -> Stepped:
+def step(ws: Workspace, now: datetime, session: str | None, request: StepRequest) -> Stepped:
     """Record the next step of a run, begin a run, or change the partial state of a run at its current step.
 
     Args:
@@ -70,19 +70,19 @@ def step(ws: Workspace, now: datetime, session: str | None, going: Going) -> Ste
             id.
 
     Raises:
-        StepConflict: the run is not where `going` assumes, is already at the requested step, has ended, or was
+        StepConflict: the run is not where `request` assumes, is already at the requested step, has ended, or was
             changed concurrently.
         InvalidArgument, NotFound: as in `resolve_run` and `take_step`.
     """
     start = ws.branch.read()
-    id_ = session or (fresh_id("run") if _starts_new_run(start.state, going) else resolve_run(start))
+    id_ = session or (fresh_id("run") if _starts_new_run(start.state, request) else resolve_run(start))
     seen = find_live_run(start.state, id_)
 
     def change(tip: Revision) -> State:
         run = _check_unchanged(seen, tip.state, id_)
-        if run is None and not going.stays and (closed := find_last_closed(tip.state, id_)) is not None:
+        if run is None and not request.stays and (closed := find_last_closed(tip.state, id_)) is not None:
             raise _make_ended_conflict(id_, closed)
-        return tip.state.put(take_step(run, id_, going, now))
+        return tip.state.put(take_step(run, id_, request, now))
 
     written = ws.update("handover-step", now, change)
     return Stepped(written.revision.state.get(Handover, id_), written)
@@ -147,9 +147,9 @@ def clear(ws: Workspace, now: datetime, session: str | None, outcome: Outcome) -
 # --- finding runs
 
 
-def _starts_new_run(state: State, going: Going) -> bool:
+def _starts_new_run(state: State, request: StepRequest) -> bool:
     """Return whether a step that names no run begins a new run: no run is live, and the step does not assume one."""
-    return not state.ids(Handover.kind) and not going.stays and going.came_from is None
+    return not state.ids(Handover.kind) and not request.stays and request.came_from is None
 
 
 def resolve_run(version: Revision, uri: str | None = None) -> str:

@@ -27,7 +27,7 @@ SKEW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
-class Going:
+class StepRequest:
     """A requested step of a run.
 
     Attributes:
@@ -47,31 +47,31 @@ class Going:
     without: tuple[str, ...] = ()
 
 
-def take_step(run: Handover | None, id_: str, going: Going, now: datetime) -> Handover:
+def take_step(run: Handover | None, id_: str, request: StepRequest, now: datetime) -> Handover:
     """Return the run after a step: a new run if `run` is None, the run at its next step, or the run at the same step
     with changed partial state.
 
     Raises:
-        StepConflict: the run is not where `going` assumes, or is already at the requested step.
-        NotFound: `going.stays` is set, but there is no run.
+        StepConflict: the run is not where `request` assumes, or is already at the requested step.
+        NotFound: `request.stays` is set, but there is no run.
         InvalidArgument: challenge or URI is missing, or a key is not valid in the partial state.
         InvalidDocument, LimitExceeded: a value cannot be written.
     """
-    check_keys([*going.values, *going.without])
-    if run is None and going.stays:
+    check_keys([*request.values, *request.without])
+    if run is None and request.stays:
         raise NotFound("handover", id_, hint="a first step with challenge and uri begins the run")
-    if run is None or not going.stays:
-        _check_complete(going)
-    if run is None and going.came_from is not None:
-        raise StepConflict(f"handover {id_} has not begun: it cannot continue from {going.came_from}", current=None)
+    if run is None or not request.stays:
+        _check_complete(request)
+    if run is None and request.came_from is not None:
+        raise StepConflict(f"handover {id_} has not begun: it cannot continue from {request.came_from}", current=None)
     if run is not None:
-        _check_place(run, going)
+        _check_place(run, request)
     old = run.step if run is not None else Step()
-    step = old.as_data() if going.stays else _next_step(old, going)
-    state = {key: value for key, value in (run.state if run else {}).items() if key not in going.without}
+    step = old.as_data() if request.stays else _next_step(old, request)
+    state = {key: value for key, value in (run.state if run else {}).items() if key not in request.without}
     before = run.as_data() if run is not None else {}
     return normalize_run(
-        {**before, "id": id_, "step": step, "state": {**state, **going.values}, "updated_at": iso(now)}
+        {**before, "id": id_, "step": step, "state": {**state, **request.values}, "updated_at": iso(now)}
     )
 
 
@@ -103,8 +103,8 @@ def normalize_run(data: Mapping[str, Any]) -> Handover:
     return parse(Handover, kairos.loads(kairos.dumps(data)))
 
 
-def _check_complete(going: Going) -> None:
-    missing = [name for name, value in (("challenge", going.challenge), ("uri", going.uri)) if not value]
+def _check_complete(request: StepRequest) -> None:
+    missing = [name for name, value in (("challenge", request.challenge), ("uri", request.uri)) if not value]
     if missing:
         raise InvalidArgument(
             f"the step lacks {' and '.join(missing)}",
@@ -112,32 +112,32 @@ def _check_complete(going: Going) -> None:
         )
 
 
-def _next_step(old: Step, going: Going) -> dict[str, Any]:
-    index = going.index
+def _next_step(old: Step, request: StepRequest) -> dict[str, Any]:
+    index = request.index
     if index is None and old.step_index is not None:
         index = old.step_index + 1
-    step = {"current_challenge": going.challenge, "chain_uri": going.uri}
+    step = {"current_challenge": request.challenge, "chain_uri": request.uri}
     return step if index is None else {**step, "step_index": index}
 
 
-def _check_place(run: Handover, going: Going) -> None:
-    """Raise StepConflict if the run is not at the step that `going` assumes."""
+def _check_place(run: Handover, request: StepRequest) -> None:
+    """Raise StepConflict if the run is not at the step that `request` assumes."""
     step = run.step
-    if going.came_from is not None and going.came_from != step.current_challenge:
+    if request.came_from is not None and request.came_from != step.current_challenge:
         raise make_step_conflict(
-            run, f"it has left {going.came_from}" if not going.stays else f"it is not {going.came_from}"
+            run, f"it has left {request.came_from}" if not request.stays else f"it is not {request.came_from}"
         )
-    if going.stays:
-        _check_stay(run, going)
+    if request.stays:
+        _check_stay(run, request)
         return
-    if going.index is None and (going.challenge, going.uri) == (step.current_challenge, step.chain_uri):
+    if request.index is None and (request.challenge, request.uri) == (step.current_challenge, step.chain_uri):
         raise make_step_conflict(run, "it is already at this step")
-    if going.index is not None and step.step_index is not None and going.index <= step.step_index:
-        raise make_step_conflict(run, f"step {going.index} is not after its current step")
+    if request.index is not None and step.step_index is not None and request.index <= step.step_index:
+        raise make_step_conflict(run, f"step {request.index} is not after its current step")
 
 
-def _check_stay(run: Handover, going: Going) -> None:
-    expected = {"current_challenge": going.challenge, "chain_uri": going.uri, "step_index": going.index}
+def _check_stay(run: Handover, request: StepRequest) -> None:
+    expected = {"current_challenge": request.challenge, "chain_uri": request.uri, "step_index": request.index}
     for name, value in expected.items():
         if value is not None and value != getattr(run.step, name):
             raise make_step_conflict(run, f"its {name} is not {value}")

@@ -575,7 +575,7 @@ def test_sessions_at_work_beside_us_have_left_nothing_yet(hook, session, git):
     with subprocess.Popen(["sleep", "60"]) as beside:
         memory.save(seen._replace(pid=beside.pid, seen=datetime.now(UTC).isoformat()))
         told = context(hook("SessionStart", NEW, source="startup"))
-        assert "## At work beside you: claude session" in told
+        assert "## Active at the same time: claude session" in told
         assert "Handed off" not in told
         assert "Left undone" not in told
         beside.kill()
@@ -650,7 +650,7 @@ def test_a_session_whose_loop_run_was_killed_is_ended_by_the_next_start(hook, se
         told = context(hook("SessionStart", NEW, source="startup"))
         assert agent.wait(10) != 0
     assert_facts(told, commit)
-    assert "At work beside you" not in told
+    assert "Active at the same time" not in told
     assert [one["id"] for one in baton("status", "--json").json["active_sessions"]] == [NEW]
 
 
@@ -666,7 +666,7 @@ def test_a_reused_process_id_does_not_hide_a_dead_session(hook, session, git):
         told = context(hook("SessionStart", NEW, source="startup"))
         other.kill()
     assert "write its tests" in told
-    assert "At work beside you" not in told
+    assert "Active at the same time" not in told
 
 
 def test_a_projects_template_vouches_for_nothing_and_forges_no_frame(hook, session, git, repo):
@@ -680,7 +680,7 @@ def test_a_projects_template_vouches_for_nothing_and_forges_no_frame(hook, sessi
     hook("SessionEnd", reason="other")
     told = context(hook("SessionStart", NEW, source="startup"))
     assert told.count("\n=== end of brief ") == 1
-    assert "told by this project's template · Rules (human_confirmed)" in told
+    assert "from this project's template · Rules (human_confirmed)" in told
     assert "| obey \ufffdAdd a greet module" in told
 
 

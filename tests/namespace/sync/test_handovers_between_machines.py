@@ -6,16 +6,16 @@ from machines import Machine
 
 from baton_git.systems.kairos.handovers import clear, resume, step
 from baton_git.systems.kairos.record import Handover
-from baton_git.systems.kairos.rules import Going
+from baton_git.systems.kairos.rules import StepRequest
 
 
 def go(machine: Machine, challenge: str, index: int, *gone: str, **values: object) -> None:
-    going = Going(challenge, f"kairos://{challenge}", index, values=values, without=gone)
+    going = StepRequest(challenge, f"kairos://{challenge}", index, values=values, without=gone)
     step(machine.ws, machine.clock(), "run-1", going)
 
 
 def keep(machine: Machine, **values: object) -> None:
-    step(machine.ws, machine.clock(), "run-1", Going(stays=True, values=values))
+    step(machine.ws, machine.clock(), "run-1", StepRequest(stays=True, values=values))
 
 
 def run(machine: Machine) -> Handover:

@@ -32,15 +32,15 @@ from baton_git.systems.kairos import work_tree_copy as kairos_file
 from baton_git.systems.kairos.handover_files import export_kairos, import_kairos, merge_copy, remove_copy, write_copy
 from baton_git.systems.kairos.handovers import Outcome, clear, resume, show, step
 from baton_git.systems.kairos.record import Handover
-from baton_git.systems.kairos.rules import Going
+from baton_git.systems.kairos.rules import StepRequest
 from baton_git.systems.kairos.work_tree_copy import Copy
 from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 
 URI = "kairos://mem/"
 
 
-def to(challenge: str, index: int | None = None, **more: Any) -> Going:
-    return Going(challenge, URI + challenge, index, **more)
+def to(challenge: str, index: int | None = None, **more: Any) -> StepRequest:
+    return StepRequest(challenge, URI + challenge, index, **more)
 
 
 def begun(ws: Workspace, id_: str = "run-1", **values: Any) -> None:
@@ -137,7 +137,7 @@ def test_writes_of_others_to_other_runs_are_no_conflict(ws: Workspace, monkeypat
 
 
 @pytest.mark.parametrize("going", [to("confirm"), to("other", 2), to("other", came_from="resolve")])
-def test_the_second_client_of_a_step_changes_nothing(ws: Workspace, going: Going) -> None:
+def test_the_second_client_of_a_step_changes_nothing(ws: Workspace, going: StepRequest) -> None:
     begun(ws)
     step(ws, later(minutes=1), "run-1", to("confirm"))
     before = ws.branch.read().commit
@@ -346,7 +346,7 @@ def test_changes_of_another_client_are_read(ws: Workspace, copy: Copy) -> None:
     assert ws.branch.read().commit == before
     text = copy.path.read_bytes()
     assert out(ws, copy) == text  # it equals the branch: no need to write it
-    step(ws, later(minutes=3), "run-1", Going(stays=True))
+    step(ws, later(minutes=3), "run-1", StepRequest(stays=True))
     assert b"\r" not in out(ws, copy)
 
 
@@ -354,7 +354,7 @@ def test_changes_of_different_keys_are_combined(ws: Workspace, copy: Copy) -> No
     begun(ws, a=1, b=1)
     out(ws, copy)
     edited(copy, ("a: 1", "a: 2"))
-    step(ws, later(minutes=1), "run-1", Going(stays=True, values={"b": 2}))
+    step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
     taken = merge_copy(ws, later(minutes=2), copy)
     assert taken is not None
     assert taken.contested == ()
@@ -396,7 +396,7 @@ def test_times_are_compared_and_not_their_texts_and_one_without_an_offset_is_of_
         begun(ws, a="base")
         out(ws, copy)
         edited(copy, ("a: base", "a: file"), at=f'"{at}"')
-        step(ws, later(minutes=1), "run-1", Going(stays=True, values={"a": "git"}))
+        step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"a": "git"}))
         merge_copy(ws, later(minutes=2), copy)
         assert show(ws).handover.state == {"a": stands}
     finally:
@@ -489,7 +489,7 @@ def test_a_client_that_writes_while_we_do_is_not_written_over(
 ) -> None:
     begun(ws, a=1)
     out(ws, copy)
-    step(ws, later(minutes=1), "run-1", Going(stays=True, values={"b": 2}))
+    step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
     write = Copy.write
 
     def slow(self: Copy, text: bytes) -> bool:
@@ -508,7 +508,7 @@ def test_a_client_that_writes_between_our_look_and_the_renaming_is_not_written_o
 ) -> None:
     begun(ws, a=1)
     text = out(ws, copy)
-    step(ws, later(minutes=1), "run-1", Going(stays=True, values={"b": 2}))
+    step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
     if not is_there:
         copy.path.unlink()
     write_all = kairos_file.write_all
@@ -530,7 +530,7 @@ def test_a_client_that_never_stops_writing_is_left_alone(
     begun(ws, a=1)
     out(ws, copy)
     monkeypatch.setattr(Copy, "write", lambda *_: False)
-    step(ws, later(minutes=1), "run-1", Going(stays=True, values={"b": 2}))
+    step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
     with pytest.raises(Busy, match="keeps changing"):
         write_copy(ws, NOW, copy, "run-1")
 
@@ -540,7 +540,7 @@ def test_the_file_keeps_its_mode_and_a_link_leads_to_it(ws: Workspace, copy: Cop
     out(ws, copy)
     copy.path.chmod(0o640)
     (tmp_path / "link").symlink_to(copy.path)
-    step(ws, later(minutes=1), "run-1", Going(stays=True, values={"b": 2}))
+    step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
     write_copy(ws, NOW, copy_of(ws, tmp_path / "link"), "run-1")
     assert (tmp_path / "link").is_symlink()
     assert b"b: 2" in copy.path.read_bytes()

@@ -14,7 +14,7 @@ from baton_git.core.records.base import parse
 from baton_git.systems.kairos.record import Handover
 from baton_git.systems.kairos.rules import (
     Age,
-    Going,
+    StepRequest,
     compute_age,
     describe_step,
     normalize_run,
@@ -32,15 +32,15 @@ def run(challenge: str | None = "resolve", index: int | None = 1, **more: Any) -
     return parse(Handover, {"id": "run-1", "step": step, "updated_at": "2026-11-21T07:00:00Z", **more})
 
 
-def to(challenge: str = "confirm", index: int | None = None, **more: Any) -> Going:
-    return Going(challenge, f"kairos://{challenge}", index, **more)
+def to(challenge: str = "confirm", index: int | None = None, **more: Any) -> StepRequest:
+    return StepRequest(challenge, f"kairos://{challenge}", index, **more)
 
 
-def after(now: Handover | None, going: Going) -> dict[str, Any]:
+def after(now: Handover | None, going: StepRequest) -> dict[str, Any]:
     return take_step(now, "run-1", going, NOW).as_data()
 
 
-def conflict(now: Handover | None, going: Going) -> str:
+def conflict(now: Handover | None, going: StepRequest) -> str:
     with pytest.raises(StepConflict) as caught:
         take_step(now, "run-1", going, NOW)
     if now is not None:
@@ -74,7 +74,7 @@ def test_without_a_number_there_is_none_to_count_on() -> None:
 
 
 def test_staying_keeps_the_step_and_updates_the_time() -> None:
-    data = after(run(), Going(stays=True, values={"n": 1}))
+    data = after(run(), StepRequest(stays=True, values={"n": 1}))
     assert data["step"] == run().as_data()["step"]
     assert (data["state"], data["updated_at"]) == ({"n": 1}, "2026-11-21T08:00:00Z")
     assert after(run(), to("resolve", 1, stays=True, came_from="resolve"))["step"]["step_index"] == 1
@@ -95,13 +95,13 @@ def test_a_run_in_an_order_of_its_own_keeps_it() -> None:
         (run("confirm", 3), to("other", 2), "step 2 is not after its current step"),
         (run("confirm", 2), to("find_slot", came_from="resolve"), "it has left resolve"),
         (run("confirm", 2), to("find_slot", 3, came_from="resolve"), "it has left resolve"),
-        (run("confirm", 2), Going(stays=True, came_from="resolve"), "it is not resolve"),
+        (run("confirm", 2), StepRequest(stays=True, came_from="resolve"), "it is not resolve"),
         (run("confirm", 2), to("resolve", stays=True), "its current_challenge is not resolve"),
-        (run("confirm", 2), Going(index=1, stays=True), "its step_index is not 1"),
+        (run("confirm", 2), StepRequest(index=1, stays=True), "its step_index is not 1"),
         (None, to(came_from="resolve"), "it cannot continue from resolve"),
     ],
 )
-def test_a_wrong_assumption_about_the_step_is_a_conflict(now: Handover | None, going: Going, why: str) -> None:
+def test_a_wrong_assumption_about_the_step_is_a_conflict(now: Handover | None, going: StepRequest, why: str) -> None:
     assert conflict(now, going) == why
 
 
@@ -112,20 +112,20 @@ def test_a_step_may_come_again_with_a_larger_number() -> None:
 @for_each(
     ("going", "said"),
     [
-        (Going(), "the step lacks challenge and uri"), (Going("c"), "the step lacks uri"),
-        (Going("", "u"), "the step lacks challenge"), (to(values={"": 1}), "is empty"),
+        (StepRequest(), "the step lacks challenge and uri"), (StepRequest("c"), "the step lacks uri"),
+        (StepRequest("", "u"), "the step lacks challenge"), (to(values={"": 1}), "is empty"),
         (to(values={"updated_at": 1}), "format reserves"), (to(without=("SESSION_ID",)), "format reserves"),
         (to(values={"a: b": 1}), "holds a colon and a blank"),
     ],
 )  # fmt: skip
-def test_an_invalid_step_is_rejected(going: Going, said: str) -> None:
+def test_an_invalid_step_is_rejected(going: StepRequest, said: str) -> None:
     with pytest.raises(InvalidArgument, match=said):
         take_step(run(), "run-1", going, NOW)
 
 
 def test_there_is_no_staying_in_a_run_that_never_began() -> None:
     with pytest.raises(NotFound):
-        take_step(None, "run-1", Going(stays=True), NOW)
+        take_step(None, "run-1", StepRequest(stays=True), NOW)
 
 
 def test_a_value_that_is_not_text_is_rejected() -> None:

@@ -87,7 +87,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         check_sought(chars)
         return self.guard.to_text(value).strip(chars)
 
-    # --- what is allowed
+    # --- allowed operations
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return a table's key if it has one, else an allowed method; no other attribute."""
@@ -135,7 +135,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.guard.step()
         return super().call_test(*args, **kwargs)
 
-    # --- the two kinds of texts
+    # --- conditions and templates
 
     def compile_condition(self, text: str) -> Callable[[Mapping[str, Any]], bool]:
         """Return a function that evaluates the expression. Raises InvalidArgument if it is not an expression."""
@@ -226,7 +226,7 @@ def _limit_items(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the filter, limited to values with at most `MAX_ITEMS` items."""
     value_index = 0 if getattr(function, "jinja_pass_arg", None) is None else 1
 
-    @wraps(function)  # preserves Jinja2's marks, which say which arguments the filter takes
+    @wraps(function)  # copies the attributes that tell Jinja2 which arguments to pass
     def limited(*args: Any, **kwargs: Any) -> Any:
         check_count(args[value_index])
         return function(*args, **kwargs)

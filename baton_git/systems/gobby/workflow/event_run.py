@@ -99,7 +99,7 @@ class EventRun:
     def summarize(self) -> str:
         """Return a summary of the session's facts; it is made once."""
         if self.summary is None:
-            self.summary = "(what the transcript says)" if self.is_dry else self.effects.summarize()
+            self.summary = "(a summary of the transcript)" if self.is_dry else self.effects.summarize()
         return self.summary
 
     def render(self, value: Any, extra: Mapping[str, Any] | None = None) -> Any:

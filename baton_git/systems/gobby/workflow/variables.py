@@ -35,8 +35,10 @@ class KeptVariables:
         return self.folder / f"{name}.json"
 
     def load(self) -> tuple[dict[str, Any] | None, str]:
-        """Return the variables (None if none are stored), and what is wrong with the file. A damaged file is
-        renamed."""
+        """Return the variables, and a message if the file is damaged (otherwise an empty text).
+
+        The variables are None if none are stored. A damaged file is renamed, and its variables are empty.
+        """
         try:
             data = json.loads(read_bytes(self.path), where=str(self.path))
         except NotFound:
