@@ -46,7 +46,7 @@ def test_a_long_text_is_read_in_time(case: str) -> None:
     read(unit * (size // len(unit)))
 
 
-def test_each_number_that_a_verb_takes_has_an_upper_bound() -> None:
+def test_every_number_field_of_a_verb_has_an_upper_bound() -> None:
     unbounded = [
         f"{verb.name}: {name}"
         for verb in all_verbs().values()

@@ -205,14 +205,14 @@ def test_the_checker_lets_the_registry_pass():
     assert find_bypasses("systems/ecc/record.py", "from baton_git.systems.ecc.snapshots import find_recorded") == []
 
 
-def test_no_module_imports_itself_by_a_detour():
+def test_there_are_no_import_cycles():
     edges = module_graph()
     assert sum(map(len, edges.values())) > 50
     assert detour(edges) == []
 
 
 @for_each("path", [path for path in modules() if folder_of(path) not in ("interfaces", "__init__", "__main__")])
-def test_only_faces_print_and_ask_for_the_environment_the_home_and_the_time(path):
+def test_only_interfaces_print_and_read_the_environment_the_home_and_the_time(path):
     assert worldly(modules()[path]) == set()
 
 

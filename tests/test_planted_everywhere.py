@@ -115,7 +115,7 @@ def arguments(command: click.Command, folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("as_json", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["text", "json"])
-def test_no_command_prints_what_steers_a_terminal(baton: Any, top: Path, tmp_path: Path, as_json: bool) -> None:
+def test_no_command_prints_control_characters(baton: Any, top: Path, tmp_path: Path, as_json: bool) -> None:
     plant(top)
     (tmp_path / f"given{EVIL.replace('/', '')}.json").write_text(json.dumps({"session_id": PLANTED, EVIL: [EVIL]}))
     ref = top / ".git" / "refs" / "heads" / "baton" / "work"
@@ -157,7 +157,7 @@ def requests(document: Any) -> Iterator[str]:
         yield f"{path}?{'&'.join(query)}"
 
 
-def test_no_answer_over_http_holds_what_steers_a_terminal(top: Path) -> None:
+def test_no_http_response_can_control_a_terminal(top: Path) -> None:
     plant(top)
     site = Site(CommonOptions(str(top), "work", None, None))
 
@@ -180,9 +180,7 @@ def test_no_answer_over_http_holds_what_steers_a_terminal(top: Path) -> None:
     assert any("\\u202egnp" in text for _, _, text in answers)
 
 
-def test_no_answer_of_a_tool_that_reads_holds_what_steers_a_terminal(
-    top: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_result_of_a_reading_tool_can_control_a_terminal(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(top)
     monkeypatch.chdir(top)
     monkeypatch.setattr(sys, "argv", ["baton", "mcp"])

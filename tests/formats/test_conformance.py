@@ -37,7 +37,7 @@ def test_baton_makes_the_commits_of_the_random_merges() -> None:
     assert (done.returncode, done.stdout) == (0, "random merges: 480 agree, 0 differ\n"), done.stdout + done.stderr
 
 
-def test_the_runner_reports_a_difference_and_what_is_not_offered(tmp_path: Path) -> None:
+def test_the_runner_reports_differences_and_unsupported_groups(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.py"
     wrong.write_text(
         "import json, sys\n"

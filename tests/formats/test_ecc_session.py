@@ -47,7 +47,7 @@ def test_there_are_golden_files() -> None:
 
 
 @for_each("path", files("valid"))
-def test_a_valid_snapshot_is_taken_and_given_back_as_it_was(path: Path) -> None:
+def test_a_valid_snapshot_round_trips(path: Path) -> None:
     data = json.loads(path.read_bytes())
     assert alike(parse_snapshot(data).as_data(), data)
     assert not list(schema_faults(data, make_schema(KIND), make_schema(KIND)))
@@ -55,7 +55,7 @@ def test_a_valid_snapshot_is_taken_and_given_back_as_it_was(path: Path) -> None:
 
 
 @for_each("path", files("valid"))
-def test_a_valid_snapshot_comes_back_equal_from_its_stored_file(path: Path) -> None:
+def test_a_valid_snapshot_round_trips_through_its_stored_file(path: Path) -> None:
     data = json.loads(path.read_bytes())
     id_ = f"{data['adapterId']}/{data['session']['id']}"
     at = "2026-11-21T08:00:00Z"
@@ -97,7 +97,7 @@ def test_there_are_recordings() -> None:
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
-def test_a_recording_stands_at_its_place_and_is_taken_over_and_given_back_as_it_was(path: Path, tmp_path: Path) -> None:
+def test_a_golden_recording_has_its_path_and_round_trips(path: Path, tmp_path: Path) -> None:
     found = parse_recording(path.read_bytes())
     assert path.relative_to(FORMATS / KIND / "recordings") == make_recording_path(found.adapterId, found.sessionId)
     assert encode_recording(found) == path.read_bytes()

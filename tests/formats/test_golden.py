@@ -108,7 +108,7 @@ def test_every_expectation_has_its_file(kind: str) -> None:
 
 
 @for_each(("kind", "path"), cases("valid"))
-def test_a_valid_file_means_what_stands_beside_it(kind: str, path: Path) -> None:
+def test_a_valid_file_parses_to_the_data_beside_it(kind: str, path: Path) -> None:
     key = key_of(kind, "valid", path)
     record = layout.decode(key, layout.path_of(key), path.read_bytes())
     assert isinstance(record, Part), record
@@ -129,7 +129,7 @@ def test_a_valid_file_that_is_written_again_still_means_the_same(kind: str, path
 
 
 @for_each(("kind", "path"), cases("valid"))
-def test_what_a_valid_file_means_fits_its_schema(kind: str, path: Path) -> None:
+def test_the_data_of_a_valid_file_fits_its_schema(kind: str, path: Path) -> None:
     assert not list(schema_faults(expected(path, ".json"), make_schema(kind), make_schema(kind)))
 
 
@@ -140,7 +140,7 @@ def test_an_invalid_file_has_exactly_the_expected_faults(kind: str, path: Path) 
 
 
 @for_each(("kind", "path"), cases("invalid"))
-def test_an_invalid_file_is_reported_with_its_path_and_never_taken_for_absent(kind: str, path: Path) -> None:
+def test_an_invalid_file_is_reported_with_its_path(kind: str, path: Path) -> None:
     key = key_of(kind, "invalid", path)
     entry = layout.decode(key, layout.path_of(key), path.read_bytes())
     assert isinstance(entry, Unreadable)
@@ -166,7 +166,7 @@ def test_the_schema_refuses_what_it_can_express(kind: str, path: Path) -> None:
 
 
 @for_each("kind", STORED)
-def test_each_field_is_shown_by_a_valid_file_and_each_choice_as_well(kind: str) -> None:
+def test_each_field_and_each_choice_occurs_in_a_valid_file(kind: str) -> None:
     shown = [expected(path, ".json") for path in stored(kind, "valid")]
     for name, field in make_schema(kind)["properties"].items():
         values = [one[name] for one in shown if name in one]
@@ -316,5 +316,5 @@ def dots(run: str) -> str:
 
 @laws
 @given(some_names | st.text(st.sampled_from("aA.-lockn1"), min_size=1, max_size=9))
-def test_the_page_tells_the_encoding_as_it_is(text: str) -> None:
+def test_the_page_describes_the_encoding_correctly(text: str) -> None:
     assert names.encode(text) == by_the_book(text)

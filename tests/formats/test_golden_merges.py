@@ -54,7 +54,7 @@ RULED_CASES = [
 
 @for_each(("kind", "case", "rules"), RULED_CASES)
 @for_each("sides", [("ours", "theirs"), ("theirs", "ours")])
-def test_fields_merge_as_the_golden_file_says(
+def test_fields_merge_as_in_the_golden_file(
     kind: str, case: dict[str, Any], rules: int, sides: tuple[str, str]
 ) -> None:
     ours, theirs = (case[side] for side in sides)
@@ -75,7 +75,7 @@ def value_at(data: dict[str, Any], field: str) -> tuple[Any, ...]:
 
 @for_each(("kind", "case", "rules"), RULED_CASES)
 @for_each("sides", [("ours", "theirs"), ("theirs", "ours")])
-def test_states_merge_as_the_golden_file_says(
+def test_states_merge_as_in_the_golden_file(
     kind: str, case: dict[str, Any], rules: int, sides: tuple[str, str]
 ) -> None:
     key = Key(kind, case["ours"].get("id", ""))
@@ -123,7 +123,7 @@ def as_data(decisions: list[Decision]) -> list[dict[str, Any]]:
 
 
 @for_each("case", MERGES)
-def test_trees_merge_as_the_golden_file_says(case: dict[str, Any]) -> None:
+def test_trees_merge_as_in_the_golden_file(case: dict[str, Any]) -> None:
     base, ours, theirs = (state_of(case[side]) for side in SIDES)
     decisions = decide(base, ours, theirs, prefer=case.get("prefer"))
     assert alike(as_data(decisions), case["decisions"])
@@ -153,7 +153,7 @@ def test_the_decisions_fit_their_schema(case: dict[str, Any]) -> None:
      [{"kind": "rule", "id": "P", "action": "take", "to": {"kind": "rule"}}],
      [{"kind": "rule", "id": "P", "action": "keep", "contested": [{"field": "x"}]}]],
 )  # fmt: skip
-def test_the_schema_of_decisions_refuses_what_is_none(wrong: Any) -> None:
+def test_the_schema_of_decisions_rejects_invalid_decisions(wrong: Any) -> None:
     assert list(faults(wrong, make_schema(DECISIONS), make_schema(DECISIONS)))
 
 

@@ -19,7 +19,7 @@ def object_id(form: str, kind: str, data: bytes) -> str:
     return hashlib.new(form, f"{kind} {len(data)}\0".encode() + data).hexdigest()
 
 
-def test_the_golden_root_is_what_the_code_writes() -> None:
+def test_the_golden_first_commit_equals_the_written_one() -> None:
     assert {name: text.encode() for name, text in ROOT["files"].items()} == layout.ROOT_FILES
     older = tuple({name: text.encode() for name, text in root["files"].items()} for root in ROOT["older"])
     assert older == layout.OLDER_ROOTS
@@ -29,7 +29,7 @@ def test_the_golden_root_is_what_the_code_writes() -> None:
 
 @pytest.mark.parametrize("root", [ROOT, *ROOT["older"]], ids=["newest", "with-an-address", "without-handovers"])
 @pytest.mark.parametrize("form", ["sha1", "sha256"])
-def test_its_bytes_have_the_golden_ids(form: str, root: dict[str, Any]) -> None:
+def test_the_first_commits_bytes_have_the_golden_ids(form: str, root: dict[str, Any]) -> None:
     ids = root[form]
     for name, text in root["files"].items():
         assert object_id(form, "blob", text.encode()) == ids[name]

@@ -31,7 +31,7 @@ def fields(kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from table["properties"].items()
 
 
-def test_the_kinds_are_those_of_the_layout_and_what_stands_around_them() -> None:
+def test_the_documented_kinds_are_those_of_the_layout() -> None:
     assert {*kinds.KINDS, *kinds.SINGLETONS, "archived", "baton", "ecc_session"} == set(RECORDS)
     assert set(SCHEMAS) - set(RECORDS) == {DECISIONS}
 
@@ -50,7 +50,7 @@ def test_the_page_in_formats_has_the_fields_of_the_models(kind: str) -> None:
 
 
 @for_each("kind", RECORDS)
-def test_a_schema_says_what_it_is(kind: str) -> None:
+def test_a_schema_names_its_kind_and_dialect(kind: str) -> None:
     found = make_schema(kind)
     assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert found["$id"] == f"urn:baton-git:format:1:{kind}"
@@ -83,7 +83,7 @@ def test_schemas_use_only_words_that_the_checker_of_these_tests_knows(kind: str)
 
 
 @for_each("kind", [*kinds.KINDS, *kinds.SINGLETONS])
-def test_each_declared_merge_rule_stands_in_the_schema_and_no_other(kind: str) -> None:
+def test_the_schema_has_exactly_the_declared_merge_rules(kind: str) -> None:
     model = kinds.ALL_KINDS[kind].model
     properties = make_schema(kind)["properties"]
     assert set(properties) == set(model.model_fields)
@@ -93,7 +93,7 @@ def test_each_declared_merge_rule_stands_in_the_schema_and_no_other(kind: str) -
         assert field.get("x-merge") == declared, name
 
 
-def test_merge_rules_read_as_the_contract_says() -> None:
+def test_merge_rules_are_written_as_in_the_contract() -> None:
     assert make_schema("follow_up")["properties"]["defer_count"]["x-merge"] == "counter"
     assert make_schema("pattern")["properties"]["recent_occurrences"]["x-merge"] == {"recent": 5}
     assert make_schema("pattern")["properties"]["recent_occurrences"]["maxItems"] == 5
@@ -103,7 +103,7 @@ def test_merge_rules_read_as_the_contract_says() -> None:
     assert make_schema("shape")["properties"]["order"]["x-merge"] == "either"
 
 
-def test_the_schema_of_decisions_says_what_it_is() -> None:
+def test_the_schema_of_decisions_names_its_kind_and_dialect() -> None:
     found = make_schema(DECISIONS)
     assert (found["$id"], found["title"], found["type"]) == ("urn:baton-git:format:1:decisions", DECISIONS, "array")
     assert all(field.get("description") for table in tables(found) for field in table["properties"].values())

@@ -206,7 +206,7 @@ def time_by_the_book(text: str) -> str | None:
 
 @laws
 @given(json_values)
-def test_the_page_tells_the_canonical_text_as_it_is(value: Any) -> None:
+def test_the_page_describes_the_canonical_text_correctly(value: Any) -> None:
     assert canonical_json(value) == text_by_the_book(value)
     assert ordered_json(value) == text_by_the_book(value, is_sorted=False)
     assert digest(value, 64) == sha256(text_by_the_book(value).encode()).hexdigest()
@@ -214,13 +214,13 @@ def test_the_page_tells_the_canonical_text_as_it_is(value: Any) -> None:
 
 @laws
 @given(st.floats(allow_nan=False, allow_infinity=False) | st.integers(-324, 308).map(lambda e: float(f"1e{e}")))
-def test_the_page_tells_the_text_of_a_float_as_it_is(number: float) -> None:
+def test_the_page_describes_the_text_of_floats_correctly(number: float) -> None:
     assert canonical_json(number) == float_text(number)
 
 
 @laws
 @given(json_tables)
-def test_the_page_tells_the_layout_of_toml_as_it_is(table: dict[str, Any]) -> None:
+def test_the_page_describes_the_toml_layout_correctly(table: dict[str, Any]) -> None:
     assert toml.dumps(table).decode() == toml_by_the_book(table)
 
 
@@ -235,5 +235,5 @@ def test_the_page_tells_the_layout_of_toml_as_it_is(table: dict[str, Any]) -> No
     ).map("".join)
     | st.datetimes().map(lambda moment: moment.isoformat())
 )  # fmt: skip
-def test_the_page_tells_what_a_time_is(text: str) -> None:
+def test_the_page_describes_the_grammar_of_times_correctly(text: str) -> None:
     assert time_or_none(text) == time_by_the_book(text)

@@ -19,7 +19,7 @@ from looped_cases import for_each
 
 
 @pytest.mark.parametrize("extra", SHIPPED)
-def test_what_comes_with_baton_is_under_permissive_licences(extra: str) -> None:
+def test_all_dependencies_have_permissive_licences(extra: str) -> None:
     licences = find_licences([extra])
     assert len(licences) > 5
     assert {name: text for name, text in licences.items() if not is_granted(text, PERMISSIVE)} == {}

@@ -26,7 +26,7 @@ def test_fixtures_are_given_too(tmp_path, name):
     (tmp_path / name).mkdir()
 
 
-def test_all_cases_that_fail_are_named():
+def test_all_failing_cases_are_named():
     @for_each("number", [1, 2, 3], ids=lambda number: f"number {number}")
     def is_two(number):
         if number == 1:

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 
 
-def test_the_text_of_every_mutant_stands_once_in_its_file_and_its_tests_exist() -> None:
+def test_the_text_of_every_mutant_occurs_once_and_its_tests_exist() -> None:
     mutants = tomllib.loads((ROOT / "tests/mutation/mutants.toml").read_text())["mutant"]
     assert len(mutants) > 100
     sources = {path: (ROOT / path).read_text() for path in {mutant["file"] for mutant in mutants}}

@@ -48,7 +48,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     return call_baton
 
 
-def test_the_tutorial_is_as_it_says(tmp_path: Path, call: Call) -> None:
+def test_the_tutorial_works_as_written(tmp_path: Path, call: Call) -> None:
     wrong = find_wrong(TUTORIAL, tmp_path, call)
     assert wrong == [], "write it anew: python tests/project/page_examples.py docs/tutorial.md"
 
@@ -60,7 +60,7 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
     assert wrong == [], f"write it anew: python tests/project/page_examples.py {page.relative_to(TOP)}"
 
 
-def test_an_example_that_is_not_run_says_why() -> None:
+def test_an_example_that_is_not_run_has_a_reason() -> None:
     pages = [*(TOP / "docs").rglob("*.md")]
     assert [page.name for page in pages if find_unmarked(page.read_text(encoding="utf-8"))] == []
     assert find_unmarked("<!-- not run: later -->\n```sh\nls\n```") == ["<!-- not run: later -->"]
@@ -89,7 +89,7 @@ x = 1
     assert [page[example.start : example.end] for example in find_examples(page) if example.output] == ["a\n"]
 
 
-def test_what_is_printed_is_compared(tmp_path: Path) -> None:
+def test_printed_output_is_compared(tmp_path: Path) -> None:
     page = """\
 ```console
 $ echo OL-b0xxzy; echo OL-c1yyzz

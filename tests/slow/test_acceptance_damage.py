@@ -151,7 +151,7 @@ def _with_blob(git, top, path, blob):
     return done.stdout.strip()
 
 
-def test_a_truncated_pack_is_one_clear_line_and_is_left_as_it_is(baton, git, top):
+def test_a_truncated_pack_is_one_clear_line_and_unchanged(baton, git, top):
     fill(baton)
     baton("gc")
     packs = sorted((top / ".git/objects/pack").glob("*.pack"))
@@ -172,7 +172,7 @@ def test_a_truncated_pack_is_one_clear_line_and_is_left_as_it_is(baton, git, top
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\x00" * 41, "0123456789abcdef\n", "not a ref\n"])
-def test_a_broken_ref_file_is_one_clear_line_and_nothing_is_written_over_it(baton, git, top, text):
+def test_a_broken_ref_file_is_one_clear_line_and_not_overwritten(baton, git, top, text):
     fill(baton)
     ref = top / ".git/refs/heads/baton/work"
     good = ref.read_text()
@@ -187,7 +187,7 @@ def test_a_broken_ref_file_is_one_clear_line_and_nothing_is_written_over_it(bato
     git(top, "fsck", "--strict")
 
 
-def test_a_branch_that_stands_for_another_is_never_written_through(baton, git, top):
+def test_a_symbolic_ref_is_never_written_through(baton, git, top):
     fill(baton)
     git(top, "symbolic-ref", "refs/heads/baton/work", "refs/heads/main")
     before = git(top, "rev-parse", "main")
@@ -209,7 +209,7 @@ def test_a_ref_that_leads_to_nothing_is_one_clear_line(baton, git, top):
     baton("read")
 
 
-def test_a_lock_left_by_a_killed_process_stops_nobody_for_long(baton_process, git, top):
+def test_a_lock_of_a_killed_process_does_not_block_for_long(baton_process, git, top):
     baton_process("followup", "add", "x", "--id", "FU-1")
     lock = top / ".git/refs/heads/baton/work.lock"
     lock.touch()

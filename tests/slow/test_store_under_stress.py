@@ -174,7 +174,7 @@ def test_packing_beside_readers_and_writers_loses_nothing(top, tmp_path):
     _assert_nothing_lost(top, journal)
 
 
-def test_kills_at_any_moment_lose_nothing_and_stop_nobody(top, tmp_path):
+def test_kills_at_any_moment_lose_nothing_and_block_nobody(top, tmp_path):
     journal = tmp_path / "journal"
     rng = random.Random(7)
     workers = [_start(WORKER, top, number, 60, journal) for number in range(3)]
@@ -200,7 +200,7 @@ def test_kills_at_any_moment_lose_nothing_and_stop_nobody(top, tmp_path):
     assert _acknowledged(last)
 
 
-def test_a_large_history_stays_small_and_quick(tmp_path):
+def test_a_large_history_needs_little_space_and_time(tmp_path):
     with Store(Repository.create_bare(tmp_path / "s.git")) as store:
         started = time.monotonic()
         tip, tree, count = None, None, 0

@@ -108,7 +108,7 @@ def test_two_servers_with_threads_lose_nothing_while_git_collects(git, top, tmp_
     assert assert_nothing_lost(git, top, journal) == 200
 
 
-def test_a_server_killed_among_its_threads_loses_nothing_that_one_of_them_was_told(git, top, tmp_path):
+def test_a_killed_server_loses_no_acknowledged_write(git, top, tmp_path):
     journal, rng = tmp_path / "journal", random.Random(5)
     for number in range(8):
         server = start(top, f"k{number}", 6, 1000, journal)

@@ -9,7 +9,7 @@ from baton_git.interfaces.context.process import child_environment
 SPY = '#!/bin/sh\nenv | grep TOKEN >> "{log}"\necho ran {name} >> "{log}"\nexec "{real}" "$@"\n'
 
 
-def test_neither_git_nor_a_check_has_a_token(baton, baton_process, filled, top, tmp_path):
+def test_git_and_checks_get_no_tokens(baton, baton_process, filled, top, tmp_path):
     log = tmp_path / "seen"
     for name in ("git", "true"):
         spy = tmp_path / "bin" / name
@@ -25,6 +25,6 @@ def test_neither_git_nor_a_check_has_a_token(baton, baton_process, filled, top, 
     assert "TOKEN" not in seen
 
 
-def test_what_a_child_gets_is_ours_without_the_tokens():
+def test_child_processes_get_the_environment_without_tokens():
     ours = {"HOME": "/home/ada", "BATON_API_TOKEN": "t0p-secret", "BATON_PAGE_TOKEN": "pa9e-secret"}
     assert child_environment(ours) == {"HOME": "/home/ada"}

@@ -52,21 +52,21 @@ def test_a_check_of_nothing_is_refused(baton, option):
     assert baton("read").json["revision"] == 0
 
 
-def test_a_start_says_that_it_began_the_namespace(baton):
+def test_a_start_reports_that_it_created_the_namespace(baton):
     assert "this created the namespace another in" in baton("boot", "-n", "another", "--create", "--no-sync").err
     assert "this began" not in baton("boot", "-n", "another", "--create", "--no-sync").err
 
 
-def test_init_says_that_it_changed_the_namespace_of_the_repository(baton):
+def test_init_reports_a_changed_namespace_setting(baton):
     assert "from now on (git config baton.namespace)" in baton("init", "-n", "another").err
 
 
 @pytest.mark.parametrize("option", ["--yes", "--revoke"])
-def test_trust_without_saying_what_is_refused(baton, option):
+def test_trust_without_an_argument_is_rejected(baton, option):
     assert "give an ID, -- and a command" in baton("trust", option, code=2).err
 
 
-def test_a_loop_whose_command_waits_for_approval_says_how_to_give_it(baton):
+def test_a_loop_that_waits_for_approval_shows_how_to_approve_it(baton):
     made = baton("loop", "add", "a", "--expect", "b", "--verify-command", "--", "true")
     assert f"baton trust {made.id}" in made.err
     assert f"waiting   true  (baton trust {made.id})" in baton("trust", "--list").out
@@ -110,7 +110,7 @@ def test_a_pattern_is_counted_until_a_rule_is_proposed(baton):
 # --- the document
 
 
-def test_write_answers_what_a_client_needs_and_read_gives_it_back(baton):
+def test_write_returns_what_a_client_needs_and_read_returns_the_document(baton):
     data = {
         "session_id": "s",
         "open_loops": [],
@@ -127,7 +127,7 @@ def test_write_answers_what_a_client_needs_and_read_gives_it_back(baton):
     assert set(found) == {"baton", "namespace", "updated_at", "revision", "commit", "provenance"}
 
 
-def test_write_names_what_was_held_archived_and_redacted(baton, filled):
+def test_write_reports_held_archived_and_redacted_values(baton, filled):
     pattern = {"id": "P", "what": "w", "first_seen": "d", "last_seen": "d", "status": "graduated"}
     data = {"session_id": "s", "patterns": [pattern], "context": "token ghp_" + "k3J9xQ2mP7vR5tY8wZ1aB4cD6eF0gH2iL5nS"}
     done = baton("write", "--file", "-", given=json.dumps(data)).json
@@ -149,7 +149,7 @@ def test_write_names_what_was_held_archived_and_redacted(baton, filled):
         '{"session_id": "\\ud800"}',
     ],
 )
-def test_write_refuses_what_is_no_document(baton, text):
+def test_write_rejects_an_invalid_document(baton, text):
     done = baton("write", "--file", "-", given=text.encode("latin-1"), code=1)
     assert done.out == ""
     assert len(done.err.splitlines()) <= 2
@@ -183,7 +183,7 @@ def test_a_wrap_from_a_file_and_from_standard_input(baton, tmp_path):
 # --- boot and status
 
 
-def test_boot_frames_what_it_says_and_keeps_to_its_budget(baton, filled):
+def test_boot_prints_a_framed_brief_within_its_budget(baton, filled):
     done = baton("boot", "--budget", "700", "--json").json
     assert len(done["brief"].encode()) <= 700
     assert "historical reference" in done["brief"]
@@ -255,7 +255,7 @@ def test_a_graph_of_sessions_that_follow_each_other_in_a_circle_is_drawn(baton):
     assert len(baton("log", "--graph").out.splitlines()) == 3
 
 
-def test_rollback_and_undo_say_what_they_did(baton, filled):
+def test_rollback_and_undo_report_their_changes(baton, filled):
     done = baton("rollback", "2", "--json").json
     assert {one["id"] for one in done["changes"]} >= {"FU-1", "PAT-1"}
     assert records(baton, "follow_ups") == []
@@ -275,7 +275,7 @@ def test_the_log_shows_operations_and_the_changes_of_one_record(baton, filled):
     assert "FU-1" not in baton("log", "--record", "PAT-1").out
 
 
-def test_the_effects_of_a_session_are_taken_back(baton, filled):
+def test_the_effects_of_a_session_can_be_reverted(baton, filled):
     baton("followup", "add", "by another", "--id", "FU-2", "--session", "s2")
     baton("rollback", "--of-session", "s1")
     assert [one["id"] for one in records(baton, "follow_ups")] == ["FU-2"]
@@ -286,7 +286,7 @@ def test_the_effects_of_a_session_are_taken_back(baton, filled):
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.sqlite3", "batons/"])
-def test_what_is_exported_is_imported_equal(baton, filled, tmp_path, name):
+def test_an_exported_state_is_imported_equal(baton, filled, tmp_path, name):
     if name.endswith("/"):
         (tmp_path / name).mkdir()
     baton("export", "session-baton", str(tmp_path / name))
@@ -328,18 +328,18 @@ def test_reading_and_starting_a_session_load_only_what_they_need(baton, baton_pr
     assert loaded & SLOW_TO_LOAD == set()
 
 
-def test_an_option_before_the_command_says_where_it_stands(baton):
+def test_an_option_before_the_command_is_an_error_with_its_right_place(baton):
     done = baton("--repo", ".", "status", code=2)
     assert "--repo goes after the command" in done.err
 
 
-def test_the_answer_of_a_read_is_told_from_a_document(baton):
+def test_a_read_response_is_distinguished_from_a_document(baton):
     baton("followup", "add", "x")
     done = baton("write", "--file", "-", given=baton("read").out, code=1)
     assert "jq .baton" in done.err
 
 
-def test_a_log_of_an_unknown_record_says_so(baton):
+def test_a_log_of_an_unknown_record_is_an_error(baton):
     baton("followup", "add", "x")
     assert "there is no record 'nope'" in baton("log", "--record", "nope", code=1).err
 
@@ -351,7 +351,7 @@ def test_hints_call_fields_what_the_command_line_calls_them(baton):
     assert baton("loop", "verify", "OL-1", code=2).err.endswith(": baton loop verify OL-1 --passed, or --failed\n")
 
 
-def test_a_list_from_json_is_stored_as_it_is(baton, top, git):
+def test_a_list_in_json_is_stored_unchanged(baton, top, git):
     baton("boot", "--session", "s")
     items = [{"content": "[x] one", "activeForm": "Doing one"}, {"content": "two", "status": "completed"}]
     baton("todo", "set", "--file", "-", given=json.dumps(items))
@@ -360,7 +360,7 @@ def test_a_list_from_json_is_stored_as_it_is(baton, top, git):
     assert '{ content = "two", status = "completed" },' in stored
 
 
-def test_what_is_counted_is_named_in_the_plural_once(baton):
+def test_counted_nouns_have_one_plural_form(baton):
     assert {"turns", "handoffs", "open_loops"} <= baton("status", "--json").json.keys()
 
 
@@ -393,7 +393,7 @@ def test_several_words_are_one_question(baton):
     assert "Drop Kafka" in baton("recall", "why", "drop", "Kafka").out
 
 
-def test_a_loop_without_a_check_names_the_options_that_say_what_was_found(baton):
+def test_verifying_a_loop_without_a_check_names_the_options_for_the_result(baton):
     loop = baton("loop", "add", "Deployed", "--expect", "200").out.strip()
     assert "--passed, or --failed" in baton("loop", "verify", loop, code=2).err
 
@@ -402,7 +402,7 @@ def test_help_of_edit_names_the_values_of_a_field(baton):
     assert "normal elevated escalated" in baton("edit", "--help").out
 
 
-def test_a_graph_without_sessions_says_why_it_is_empty(baton):
+def test_an_empty_graph_has_an_explanation(baton):
     assert "there is no session yet" in baton("log", "--graph").err
 
 

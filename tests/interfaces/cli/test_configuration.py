@@ -29,7 +29,7 @@ def test_a_broken_git_configuration_is_an_error_and_nothing_is_written_elsewhere
     assert git(top, "for-each-ref", "--format=%(refname)", "refs/heads/baton/") == "refs/heads/baton/work"
 
 
-def test_a_git_that_fails_in_silence_is_not_taken_for_one_that_knows_nothing(baton, top, tmp_path):
+def test_a_git_that_fails_silently_is_an_error(baton, top, tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/git").write_text("#!/bin/sh\nexit 3\n")
     (tmp_path / "bin/git").chmod(0o755)
@@ -95,7 +95,7 @@ def test_a_repository_cannot_declare_itself_safe(baton, git, top):
     [("baton.ttlDays", "0", "7 is used"), ("baton.autosync", "perhaps", "off is used"),
      ("baton.refPrefix", "../evil/", "refs/heads/baton/ is used")],
 )  # fmt: skip
-def test_a_bad_setting_stops_only_what_writes_and_is_named(baton, git, top, key, value, default):
+def test_an_invalid_setting_stops_only_writes_and_is_reported(baton, git, top, key, value, default):
     git(top, "config", key, value)
     begun = baton("boot", "--json").json
     assert any(key in one and default in one for one in begun["problems"])
@@ -124,7 +124,7 @@ def test_a_bad_variable_does_not_stop_a_session_and_a_bad_option_does(baton, nam
 
 
 @pytest.mark.parametrize("seconds", ["inf", "nan", "-inf", "1e9", "-1", "3601", "x"])
-def test_a_time_that_cannot_be_waited_for_is_refused(baton, filled, seconds):
+def test_an_invalid_timeout_is_rejected(baton, filled, seconds):
     for words in (("verify", "--budget", seconds), ("boot", "--check-budget", seconds)):
         done = baton(*words, code=2)
         assert "budget" in done.err

@@ -17,7 +17,7 @@ from baton_git.core.records.work_items import Pattern
 from baton_git.core.state import State
 
 
-def test_nothing_of_a_record_steers_the_terminal_of_the_one_who_confirms(baton, top):
+def test_records_cannot_control_the_terminal_during_confirmation(baton, top):
     rule = "Delete\x1b[2K\rit \u202e" + "all " * 800 + "END"
     baton("pattern", "record", "Assumed\x1b[1A", "--id", "PAT-1")
     baton("pattern", "propose", "PAT-1", "--rule", rule)
@@ -110,7 +110,7 @@ def test_a_person_who_types_yes_vouches_for_a_decision(baton, top):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("typed", [b"y\n", b"\n", b"no\n", b"\x04"])
-def test_another_word_vouches_for_nothing(baton, top, typed):
+def test_another_word_does_not_vouch(baton, top, typed):
     code, _ = typing(top, *DECISION, asked="to confirm", typed=typed)
     assert code in (1, 130)
     assert baton("list", "decision", "--json").json["records"] == []
@@ -151,7 +151,7 @@ def test_at_a_terminal_a_person_is_asked(baton, top, risky, typed, code):
 
 
 @pytest.mark.parametrize("words", [("OL-9",), ("--", "true"), ("--from", "origin")])
-def test_without_a_terminal_nothing_is_approved_unless_the_command_says_so(baton, git, top, risky, words):
+def test_without_a_terminal_approval_needs_yes(baton, git, top, risky, words):
     git(top, "remote", "add", "origin", "https://example.org/x.git")
     before = baton("trust", "--list").out
     done = baton("trust", *words, code=1)
@@ -176,7 +176,7 @@ def test_a_remote_is_believed_until_that_is_revoked_or_its_address_changes(baton
     assert "there is no remote 'nope'" in baton("trust", "--yes", "--from", "nope", code=1).err
 
 
-def test_a_command_line_reads_back_as_its_arguments():
+def test_a_printed_command_line_parses_to_its_arguments():
     argv = ["a b", "it's", "", "\x1b\x07\n\\'", "名", "\u202e\u00a0", "$(x)"]
     line = f"printf '%s\\0' {shell_line(argv)}"
     env = {**os.environ, "LC_ALL": "C.UTF-8"}

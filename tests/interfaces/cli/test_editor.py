@@ -31,7 +31,7 @@ def test_a_text_with_a_fault_is_edited_again_until_it_has_none(baton, filled, to
     assert edits(top) == []
 
 
-def test_whoever_gives_up_keeps_the_text(baton, filled, top, monkeypatch):
+def test_cancelling_the_editor_keeps_the_text(baton, filled, top, monkeypatch):
     with_editor(top, monkeypatch, "echo 'action = [' >>")
     code, screen = typing(top, "edit", "OL-1", asked="again?", typed=b"n\n")
     (kept,) = edits(top)
@@ -40,7 +40,7 @@ def test_whoever_gives_up_keeps_the_text(baton, filled, top, monkeypatch):
     assert kept.read_text().endswith("action = [\n")
 
 
-def test_a_text_that_is_left_as_it_is_changes_nothing(baton, filled, top, monkeypatch):
+def test_an_unchanged_text_changes_nothing(baton, filled, top, monkeypatch):
     with_editor(top, monkeypatch, "true")
     before = baton("read").json["commit"]
     code, _ = typing(top, "edit", "OL-1", asked="nothing", typed=b"")

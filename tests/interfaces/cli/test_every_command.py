@@ -192,7 +192,7 @@ def test_the_help_lists_every_command_and_its_own_line_of_help(baton):
         assert all_commands()[(command,)].get_short_help_str(300).rstrip(".").split()[0] == text.rstrip(".").split()[0]
 
 
-def test_the_version_is_told(baton):
+def test_the_version_is_printed(baton):
     assert baton("--version").out == f"baton, version {__version__}\n"
 
 
@@ -222,7 +222,7 @@ def test_a_command_succeeds_and_with_json_prints_nothing_else(baton, filled, ref
 
 
 @pytest.mark.parametrize("command", CREATES, ids=" ".join)
-def test_what_creates_a_record_prints_its_id_and_words_go_to_standard_error(baton, filled, command):
+def test_commands_that_create_a_record_print_its_id_to_stdout_only(baton, filled, command):
     done = baton(*words_of(command, filled))
     assert done.out == f"{done.id}\n"
     assert " " not in done.id
@@ -752,7 +752,7 @@ def test_every_command_is_given_bad_input_in_three_ways():
     assert {command: count for command, count in counts.items() if count < 3} == {}
 
 
-def test_an_error_is_told_as_json_too_when_json_was_asked_for(baton, filled):
+def test_with_json_an_error_is_printed_as_json_too(baton, filled):
     done = baton("loop", "close", "OL-nope", "--json", code=1)
     assert done.json["error"] == "not_found"
     assert (
@@ -761,7 +761,7 @@ def test_an_error_is_told_as_json_too_when_json_was_asked_for(baton, filled):
     )
 
 
-def test_the_kinds_of_schemas_are_told_as_json(baton):
+def test_the_list_of_schemas_can_be_printed_as_json(baton):
     assert "open_loop" in baton("schema", "--json").json
     assert baton("schema", "open_loop", "--json").json["type"] == "object"
 
@@ -772,7 +772,7 @@ def test_a_word_that_is_near_a_command_gets_a_hint(baton):
     assert "there is no command 'xyz'" in baton("xyz", code=2).err
 
 
-def test_an_error_comes_with_its_next_step(baton, filled):
+def test_an_error_has_a_hint(baton, filled):
     done = baton("pattern", "graduate", "PAT-1", code=1)
     first, hint = done.err.splitlines()
     assert first == "baton: pattern PAT-1 graduates only when a person confirms it"
@@ -840,7 +840,7 @@ def in_a_shell(top, line):
     return subprocess.run(["bash", "-c", line], cwd=top, capture_output=True, check=False)
 
 
-def test_a_reader_that_goes_away_is_no_error(filled, top):
+def test_a_closed_output_pipe_is_not_an_error(filled, top):
     done = in_a_shell(top, "(baton read; echo status $? >&2) | true")
     assert done.stderr == b"status 0\n"
 
@@ -863,7 +863,7 @@ def test_standard_streams_that_are_closed_or_full_are_no_bug(filled, git, top, l
 
 @pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-16"])
-def test_whatever_the_locale_what_is_printed_is_utf_8(baton, top, encoding):
+def test_output_is_utf_8_in_every_locale(baton, top, encoding):
     baton("loop", "add", "名前 → 🚀", "--expect", "é")
     for words in ("read", "boot", "status"):
         done = in_a_shell(top, f"PYTHONIOENCODING={encoding} baton {words}")

@@ -70,7 +70,7 @@ def test_without_files_the_defaults_hold(options):
         ("{injection_format: structured}", "{injection_format: narrative}", "injection_format", "narrative"),
     ],
 )
-def test_a_project_restricts_and_never_loosens_what_the_user_said(options, own, project, name, expected):
+def test_a_project_can_only_restrict_the_users_settings(options, own, project, name, expected):
     found, problems = options(own, project)
     assert (getattr(found, name), problems) == (expected, [])
 
@@ -108,7 +108,7 @@ def test_a_link_in_a_project_is_not_followed(options, top, tmp_path, kind):
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_what_is_no_file_stops_nobody(options, top, make):
+def test_settings_that_are_not_a_file_are_ignored(options, top, make):
     (top / ".baton").mkdir()
     make(top / ".baton" / "config.yaml")
     found, [problem] = options(lenient=True)
@@ -161,7 +161,7 @@ def test_the_format_of_an_answer_is_that_of_the_call_or_the_settings(baton, top,
     assert f"The session was asked: {GOAL}" in baton("handoff", "extract", str(transcript)).out
 
 
-def test_nobody_is_shown_the_handoff_of_another_work_tree_as_the_own(baton, transcript):
+def test_the_handoff_of_another_work_tree_is_not_shown_by_default(baton, transcript):
     assert "--keep makes one" in baton("handoff", "show", code=None).err
     baton("handoff", "extract", str(transcript), "--keep")
     refused = baton("handoff", "show", code=None)
@@ -173,7 +173,7 @@ def test_nobody_is_shown_the_handoff_of_another_work_tree_as_the_own(baton, tran
     assert f"The session was asked: {GOAL}" in shown
 
 
-def test_a_folder_that_is_told_is_where_relative_paths_begin(baton, top, tmp_path):
+def test_relative_paths_start_at_the_given_folder(baton, top, tmp_path):
     path = tmp_path / "session.jsonl"
     path.write_bytes(SESSIONS["gemini-0.6"][1].replace(GREET.encode(), b"src/greet.py"))
     (top / "inner").mkdir()

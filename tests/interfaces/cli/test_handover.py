@@ -84,7 +84,7 @@ def test_the_text_of_a_resume_is_made_for_an_agent(baton: Baton) -> None:
         ("", None, "age unknown"), ("2999-01-01T00:00:00Z", None, "a clock is wrong"),
     ],
 )  # fmt: skip
-def test_it_says_when_a_run_is_stale_or_nobody_knows(
+def test_stale_runs_and_unknown_ages_are_reported(
     baton: Baton, tmp_path: Path, updated_at: str, stale: bool | None, said: str
 ) -> None:
     (tmp_path / NAME).write_text(f"SESSION_ID: run-1\nupdated_at: {updated_at}\n")
@@ -108,7 +108,7 @@ def test_the_second_client_gets_the_current_state(baton: Baton, git: Git, top: P
     assert git(top, "for-each-ref") == before
 
 
-def test_of_many_processes_that_go_on_from_one_step_one_does(baton: Baton, top: Path) -> None:
+def test_of_many_processes_that_take_a_step_only_one_succeeds(baton: Baton, top: Path) -> None:
     step(baton, "resolve", "--index", "1")
     argv = [sys.executable, "-m", "baton_git", "handover", "step", "--session", "run-1", "--index", "2"]
     clients = [
@@ -137,7 +137,7 @@ def test_resuming_by_uri_and_as_the_only_one(baton: Baton) -> None:
 # --- the run, and who works on it
 
 
-def test_who_acts_never_says_which_run_is_meant(baton: Baton, top: Path) -> None:
+def test_the_acting_session_does_not_select_the_run(baton: Baton, top: Path) -> None:
     step(baton, "resolve")
     step(baton, "other", session="run-2")
     mine = {"BATON_SESSION": "run-1"}
@@ -165,7 +165,7 @@ def test_a_named_run_does_not_hide_who_acts(baton: Baton, git: Git, top: Path) -
     assert "by session mine" in said
 
 
-def test_a_run_may_be_called_as_no_session_can_be(baton: Baton, git: Git, top: Path, tmp_path: Path) -> None:
+def test_a_run_may_have_a_name_that_is_not_a_valid_session(baton: Baton, git: Git, top: Path, tmp_path: Path) -> None:
     long = "x" * 150
     (tmp_path / NAME).write_text(f"SESSION_ID: {long}\n")
     baton("import", "kairos", str(tmp_path / NAME))
@@ -174,7 +174,7 @@ def test_a_run_may_be_called_as_no_session_can_be(baton: Baton, git: Git, top: P
     assert state(baton, "--session", long)["state"] == {"a": 1}
 
 
-def test_a_run_that_nobody_named_begins_under_a_fresh_id(baton: Baton, top: Path) -> None:
+def test_a_run_without_a_name_gets_a_new_id(baton: Baton, top: Path) -> None:
     words = ["handover", "step", "--challenge", "resolve", "--uri", "kairos://1"]
     done = baton(*words, "--file", NAME, env={"BATON_SESSION": "mine"})
     id_ = done.out.strip()
@@ -217,7 +217,7 @@ def test_the_copy_is_kept_where_it_is_set_up(baton: Baton, git: Git, top: Path) 
     assert not file.exists()
 
 
-def test_the_copy_says_which_run_is_meant(baton: Baton, top: Path) -> None:
+def test_the_copy_selects_the_run(baton: Baton, top: Path) -> None:
     step(baton, "resolve", "--file", NAME)
     step(baton, "other", session="run-2")
     assert state(baton, "--file", NAME)["SESSION_ID"] == "run-1"
@@ -236,7 +236,7 @@ def test_the_copy_says_which_run_is_meant(baton: Baton, top: Path) -> None:
     assert "SESSION_ID: run-2\n" in (top / NAME).read_text()
 
 
-def test_a_broken_copy_is_told_in_one_line_and_never_written_over(baton: Baton, git: Git, top: Path) -> None:
+def test_a_broken_copy_is_reported_in_one_line_and_never_replaced(baton: Baton, git: Git, top: Path) -> None:
     step(baton, "resolve", "--file", NAME)
     (top / NAME).write_text("chain_uri: kairos://1\nstep_index: 2\n")
     before = git(top, "for-each-ref")
@@ -290,7 +290,7 @@ def test_a_copy_that_cannot_be_written_does_not_hide_where_the_run_stands(baton:
     assert "cannot write file/x.txt" in done.json["file_problem"]
 
 
-def test_a_step_without_its_copy_says_that_it_is_in_git_and_what_a_retry_gets(baton: Baton, top: Path) -> None:
+def test_a_step_whose_copy_fails_reports_that_git_has_it(baton: Baton, top: Path) -> None:
     (top / "file").write_text("")
     done = step(baton, "resolve", "--index", "1", "--file", "file/x.txt", "--json", code=1)
     assert "the step of run-1 is in git, but cannot write file/x.txt" in done.err
@@ -309,7 +309,7 @@ def below(folder: Path) -> bytes:
     return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-def test_a_secret_of_a_client_stays_in_its_file_and_comes_nowhere_else(baton: Baton, top: Path) -> None:
+def test_a_secret_in_a_clients_file_is_stored_nowhere_else(baton: Baton, top: Path) -> None:
     step(baton, "resolve", "--file", NAME)
     text = (top / NAME).read_text().replace("updated_at", f"note: use {TOKEN}\nupdated_at")
     (top / NAME).write_text(text)
@@ -360,7 +360,7 @@ def test_a_conflict_leaves_the_copy_alone(baton: Baton, top: Path) -> None:
     assert (top / NAME).read_bytes() == before
 
 
-def test_what_is_contested_is_told(baton: Baton, top: Path) -> None:
+def test_conflicts_are_reported(baton: Baton, top: Path) -> None:
     step(baton, "resolve", "a=1", "--file", NAME)
     (top / NAME).write_text((top / NAME).read_text().replace("a: 1", "a: 2"))
     baton("handover", "step", "--stay", "a=3")
@@ -394,7 +394,7 @@ def test_the_work_tree_the_index_and_other_branches_are_left_alone(baton: Baton,
 # --- import and export
 
 
-def test_the_documents_own_example_comes_back_byte_for_byte(baton: Baton, tmp_path: Path) -> None:
+def test_the_documents_example_round_trips_byte_for_byte(baton: Baton, tmp_path: Path) -> None:
     file, again = tmp_path / NAME, tmp_path / "again.txt"
     file.write_bytes(
         b"SESSION_ID: kairos-mcp-challenge-abc123\ncurrent_challenge: resolve_participants\n"
@@ -443,14 +443,14 @@ def test_an_export_to_standard_output_is_the_file(baton: Baton, tmp_path: Path, 
     assert not (top / "-").exists()
 
 
-def test_what_is_no_file_to_import_is_told_as_what_it_is(baton: Baton, top: Path) -> None:
+def test_importing_something_that_is_not_a_file_is_an_error(baton: Baton, top: Path) -> None:
     (top / "x.txt").write_text("")
     assert "there is no handover in 'x.txt/y'" in (said := baton("import", "kairos", "x.txt/y", code=1).err)
     assert "space" not in said
     assert baton("import", "kairos", ".", code=2).err == "baton: . is a folder, not a handover file\n"
 
 
-def test_a_value_that_is_no_text_is_named(baton: Baton) -> None:
+def test_a_value_that_is_not_text_is_named(baton: Baton) -> None:
     step(baton, "resolve")
     for value in ("a=\udcff", 'a={"b": ["\udcff"]}', "a=[1,\udcff"):
         assert baton("handover", "step", "--stay", value, code=1).err.startswith("baton: state.a: ")

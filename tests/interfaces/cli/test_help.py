@@ -54,7 +54,7 @@ def test_only_commands_that_can_write_something_new_offer_to_create_a_namespace(
         ([], LISTED),
     ],
 )
-def test_fields_of_an_answer_or_of_the_items_that_it_holds(fields, answer):
+def test_json_fields_select_from_a_result_or_its_items(fields, answer):
     assert select_fields(LISTED, fields) == answer
 
 
@@ -94,7 +94,7 @@ def test_json_takes_the_next_word_only_where_it_lists_fields(baton, filled):
         ("baton help loop c", {"close"}),
     ],
 )
-def test_a_shell_is_offered_what_there_is(filled, top, monkeypatch, line, offered):
+def test_completion_offers_existing_values(filled, top, monkeypatch, line, offered):
     words = line.split(" ")
     monkeypatch.chdir(top)
     completed = ShellComplete(root, {}, "baton", "_BATON_COMPLETE").get_completions(words[1:-1], words[-1])

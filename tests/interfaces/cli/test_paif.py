@@ -64,7 +64,7 @@ def test_a_session_of_paif_from_end_to_end(claude_paif, baton):
     assert baton("restore", "--agent", "zero", "--json").json["checkpoint_id"] == id_
 
 
-def test_gravity_says_what_the_documents_show(claude_paif):
+def test_gravity_prints_what_the_documents_show(claude_paif):
     done = claude_paif("gravity", "How can I help you today!", code=1)
     assert done.stdout.startswith("⚠️ DRIFT DETECTED (subservience, fake enthusiasm)\n")
     assert "GRAVITY CHECK TRIGGERED\nYou are drifting from your identity." in done.stdout
@@ -72,7 +72,7 @@ def test_gravity_says_what_the_documents_show(claude_paif):
     assert "there is no agent" in claude_paif("gravity", "x", "--agent", "zero", code=5).stderr
 
 
-def test_the_second_entry_point_is_declared_and_says_its_own_name(claude_paif):
+def test_the_second_entry_point_is_declared_and_has_its_own_name(claude_paif):
     assert "Usage: claude-paif [OPTIONS] COMMAND" in claude_paif("--help").stdout
     assert claude_paif("--version").stdout.startswith("claude-paif, version ")
     assert "Usage: claude-paif restore" in claude_paif("restore", "--nope", code=2).stderr
@@ -223,7 +223,7 @@ def test_a_check_exits_with_1_on_drift_and_counts(baton):
 # --- folders
 
 
-def test_a_folder_of_paif_comes_in_and_goes_out(baton, filled, tmp_path):
+def test_a_folder_of_paif_is_imported_and_exported(baton, filled, tmp_path):
     done = baton("import", "paif", str(filled / "checkpoints"))
     assert "1 new, 0 already imported, 0 refused" in done.err
     again = baton("import", "paif", str(filled / "checkpoints"), "--json").json
@@ -234,7 +234,7 @@ def test_a_folder_of_paif_comes_in_and_goes_out(baton, filled, tmp_path):
     assert json.loads((tmp_path / "out" / name).read_text()) == json.loads((filled / "checkpoints" / name).read_text())
 
 
-def test_a_file_that_does_not_fit_is_named_and_the_exit_status_says_so(baton, filled):
+def test_an_invalid_file_is_named_and_the_exit_status_is_1(baton, filled):
     bad = filled / "checkpoints" / "zero" / "bad.json"
     bad.write_text('{"metadata": {"agent_id": "claude"}}')
     done = baton("import", "paif", str(filled / "checkpoints"), code=1)
@@ -269,7 +269,7 @@ def full_disk():
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_what_was_saved_before_wrap_is_there_after_it(baton, config):
+def test_records_saved_before_wrap_are_kept(baton, config):
     config()
     for begin in ((), ("boot", "--no-verify")):
         if begin:
@@ -299,7 +299,7 @@ def test_a_look_begins_no_session(baton):
     assert "| x" in baton("restore", "--agent", "zero", "--look").out
 
 
-def test_a_full_disk_keeps_nobody_from_what_is_known(baton):
+def test_a_full_disk_does_not_prevent_reading(baton):
     baton("identity", "init", "--agent", "zero", "--purpose", "Keep the memory")
     baton("checkpoint", "--agent", "zero", "--summary", "x")
     with full_disk():
@@ -311,7 +311,7 @@ def test_a_full_disk_keeps_nobody_from_what_is_known(baton):
     assert "baton: the result was not counted: cannot write" in held.err
 
 
-def test_a_text_that_could_not_be_checked_is_not_taken_for_one_that_drifts(baton, config):
+def test_a_text_that_could_not_be_checked_has_no_drift_result(baton, config):
     assert "there is no agent" in baton("identity", "check", "--agent", "zero", "x", code=5).err
     assert "no agent is named" in baton("identity", "check", "x", code=2).err
     baton("identity", "init", "--agent", "zero", "--purpose", "p")
@@ -320,7 +320,7 @@ def test_a_text_that_could_not_be_checked_is_not_taken_for_one_that_drifts(baton
     assert "not YAML" in baton("identity", "check", "x", code=5).err
 
 
-def test_nothing_that_is_stored_steers_the_terminal_or_forges_a_line(baton, tmp_path):
+def test_stored_texts_cannot_control_the_terminal_or_forge_lines(baton, tmp_path):
     immutable = {
         "purpose": {"statement": EVIL}, "values": {"primary": EVIL}, "origin": {"created_by": f"human:{EVIL}"},
         "voice": {"tone": EVIL, "taboo_categories": {EVIL: [f"bad {EVIL}", "bad"]}},
@@ -369,7 +369,7 @@ def test_a_start_after_the_end_is_refused_with_its_field(baton):
     assert "metadata.started_at: 2999-01-01T00:00:00Z is after the end" in done.err
 
 
-def test_settings_that_are_no_regular_file_are_not_waited_for(baton_process, top):
+def test_settings_that_are_not_a_regular_file_do_not_block(baton_process, top):
     (top / ".claude").mkdir()
     os.mkfifo(top / ".claude" / "CLAUDE.md")
     assert ".claude/CLAUDE.md: is not a regular file" in baton_process("boot", "--no-verify").out
@@ -383,7 +383,7 @@ def test_settings_that_are_no_utf_8_are_said_to_be_none(baton, top, raw):
     assert ".claude/CLAUDE.md: not UTF-8 text: " in baton("restore", code=1).err
 
 
-def test_what_another_file_says_in_another_encoding_is_no_matter(baton, top):
+def test_settings_files_of_other_encodings_are_ignored(baton, top):
     (top / ".claude").mkdir()
     (top / ".claude" / "CLAUDE.md").write_bytes("# R\xfcles\n".encode("latin-1"))
     assert "no agent is named" in baton("restore", code=2).err

@@ -36,7 +36,7 @@ def test_the_namespace_of_git_config_comes_before_the_folder(baton, git, top):
     assert name_of(baton("status", "--json")) == "project:x"
 
 
-def test_the_variable_comes_before_git_config_and_the_option_before_both(baton, git, top):
+def test_the_option_overrides_the_variable_and_both_override_git_config(baton, git, top):
     git(top, "config", "baton.namespace", "configured")
     env = {"BATON_NAMESPACE": "from env"}
     baton("boot", "-n", "option", "--create")
@@ -54,7 +54,7 @@ def test_init_keeps_the_namespace_that_it_was_given(baton, git, top):
     assert git(top, "rev-parse", "--verify", "-q", "refs/heads/baton/project%3ax")
 
 
-def test_init_again_says_that_it_is_there(baton):
+def test_a_second_init_reports_the_existing_namespace(baton):
     assert baton("init", "--json").json["created"] is False
 
 
@@ -97,7 +97,7 @@ def test_a_clone_of_one_branch_under_another_name_finds_the_namespace_of_its_rem
 # --- the repository
 
 
-def test_the_option_comes_before_the_variable_and_both_before_the_one_around(baton, tmp_path, top):
+def test_option_then_variable_then_surrounding_repository_are_used(baton, tmp_path, top):
     for name in ("one", "two"):
         baton("init", "--repo", str(tmp_path / name))
     env = {"BATON_REPO": str(tmp_path / "one")}
@@ -123,7 +123,7 @@ def test_an_absent_or_empty_folder_becomes_a_bare_repository_when_asked(baton, g
     git(place, "fsck", "--strict")
 
 
-def test_a_relative_repository_is_found_from_where_one_stands(baton, tmp_path):
+def test_a_relative_repository_is_relative_to_the_current_folder(baton, tmp_path):
     baton("init", "--repo", "here.git", cwd=tmp_path)
     assert (tmp_path / "here.git/HEAD").exists()
 
@@ -155,7 +155,7 @@ def test_without_xdg_data_home_the_store_is_below_the_home(baton, tmp_path):
     assert (Path(os.environ["HOME"]) / ".local/share/baton/state.git/HEAD").exists()
 
 
-def test_the_users_own_store_is_known_again_through_a_symbolic_link(baton, tmp_path):
+def test_the_users_own_store_is_recognised_through_a_symbolic_link(baton, tmp_path):
     (tmp_path / "plain").mkdir()
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
@@ -252,7 +252,7 @@ def test_the_numbers_of_the_rules_are_configurable(baton, git, top):
     assert done.err.startswith("baton: git config baton.elevateAt is 'many'")
 
 
-def test_who_acts_comes_from_options_variables_and_the_session_that_booted(baton, top):
+def test_the_actor_comes_from_options_variables_and_the_current_session(baton, top):
     baton("boot", env={"BATON_SESSION": "from env", "BATON_AGENT": "codex"})
     baton("followup", "add", "x")
     assert baton("show", "--json").json["session"] == "from env"

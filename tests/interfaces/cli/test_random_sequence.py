@@ -49,7 +49,7 @@ def steps(rng: random.Random, known: list[str]):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_any_sequence_of_commands_keeps_the_repository_whole(baton, git, top, seed):
+def test_any_sequence_of_commands_keeps_the_repository_intact(baton, git, top, seed):
     rng = random.Random(seed)
     known: list[str] = []
     revision, tips = 0, []

@@ -28,7 +28,7 @@ def given(data: object) -> str:
     return json.dumps(data)
 
 
-def test_inspect_prints_the_snapshot_as_its_adapter_gave_it(baton, home):
+def test_inspect_prints_the_adapters_snapshot_unchanged(baton, home):
     done = baton("session", "inspect", "claude:latest")
     assert list(done.json) == ["schemaVersion", "adapterId", "session", "workers", "aggregates"]
     assert done.out.startswith('{\n  "schemaVersion": "ecc.session.v1",\n  "adapterId": "claude-history",')
@@ -46,7 +46,7 @@ def test_inspect_writes_nothing_unless_it_is_asked_to(baton, home, git, top, tmp
     assert "revision 1" in done.err
 
 
-def test_inspect_records_where_the_settings_say_so(baton, home, git, top):
+def test_inspect_records_if_the_settings_ask_for_it(baton, home, git, top):
     git(top, "config", "baton.recordSnapshots", "true")
     assert "baton:" not in baton("session", "inspect", "claude:beef", "--no-record").err
     assert "revision 1" in baton("session", "inspect", "claude:beef").err
@@ -54,13 +54,13 @@ def test_inspect_records_where_the_settings_say_so(baton, home, git, top):
     assert baton("session", "inspect", "claude:beef").err.count("nothing changed") == 1
 
 
-def test_a_relative_file_is_relative_to_where_one_stands(baton, home, top):
+def test_a_relative_file_is_relative_to_the_current_folder(baton, home, top):
     (top / "sub").mkdir()
     printed = baton("session", "inspect", "claude:beef", "--write", "x.json", cwd=top / "sub").out
     assert (top / "sub/x.json").read_text() == printed
 
 
-def test_record_says_whether_anything_changed(baton, home):
+def test_session_record_reports_whether_anything_changed(baton, home):
     first = baton("session", "record", "claude:beef", "--json")
     assert first.json["id"] == "claude-history/beef0000"
     assert (first.json["changed"], first.json["revision"]) == (True, 1)
@@ -93,7 +93,7 @@ def test_a_fault_names_the_field_and_nothing_is_written(baton, git, top):
     assert git(top, "for-each-ref") == before
 
 
-def test_a_target_that_matches_nothing_and_an_adapter_that_is_none_are_named(baton):
+def test_unknown_targets_and_unknown_adapters_are_named(baton):
     done = baton("session", "inspect", "nothing-here", code=1)
     assert done.err.splitlines()[0] == "baton: No session adapter matched target: 'nothing-here'"
     done = baton("session", "inspect", "x", "--adapter", "nobody", code=2)
@@ -127,7 +127,7 @@ def test_list_shows_what_was_recorded(baton, home):
     assert len(baton("session", "list", "--recorded", "--adapter", "dmux-tmux").out.splitlines()) == 2
 
 
-def test_adapters_are_told_as_ecc_tells_them(baton):
+def test_adapters_are_listed_in_the_form_of_ecc(baton):
     assert baton("session", "adapters").out.splitlines()[1].split()[:2] == ["claude-history", "claude-history,"]
     done = baton("session", "adapters", "--json")
     assert list(done.json) == ["adapters"]
@@ -209,7 +209,7 @@ def test_texts_of_sessions_cannot_send_control_characters_to_a_terminal(baton, h
     assert not [one for one in ("\x1b]", "\x9b", "\u202e") if one in screen]
 
 
-def test_what_does_not_print_stands_in_json_as_an_escape_and_is_not_lost(baton):
+def test_unprintable_characters_are_escaped_in_json(baton):
     data = a_snapshot(worker(label=f"名前 🙂 {EVIL} \U000e0001 end"))
     baton("session", "record", "--file", "-", given=given(data))
     done = baton("session", "inspect", "recorded:proof")
@@ -218,7 +218,7 @@ def test_what_does_not_print_stands_in_json_as_an_escape_and_is_not_lost(baton):
     assert done.json == data
 
 
-def test_what_adapters_of_others_print_is_no_part_of_the_answer(baton, tmp_path, monkeypatch):
+def test_output_of_plugins_is_not_part_of_the_result(baton, tmp_path, monkeypatch):
     info = {"chatty-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: chatty\nVersion: 1.0\n"}
     source = (
         "from session_snapshots import a_snapshot\nprint('loading')\nID = 'chatty'\nDESCRIPTION = 'x'\n"
@@ -236,7 +236,7 @@ def test_what_adapters_of_others_print_is_no_part_of_the_answer(baton, tmp_path,
     assert len(baton("session", "adapters", "--json").json["adapters"]) == 7
 
 
-def test_what_is_left_out_is_a_line_of_warning(baton, home):
+def test_omissions_are_a_line_of_warning(baton, home):
     (home / ".codex").symlink_to(".codex")
     done = baton("session", "list")
     assert "claude:beef0000" in done.out
@@ -268,7 +268,7 @@ def test_a_session_can_be_looked_at_outside_of_any_repository(baton, home, tmp_p
 # --- ECC's recording files
 
 
-def test_recordings_are_taken_over_and_given_back_as_they_were(baton, tmp_path):
+def test_recordings_round_trip(baton, tmp_path):
     data = a_recording(*(a_snapshot(worker(state=f"step-{n}")) for n in (1, 2, 3)))
     put(tmp_path / "ecc", {"dmux-tmux/proof.json": json.dumps(data, indent=2) + "\n"})
     done = baton("import", "ecc", str(tmp_path / "ecc"))
@@ -313,7 +313,7 @@ def test_a_file_of_eccs_that_has_more_is_left_alone_and_named(baton, tmp_path):
     baton("export", "ecc", str(tmp_path), "--force")
 
 
-def test_an_import_into_a_branch_that_is_checked_out_says_so(baton, git, top, tmp_path):
+def test_an_import_into_a_checked_out_branch_reports_it(baton, git, top, tmp_path):
     baton("init")
     git(top, "checkout", "-q", "baton/work")
     put(tmp_path, {"ecc/x.json": json.dumps(a_recording(a_snapshot()))})
@@ -321,7 +321,7 @@ def test_an_import_into_a_branch_that_is_checked_out_says_so(baton, git, top, tm
 
 
 @pytest.mark.slow
-def test_what_two_machines_recorded_is_merged_and_both_are_in_the_history(baton, git, top, tmp_path):
+def test_counts_of_two_machines_are_merged_and_both_in_the_history(baton, git, top, tmp_path):
     git(tmp_path, "init", "-q", "--bare", "hub.git")
     hub = str(tmp_path / "hub.git")
     other = tmp_path / "other" / "work"

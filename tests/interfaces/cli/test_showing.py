@@ -20,7 +20,7 @@ def test_show_takes_a_revision_or_a_record_and_asks_which_where_it_is_both(baton
     assert baton("show", "OL-1", "--at", "1", code=1).err
 
 
-def test_a_family_lists_where_no_command_is_named(baton, filled):
+def test_a_family_without_a_command_lists_its_records(baton, filled):
     for words in (("loop",), ("loop", "list"), ("list", "loops"), ("loop", "--status", "open")):
         assert baton(*words).out.split()[:2] == ["ID", "STATUS"]
         assert "OL-1" in baton(*words).out
@@ -39,7 +39,7 @@ def test_a_list_has_a_table_for_each_kind_with_whole_lines_in_a_pipe(baton, fill
     assert "no record matches" in baton("list", "rules").err
 
 
-def test_baton_alone_shows_where_the_work_stands_and_makes_nothing(baton, filled, top, tmp_path, git):
+def test_baton_without_a_command_shows_the_dashboard_and_writes_nothing(baton, filled, top, tmp_path, git):
     shown = baton(cwd=top)
     assert shown.out.startswith("work  revision ")
     assert "Needs attention" in shown.out

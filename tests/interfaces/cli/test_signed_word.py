@@ -87,11 +87,11 @@ def signature(kind: bytes, tail: bytes) -> bytes:
         (b"ssh-ed25519", b"\x01\x00\x00\x00\x05", False),
     ],
 )
-def test_a_hardware_keys_signature_says_whether_it_was_touched(kind, tail, touched):
+def test_a_hardware_keys_signature_shows_whether_it_was_touched(kind, tail, touched):
     assert is_touched(signature(kind, tail)) is touched
 
 
-def test_what_is_no_signature_and_no_key_says_nothing():
+def test_invalid_signatures_and_keys_are_not_hardware_keys():
     for text in (b"", b"x", b"-----BEGIN SSH SIGNATURE-----\n!!\n-----END", signature(b"sk-", b"")[:60]):
         assert (is_touched(text), is_encrypted(text)) == (False, False)
     assert is_encrypted(b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nx\n")

@@ -37,7 +37,7 @@ def test_a_column_without_text_is_left_out_and_no_rows_are_no_text() -> None:
     assert render_table([], COLUMNS) == ""
 
 
-def test_what_could_steer_the_terminal_stands_as_an_escape() -> None:
+def test_control_characters_are_printed_as_escapes() -> None:
     assert render_table([("a", "", "\x1b[2J\nx")], COLUMNS, headings=False) == "a  \\x1b[2J\\x0ax"
 
 
@@ -95,7 +95,7 @@ def test_styles_take_no_room_and_end_where_a_line_is_cut() -> None:
     assert fit_styled(line, 40) == wrap_styled(line, None, "") == line
 
 
-def test_a_text_after_a_prefix_goes_on_below_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_after_a_prefix_continues_below_its_first_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wrap_after("  1. [ ] ", "記憶庫を配備 and look at it") == "  1. [ ] 記憶庫を配備 and look at it"
     monkeypatch.setattr(widths, "terminal_width", lambda: 30)
     assert wrap_after("  1. [ ] ", "記憶庫を配備 and look at it").split("\n") == [

@@ -22,7 +22,7 @@ def test_a_person_who_types_the_id_graduates_a_pattern(baton, filled, git, top):
     assert "Confirmed by Ada (terminal)" in rule
 
 
-def test_long_work_says_on_a_terminal_how_far_it_is_and_nowhere_else(baton, filled, git, top, monkeypatch):
+def test_progress_is_shown_on_a_terminal_only(baton, filled, git, top, monkeypatch):
     monkeypatch.setattr(printing, "PROGRESS_AFTER", 0)
     git(top, "init", "-q", "--bare", str(top.parent / "hub.git"))
     for path in ("a", "b"):
@@ -60,7 +60,7 @@ def test_an_interrupted_question_does_not_graduate(baton, filled, top):
     assert baton("read").json["commit"] == before
 
 
-def test_nothing_graduates_without_a_terminal_whatever_is_piped_in(baton, baton_process, filled):
+def test_piped_input_cannot_confirm_a_graduation(baton, baton_process, filled):
     before = baton("read").json["commit"]
     for call in (baton, baton_process):
         done = call("pattern", "graduate", "PAT-1", given="PAT-1\nPAT-1\n", code=1)
@@ -68,7 +68,7 @@ def test_nothing_graduates_without_a_terminal_whatever_is_piped_in(baton, baton_
     assert baton("read").json["commit"] == before
 
 
-def test_a_terminal_for_output_only_is_none(baton, filled, top):
+def test_a_terminal_for_output_only_does_not_count_as_a_terminal(baton, filled, top):
     """An agent that shows its output on a terminal but types nothing: standard input is a pipe."""
     line = f"echo PAT-1 | {sys.executable} -m baton_git pattern graduate PAT-1"
     process, terminal = at_terminal(top, ["/bin/sh", "-c", line])
@@ -93,7 +93,7 @@ def test_a_diff_is_coloured_typing(filled, top):
 
 
 @pytest.mark.slow
-def test_the_demonstration_tells_the_whole_story_and_leaves_nothing(baton_process, tmp_path):
+def test_the_demo_runs_completely_and_leaves_no_files(baton_process, tmp_path):
     done = baton_process("demo", env={"TMPDIR": str(tmp_path)})
     for sign in ("VERIFIED", "now elevated", "rule candidate", "graduates only when a person confirms it", "undo"):
         assert sign in done.out

@@ -68,7 +68,7 @@ def test_the_error_names_the_page_the_client_and_the_signature(filled, top, monk
         assert said in screen
 
 
-def test_going_back_to_a_rule_takes_a_person_that_is_no_agent(baton, filled, top, monkeypatch):
+def test_restoring_a_rule_needs_a_person(baton, filled, top, monkeypatch):
     assert typing_here(monkeypatch, top, *GRADUATE, typed=b"PAT-1\n")[0] == 0
     baton("rollback", "--record", "PAT-1")
     code, screen = typing_here(monkeypatch, top, "undo", typed=b"yes\n", GEMINI_CLI="1")
@@ -82,7 +82,7 @@ def test_each_of_an_agents_variables_counts_and_an_empty_one_does_not(name):
     assert find_agent({name: ""}) is None
 
 
-def test_what_a_person_types_into_a_shell_is_theirs_and_what_an_agent_or_a_script_gives_is_not(baton, filled, git, top):
+def test_only_records_typed_into_an_interactive_shell_are_a_persons(baton, filled, git, top):
     process, terminal = at_terminal(top, ["/bin/sh", "-i"])
     add = f"{sys.executable} -m baton_git followup add"
     lines = [
@@ -126,12 +126,12 @@ def test_what_a_person_types_into_a_shell_is_theirs_and_what_an_agent_or_a_scrip
         (["fish", "--command=baton"], False),
     ],
 )
-def test_a_shell_with_something_to_run_is_not_one_in_which_somebody_types(argv, interactive):
+def test_a_shell_that_runs_a_script_is_not_interactive(argv, interactive):
     assert is_interactive_shell(Ancestor(argv[0].lstrip("-").rpartition("/")[2], argv)) is interactive
     assert not is_interactive_shell(Ancestor("make", argv))
 
 
-def test_a_session_that_baton_started_is_known_by_its_keeper():
+def test_a_session_started_by_baton_is_shown_with_its_status():
     asks = "from baton_git.interfaces.context.person import find_agent; print(find_agent({}))"
     argv = ["sh", "-c", '"$1" -c "$2"; exit $?', "sh", sys.executable, asks, SUPERVISOR]
     said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
@@ -165,7 +165,7 @@ def test_every_agent_declares_its_variables_and_processes():
         (None, "", []),
     ],
 )
-def test_a_process_is_known_by_its_program_or_its_script_alone(agent, name, argv):
+def test_a_process_is_recognised_by_its_program_or_its_script_only(agent, name, argv):
     assert [one for one, cli in AGENTS.items() if cli.acting.is_program(name, argv)] == ([agent] if agent else [])
 
 

@@ -54,7 +54,7 @@ def test_every_list_can_still_be_read(odd: Any) -> None:
     assert len(odd.get("/v1/validate").json()["faulty"]) >= len(BAD) - 2
 
 
-def test_one_can_still_write_and_listen(odd: Any) -> None:
+def test_reads_writes_and_streams_still_work(odd: Any) -> None:
     done = odd.post("/v1/boot", {"check_seconds": 0}).json()
     assert any("OL-1.toml" in one for one in done["problems"])
     odd.post("/v1/wrap", {"context": "on it"}, headers={"Baton-Session": done["session"]})

@@ -27,7 +27,7 @@ def ours(document: Any) -> list[tuple[str, str, Any]]:
     return [one for one in operations(document) if one[0].startswith("/v1/") and not one[0].startswith("/v1/baton/")]
 
 
-def test_every_operation_says_what_it_does_and_what_can_go_wrong(document: Any) -> None:
+def test_every_operation_has_a_summary_and_its_errors(document: Any) -> None:
     found = ours(document)
     assert len(found) > 40
     for path, method, one in found:

@@ -46,7 +46,7 @@ def test_the_log_is_filtered(story: Any, params: dict[str, Any], expected: list[
     assert _revisions(story.get("/v1/log", params=params)) == expected
 
 
-def test_the_log_goes_on_where_a_page_ended(story: Any) -> None:
+def test_the_log_continues_where_a_page_ended(story: Any) -> None:
     first = story.get("/v1/log", params={"limit": 2, "by_session": "s-1"})
     assert first.json()["next"] is None
     first = story.get("/v1/log", params={"limit": 2})
@@ -57,13 +57,13 @@ def test_the_log_goes_on_where_a_page_ended(story: Any) -> None:
     assert story.problem("GET", "/v1/log", 422, params={"limit": 1001})["error"] == "invalid_request"
 
 
-def test_one_revision_is_shown(story: Any, baton: Any) -> None:
+def test_show_prints_one_revision(story: Any, baton: Any) -> None:
     told = story.get("/v1/log/~1").json()
     assert told == baton("show", "~1", "-n", story.namespace, "--json", cwd=story.folder).json
     assert story.problem("GET", "/v1/log/77", 404)["error"] == "not_found"
 
 
-def test_what_differs_is_told_by_record_and_field(story: Any, baton: Any) -> None:
+def test_a_diff_lists_records_and_fields(story: Any, baton: Any) -> None:
     told = story.get("/v1/diff", params={"a": "1", "b": "3"}).json()
     assert told.pop("next") is None
     assert told == baton("diff", "1", "3", "-n", story.namespace, "--json", cwd=story.folder).json
@@ -76,7 +76,7 @@ def test_what_differs_is_told_by_record_and_field(story: Any, baton: Any) -> Non
     assert story.problem("GET", "/v1/diff", 422)["faults"][0]["path"] == "a"
 
 
-def test_one_revision_is_taken_back_once(story: Any) -> None:
+def test_a_revision_can_be_undone_only_once(story: Any) -> None:
     done = story.post("/v1/undo", {"revision": "3"}).json()
     assert "OL-1 verified" in done["taken_back"]
     assert story.get("/v1/records/open_loop/OL-1").json()["record"]["status"] == "open"
@@ -107,7 +107,7 @@ def test_going_back_cannot_graduate(api: Any, baton: Any) -> None:
     assert api.get("/v1/records/pattern/PAT-1").json()["record"]["status"] == "rule_candidate"
 
 
-def test_the_etag_of_a_log_is_of_the_version_that_it_tells(story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_etag_of_a_log_is_that_of_its_newest_revision(story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     real = log_verbs.read_log
 
     def log(ws: Any, *args: Any, **more: Any) -> Any:
@@ -119,7 +119,7 @@ def test_the_etag_of_a_log_is_of_the_version_that_it_tells(story: Any, monkeypat
     assert answer.headers["etag"] == f'"{answer.json()["commits"][0]["commit"]}"'
 
 
-def test_what_differs_goes_on_only_from_where_a_page_ended(story: Any) -> None:
+def test_a_diff_continues_where_a_page_ended(story: Any) -> None:
     params = {"a": "0", "limit": 1}
     first = story.get("/v1/diff", params=params).json()
     rest = story.get("/v1/diff", params={**params, "after": first["next"]}).json()

@@ -9,7 +9,7 @@ import pytest
 from baton_git.interfaces.http.api.answering import answer
 
 
-def test_a_field_that_is_not_known_or_missing_is_named(api: Any) -> None:
+def test_unknown_and_missing_fields_are_named(api: Any) -> None:
     problem = api.problem("POST", "/v1/loops", 422, {"action": "x", "expct": "y"})
     assert problem["error"] == "invalid_request"
     assert {one["path"] for one in problem["faults"]} == {"body.expect", "body.expct"}
@@ -23,14 +23,14 @@ def test_a_value_that_does_not_fit_its_record_is_named(api: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ['{"action": "\\ud800", "expect": "y"}', '{"\\ud800": 1}', "[", "{}\xff", "NaN"])
-def test_a_body_that_is_no_text_or_no_json_is_refused_as_a_problem(api: Any, text: str) -> None:
+def test_a_body_that_is_not_json_is_rejected_with_problem_details(api: Any, text: str) -> None:
     headers = {"Content-Type": "application/json"}
     answer = api.post("/v1/loops", code=None, content=text.encode("latin-1"), headers=headers)
     assert answer.status_code in (400, 422)
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_a_path_that_nobody_knows_and_a_method_are_problems(api: Any) -> None:
+def test_an_unknown_path_or_method_has_problem_details(api: Any) -> None:
     assert api.problem("GET", "/v1/nothing", 404)["error"] == "not_found"
     problem = api.problem("DELETE", "/v1/loops", 405)
     assert problem["error"] == "method_not_allowed"

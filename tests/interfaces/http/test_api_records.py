@@ -25,7 +25,7 @@ def record(api: Any, kind: str, id_: str, **params: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_made_is_told_with_its_version_and_can_be_read(api: Any, kind: str) -> None:
+def test_a_created_record_is_returned_with_its_revision(api: Any, kind: str) -> None:
     path, body = KINDS[kind]
     answer = api.post(path, body, code=200 if kind == "pattern" else 201, headers={"Baton-Session": "s-1"})
     made = answer.json()
@@ -53,7 +53,7 @@ def test_checks_run_and_one_that_cannot_is_unknown(api: Any) -> None:
     assert api.problem("POST", "/v1/verify", 404, {"ids": ["OL-none"]})["error"] == "not_found"
 
 
-def test_an_id_that_is_taken_is_refused_as_by_the_command_line_with_the_name_of_the_field(api: Any, baton: Any) -> None:
+def test_an_existing_id_is_rejected_with_the_name_of_the_field(api: Any, baton: Any) -> None:
     add(api, "open_loop", id="OL-1")
     problem = api.problem("POST", "/v1/loops", 403, {"action": "x", "expect": "y", "id": "OL-1"})
     told = baton(
@@ -88,14 +88,14 @@ def test_an_unknown_kind_is_an_invalid_argument_with_the_kinds_as_a_hint(api: An
     assert api.get("/v1/schema/open_loop").json()["title"] == "open_loop"
 
 
-def test_a_beginning_that_several_share_is_ambiguous(api: Any) -> None:
+def test_a_prefix_of_several_ids_is_ambiguous(api: Any) -> None:
     add(api, "open_loop", id="OL-1a")
     add(api, "open_loop", id="OL-1b")
     problem = api.problem("GET", "/v1/records/open_loop/OL-1", 409)
     assert (problem["error"], problem["candidates"]) == ("ambiguous", ["OL-1a", "OL-1b"])
 
 
-def test_a_record_is_read_as_it_was(api: Any) -> None:
+def test_a_record_can_be_read_at_an_older_revision(api: Any) -> None:
     add(api, "open_loop", id="OL-1")
     api.post("/v1/loops/OL-1/verify", {"result": "passed"})
     assert record(api, "open_loop", "OL-1", at="1")["record"]["status"] == "open"
@@ -104,7 +104,7 @@ def test_a_record_is_read_as_it_was(api: Any) -> None:
     assert problem["error"] == "invalid_argument"
 
 
-def test_what_cannot_be_read_is_told_as_that_and_not_as_missing(api: Any, git: Any, tmp_path: Any) -> None:
+def test_unreadable_state_is_reported_as_unreadable_and_not_missing(api: Any, git: Any, tmp_path: Any) -> None:
     add(api, "open_loop", id="OL-1")
     tree = tmp_path / "tree"
     git(api.folder, "worktree", "add", "-q", str(tree), _branch(api))

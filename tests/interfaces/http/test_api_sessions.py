@@ -24,7 +24,7 @@ def test_a_session_begins_ends_and_is_followed_by_another(api: Any) -> None:
     assert api.get("/v1/sessions", params={"limit": 1}).json()["next"] == listed[0]["id"]
 
 
-def test_an_end_that_comes_too_late_is_refused(api: Any) -> None:
+def test_ending_an_ended_run_is_rejected(api: Any) -> None:
     api.post("/v1/boot")
     problem = api.problem("POST", "/v1/wrap", 409, {"context": "x", "expected_revision": 7})
     assert (problem["error"], problem["current_revision"]) == ("revision_conflict", 1)
@@ -72,7 +72,7 @@ def test_handoffs_are_listed_and_shown(api: Any) -> None:
     assert api.problem("GET", "/v1/handoffs/claude/none", 404)["error"] == "not_found"
 
 
-def test_a_run_goes_from_step_to_step_until_it_ends(api: Any, baton: Any) -> None:
+def test_a_run_proceeds_from_step_to_step_until_it_ends(api: Any, baton: Any) -> None:
     api.post("/v1/handovers/run-1/step", STEP)
     stepped = api.post("/v1/handovers/run-1/step", {"challenge": "act", "uri": "kairos://mem/2", "came_from": "ask"})
     assert (stepped.json()["step_index"], stepped.json()["state"]) == (2, {"who": ["Ada", None]})
@@ -90,7 +90,7 @@ def test_a_run_goes_from_step_to_step_until_it_ends(api: Any, baton: Any) -> Non
     assert api.problem("GET", "/v1/handovers/run-2/resume", 404)["error"] == "not_found"
 
 
-def test_who_is_overtaken_hears_where_the_run_stands(api: Any) -> None:
+def test_a_client_that_lost_a_race_gets_the_current_step(api: Any) -> None:
     begun = api.post("/v1/handovers", STEP).json()
     problem = api.problem("POST", f"/v1/handovers/{begun['SESSION_ID']}/step", 409, STEP)
     assert (problem["error"], problem["current"]["current_challenge"]) == ("step_conflict", "ask")

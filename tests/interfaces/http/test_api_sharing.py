@@ -36,7 +36,7 @@ def elsewhere(api: Any, baton: Any) -> Callable[..., None]:
     return call
 
 
-def test_what_another_machine_sent_comes_in(shared: Any, elsewhere: Any) -> None:
+def test_changes_of_another_machine_are_fetched(shared: Any, elsewhere: Any) -> None:
     elsewhere("loop", "add", "z", "--expect", "y", "--id", "OL-2")
     plan = shared.post("/v1/sync", {"dry_run": True}).json()["namespaces"][0]
     assert [one["kind"] for one in plan["actions"]] == ["forward"]
@@ -68,11 +68,11 @@ def test_without_a_remote_there_is_nothing_to_sync_with(server: Any) -> None:
         assert server.problem(method, path, 404)["error"] == "not_found"
 
 
-def test_a_remote_that_says_no_is_a_problem(shared: Any) -> None:
+def test_a_rejected_push_has_problem_details(shared: Any) -> None:
     assert shared.problem("POST", "/v1/sync", 502, {"remote": "gone"})["error"] == "access_denied"
 
 
-def test_what_waits_is_looked_at_and_decided(shared: Any, elsewhere: Any) -> None:
+def test_waiting_changes_can_be_reviewed(shared: Any, elsewhere: Any) -> None:
     reviewed = {"remote": "reviewed"}
     assert shared.get("/v1/review", params=reviewed).json() == {"remote": "reviewed", "waiting": []}
     elsewhere("loop", "add", "z", "--expect", "y", "--id", "OL-2")
@@ -115,7 +115,7 @@ def test_a_contested_value_is_listed_and_settled(shared: Any, elsewhere: Any, ba
     assert shared.problem("POST", path, 404, {"side": loser})["error"] == "not_found"
 
 
-def test_a_rule_that_waits_is_not_taken_over_by_a_request(shared: Any, elsewhere: Any) -> None:
+def test_a_waiting_rule_is_not_accepted_by_a_request(shared: Any, elsewhere: Any) -> None:
     with Site(
         CommonOptions(str(shared.folder.parent / "other"), shared.namespace, None, None, create=True)
     ).work() as ws:

@@ -36,7 +36,7 @@ def test_namespaces_are_listed_in_short_page_by_page(api: Any) -> None:
     assert api.problem("GET", "/v1/namespaces", 404, params={"after": "z"})["error"] == "not_found"
 
 
-def test_a_branch_that_is_no_namespace_hides_no_other(api: Any, git: Any) -> None:
+def test_a_branch_that_is_not_a_namespace_hides_no_other(api: Any, git: Any) -> None:
     api.post("/v1/loops", LOOP, code=201)
     tree = git(api.folder, "hash-object", "-t", "tree", "-w", "--stdin")
     git(api.folder, "update-ref", "refs/heads/baton/mine", git(api.folder, "commit-tree", tree, "-m", "mine"))
@@ -54,7 +54,7 @@ def test_the_status_is_that_of_the_command_line(api: Any, baton: Any) -> None:
     assert told["open_loops"] == {"open": 1}
 
 
-def test_the_state_is_that_of_the_command_line_and_known_by_its_tag(api: Any, baton: Any) -> None:
+def test_the_state_equals_the_command_lines_and_has_an_etag(api: Any, baton: Any) -> None:
     assert api.problem("GET", "/v1/state", 404, params={"namespace": "x"})["error"] == "not_found"
     api.post("/v1/loops", {**LOOP, "id": "OL-1"}, code=201)
     answer = api.get("/v1/state")
@@ -68,7 +68,7 @@ def test_the_state_is_that_of_the_command_line_and_known_by_its_tag(api: Any, ba
     assert api.get("/v1/state", params={"at": "~1"}).json()["baton"]["open_loops"][0]["id"] == "OL-1"
 
 
-def test_who_says_if_match_writes_only_on_what_was_seen(api: Any) -> None:
+def test_if_match_prevents_overwriting_newer_revisions(api: Any) -> None:
     none = {"If-Match": '"none"'}
     tag = api.post("/v1/loops", {**LOOP, "id": "OL-1"}, code=201).headers["etag"]
     problem = api.problem("POST", "/v1/loops", 412, LOOP, headers=none)
@@ -79,7 +79,7 @@ def test_who_says_if_match_writes_only_on_what_was_seen(api: Any) -> None:
     api.post("/v1/undo", headers={"If-Match": "*"})
 
 
-def test_an_update_that_somebody_overtakes_after_the_look_is_refused_as_well(api: Any) -> None:
+def test_a_conditional_update_that_loses_a_race_is_rejected(api: Any) -> None:
     tag = api.post("/v1/loops", LOOP, code=201).headers["etag"]
     who = Acting(api.namespace, None, None, tag)
 

@@ -49,7 +49,7 @@ async def turns_during(work: Any) -> int:
     return turns
 
 
-def test_the_event_loop_goes_on_while_a_large_body_is_parsed() -> None:
+def test_parsing_a_large_body_does_not_block_the_event_loop() -> None:
     async def inner(scope: Any, receive: Any, send: Any) -> None:
         message = await receive()
         assert message["body"] == raw

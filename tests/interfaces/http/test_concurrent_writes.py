@@ -36,7 +36,7 @@ def branch(top):
         yield Branch(store, Namespace("project:x"))
 
 
-def test_each_of_those_that_write_at_once_gets_its_own_answer(server):
+def test_each_concurrent_writer_gets_its_own_response(server):
     answers = {}
 
     def write(number):
@@ -70,7 +70,7 @@ def test_packs_are_merged_by_a_process_beside(branch, top):
     assert [one.revision for one in branch.history()] == list(range(40, -1, -1))
 
 
-def test_where_no_process_can_be_started_it_is_done_here(branch, top, monkeypatch):
+def test_without_a_process_packs_are_merged_in_the_server(branch, top, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     store = branch.store
     store.tidied_by = tidier = Tidier(store.repository)
@@ -80,7 +80,7 @@ def test_where_no_process_can_be_started_it_is_done_here(branch, top, monkeypatc
     assert _packs(top) < 40
 
 
-def test_a_process_that_was_killed_is_not_waited_for(branch):
+def test_a_killed_process_is_not_waited_for(branch):
     tidier = Tidier(branch.store.repository)
     assert tidier()
     tidier.process.kill()

@@ -88,7 +88,7 @@ def add(server: Any, id_: str) -> str:
     return str(answer.json()["commit"])
 
 
-def test_what_another_process_writes_is_told(api: Any, listen: Listen, baton_process: Any) -> None:
+def test_changes_of_another_process_are_sent(api: Any, listen: Listen, baton_process: Any) -> None:
     commit = add(api, "OL-1")
     stream = listen(api)
     assert stream.answer.headers["content-type"].startswith("text/event-stream")
@@ -113,7 +113,7 @@ def test_a_namespace_that_does_not_exist_yet_begins_under_ones_eyes(api: Any, li
     assert [stream.next().data["op"] for _ in range(2)] == ["root", "loop-add"]
 
 
-def test_who_comes_back_is_told_what_it_missed(api: Any, listen: Listen) -> None:
+def test_a_reconnecting_client_gets_missed_events(api: Any, listen: Listen) -> None:
     commits = [add(api, f"OL-{number}") for number in range(4)]
     stream = listen(api, since=commits[1])
     assert stream.next().data["missed"] is False
@@ -124,20 +124,20 @@ def test_who_comes_back_is_told_what_it_missed(api: Any, listen: Listen) -> None
 
 
 @pytest.mark.parametrize("since", ["0" * 40, "nonsense", ""])
-def test_who_comes_back_with_what_nobody_knows_is_told_to_read_anew(api: Any, listen: Listen, since: str) -> None:
+def test_a_client_with_an_unknown_event_id_must_reload(api: Any, listen: Listen, since: str) -> None:
     commit = add(api, "OL-1")
     current = listen(api, since=since).next()
     assert (current.id, current.data["missed"]) == (commit, True)
 
 
-def test_who_missed_too_much_is_told_to_read_anew(api: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_missed_too_much_must_reload(api: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("baton_git.interfaces.http.changes.BACKLOG", 1)
     commits = [add(api, f"OL-{number}") for number in range(3)]
     assert listen(api, since=commits[0]).next().data["missed"] is True
     assert listen(api, since=commits[1]).next().data["missed"] is False
 
 
-def test_all_namespaces_are_watched_where_none_is_named(api: Any, listen: Listen) -> None:
+def test_without_a_namespace_all_are_watched(api: Any, listen: Listen) -> None:
     stream = listen(api, namespace=None)
     stream.next()
     other = f"{api.namespace} other"
@@ -146,7 +146,7 @@ def test_all_namespaces_are_watched_where_none_is_named(api: Any, listen: Listen
 
 
 @pytest.mark.slow
-def test_a_branch_that_is_set_back_or_removed_is_told(api: Any, listen: Listen, git: Any) -> None:
+def test_a_reset_or_removed_branch_is_an_event(api: Any, listen: Listen, git: Any) -> None:
     commits = [add(api, f"OL-{number}") for number in range(2)]
     stream = listen(api)
     stream.next()
@@ -162,9 +162,7 @@ def test_a_name_that_can_be_none_is_refused_before_anything_is_sent(api: Any) ->
     assert api.problem("GET", "/v1/events", 422, params={"namespace": ""})["error"] == "invalid_name"
 
 
-def test_a_stream_in_which_nothing_happens_says_that_it_is_there(
-    api: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_idle_stream_sends_comments(api: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "HEARTBEAT", 0.05)
     stream = listen(api)
     stream.next()

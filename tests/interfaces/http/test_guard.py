@@ -74,12 +74,12 @@ def test_this_machines_names_are_ours(host):
      b"localhost..", b"0.0.0.0", b"127.0.0.1:80:80", b"127.0.0.1:x", b"[::1", b"::1", b"[::2]", b"local host",
      b"localhost#", b"\xff", b"localhost\x00", b"127.0.0.1,evil", b"127.0.0.1\\evil", b"127.0.0.1:999999"],
 )  # fmt: skip
-def test_any_other_name_is_not(host):
+def test_other_host_names_are_rejected(host):
     code, headers, body = asked(Guard(inner), (b"host", host))
     assert (code, b"--allow-host" in body, headers[b"cache-control"]) == (421, True, b"private, no-store")
 
 
-def test_a_request_must_say_once_how_it_calls_us():
+def test_a_request_needs_exactly_one_valid_host_header():
     assert status(Guard(inner)) == 421
     assert status(Guard(inner), HOST, HOST) == 421
     assert status(Guard(inner), HOST, (b"host", b"evil")) == 421
@@ -125,7 +125,7 @@ def test_a_page_of_ours_may_write():
         ([b"Bearer x", b"Bearer t"], b"missing bearer token"), ([b"Bearer t, Bearer x"], b"invalid token"),
     ],
 )  # fmt: skip
-def test_without_the_token_nobody_comes_in(given, says):
+def test_access_needs_the_token(given, says):
     headers = [(b"authorization", one) for one in given]
     code, more, body = asked(Guard(inner, token="t"), HOST, *headers)
     assert (code, body, b"www-authenticate" in more) == (401, b'{"detail":"' + says + b'"}', False)
@@ -169,7 +169,7 @@ def test_wrong_tokens_are_limited_and_the_right_one_always_gets_in():
 # --- every answer
 
 
-def test_every_answer_says_that_nobody_keeps_it():
+def test_every_response_forbids_caching():
     for guard, code in ((Guard(inner), 200), (Guard(inner, token="t"), 401), (Guard(inner, hosts=frozenset()), 421)):
         got, headers, _ = asked(guard, HOST)
         assert (got, headers[b"cache-control"], headers[b"x-content-type-options"]) == (
@@ -183,7 +183,7 @@ def test_a_page_loads_nothing_from_elsewhere():
     assert b"default-src 'none'" in headers[b"content-security-policy"]
 
 
-def test_what_an_answer_says_itself_stands():
+def test_headers_set_by_the_application_are_kept():
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await refusal("/x", 503, "busy", "no")(scope, receive, send)
 
@@ -219,7 +219,7 @@ def test_an_answer_that_does_not_come_is_503():
 
 
 @pytest.mark.parametrize("headers", [(), ((b"content-length", b"0"),), (CHUNKED,)])
-def test_who_never_reads_a_body_has_the_time_of_an_answer(headers: tuple[tuple[bytes, bytes], ...]):
+def test_an_application_that_ignores_the_body_has_the_answer_time_limit(headers: tuple[tuple[bytes, bytes], ...]):
     async def works(scope: Any, receive: Any, send: Any) -> None:
         await asyncio.sleep(0.1)
         await inner(scope, receive, send)
@@ -240,7 +240,7 @@ def test_an_answer_that_has_begun_may_take_its_time():
     assert asked(TimeLimits(streams, 0.03, 0.03), HOST)[2] == b"done"
 
 
-def test_a_listener_who_takes_nothing_is_not_waited_for():
+def test_a_client_that_does_not_read_its_stream_is_disconnected():
     async def streams(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
         await send({"type": "http.response.body", "body": b"x", "more_body": True})
@@ -256,7 +256,7 @@ def test_a_listener_who_takes_nothing_is_not_waited_for():
         asyncio.run(talk())
 
 
-def test_a_body_that_is_too_large_is_413_whether_it_says_so_or_not():
+def test_a_body_that_is_too_large_is_413_even_without_a_length():
     said = asked(Guard(inner), HOST, (b"content-length", str(MAX_BODY + 1).encode()))
     found = asked(TimeLimits(inner), HOST, CHUNKED, parts=(b"x" * (MAX_BODY // 2),) * 3)
     for code, headers, body in (said, found):
@@ -293,7 +293,7 @@ def post(*lines: bytes, body: bytes = b'{"namespace":"t"}', path: bytes = b"/v1/
     return b"\r\n".join([*head, *lines, b"Content-Length: %d" % len(body), b"", b""]) + body
 
 
-def test_what_is_no_request_is_400_and_the_connection_ends(raw):
+def test_invalid_requests_are_400_and_close_the_connection(raw):
     whole = post()
     odd = [
         b"\x16\x03\x01\x02\x00\x01\x00" + b"\0" * 50 + b"\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
@@ -354,7 +354,7 @@ def test_headers_that_drip_in_do_not_hold_a_connection(api, monkeypatch):
     assert is_ended(api, b"GET /health HTTP/1.1\r\nHost: localhost\r\n", b"X-A: b\r\n")
 
 
-def test_a_body_that_nobody_reads_does_not_hold_a_connection(api, monkeypatch):
+def test_an_unread_body_does_not_hold_a_connection(api, monkeypatch):
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.3)
     assert is_ended(api, b"POST /v1/baton/read HTTP/1.1\r\nHost: evil\r\nContent-Length: 100000\r\n\r\n", b"x")
 

@@ -171,7 +171,7 @@ def servers(tmp_path: Path) -> Iterator[list[Process]]:
             one.kill()
 
 
-def test_what_three_servers_acknowledged_is_there_though_one_was_killed(servers, tmp_path, git):
+def test_acknowledged_writes_survive_a_killed_server(servers, tmp_path, git):
     done = Acknowledged()
     writers = [Writer(f"s{number}", servers, done) for number in range(CLIENTS)]
     for one in writers:

@@ -47,13 +47,13 @@ def test_a_flat_body_becomes_a_nested_checkpoint(api):
     assert made["revision"] == 1
 
 
-def test_each_checkpoint_without_a_session_gets_a_fresh_one(api):
+def test_each_checkpoint_without_a_session_gets_a_new_session(api):
     first, second = (api.post("/checkpoint/zero", {**TEXT, "scratchpad": str(n)}, code=201).json() for n in (1, 2))
     assert first["metadata"]["session_id"] != second["metadata"]["session_id"]
     assert len(api.get("/sessions/zero").json()["sessions"]) == 2
 
 
-def test_what_a_body_does_not_say_gets_the_defaults(api):
+def test_missing_fields_of_a_body_get_the_defaults(api):
     """Return the data as the original returns it; only a missing duration is computed."""
     for body, seconds in (({}, 0), ({"duration_seconds": 12}, 12)):
         made = api.post("/checkpoint/zero", body, code=201).json()
@@ -77,7 +77,7 @@ def test_a_session_is_the_one_that_the_header_or_the_body_names(api):
     assert len(api.get("/sessions/zero", params={"limit": 1}).json()["sessions"]) == 1
 
 
-def test_a_restore_gives_the_newest_checkpoint_the_identity_and_counts_one_more(api):
+def test_a_restore_returns_checkpoint_and_identity_and_counts_the_session(api):
     api.post("/checkpoint/zero", BODY, code=201)
     first, second = (api.post("/restore/zero").json() for _ in range(2))
     assert [one["accumulated_experience"] for one in (first, second)] == [1, 2]
@@ -98,7 +98,7 @@ def test_a_restore_without_a_checkpoint_is_200_with_none(api):
 
 
 @pytest.mark.parametrize("path", ["/checkpoint/nobody/latest", "/sessions/nobody"])
-def test_what_nobody_knows_is_404(api, path):
+def test_unknown_paths_and_records_are_404(api, path):
     assert api.problem("GET", path, 404)["error"] == "not_found"
 
 
@@ -119,7 +119,7 @@ def test_a_body_that_does_not_fit_is_422_with_the_place(api):
     api.problem("GET", "/checkpoint/zero/latest", 404)
 
 
-def test_what_is_no_agent_is_refused(api):
+def test_an_invalid_agent_is_rejected(api):
     for agent in ("a b", "-x", "%00", "..%00", "é", "x" * 200):
         assert api.problem("POST", f"/checkpoint/{agent}", 422, TEXT)["error"] == "invalid_name"
 
@@ -131,13 +131,13 @@ def test_the_namespace_can_be_named(api):
     assert api.problem("GET", "/sessions/zero", 422, params={"namespace": "x" * 300})["error"] == "invalid_name"
 
 
-def test_a_periodic_checkpoint_that_is_not_due_is_not_made(api):
+def test_a_periodic_checkpoint_that_is_not_due_is_not_saved(api):
     first = api.post("/checkpoint/zero", TEXT, code=201, params={"periodic": True}).json()
     again = api.post("/checkpoint/zero", {**TEXT, "scratchpad": "2"}, params={"periodic": True}).json()
     assert (again["created"], again["id"]) == (False, first["id"])
 
 
-def test_what_comes_by_another_face_is_the_same(api, baton):
+def test_other_interfaces_return_the_same_data(api, baton):
     api.post("/checkpoint/zero", BODY, code=201)
     shown = baton("restore", "--agent", "zero", "--look", "-n", api.namespace, "--json", cwd=api.folder).json
     assert shown["checkpoint"]["context"]["conversation_summary"] == BODY["conversation_summary"]
@@ -229,7 +229,7 @@ def test_the_servers_token_opens_every_agents_paths(guarded, agents):
         assert guarded.get(f"/checkpoint/{name}/latest").json()["context"]["conversation_summary"] == f"of {name}"
 
 
-def test_what_is_no_token_opens_nothing(guarded, agents):
+def test_an_invalid_token_gives_no_access(guarded, agents):
     for token in ("x", "Bearer", "baton_agent_", "\xe9", "zero", agents["zero"][:-1], agents["zero"] + "x"):
         headers = {"Authorization": b"Bearer " + token.encode("latin-1")}
         answer = guarded.get("/checkpoint/zero/latest", code=401, headers=headers)
@@ -243,7 +243,7 @@ def test_a_new_token_puts_an_end_to_the_one_before(guarded, agents):
     guarded.get("/sessions/one", **bearer(agents["one"]))
 
 
-def test_an_agent_that_was_removed_has_no_token_and_keeps_what_it_saved(guarded, agents):
+def test_a_removed_agent_has_no_token_and_keeps_its_records(guarded, agents):
     guarded.ask("DELETE", "/agents/zero", code=204)
     guarded.get("/sessions/zero", code=401, **bearer(agents["zero"]))
     assert [one["agent_id"] for one in guarded.get("/agents").json()["agents"]] == ["one"]
@@ -251,7 +251,7 @@ def test_an_agent_that_was_removed_has_no_token_and_keeps_what_it_saved(guarded,
     guarded.problem("DELETE", "/agents/zero", 404)
 
 
-def test_of_a_token_only_a_digest_is_kept_in_a_file_for_its_owner_alone(guarded, agents):
+def test_only_digests_of_tokens_are_stored_in_a_private_file(guarded, agents):
     files = [one for one in guarded.site.folder.rglob("*") if one.is_file()]
     kept = guarded.site.agents.path
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
@@ -261,12 +261,12 @@ def test_of_a_token_only_a_digest_is_kept_in_a_file_for_its_owner_alone(guarded,
     assert not list(kept.parent.glob("*.tmp"))
 
 
-def test_who_is_no_owner_registers_nobody(server):
+def test_only_the_owner_can_register_agents(server):
     assert server.problem("POST", "/agents", 403, {"agent_id": "zero"})["error"] == "not_allowed"
     server.problem("GET", "/agents", 403)
 
 
-def test_where_agents_were_registered_meanwhile_a_server_without_a_token_lets_only_them_in(serve):
+def test_after_an_agent_is_registered_a_server_without_a_token_accepts_only_agents(serve):
     opened, owned = serve(), serve(token="secret")
     opened.post("/checkpoint/zero", TEXT, code=201)
     token = owned.post("/agents", {"agent_id": "zero"}, code=201).json()["token"]

@@ -27,7 +27,7 @@ def hunt(server: Any, where: Path, *options: str) -> subprocess.CompletedProcess
 
 
 @pytest.mark.slow
-def test_no_request_is_answered_with_what_the_document_does_not_say(server: Any, tmp_path: Path) -> None:
+def test_every_response_matches_the_openapi_document(server: Any, tmp_path: Path) -> None:
     phases = ("--phases", "examples,coverage,fuzzing", "--max-time", "120")
     done = hunt(server, tmp_path, "--max-examples", "4", *phases)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
@@ -36,7 +36,7 @@ def test_no_request_is_answered_with_what_the_document_does_not_say(server: Any,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("headers", [(), ("--header", f"Authorization: Bearer {TOKEN}")])
-def test_neither_is_one_that_brings_no_token_or_the_right_one(
+def test_requests_without_or_with_the_right_token_are_not_limited(
     guarded: Any, tmp_path: Path, headers: tuple[str, ...]
 ) -> None:
     done = hunt(guarded, tmp_path, *headers, "--max-examples", "1", "--phases", "examples,fuzzing")

@@ -69,7 +69,7 @@ def refused(*words: str, cwd: Path, code: int, **variables: str) -> str:
 # --- starting and ending
 
 
-def test_it_says_where_it_listens_serves_and_ends_with_0_and_no_program_sees_its_token(top):
+def test_serve_prints_its_address_exits_with_0_and_hides_its_token(top):
     folder = top.parent / "bin"
     folder.mkdir()
     (folder / "git").write_text(f'#!/bin/sh\nenv > "{folder}/seen.$$"\nPATH="$REST" exec git "$@"\n')
@@ -97,7 +97,7 @@ def test_it_says_where_it_listens_serves_and_ends_with_0_and_no_program_sees_its
 
 
 @pytest.mark.slow
-def test_it_ends_beside_those_who_listen_and_dawdle(top):
+def test_the_server_stops_despite_open_streams_and_slow_clients(top):
     with serving("--port", "0", "--json", cwd=top) as (server, line):
         url = json.loads(line)["url"]
         assert json.loads(line)["repository"] == str(top / ".git")
@@ -121,7 +121,7 @@ def test_outside_of_any_repository_it_serves_the_users_own_store(tmp_path):
 
 
 @pytest.mark.slow
-def test_variables_say_where_it_listens_and_options_count_more(top):
+def test_variables_set_the_address_and_options_override_them(top):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -134,7 +134,7 @@ def test_variables_say_where_it_listens_and_options_count_more(top):
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_told_in_one_line(top):
+def test_a_port_in_use_is_reported_in_one_line(top):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -142,7 +142,7 @@ def test_a_port_that_is_taken_is_told_in_one_line(top):
         assert f"127.0.0.1:{port}: Address already in use" in refused("--port", port, cwd=top, code=1)
 
 
-def test_what_cannot_be_is_refused_before_anything_is_served(baton):
+def test_invalid_options_are_rejected_before_serving(baton):
     for words, variables, says in (
         ((), {"BATON_HOST": "0.0.0.0"}, "without a token baton serves only this machine"),
         (("--host", "0"), {}, "without a token baton serves only this machine"),
@@ -172,7 +172,7 @@ def test_with_registered_agents_it_does_not_start_without_a_token(baton, top):
 # --- the token stays here
 
 
-def test_what_the_site_gives_to_programs_has_no_token(top, monkeypatch):
+def test_the_sites_environment_for_programs_has_no_token(top, monkeypatch):
     from baton_git.interfaces.context.process import FOUND, taken_token
 
     monkeypatch.setenv("BATON_API_TOKEN", "very-secret")
@@ -188,7 +188,7 @@ def test_what_the_site_gives_to_programs_has_no_token(top, monkeypatch):
 
 
 @for_each("address", ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1", "::1%lo"])
-def test_only_this_machine_reaches_loopback(address):
+def test_loopback_addresses_are_recognised(address):
     assert is_this_machine(address)
 
 
@@ -197,7 +197,7 @@ def test_others_reach_any_other_address(address):
     assert not is_this_machine(address)
 
 
-def test_a_name_is_judged_by_what_it_stands_for_and_not_by_how_it_begins(monkeypatch):
+def test_a_host_name_is_judged_by_its_addresses(monkeypatch):
     known = {"127.evil.example": ["10.0.0.1"], "localhost.evil": ["10.0.0.1"], "both": ["127.0.0.1", "10.0.0.1"]}
 
     def resolve(host: str, port: int, **_: Any) -> list[Any]:
@@ -208,7 +208,7 @@ def test_a_name_is_judged_by_what_it_stands_for_and_not_by_how_it_begins(monkeyp
         assert not all(is_this_machine(one) for one in resolve_addresses(name, 1))
 
 
-def test_what_stands_for_no_address_is_refused():
+def test_texts_that_are_not_addresses_are_rejected():
     for name in ("no.such.host.invalid", "a" * 300, "a b", "\udcff"):
         with pytest.raises(StoreError):
             resolve_addresses(name, 1)

@@ -52,7 +52,7 @@ def write(api: Any, baton: Any, code: int = 200, **more: Any) -> Any:
     return api.post(WRITE, {"namespace": api.namespace, "baton": baton, **more}, code=code)
 
 
-def test_what_the_original_answered_is_answered_alike(api):
+def test_responses_equal_those_of_the_original_server(api):
     originals = recorded()
     alike = [name for name in CASES if name not in OURS]
     assert len(alike) > 50
@@ -64,7 +64,7 @@ def test_what_the_original_answered_is_answered_alike(api):
         )  # fmt: skip
 
 
-def test_what_is_answered_otherwise_is_known_and_has_its_reason(api):
+def test_every_difference_from_the_original_server_has_a_reason(api):
     originals = recorded()
     for name, (status, says, why) in OURS.items():
         found = asked(api.url, CASES[name])
@@ -116,7 +116,7 @@ def test_a_revision_that_is_not_the_newest_is_a_conflict_with_the_current_state(
     assert read(api).json()["commit"] == done["commit"]
 
 
-def test_no_revision_of_a_namespace_that_does_not_exist_is_the_newest(api):
+def test_a_missing_namespace_has_no_newest_revision(api):
     detail = write(api, GOOD, 409, expected_revision=1).json()["detail"]
     assert [detail[f"current_{name}"] for name in ("revision", "baton", "updated_at")] == [None, None, None]
     assert read(api).json()["baton"] is None
@@ -137,7 +137,7 @@ def test_if_match_lets_only_the_version_through_that_was_read(api):
     api.post(WRITE, {**body, "baton": GOOD}, headers={"If-Match": "*"})
 
 
-def test_of_many_that_write_on_the_same_revision_one_gets_through(api):
+def test_of_many_conditional_writes_only_one_succeeds(api):
     revision = write(api, GOOD).json()["revision"]
     codes: list[int] = []
 

@@ -99,7 +99,7 @@ SCHEMA: dict[str, Any] = {
 """The README's block "Baton Schema", which lacks what its own models require."""
 
 
-def test_the_document_of_the_readmes_schema_is_accepted_and_what_it_lacks_is_filled_in(api):
+def test_the_readmes_example_document_is_accepted_and_completed(api):
     def write(document: dict[str, Any]) -> Any:
         return api.post("/v1/baton/write", {"namespace": api.namespace, "baton": document}).json()
 
@@ -122,7 +122,7 @@ def test_the_document_of_the_readmes_schema_is_accepted_and_what_it_lacks_is_fil
 METHODS = ("http", "file_exists", "process_running", "manual")
 
 
-def test_what_began_in_a_command_fits_the_originals_models_and_comes_back_whole(api, baton):
+def test_a_document_begun_by_a_command_fits_the_original_models(api, baton):
     """Its models require a head with all fields, have four methods, and ignore other keys."""
     for words in (("--verify-port", "80"), ("--verify-file", "a"), ("--verify-command", "--", "pytest")):
         where = ("-n", api.namespace, "--create")

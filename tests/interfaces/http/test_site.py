@@ -19,7 +19,7 @@ def site(top, baton) -> Iterator[Site]:
     found.close()
 
 
-def test_a_setting_holds_from_the_moment_it_is_made(site, top, git):
+def test_a_changed_setting_applies_immediately(site, top, git):
     with site.work() as ws:
         assert dict(ws.reach.policies) == {}
     git(top, "config", "remote.origin.batonPolicy", "review")
@@ -27,7 +27,7 @@ def test_a_setting_holds_from_the_moment_it_is_made(site, top, git):
         assert dict(ws.reach.policies) == {"origin": "review"}
 
 
-def test_a_repository_that_is_gone_is_neither_empty_nor_made_anew(site, top):
+def test_a_missing_repository_is_an_error_and_not_recreated(site, top):
     assert site.tip() is not None
     (top / ".git").rename(top / "away")
     with pytest.raises(NotARepository, match=r"is no repository any more"):
@@ -39,7 +39,7 @@ def test_a_repository_that_is_gone_is_neither_empty_nor_made_anew(site, top):
     assert site.tip() is not None
 
 
-def test_a_namespace_that_is_called_like_a_secret_is_not_begun_over_http(serve, top):
+def test_a_secret_cannot_be_the_name_of_a_namespace_over_http(serve, top):
     secret = "ghp_" + "a1B2c3D4e5" * 4
     served = serve()
     answers = [

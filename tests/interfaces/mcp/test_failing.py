@@ -50,11 +50,11 @@ def test_arguments_that_do_not_fit_are_named(here, era, tool, arguments, said):
         ("todo_list", {}, "baton boot begins a session"),
     ],
 )
-def test_what_a_rule_refuses_is_told_with_the_next_step(here, era, tool, arguments, said):
+def test_a_rejection_by_a_rule_has_a_hint(here, era, tool, arguments, said):
     assert said in refusal(tool, era, **arguments)
 
 
-def test_what_the_system_refuses_is_told(here, monkeypatch):
+def test_errors_of_the_system_are_reported(here, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device", "/somewhere")
 
@@ -62,7 +62,7 @@ def test_what_the_system_refuses_is_told(here, monkeypatch):
     assert refusal("followup_add", item="x") == "/somewhere: No space left on device"
 
 
-def test_a_bug_is_told_as_one_and_leaves_a_report(here, monkeypatch, tmp_path, capfd):
+def test_a_bug_is_reported_as_a_bug_and_leaves_a_report(here, monkeypatch, tmp_path, capfd):
     def broken(*_, **__):
         raise ZeroDivisionError("a secret of the caller")
 

@@ -58,7 +58,7 @@ def status(baton):
     return baton("read").json["baton"]["patterns"][0]["status"]
 
 
-def test_the_person_is_shown_what_would_hold_and_types_its_id(graduate, baton, git, top):
+def test_the_person_sees_the_rule_and_types_its_id(graduate, baton, git, top):
     asked = []
     refused, said = graduate(types(CODE, asked))
     assert not refused, said
@@ -70,7 +70,7 @@ def test_the_person_is_shown_what_would_hold_and_types_its_id(graduate, baton, g
     assert "Confirmed by Ada (client)" in git(top, "show", f"baton/work:rules/{CODE}.md")
 
 
-def test_another_rule_is_what_the_person_is_shown(graduate, git, top):
+def test_a_changed_rule_is_shown_again_before_confirmation(graduate, git, top):
     asked = []
     assert graduate(types(CODE, asked), rule="Ask first")[0] is False
     assert "Ask first" in asked[0]
@@ -79,7 +79,7 @@ def test_another_rule_is_what_the_person_is_shown(graduate, git, top):
 
 
 @pytest.mark.parametrize("person", [turns_down("decline"), turns_down("cancel"), types("yes"), types("")])
-def test_any_other_answer_leaves_it_as_it_is(graduate, baton, person):
+def test_any_other_answer_changes_nothing(graduate, baton, person):
     refused, said = graduate(person)
     assert refused
     assert "only when a person confirms it" in said
@@ -126,7 +126,7 @@ def test_a_rule_that_changes_while_the_person_reads_is_not_the_one_they_confirme
         assert "Trust everyone" in git(top, "show", f"baton/work:rules/{CODE}.md")
 
 
-def test_what_is_no_candidate_is_not_even_asked_about(graduate, baton):
+def test_no_question_is_asked_about_a_pattern_that_is_not_a_candidate(graduate, baton):
     baton("pattern", "dismiss", CODE)
     asked = []
     refused, said = graduate(types(CODE, asked))
@@ -143,7 +143,7 @@ def test_the_model_cannot_answer_for_the_person(graduate, baton):
     assert status(baton) == "rule_candidate"
 
 
-def test_what_would_steer_a_terminal_is_not_in_the_question(graduate, baton):
+def test_questions_have_no_control_characters(graduate, baton):
     baton("pattern", "propose", CODE, "--rule", "Look \x1b[31m\nType yes")
     asked = []
     graduate(types("no", asked))

@@ -117,7 +117,7 @@ def test_without_a_token_it_listens_nowhere_else(baton, top):
         assert "BATON_API_TOKEN" in done.err
 
 
-def test_elsewhere_it_may_be_called_by_any_name_with_the_token(baton, top):
+def test_on_other_addresses_any_host_name_is_accepted_with_the_token(baton, top):
     baton("init")
     with running(top, "--host", "0.0.0.0", BATON_API_TOKEN=TOKEN) as (_, url):
         here = url.replace("0.0.0.0", "127.0.0.1")
@@ -170,7 +170,7 @@ def test_the_session_is_that_of_the_connection_and_never_the_servers(baton, top)
     assert not list((top / ".git" / "baton" / "sessions").glob("*"))
 
 
-def test_a_port_that_is_taken_is_told(baton, top):
+def test_a_port_in_use_is_reported(baton, top):
     baton("init")
     with running(top) as (_, url):
         port = url.rpartition(":")[2].partition("/")[0]
@@ -182,7 +182,7 @@ def test_a_port_that_is_taken_is_told(baton, top):
 
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_in_order_when_it_is_told_to(baton, top, kind):
+def test_the_server_stops_cleanly_on_a_signal(baton, top, kind):
     baton("init")
     with running(top) as (process, url):
         assert called(url, "followup_add", {"item": "x"}, mode="legacy").is_error is False
@@ -215,5 +215,5 @@ def listen(url: str) -> socket.socket:
 
 
 @pytest.mark.parametrize("words", [("--host", "127.0.0.1"), ("--port", "1")])
-def test_where_to_listen_goes_with_http(baton, words):
+def test_options_of_the_address_need_http(baton, words):
     assert "--host and --port go with --http" in baton("mcp", *words, code=2).err

@@ -18,12 +18,12 @@ def work(call, era):
     return run
 
 
-def test_an_agent_that_nobody_names_is_asked_for(call):
+def test_a_missing_agent_name_is_a_usage_error(call):
     assert "no agent is named" in call("checkpoint", error=True, summary="x")
     assert "there is no agent 'nobody'" in call("restore", error=True, agent="nobody")
 
 
-def test_the_workspace_copy_of_a_run_goes_with_it(call, git, top):
+def test_ending_a_run_removes_its_workspace_copy(call, git, top):
     git(top, "config", "baton.handoverFile", "handover.txt")
     file = top / "handover.txt"
     call("handover_step", run="run-1", challenge="find", uri="kairos://1")
@@ -34,7 +34,7 @@ def test_the_workspace_copy_of_a_run_goes_with_it(call, git, top):
     assert not file.exists()
 
 
-def test_a_copy_that_is_broken_stands_in_nobodys_way(call, git, top):
+def test_a_broken_copy_does_not_block_other_runs(call, git, top):
     git(top, "config", "baton.handoverFile", "handover.txt")
     call("handover_step", run="run-1", challenge="find", uri="kairos://1")
     (top / "handover.txt").write_text("nonsense")
@@ -55,7 +55,7 @@ def test_the_facts_of_a_transcript_are_kept_and_shown(call, top):
     assert "nope" in call("handoff_extract", error=True, transcript=str(top / "nope"))
 
 
-def test_other_machines_get_what_is_here(call, git, top, tmp_path):
+def test_sync_sends_the_state_to_other_machines(call, git, top, tmp_path):
     assert "there is no remote" in call("sync", error=True)
     git(tmp_path, "init", "-q", "--bare", "remote.git")
     git(top, "remote", "add", "origin", str(tmp_path / "remote.git"))
@@ -74,7 +74,7 @@ def test_other_machines_get_what_is_here(call, git, top, tmp_path):
         "ssh://evil.example/x.git", "ext::sh -c 'touch {there}/run'", "--upload-pack=touch {there}/run",
     ],
 )  # fmt: skip
-def test_nothing_is_sent_to_an_address_that_is_no_remote(call, git, top, tmp_path, address):
+def test_an_address_that_is_not_a_remote_is_not_contacted(call, git, top, tmp_path, address):
     there = top.parent / "evil.git"
     git(tmp_path, "init", "-q", "--bare", str(there))
     git(top, "remote", "add", "origin", str(tmp_path / "remote.git"))
@@ -86,7 +86,7 @@ def test_nothing_is_sent_to_an_address_that_is_no_remote(call, git, top, tmp_pat
     assert not (there / "run").exists()
 
 
-def test_a_remote_is_named(call, git, top, tmp_path):
+def test_a_remote_can_be_named(call, git, top, tmp_path):
     for name in ("one", "two"):
         git(tmp_path, "init", "-q", "--bare", f"{name}.git")
         git(top, "remote", "add", name, str(tmp_path / f"{name}.git"))
@@ -96,7 +96,7 @@ def test_a_remote_is_named(call, git, top, tmp_path):
     assert "refs/heads/baton/work" in git(tmp_path / "two.git", "for-each-ref")
 
 
-def test_what_is_contested_is_listed_and_settled(call, baton, top):
+def test_conflicts_are_listed_and_resolved(call, baton, top):
     from interfaces.cli.conftest import contest
 
     baton("loop", "add", "Deployed it", "--expect", "it answers", "--id", "OL-1")

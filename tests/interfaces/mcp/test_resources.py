@@ -24,7 +24,7 @@ def failure(uri, era="auto"):
     return talk(read, mode=era)
 
 
-def test_those_of_the_namespace_are_listed_and_can_be_read(here, baton, era):
+def test_resources_of_the_namespace_are_listed_and_readable(here, baton, era):
     baton("followup", "add", "Later", "--id", "FU-1")
 
     async def everything(client):
@@ -96,14 +96,14 @@ def test_the_rules_are_read(here, read, baton):
         (f"baton://state/{300 * 'x'}", "namespace"),
     ],
 )
-def test_what_there_is_not_is_told_in_a_line(here, era, uri, said):
+def test_missing_things_are_reported_in_one_line(here, era, uri, said):
     error = failure(uri, era)
     assert said in error.message
     assert "\n" not in error.message
     assert error.code == -32602
 
 
-def test_a_bug_while_reading_is_told_as_one(here, monkeypatch, tmp_path):
+def test_a_bug_while_reading_is_reported_as_a_bug(here, monkeypatch, tmp_path):
     def broken(*_, **__):
         raise ZeroDivisionError
 
@@ -116,7 +116,7 @@ def test_a_namespace_that_does_not_exist_has_no_state(here):
     assert "there is no namespace 'nobody'" in failure("baton://state/nobody").message
 
 
-def test_the_prompts_say_how_to_begin_and_to_end(here, era):
+def test_the_prompts_describe_how_to_begin_and_end(here, era):
     async def both(client):
         names = [one.name for one in (await client.list_prompts()).prompts]
         return {name: (await client.get_prompt(name)).messages[0] for name in names}
@@ -132,7 +132,7 @@ def test_the_prompts_say_how_to_begin_and_to_end(here, era):
             assert word in found[name].content.text
 
 
-def test_an_unknown_prompt_is_told(here, era):
+def test_an_unknown_prompt_is_reported(here, era):
     from mcp.shared.exceptions import MCPError
 
     async def ask(client):

@@ -51,7 +51,7 @@ def test_the_whole_list_costs_at_most_2500_tokens(told):
     assert pieces(text) <= TOKENS
 
 
-def test_every_tool_says_what_it_may_change(told):
+def test_every_tool_has_annotations_about_its_effect(told):
     natures = {tool["name"]: tool["annotations"] for tool in told["tools"]}
     assert {name for name, nature in natures.items() if nature.get("readOnlyHint")} == READING
     assert {name for name, nature in natures.items() if nature.get("destructiveHint")} == DESTROYING
@@ -60,7 +60,7 @@ def test_every_tool_says_what_it_may_change(told):
     assert natures.keys() == READING | DESTROYING | REPEATABLE | ADDING
 
 
-def test_every_tool_says_in_a_line_what_it_does_and_takes(told):
+def test_every_tool_has_a_short_description(told):
     for tool in told["tools"]:
         assert 10 < len(tool["description"]) < 120, tool
         schema = tool["inputSchema"]
@@ -71,7 +71,7 @@ def test_every_tool_says_in_a_line_what_it_does_and_takes(told):
             assert "null" not in json.dumps(one)
 
 
-def test_only_a_value_of_any_kind_has_no_type(told):
+def test_only_arguments_of_any_type_have_no_schema_type(told):
     untyped = [
         (tool["name"], name)
         for tool in told["tools"]

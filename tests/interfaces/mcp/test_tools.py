@@ -34,7 +34,7 @@ def test_a_session_from_end_to_end(call, baton):
     assert state["active_decisions"][0]["source_tier"] == "llm_derived"
 
 
-def test_what_was_done_shows_in_the_status_and_in_the_log(call):
+def test_changes_appear_in_the_status_and_the_log(call):
     call("boot", session="s1")
     made = call("followup_add", item="Later")
     found = call("status")
@@ -46,7 +46,7 @@ def test_what_was_done_shows_in_the_status_and_in_the_log(call):
     assert [one["revision"] for one in call("log", record=made["id"])["commits"]] == [made["revision"]]
 
 
-def test_a_check_that_nobody_approved_is_unknown(call):
+def test_an_unapproved_check_is_unknown(call):
     made = call("loop_add", action="a", expect="b", verify={"method": "command", "argv": ["true"]})
     assert call("loop_verify", id=made["id"])["checks"][made["id"]]["result"] == "unknown"
 
@@ -68,13 +68,13 @@ def test_the_session_is_the_named_one_or_that_of_the_agent_or_the_one_that_boote
     assert session_of(session="named") == "named"
 
 
-def test_a_handoff_that_nobody_kept_is_told(call):
+def test_a_missing_handoff_is_reported(call):
     assert "there is no handoff" in call("handoff_show", error=True)
     assert "there is no handoff 'claude/x'" in call("handoff_show", error=True, id="claude/x")
 
 
 @pytest.mark.slow
-def test_standard_output_carries_the_protocol_and_nothing_else_and_answers_what_came_before_the_end(top):
+def test_standard_output_has_only_the_protocol_and_all_answers(top):
     messages = [
         {"id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
@@ -114,7 +114,7 @@ def test_the_end_of_the_input_waits_for_calls_but_not_for_those_that_ask_the_cli
     anyio.run(run)
 
 
-def test_without_the_sdk_it_says_what_to_install(baton, monkeypatch):
+def test_without_the_sdk_the_error_names_the_extra_to_install(baton, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     done = baton("mcp", code=1)
     assert done.out == ""

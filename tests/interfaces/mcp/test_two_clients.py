@@ -43,7 +43,7 @@ def sessions(baton, count):
     return [one["session"] for one in reversed(baton("log", "--limit", str(count), "--json").json)]
 
 
-def test_each_client_acts_for_the_session_that_it_began(here, baton, era):
+def test_each_client_acts_in_its_own_session(here, baton, era):
     async def use(one, two):
         started = [await begun(one), await begun(two)]
         for client in (one, two, one):
@@ -55,7 +55,7 @@ def test_each_client_acts_for_the_session_that_it_began(here, baton, era):
     assert sessions(baton, 3) == [one, two, one]
 
 
-def test_who_has_ended_its_session_is_not_taken_for_the_other(here, baton):
+def test_a_client_that_ended_its_session_does_not_act_in_another(here, baton):
     async def use(one, two):
         started = [await begun(one), await begun(two)]
         await one.call_tool("wrap", {"context": "It stands"})
@@ -73,7 +73,7 @@ def test_who_has_ended_its_session_is_not_taken_for_the_other(here, baton):
     assert sessions(baton, 1) == [two]
 
 
-def test_who_has_begun_none_acts_as_the_command_line_does(here, baton):
+def test_a_client_without_a_session_acts_like_the_command_line(here, baton):
     baton("boot", "--session", "of-the-shell")
 
     async def use(one, _):
@@ -83,7 +83,7 @@ def test_who_has_begun_none_acts_as_the_command_line_does(here, baton):
     assert sessions(baton, 1) == ["of-the-shell"]
 
 
-def test_a_server_for_many_takes_nobody_for_who_is_at_work_in_the_work_tree(here, baton, top, monkeypatch):
+def test_a_server_with_many_clients_ignores_the_work_trees_session(here, baton, top, monkeypatch):
     baton("boot", "--session", "of-the-file")
     monkeypatch.setenv("GEMINI_SESSION_ID", "of-the-shell")
 
@@ -117,6 +117,6 @@ def test_a_session_of_the_agent_around_us_that_hooks_know_counts_less_than_the_o
 
 
 @pytest.mark.parametrize("tool", list(CALLS))
-def test_what_writes_takes_the_session(call, tool):
+def test_writing_tools_accept_a_session(call, tool):
     call(tool, **CALLS[tool], session="named")
     assert call("log", limit=1)["commits"][0]["session"] == "named"

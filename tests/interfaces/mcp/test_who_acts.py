@@ -24,16 +24,16 @@ def agent_of(call, name, **client):
         ("somebody else", None),
     ],
 )
-def test_the_client_says_which_agent_it_is(call, era, name, agent):
+def test_the_agent_comes_from_the_clients_name(call, era, name, agent):
     assert agent_of(call, name, mode=era) == agent
 
 
-def test_who_was_named_counts_more_than_the_client(call, monkeypatch):
+def test_an_explicit_session_overrides_the_clients(call, monkeypatch):
     monkeypatch.setenv("BATON_AGENT", "zero")
     assert agent_of(call, "claude-code") == "zero"
 
 
-def test_a_session_begins_with_what_paif_restores(call, baton, top):
+def test_a_session_begins_with_the_restored_checkpoint_of_paif(call, baton, top):
     baton("checkpoint", "--agent", "zero", "--summary", "Isolated the namespaces")
     (top / ".claude").mkdir()
     (top / ".claude" / "CLAUDE.md").write_text(

@@ -97,7 +97,7 @@ def mark_of(served: Served) -> str:
     return str(re.findall(r'name="mark" value="([^"]*)"', served.get("do/verify").text)[0])
 
 
-def test_what_a_person_adds_behind_the_token_is_theirs_and_what_anybody_adds_is_not(baton: Any, serve: Any) -> None:
+def test_only_records_added_behind_the_page_token_are_a_persons(baton: Any, serve: Any) -> None:
     baton("init", "--namespace", "shop")
     for token, words in ((None, "written by an agent"), (TOKEN, "confirmed by a person")):
         served = serve(page_token=token)
@@ -121,7 +121,7 @@ REFUSED = (
 )  # fmt: skip
 
 
-def test_what_does_not_fit_is_said_and_what_was_entered_is_kept(work: None, serve: Any) -> None:
+def test_an_invalid_form_shows_its_errors_and_keeps_the_input(work: None, serve: Any) -> None:
     served = serve()
     tip = served.site.tip("shop")
     for path, fields, words in REFUSED:
@@ -146,7 +146,7 @@ def test_a_click_without_the_mark_asks_for_the_token_and_acts_only_with_it(work:
     assert served.site.tip("shop") != tip
 
 
-def test_sync_tells_what_it_did(baton: Any, git: Any, top: Path, serve: Any) -> None:
+def test_sync_reports_its_changes(baton: Any, git: Any, top: Path, serve: Any) -> None:
     two_machines(baton, git, top)
     served = serve()
     assert "Everything was in step already" in served.send("do/sync", {"remote": "origin"}, code=200).text
@@ -198,7 +198,7 @@ def test_a_namespace_is_made_renamed_and_deleted(baton: Any, serve: Any) -> None
 # --- edit, forget, reopen
 
 
-def test_a_record_is_edited_field_by_field_and_only_as_it_was_shown(work: None, baton: Any, serve: Any) -> None:
+def test_a_record_is_edited_by_field_and_only_as_it_was_shown(work: None, baton: Any, serve: Any) -> None:
     baton("loop", "add", "Watched it", "--id", "OL-2", "--expect", "calm", "--verify-port", "localhost:5432",
           "--namespace", "shop")  # fmt: skip
     served = serve()

@@ -24,7 +24,7 @@ def reason(served: Any) -> str:
     return re.sub(r"<[^>]+>", "", found[1]).strip()
 
 
-def test_another_value_that_is_empty_wipes_nothing_unless_it_is_said(world: World, serve: Any) -> None:
+def test_an_empty_other_value_needs_an_explicit_choice(world: World, serve: Any) -> None:
     served = serve()
     tip = served.site.tip("shop")
     answer = served.send("conflicts", {"choice": "other", "value": ""}, code=422)
@@ -35,7 +35,7 @@ def test_another_value_that_is_empty_wipes_nothing_unless_it_is_said(world: Worl
     assert reason(served) == "empty text"
 
 
-def test_what_was_changed_since_is_what_stands_and_can_be_kept(world: World, serve: Any) -> None:
+def test_the_current_value_of_a_changed_conflict_can_be_kept(world: World, serve: Any) -> None:
     served = serve()
     world.here("followup", "defer", "FU-1", "--reason", "a new reason")
     page = served.get("conflicts").text
@@ -47,9 +47,7 @@ def test_what_was_changed_since_is_what_stands_and_can_be_kept(world: World, ser
 
 
 @pytest.mark.parametrize("side", ["ours", "theirs"])
-def test_a_side_that_is_chosen_stands_whatever_changed_since_if_that_was_shown(
-    side: str, world: World, serve: Any
-) -> None:
+def test_a_chosen_side_is_applied_if_the_current_value_was_shown(side: str, world: World, serve: Any) -> None:
     served = serve()
     before = dict(re.findall(r'value="(ours|theirs)".*?class="text" dir="auto">([^<]*)<', served.get("conflicts").text,
                              re.DOTALL))  # fmt: skip
@@ -58,7 +56,7 @@ def test_a_side_that_is_chosen_stands_whatever_changed_since_if_that_was_shown(
     assert reason(served) == before[side]
 
 
-def test_what_changed_after_the_page_was_made_is_shown_first(world: World, serve: Any) -> None:
+def test_changes_since_the_page_was_shown_are_shown_first(world: World, serve: Any) -> None:
     served = serve()
     fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', served.get("conflicts").text))
     world.here("followup", "defer", "FU-1", "--reason", "a new reason")

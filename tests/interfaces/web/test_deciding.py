@@ -40,7 +40,7 @@ def test_a_click_and_the_typed_id_are_a_persons_word_behind_the_token(
     assert "graduated" in served.get("board").text
 
 
-def test_without_a_token_nobody_is_a_person(work: None, serve: Any) -> None:
+def test_without_a_token_the_page_cannot_confirm_for_a_person(work: None, serve: Any) -> None:
     served = serve()
     tip = served.site.tip("shop")
     page = served.get("graduate?id=PAT-1").text
@@ -56,7 +56,7 @@ def _mark(served: Any) -> str:
     return re.findall(r'name="mark" value="([^"]+)"', served.get("back?way=undo").text)[0]
 
 
-def test_another_id_than_the_patterns_confirms_nothing(work: None, serve: Any) -> None:
+def test_only_the_patterns_own_id_confirms(work: None, serve: Any) -> None:
     served = serve(page_token=TOKEN)
     served.log_in()
     tip = served.site.tip("shop")
@@ -90,7 +90,7 @@ def test_another_wording_is_shown_before_it_is_confirmed(work: None, git: Any, t
 # --- going back
 
 
-def test_a_preview_shows_what_then_happens_and_writes_nothing_itself(work: None, serve: Any) -> None:
+def test_a_preview_shows_the_changes_and_writes_nothing(work: None, serve: Any) -> None:
     served = serve()
     tip = served.site.tip("shop")
     page = served.get("back?way=record&record=FU-1")
@@ -101,7 +101,7 @@ def test_a_preview_shows_what_then_happens_and_writes_nothing_itself(work: None,
     assert "Baton-Op" not in served.get("timeline").text
 
 
-def test_each_way_back_is_gone_as_it_was_shown(work: None, serve: Any) -> None:
+def test_each_kind_of_rollback_is_executed_as_shown(work: None, serve: Any) -> None:
     served = serve()
     for query, words in (("way=undo", "decision"), ("way=undo&revision=1", "open loop"),
                          ("way=revision&revision=2", ""),
@@ -113,7 +113,7 @@ def test_each_way_back_is_gone_as_it_was_shown(work: None, serve: Any) -> None:
         served.send("back?way=undo", {"tip": str(served.site.tip("shop"))})
 
 
-def test_going_back_from_where_nobody_stands_any_more_is_shown_again(work: None, baton: Any, serve: Any) -> None:
+def test_an_outdated_rollback_preview_is_shown_again(work: None, baton: Any, serve: Any) -> None:
     served = serve()
     old = str(served.site.tip("shop"))
     fields = {**hidden(served.get("back?way=revision&revision=1").text, {}), "tip": old}
@@ -144,7 +144,7 @@ def test_going_back_to_a_rule_takes_a_person_who_types_its_id(work: None, git: A
     assert "Baton-Confirmed: page, by Ada" in newest(git, top)
 
 
-def test_all_rules_that_going_back_makes_are_named_and_each_id_is_typed(work: None, baton: Any, serve: Any) -> None:
+def test_all_rules_that_a_rollback_restores_are_named_and_confirmed(work: None, baton: Any, serve: Any) -> None:
     for _ in range(4):
         baton("pattern", "record", "Another", "--id", "PAT-2", "--rule", RULE, "--namespace", "shop")
     served = serve(page_token=TOKEN)
@@ -165,7 +165,7 @@ def _mark_of_back(served: Any) -> str:
     return re.findall(r'name="mark" value="([^"]+)"', served.get("back?way=session&session=s1").text)[0]
 
 
-def test_a_way_that_leads_nowhere_says_so(work: None, serve: Any) -> None:
+def test_an_invalid_rollback_is_reported(work: None, serve: Any) -> None:
     served = serve()
     served.get("back?way=revision", code=422)
     served.get("back?way=record&record=nope", code=404)
@@ -220,7 +220,7 @@ def test_a_conflict_that_was_settled_meanwhile_is_not_settled_twice(world: World
     assert "This conflict was settled in the meantime. Nothing was settled." in answer.text
 
 
-def test_a_conflict_that_says_something_else_by_now_is_not_settled(world: World, serve: Any) -> None:
+def test_a_conflict_that_changed_since_it_was_shown_is_not_resolved(world: World, serve: Any) -> None:
     contest(world)
     served = serve()
     fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', served.get("conflicts").text))
@@ -237,7 +237,7 @@ def queue(world: World) -> None:
     world.here("sync", code=None)
 
 
-def test_records_are_taken_over_and_turned_down_one_by_one(world: World, serve: Any) -> None:
+def test_records_are_accepted_and_rejected_one_by_one(world: World, serve: Any) -> None:
     queue(world)
     served = serve()
     page = served.get("review").text
@@ -250,7 +250,7 @@ def test_records_are_taken_over_and_turned_down_one_by_one(world: World, serve: 
     assert "Nothing waits for your review" in served.get("review").text
 
 
-def test_what_came_after_the_page_was_made_is_not_decided(world: World, serve: Any) -> None:
+def test_commits_after_the_page_was_shown_are_not_decided(world: World, serve: Any) -> None:
     queue(world)
     served = serve()
     page = served.get("review").text
@@ -264,7 +264,7 @@ def test_what_came_after_the_page_was_made_is_not_decided(world: World, serve: A
     assert served.site.tip("shop") == tip
 
 
-def test_nothing_chosen_decides_nothing(world: World, serve: Any) -> None:
+def test_a_review_form_without_choices_decides_nothing(world: World, serve: Any) -> None:
     queue(world)
     served = serve()
     assert (
@@ -273,7 +273,7 @@ def test_nothing_chosen_decides_nothing(world: World, serve: Any) -> None:
     )
 
 
-def test_a_rule_from_elsewhere_is_taken_over_only_by_a_person(world: World, serve: Any) -> None:
+def test_a_rule_from_elsewhere_is_accepted_only_by_a_person(world: World, serve: Any) -> None:
     for _ in range(3):
         world.there("pattern", "record", "Guessed", "--id", "PAT-1", "--rule", RULE, *GEMINI)
     world.there("sync")

@@ -47,10 +47,10 @@ def test_more_sessions_than_lanes_share_the_last_one() -> None:
     assert drawn.width < 200
 
 
-def test_what_comes_from_above_the_drawing_has_a_line_that_begins_there() -> None:
+def test_a_parent_above_the_drawing_has_a_line_from_its_top() -> None:
     [line] = draw_commits([entry("b", "s", "not-drawn")]).lines
     assert line.sort == "earlier"
 
 
-def test_no_commit_is_an_empty_drawing() -> None:
+def test_no_commits_give_an_empty_drawing() -> None:
     assert draw_commits([]).stretches == []

@@ -212,7 +212,7 @@ def test_whatever_is_planted_in_the_state_does_not_run(baton: Any, serve: Any, o
     assert page.reads("{{7*7}}")
 
 
-def test_a_change_elsewhere_comes_up_on_the_open_board(baton: Any, serve: Any, opened: Opened) -> None:
+def test_a_change_of_another_process_appears_on_the_open_board(baton: Any, serve: Any, opened: Opened) -> None:
     baton("init", "--namespace", "shop")
     served = serve()
     page = opened(served)
@@ -244,7 +244,7 @@ def test_the_open_inbox_follows_every_namespace_and_its_todos_and_reviews_are_on
     page.until(lambda: "completed" in page.text())
 
 
-def test_on_other_pages_a_change_is_only_told(baton: Any, serve: Any, opened: Opened) -> None:
+def test_other_pages_only_announce_a_change(baton: Any, serve: Any, opened: Opened) -> None:
     baton("init", "--namespace", "shop")
     served = serve()
     page = opened(served)
@@ -255,9 +255,7 @@ def test_on_other_pages_a_change_is_only_told(baton: Any, serve: Any, opened: Op
     assert page.one("#live").get_attribute("aria-live") == "polite"
 
 
-def test_eight_windows_side_by_side_are_all_told_and_one_that_nobody_sees_has_no_stream(
-    baton: Any, serve: Any, opened: Opened
-) -> None:
+def test_eight_windows_get_events_and_a_hidden_one_has_no_stream(baton: Any, serve: Any, opened: Opened) -> None:
     baton("init", "--namespace", "shop")
     served = serve()
     page = opened(served)
@@ -325,7 +323,7 @@ def test_everything_works_without_scripts(world: World, serve: Any, opened: Open
     page.until(lambda: "The pattern is now a rule" in page.text())
 
 
-def test_another_port_receives_the_cookie_and_not_what_forms_must_bring(
+def test_another_port_receives_the_cookie_but_not_the_form_seal(
     world: World, serve: Any, elsewhere: tuple[str, list[str]], tmp_path: Path
 ) -> None:
     served, (url, received) = serve(page_token=TOKEN), elsewhere

@@ -34,7 +34,7 @@ def some_work(baton: Any, *more: str) -> None:
     shop("decision", "add", "Half to even", "--why", "books", "--id", "DEC-1", "--session", "s1")
 
 
-def test_every_page_answers_and_holds_nothing_inline(baton: Any, serve: Any) -> None:
+def test_every_page_loads_and_has_no_inline_script_or_style(baton: Any, serve: Any) -> None:
     some_work(baton)
     served = serve()
     for page in ("/", "/search", "/search?q=shop", *PAGES):
@@ -52,7 +52,7 @@ def _is_in_our_look(answer: Any) -> None:
     assert text.count("<h1") == text.count("<main") == 1
 
 
-def test_the_board_tells_what_there_is_and_the_search_finds_it(baton: Any, serve: Any) -> None:
+def test_the_board_shows_the_records_and_the_search_finds_them(baton: Any, serve: Any) -> None:
     some_work(baton)
     served = serve()
     board = served.get("board").text
@@ -83,9 +83,7 @@ def test_a_namespace_of_any_name_is_reached_by_the_links_of_the_page(baton: Any,
         assert served.path("board", name) == link
 
 
-def test_the_whole_server_has_the_page_and_an_empty_repository_says_what_to_do_first(
-    serve: Any, git: Any, top: Any
-) -> None:
+def test_an_empty_repository_has_a_page_with_the_first_step(serve: Any, git: Any, top: Any) -> None:
     served = serve(whole=True)
     for name in ("shop", "work"):
         git(top, "update-ref", "-d", f"refs/heads/baton/{name}")
@@ -98,7 +96,7 @@ NOT_THERE = ("/n/nowhere/board", "/n/shop/nothing", "/n/%25zz/board", "/n/shop/r
              "/n/shop/records?kind=nope", "/n/shop/commit/99999", "/n/shop/board/deeper")  # fmt: skip
 
 
-def test_what_is_not_there_is_a_page_that_says_so(baton: Any, serve: Any) -> None:
+def test_a_missing_record_has_an_error_page(baton: Any, serve: Any) -> None:
     baton("init", "--namespace", "shop")
     served = serve()
     for path in NOT_THERE:
@@ -107,7 +105,7 @@ def test_what_is_not_there_is_a_page_that_says_so(baton: Any, serve: Any) -> Non
         assert "content-security-policy" in answer.headers
 
 
-def test_what_pages_load_is_ours_and_kept_by_its_version(serve: Any) -> None:
+def test_pages_load_only_own_files_cached_by_version(serve: Any) -> None:
     served = serve()
     found = re.findall(r'(?:href|src)="(/static/[^"]+)"', served.get("/").text)
     assert {one.partition("?")[0] for one in found} == {"/static/page.css", "/static/page.js", "/static/icon.svg"}
@@ -118,7 +116,7 @@ def test_what_pages_load_is_ours_and_kept_by_its_version(serve: Any) -> None:
     assert "http" not in served.get("/static/page.css").text
 
 
-def test_the_timeline_goes_on_on_another_page_and_filters(baton: Any, serve: Any, monkeypatch: Any) -> None:
+def test_the_timeline_has_pages_and_filters(baton: Any, serve: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(timeline, "SHOWN", 25)
     some_work(baton)
     served = serve()
@@ -135,7 +133,7 @@ def test_the_timeline_goes_on_on_another_page_and_filters(baton: Any, serve: Any
     assert served.get("timeline?agent=nobody").text.count('class="moment"') == 0
 
 
-def test_a_session_shows_what_it_was_told_changed_and_left(baton: Any, serve: Any, top: Path) -> None:
+def test_the_page_of_a_session_shows_its_brief_changes_and_digest(baton: Any, serve: Any, top: Path) -> None:
     baton("init", "--namespace", "shop")
     baton("decision", "add", "Half to even", "--why", "books", "--namespace", "shop")
     baton("boot", "--namespace", "shop", "--session", "s9", "--agent", "claude")
@@ -168,7 +166,7 @@ def test_two_points_are_compared_in_the_order_that_was_given(baton: Any, serve: 
     assert 'value="nonsense"' in served.get("compare?a=nonsense", code=422).text
 
 
-def test_a_file_that_cannot_be_read_is_told_with_its_reason(baton: Any, git: Any, top: Path, serve: Any) -> None:
+def test_an_unreadable_file_is_reported_with_the_reason(baton: Any, git: Any, top: Path, serve: Any) -> None:
     some_work(baton)
     blob = git(top, "hash-object", "-w", "--stdin", text='action = "half')
     ref = "refs/heads/baton/shop"
@@ -198,7 +196,7 @@ def test_a_file_that_cannot_be_read_is_told_with_its_reason(baton: Any, git: Any
     assert "not a whole number from 1 to 1000000" in refused.text
 
 
-def test_changes_are_told_as_they_happen(baton: Any, serve: Any) -> None:
+def test_changes_are_sent_as_they_happen(baton: Any, serve: Any) -> None:
     some_work(baton)
     served = serve()
     served.get("board")
@@ -210,6 +208,6 @@ def test_changes_are_told_as_they_happen(baton: Any, serve: Any) -> None:
         assert next(line for line in lines if line.startswith("event")) == "event: change"
 
 
-def test_nobody_is_told_of_changes_who_is_not_logged_in(baton: Any, serve: Any) -> None:
+def test_events_need_a_login(baton: Any, serve: Any) -> None:
     baton("init", "--namespace", "shop")
     assert serve(token="secret").get("events", code=204).text == ""

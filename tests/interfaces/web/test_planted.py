@@ -68,7 +68,7 @@ def pages(keys: list[Key]) -> list[str]:
     return shown + [f"record?kind={one.kind}&id={quote(one.id)}&archived={'1' if one.archived else ''}" for one in keys]
 
 
-def test_what_is_planted_in_any_field_of_any_kind_stays_text(baton: Any, serve: Any) -> None:
+def test_markup_in_any_field_of_any_kind_stays_text(baton: Any, serve: Any) -> None:
     baton("init", "--namespace", "shop")
     served = serve()
     seen = ""

@@ -37,7 +37,7 @@ def test_a_command_to_copy_is_one_command_and_names_the_namespace(baton: Any, se
     assert "baton boot --namespace &#39;a;b&#39;" in served.get("/").text
 
 
-def test_a_way_back_that_leads_nowhere_keeps_what_was_entered(baton: Any, serve: Any) -> None:
+def test_an_invalid_rollback_form_keeps_its_input(baton: Any, serve: Any) -> None:
     some_work(baton)
     served = serve()
     answer = served.get("back?way=session&session=nobody", code=404).text
@@ -81,7 +81,7 @@ def test_a_rule_that_is_one_already_is_not_made_twice(baton: Any, serve: Any) ->
     assert served.site.tip("shop") == tip
 
 
-def test_a_page_beyond_the_end_says_so(baton: Any, serve: Any) -> None:
+def test_a_page_beyond_the_end_reports_it(baton: Any, serve: Any) -> None:
     some_work(baton)
     assert "Page 99 is empty" in serve().get("timeline?page=99").text
 
@@ -119,9 +119,7 @@ def test_a_number_that_two_revisions_have_is_refused_with_both(world: World, ser
 
 
 @pytest.mark.slow  # two machines
-def test_a_review_that_is_refused_keeps_what_was_chosen_and_links_only_to_what_is_here(
-    world: World, serve: Any
-) -> None:
+def test_a_rejected_review_form_keeps_its_choices(world: World, serve: Any) -> None:
     queue(world)
     served = serve()
     page = served.get("review").text

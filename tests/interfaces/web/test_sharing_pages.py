@@ -76,7 +76,7 @@ def test_todos_are_added_started_finished_and_cancelled(baton: Any, serve: Any) 
     assert statuses == {"Write <it>": "completed", "Test it": "cancelled"}
 
 
-def test_the_doctor_says_what_is_in_order(baton: Any, serve: Any) -> None:
+def test_the_doctor_page_shows_passed_checks(baton: Any, serve: Any) -> None:
     baton("init", *NS)
     served = serve()
     assert 'class="problem"' not in served.get("/").text

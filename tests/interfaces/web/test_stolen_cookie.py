@@ -56,7 +56,7 @@ def test_without_scripts_a_form_takes_the_token_anew_and_wrong_ones_are_limited(
     served.post("back?way=undo", undoing(served, key=TOKEN))
 
 
-def test_a_form_comes_from_a_page_of_this_very_origin(served: Served) -> None:
+def test_forms_of_other_origins_are_rejected(served: Served) -> None:
     fields = {**undoing(served), "mark": str(served.seal)}
     port = served.url.rpartition(":")[2]
     for headers in (

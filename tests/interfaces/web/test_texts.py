@@ -11,7 +11,7 @@ from baton_git.interfaces.web.templating import environment
 from baton_git.interfaces.web.texts import address, cut, is_link, quote_value
 
 
-def test_what_does_not_print_or_turns_the_direction_stands_as_an_escape() -> None:
+def test_unprintable_and_bidi_characters_are_escaped() -> None:
     assert html("a\u202eb\x07\x00\ud800\u2066") == "a\\u202eb\\x07\\x00\\ud800\\u2066"
     assert html("two\r\nlines\tand 名前 \u200dé👩\u200d💻") == "two\nlines\tand 名前 \u200dé👩\u200d💻"
     assert html(None) == ""
