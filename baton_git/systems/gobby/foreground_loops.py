@@ -114,7 +114,7 @@ def _check_loop(ws: Workspace, loop: Loop) -> None:
     if is_marker(last_line(loop.prompt), loop.limits.marker):
         raise InvalidArgument(
             f"the prompt ends with the line {loop.limits.marker}, which marks the end of the task",
-            hint="remove the line, since each session is told the marker; or choose another marker with --marker",
+            hint="remove the line (each session is told the marker), or choose another marker with --marker",
         )
     check_prompt(loop.prompt)
     if loop.cli not in AGENTS:

@@ -43,7 +43,9 @@ class HandoffSummary(BaseModel):
 
     id: str = Field(description="AGENT/SESSION.", examples=["claude/1f0c"])
     extracted_at: str = Field(description="When the facts were extracted.", examples=["2026-06-17T12:30:00Z"])
-    trigger: str | None = Field(description="The event or command that extracted them.", examples=["session_end"])
+    trigger: str | None = Field(
+        description="The hook event or command that extracted the facts.", examples=["session_end"]
+    )
     machine: str | None = Field(description="The machine on which the session ran.")
     worktree: str | None = Field(description="The work tree of the session.")
     branch: str | None = Field(description="The checked-out branch.")

@@ -78,7 +78,7 @@ class MinedTranscript(ResultPart):
     """An imported session."""
 
     id: str = Field(description="AGENT/SESSION.", examples=["claude/1f0c"])
-    ended: str = Field(description="The time of its last event.", examples=["2026-06-17T12:30:00Z"])
+    ended: str = Field(description="The time of the session's last event.", examples=["2026-06-17T12:30:00Z"])
     goal: str = Field(description="The goal of the session.")
     path: str = Field(description="The path of its transcript.")
 

@@ -156,12 +156,14 @@ def resolve_handoff(state: State, text: str) -> Handoff:
     if len(matches) > 1:
         raise Ambiguous("handoff", text, matches)
     if not matches:
-        raise NotFound("handoff", text, hint="baton handoff show shows the newest")
+        raise NotFound("handoff", text, hint="to see the newest one: baton handoff show")
     if matches[0] in live:
         return state.get(Handoff, matches[0])
     handoff = read_handoff(state, matches[0])
     if handoff is None:
-        raise Corrupt(f"the archived handoff {shorten(matches[0])}", "cannot be read", hint="baton validate says why")
+        raise Corrupt(
+            f"the archived handoff {shorten(matches[0])}", "cannot be read", hint="to see the reason: baton validate"
+        )
     return handoff
 
 

@@ -24,7 +24,7 @@ class StoppedSession(Result):
     """A session that a workflow or a loop started, and its current state."""
 
     id: str = Field(description="Its id.", examples=["SP-7k3f9q"])
-    status: str = Field(description="How it ended.", examples=["stopped"])
+    status: str = Field(description="The status of the session.", examples=["stopped"])
     was_running: bool = Field(description="Whether this call stopped it; false if it had already ended.")
     session: dict[str, Any] = Field(description="The stored record of the started session.")
 

@@ -133,7 +133,7 @@ def add_todo(ws: Workspace, now: datetime, asked: NewTodo) -> ChangedTodos:
 
     def change(todos: tuple[Todo, ...]) -> tuple[Todo, ...]:
         if any(todo.content == item.content for todo in todos):
-            raise InvalidArgument(f"{item.content!r} is in the list already", hint="baton todo list shows it")
+            raise InvalidArgument(f"{item.content!r} is in the list already", hint="to see the list: baton todo list")
         return (*todos, item)
 
     return _update(ws, now, "todo-add", change)

@@ -80,7 +80,7 @@ class ClearHandover(Input):
     """The run to end, and its outcome."""
 
     session: RunId = None
-    outcome: Outcome = Field(description="How it ended.")
+    outcome: Outcome = Field(description="The outcome of the run.")
 
 
 class RunState(Result):
@@ -101,7 +101,7 @@ class RunEnd(BaseModel):
 
     outcome: str = Field(description="`completed` or `abandoned`.", examples=["completed"])
     at: str = Field(description="When.")
-    by: str | None = Field(description="The session that ended it.")
+    by: str | None = Field(description="The session that ended the run.")
 
 
 class ContestedField(BaseModel):
@@ -114,7 +114,7 @@ class ContestedField(BaseModel):
 class HandoverRun(AtNamespace, RunState):
     """A run at a revision."""
 
-    ended: RunEnd | None = Field(None, description="How and when it ended.")
+    ended: RunEnd | None = Field(None, description="How and when the run ended; null while it is live.")
     contested: list[ContestedField] = Field(description="The fields in conflict.")
     file_problem: str | None = Field(None, description="Why the copy in the work tree could not be read or written.")
     verbose: ClassVar[frozenset[str]] = frozenset({"namespace", "commit", "stale_after_hours"})
@@ -155,7 +155,7 @@ class ClearedHandover(WrittenResult):
     """The ended run."""
 
     SESSION_ID: str = Field(description="The run.", examples=["run-1"])
-    outcome: Outcome = Field(description="How it ended.")
+    outcome: Outcome = Field(description="The outcome of the run.")
     file_removed: bool = Field(False, description="Whether the copy in the work tree was removed.")
 
 
