@@ -78,7 +78,7 @@ def check_extent(app: App, changes: Sequence[RecordChange], state: State) -> Non
         return
     app.say(f"{describe_extent(changes)} (--dry-run shows which)")
     require_terminal()
-    if not agrees("Go on?"):
+    if not agrees("Continue?"):
         raise NotAllowed("nothing was changed")
 
 

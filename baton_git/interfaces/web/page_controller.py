@@ -228,7 +228,7 @@ class PageController:
             response = self._check_and_handle(page, request, is_ours, sent, content_type)
         except BatonError as error:
             response = _render_refusal(request, error)
-        except Exception:  # the boundary of the pages: what comes here is a bug, and is logged as one
+        except Exception:  # an unexpected exception is a bug, and is logged
             log.exception("a bug in baton itself: %s %s", http_request.method, one_line(request.path, 1000))
             response = request.render_error(500, "a bug in baton itself; the server's log has the details")
         if known is None and self.access.cookie not in response.headers.get("set-cookie", ""):

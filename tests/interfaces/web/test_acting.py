@@ -110,7 +110,7 @@ def test_only_records_added_behind_the_page_token_are_a_persons(baton: Any, serv
 
 REFUSED = (
     ("do/add-loop", {"action": "Did it", "expect": " "}, "What must be true if it worked"),
-    ("do/add-loop", {"action": "Did it", "expect": "yes", "verify.method": "http"}, "what to check"),
+    ("do/add-loop", {"action": "Did it", "expect": "yes", "verify.method": "http"}, "the target of the check"),
     ("do/add-loop", {"action": "Did it", "expect": "yes", "verify.method": "port_open", "verify.target": "x:y"},
      "HOST:PORT"),
     ("do/add-loop", {"action": "Did it", "expect": "yes", "verify.method": "command", "verify.target": "'a"},

@@ -260,7 +260,7 @@ def test_commits_after_the_page_was_shown_are_not_decided(world: World, serve: A
     world.here("sync", code=None)
     tip = served.site.tip("shop")
     answer = served.post("review", {**fields, "every": "accept"}, code=409)
-    assert "More came from" in answer.text
+    assert "More changes came from" in answer.text
     assert served.site.tip("shop") == tip
 
 

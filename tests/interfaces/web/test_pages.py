@@ -184,7 +184,7 @@ def test_an_unreadable_file_is_reported_with_the_reason(baton: Any, git: Any, to
     assert "open_loops/OL-bad.toml" in board
     assert "1 file cannot be read" in board
     assert "1 file cannot be read" in served.get("/").text
-    assert '<a href="/doctor">See what' in served.get("/").text
+    assert '<a href="/doctor">Show the problems' in served.get("/").text
     doctor = served.get("/doctor").text
     assert "open_loops/OL-bad.toml" in doctor
     assert '<h2 id="group-2"><bdi>shop</bdi></h2>' in doctor or '<h2 id="group-1"><bdi>shop</bdi></h2>' in doctor

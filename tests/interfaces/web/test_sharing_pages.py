@@ -21,7 +21,7 @@ def test_a_review_is_begun_done_and_finished_on_the_page(world: World, serve: An
     world.there("sync")
     served = serve(page_token=TOKEN)
     served.log_in()
-    assert "is merged as it comes" in served.get("review").text
+    assert "is merged automatically" in served.get("review").text
     page = follow(served, served.send("do/begin-review?next=/n/shop/review", {"remote": "origin"}))
     assert "waits here from now on" in page
     assert "1 record waits" in page

@@ -1,4 +1,4 @@
-"""`baton completion`, and what the command line adds to `baton gc`."""
+"""`baton completion`, and command-line additions to `baton gc`."""
 
 from __future__ import annotations
 

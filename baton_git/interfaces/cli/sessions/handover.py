@@ -61,7 +61,7 @@ def _fill_step(app: App, values: Values) -> Values:
     return {**_fill_run(app, values), "state": state}
 
 
-class _ToldRun(RunBesideCopy):
+class _PrintingRun(RunBesideCopy):
     """Runs the verbs, and prints to stderr what was done with the copy."""
 
     def __init__(self, app: App, ws: Workspace, values: Values) -> None:
@@ -79,7 +79,7 @@ class _ToldRun(RunBesideCopy):
 def _run_step(app: App, ws: Workspace, asked: StepHandover, values: Values) -> SteppedHandover:
     """Record a step of a run; on a conflict print the current state of the run (with --json it is in the error)."""
     try:
-        return _ToldRun(app, ws, values).step(asked)
+        return _PrintingRun(app, ws, values).step(asked)
     except StepConflict as error:
         if error.current is not None and not app.json:
             app.answer(None, _text(error.current))
@@ -177,16 +177,16 @@ ADDITIONS = {
         render=_render_changed,
     ),
     "handover resume": Addition(
-        [FILE], fill=_fill_run, run=lambda app, ws, asked, values: _ToldRun(app, ws, values).resume(asked),
+        [FILE], fill=_fill_run, run=lambda app, ws, asked, values: _PrintingRun(app, ws, values).resume(asked),
         acting=_beside_run, session_help=RUN_HELP, render=_render_resumed,
     ),
     "handover clear": Addition(
-        [FILE], fill=_fill_run, run=lambda app, ws, asked, values: _ToldRun(app, ws, values).clear(asked),
+        [FILE], fill=_fill_run, run=lambda app, ws, asked, values: _PrintingRun(app, ws, values).clear(asked),
         acting=_beside_run, session_help=RUN_HELP, render=_render_changed,
     ),
     "handover list": Addition(render=_render_list),
     "handover show": Addition(
-        [FILE], fill=_fill_run, run=lambda app, ws, asked, values: _ToldRun(app, ws, values).show(asked),
+        [FILE], fill=_fill_run, run=lambda app, ws, asked, values: _PrintingRun(app, ws, values).show(asked),
         acting=_beside_run, session_help=RUN_HELP, render=_render_shown,
     ),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""`baton merge-driver`, and what the command line adds to `conflicts` and `resolve`."""
+"""`baton merge-driver`, and command-line additions to `conflicts` and `resolve`."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def _read_check(method: str, target: str) -> dict[str, Any] | None:
     if method not in CHECK_METHODS:
         raise InvalidArgument(f"there is no method {method}")
     if not target:
-        raise InvalidArgument("enter what to check")
+        raise InvalidArgument("enter the target of the check")
     return {"method": method, **_read_target(method, target)}
 
 

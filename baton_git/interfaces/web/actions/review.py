@@ -19,7 +19,7 @@ from baton_git.verbs.sharing.remotes import summarize_remotes
 from baton_git.verbs.sharing.review import decide, load_review, takes_person
 
 SHOWN = 100
-"""Records that one page asks about; the others come up once these are decided."""
+"""Maximum number of records on a page; the others are shown after these are decided."""
 
 
 class ReviewCard(NamedTuple):
@@ -84,8 +84,8 @@ def settle(request: PageRequest) -> Response:
         try:
             _decide_queue(request, ws, name, queue)
         except Unsettled:
-            return _render_queues(request, ws, 409, f"More came from {name} in the meantime. Nothing was "
-                                  "decided; this is what waits now.")  # fmt: skip
+            return _render_queues(request, ws, 409, f"More changes came from {name} in the meantime. Nothing was "
+                                  "decided; these changes wait now.")  # fmt: skip
         except (InvalidArgument, NotFound) as error:
             return _render_queues(request, ws, 422, f"{sentence(error)} Nothing was decided.")
         return request.redirect_to("review", "decided")

@@ -68,7 +68,7 @@ def _find_way(request: PageRequest, ws: Workspace) -> tuple[RollbackPlan, str]:
         words = f"how it was at {shown}" if revision else "how it was before its last change"
         return plan_record_rollback(ws, target["record"], revision), f"{target['record']}: {words}"
     if target["way"] == "session" and target["session"]:
-        return plan_session_rollback(ws, target["session"]), f"without what session {target['session']} did"
+        return plan_session_rollback(ws, target["session"]), f"without the changes of session {target['session']}"
     if target["way"] == "undo":
         way, entry = plan_undo(ws, revision)
         return way, f"without {shown}: {entry.subject}"
@@ -77,7 +77,7 @@ def _find_way(request: PageRequest, ws: Workspace) -> tuple[RollbackPlan, str]:
         return way, f"once more: {entry.subject}"
     if target["way"] == "revision" and revision:
         return plan_rollback(ws, revision), f"everything as it was at {shown}"
-    raise InvalidArgument("choose what to go back to", hint="choose a revision, a record or a session")
+    raise InvalidArgument("nothing to go back to is chosen", hint="choose a revision, a record or a session")
 
 
 def _render_preview(request: PageRequest, ws: Workspace, status: int = 200, problem: str = "") -> Response:

@@ -20,7 +20,7 @@ from baton_git.interfaces.web.pages.health import summarize_health
 from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 
 SHOWN = 25
-"""Records of a kind that the board has; the rest is one click away."""
+"""Maximum number of records of a kind on the board, which links to the page with all of them."""
 
 Model = TypeVar("Model", bound=Record)
 

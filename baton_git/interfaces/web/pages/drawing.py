@@ -15,11 +15,11 @@ from typing import NamedTuple
 from baton_git.namespace.commit_log import LogEntry
 
 LANES = 7
-"""Sessions that stand side by side; what is more shares the last lane."""
+"""Maximum number of lanes; further sessions share the last one."""
 ROW, LANE, EDGE = 32, 18, 14
 """Units: the height of a row, the width of a lane, and the margin."""
 STRAIGHT, BEND = 9, 23
-"""How far from their ends the handles of a curve are."""
+"""Distance between each end of a curve and its control point."""
 COLOURS = 6
 SESSION_OPS = frozenset({"boot", "wrap"})
 
@@ -31,7 +31,7 @@ class Stretch:
     row: int
     commits: list[LogEntry]
     before: list[int]
-    """The rows of the stretches that it goes on from; -1 for one that is not drawn."""
+    """The rows of the preceding stretches; -1 for a stretch that is not drawn."""
     lane: int = field(default=0)
     y: int = field(default=0)
 

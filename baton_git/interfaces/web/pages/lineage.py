@@ -22,7 +22,7 @@ DRAWN = 200
 """Commits that one drawing has."""
 SESSIONS = 50
 MOST_CONCURRENT = 4
-"""How many sessions are named that worked at the same time."""
+"""Maximum number of concurrent sessions named for a session."""
 
 
 class SessionRow(NamedTuple):
