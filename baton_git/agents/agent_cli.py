@@ -22,7 +22,7 @@ class AgentTranscripts(Protocol):
     """The interface of the module `transcripts` in an agent's folder."""
 
     def events(self, path: Path, since: EndReached = ...) -> Iterator[Event]:
-        """Yield the events since the end of an earlier reading; the parts give the same events as one reading."""
+        """Yield the events after an earlier reading's end; reading in parts yields the same events as reading once."""
 
     def read_call(self, call: ToolCall) -> ToolUse:
         """Return the meaning of a tool call."""
@@ -92,7 +92,7 @@ class AgentCLI(NamedTuple):
         todo_variables: settings that switch its todo tools on.
         switch_files: files in its folder, other than that of the hooks, in which hooks can be switched off.
         managed_files: system-wide files in which hooks can be switched off.
-        sent: whether it sent a hook payload that does not name its sender, judged by payload and environment.
+        sent: returns whether it sent a hook payload that does not name its sender, from payload and environment.
         retention: how long it keeps transcripts; None: forever.
         permission_arguments: arguments that let its sessions without a terminal change files.
         empty_reply: the output of a hook that has nothing to report.

@@ -16,7 +16,7 @@ class AgentMarkers(NamedTuple):
     Attributes:
         variables: names of environment variables that only the CLI sets.
         programs: names of its process, or of the script that an interpreter runs as the CLI.
-        packages: parts of the path of such a script, where its own name says nothing (`index.js`).
+        packages: parts of the path of such a script, for scripts with an unspecific name (`index.js`).
     """
 
     variables: tuple[str, ...]

@@ -10,7 +10,7 @@ MARGIN = 0.5
 
 
 class Hook(NamedTuple):
-    """One hook event. `timeout` is in the CLI's own unit; without a `matcher` every cause counts."""
+    """One hook event. `timeout` is in the CLI's own unit; without a `matcher` the hook runs for every cause."""
 
     event: str
     timeout: int

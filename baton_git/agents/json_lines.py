@@ -137,7 +137,7 @@ def decode_value(text: str, at: int = 0) -> tuple[Any, int]:
         value, end = _scan(text, at)
     except StopIteration:
         raise ValueError("no JSON value") from None
-    # Only an escape can make half a pair, and JavaScript and Rust escape nothing else of that range.
+    # Only an escape can produce a lone surrogate; JavaScript and Rust escape no other character from U+D000 to U+DFFF.
     if "\\u" in text and ("\\ud" in text or "\\uD" in text):
         value = _replace_surrogates(value)
     return value, end

@@ -1,4 +1,4 @@
-"""Read a transcript from where an earlier reading ended; the parts give the same events as one reading.
+"""Read a transcript from where an earlier reading ended; reading in parts yields the same events as reading once.
 
 The events of a finished line are final. An unfinished line may change, and an event that a reader holds back may be
 completed by the next line: both come after a `ResumePoint`, where the next reading begins.

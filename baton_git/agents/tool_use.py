@@ -119,7 +119,7 @@ _SAYS_NOTHING = ("session_id", "server_name")
 
 
 def describe_call(name: str, arguments: Mapping[str, Any]) -> str:
-    """Describe a call of any tool: its name, and its most telling argument."""
+    """Describe a call of any tool: its name and its most informative argument."""
     known = (text_at(arguments, key) for keys in _SAYS for key in keys)
     others = (value for key, value in arguments.items() if isinstance(value, str) and key not in _SAYS_NOTHING)
     detail = next((text for text in (*known, *others) if text and text.strip()), None)

@@ -89,7 +89,7 @@ def sort_newest_first(paths: Iterable[Path], warn: Warn = ignore_warning) -> lis
 
 
 def read_first_records(path: Path) -> Iterator[Record]:
-    """Yield the records in the first lines; none when the file cannot be read, so that it does not hide the others."""
+    """Yield the records in the first lines; none when the file cannot be read, so that other files are still found."""
     try:
         for _, record in JsonLines(path, most=HEAD_LINES):
             yield record

@@ -33,7 +33,7 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_war
 
 
 def _cwd(path: Path) -> str | None:
-    """Return the working directory. The folder's name does not tell: all but letters and digits are replaced by `-`."""
+    """Return the working directory. Its folder's name is ambiguous: all but letters and digits became `-`."""
     folders = (record.get("cwd") for record in read_first_records(path))
     return next((cwd for cwd in folders if isinstance(cwd, str)), None)
 

@@ -231,15 +231,15 @@ class Analyser:
     def _touch(self, paths: list[str], waiting: Table) -> None:
         for path in paths:
             self.known.files[path] = list(waiting["mark"])
-            use_file(self.known, path, CHANGED, found=_found(waiting), names=waiting.get("names", ()))
+            use_file(self.known, path, CHANGED, found=_describe_origin(waiting), names=waiting.get("names", ()))
 
     # --- files read, and failures
 
     def _note_uses(self, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
         for path in () if outcome.failed else waiting.get("reads", ()):
-            use_file(self.known, path, READ, found=_found(waiting))
+            use_file(self.known, path, READ, found=_describe_origin(waiting))
         if "searches" in waiting:
-            name_files(self.known, f"{waiting.get('command', '')}\n{event.text}", _found(waiting))
+            name_files(self.known, f"{waiting.get('command', '')}\n{event.text}", _describe_origin(waiting))
 
     def _note_outcome(self, waiting: Table, event: ToolResult, outcome: ToolOutcome) -> None:
         name = failures.name_command(waiting["command"])
@@ -405,7 +405,7 @@ def _order(item: Table) -> tuple[int, float]:
     return (0, int(number)) if number.isdecimal() and len(number) < 10 else (1, item.get("order", 0))
 
 
-def _found(waiting: Table) -> str:
+def _describe_origin(waiting: Table) -> str:
     return "subagent" if waiting["side"] else "transcript"
 
 

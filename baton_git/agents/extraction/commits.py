@@ -161,7 +161,7 @@ def _match_line(making: CommitCommand, lines: list[tuple[str, str]]) -> MadeComm
 
 
 def _printed_hash(making: CommitCommand, output: str, others: list[MadeCommit | None]) -> str:
-    """Return the id of a quiet commit that the same command line printed afterwards; empty when it did not."""
+    """Return the id that the command line printed after a quiet commit; empty if it printed none."""
     known = {commit.hash for commit in others if commit}
     logged = (match[1] for match in _LOGGED.finditer(output) if making.subject and match[2] == making.subject)
     alone = (match[1] for match in _HASH.finditer(output))

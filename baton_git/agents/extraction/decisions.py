@@ -1,4 +1,4 @@
-"""Find sentences that probably state a decision. Few do, so the results are marked as found by their wording."""
+"""Find sentences that probably state a decision. Not all of them do, so the results are marked as found by wording."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ITEM = re.compile(r"^[ \t]*(?:[-*]|\d+\.)[ \t]+(.+)$", re.MULTILINE)
 
 
 def by_wording(text: str) -> list[str]:
-    """Return the sentences of a reply that begin as decisions do."""
+    """Return the sentences of a reply that begin like a decision ("We decided …")."""
     if not any(word in text for word in _ANY):
         return []
     lines = _START.sub("\n", text)

@@ -190,7 +190,7 @@ class _Window:
         return calls[-most:] if most else []
 
     def decisions(self) -> list[Table]:
-        """Return at most ten decisions in order; a person's answers and plans are preferred to the newest wordings."""
+        """Return at most ten decisions in order; answers and plans are chosen first, then the newest by wording."""
         decisions = [decision for decision in self._known.decisions if self._has(decision["mark"])]
         ranked = sorted(range(len(decisions)), key=lambda number: (decisions[number]["kind"] != "wording", number))
         chosen = [decisions[number] for number in sorted(ranked[-MAX_DECISIONS:])]

@@ -48,7 +48,7 @@ def name_command(command: str) -> str | None:
 
 
 def note_outcome(known: Findings, name: str, command: str, output: str, mark: Mark, *, failed: bool) -> None:
-    """Record the outcome of a command; it replaces an earlier failure of the same command."""
+    """Record the outcome of a command; an earlier failure of the same command is replaced."""
     known.failures.pop(name, None)
     if failed:
         texts = {"command": keep_ends(command, _COMMAND), "text": keep_ends(output.strip(), _OUTPUT)}

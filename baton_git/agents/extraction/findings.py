@@ -14,7 +14,8 @@ Table = dict[str, Any]
 KEPT_ACTIVITY = 100
 KEPT_DECISIONS = 50
 KEPT_OPEN = 500
-"""How many of the newest are remembered. Calls that never get a result are rare."""
+"""Maximum numbers of tool calls, of decisions of each kind, and of calls without a result that are remembered; the
+newest are kept. Calls that never get a result are rare."""
 
 
 @dataclass

@@ -1,7 +1,8 @@
 """Complete a session's facts from its repository: uncommitted changes, and which of its commits exist.
 
-Git only reads here: it refreshes no index, starts no file-system monitor, and does not see the environment variables
-that bind a hook's git to another repository. Whatever cannot be determined is listed under `unknown` with the reason.
+Git only reads here: it does not refresh the index or start a file-system monitor, and it runs without the environment
+variables that bind a hook's git to another repository. Whatever cannot be determined is listed under `unknown` with the
+reason.
 """
 
 from __future__ import annotations

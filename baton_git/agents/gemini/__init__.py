@@ -21,7 +21,7 @@ CLI = AgentCLI(
     managed_files=("/etc/gemini-cli/settings.json",),
     sent=lambda data, environment: "timestamp" in data or "GEMINI_SESSION_ID" in environment,
     empty_reply="{}",  # Gemini shows stderr to the user if stdout is empty
-    told_at_prompt=True,  # lost after /clear; with -p it is put before the prompt, and a resume drops both
+    told_at_prompt=True,  # lost after /clear; with -p, Gemini puts it before the prompt, and a resume loses both
     compacts_unannounced=True,
     permission_arguments="--approval-mode auto_edit",
 )

@@ -20,7 +20,7 @@ def extract_typed_text(message: Record) -> str:
 
 
 def _without_added(text: str) -> str:
-    """Return the text without the context that hooks added, and without the blanks around that."""
+    """Return the text without the context that hooks added and the whitespace around that context."""
     pieces, at = [], 0
     while (start := text.find(_ADDED, at)) >= 0 and (end := text.find(_END, start)) >= 0:
         pieces.append(text[at:start].strip() if at else text[at:start].rstrip())

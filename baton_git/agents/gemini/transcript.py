@@ -142,16 +142,16 @@ class _Reader:
             return []
         events = self._release_message()
         if message.name in self._told:
-            return events + self._news(message)
+            return events + self._list_new_events(message)
         self._held = message
         return events
 
     def _release_message(self) -> list[Event]:
         """Return the events of the message that was held back, if there is one."""
         message, self._held = self._held, None
-        return self._news(message) if message is not None else []
+        return self._list_new_events(message) if message is not None else []
 
-    def _news(self, message: Message, *, of_calls: bool = False) -> list[Event]:
+    def _list_new_events(self, message: Message, *, of_calls: bool = False) -> list[Event]:
         """Return the events of a message that were not yielded yet; with `of_calls`, only calls and results."""
         events: list[Event] = []
         self._told.setdefault(message.name, "")
@@ -178,7 +178,7 @@ class _Reader:
             if self._held is not None and self._held.name == message.name:
                 self._held = self._held.merge_shown(message)
             elif message.name in self._told:
-                events += self._news(message, of_calls=True)
+                events += self._list_new_events(message, of_calls=True)
             else:
                 events += self._message(message)
         return events
@@ -196,7 +196,7 @@ class _Reader:
         yield from _setting(BEGINNING, self._head, folder_of(self._path), None)
         yield from _title(BEGINNING, self._head)
         for message in log.messages.values():
-            yield from self._news(message)
+            yield from self._list_new_events(message)
 
 
 def _keyed_events(message: Message) -> Iterator[tuple[str, str, Event]]:
@@ -233,14 +233,14 @@ def _message_events(message: Message) -> Iterator[Event]:
         elif typed := extract_typed_text(record):
             yield Prompt(place, time, typed)
     elif kind == "gemini":
-        text = "\n".join(_spoken(record))
+        text = "\n".join(_list_reply_texts(record))
         if text.strip():
             yield ModelReply(place, time, text, text_at(record, "model"))
         for call in tables(record.get("toolCalls")):
             yield from _call_events(place, time, call)
 
 
-def _spoken(record: Record) -> list[str]:
+def _list_reply_texts(record: Record) -> list[str]:
     """Return the texts of a reply, without the model's thoughts."""
     content = record.get("content")
     return texts(content) if isinstance(content, str) else texts([p for p in tables(content) if not p.get("thought")])

@@ -28,7 +28,7 @@ class HookSession(NamedTuple):
         size: number of bytes of the transcript that the last save read.
         knows: the commit of the namespace that the session was last told about.
         told: whether it received any context at its start.
-        owed: the start sources (joined by `+`) whose context the next prompt must still bring.
+        owed: the start sources (joined by `+`) whose context must be injected with the next prompt.
         mark: a text within the injected context, by which the transcript shows whether it arrived.
         compactions: number of compactions after which context was injected again.
         blocks: how many times in a row a workflow kept it from stopping.

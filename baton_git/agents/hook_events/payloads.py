@@ -71,7 +71,7 @@ def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Paylo
     moment = MOMENTS.get(event)
     if moment is None or not session:
         return None
-    prompt = _own(_text(data, "prompt"))
+    prompt = _strip_hook_context(_text(data, "prompt"))
     return Payload(
         agent or guess_agent(data, environment),
         event,
@@ -97,7 +97,7 @@ def _text(data: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) and "\0" not in value else ""
 
 
-def _own(prompt: str) -> str:
+def _strip_hook_context(prompt: str) -> str:
     """Strip the context that hooks put before a prompt, which Gemini CLI includes."""
     if prompt.startswith("<hook_context>") and _ADDED in prompt:
         return prompt.partition(_ADDED)[2].strip()

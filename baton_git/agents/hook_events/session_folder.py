@@ -21,7 +21,7 @@ _FIRST_LINE = 1 << 20
 
 
 def home_of(payload: Payload, environment: Mapping[str, str]) -> str:
-    """Return the folder in which the session started, if the agent CLI tells it; else its current folder."""
+    """Return the folder in which the session started, if the agent CLI reports it; else its current folder."""
     cli = AGENTS[payload.agent]
     for name in cli.folder_variables:
         if environment.get(name):

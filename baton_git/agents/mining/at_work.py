@@ -17,7 +17,7 @@ from baton_git.agents.registry import AGENTS, session_variables
 def find_at_work(common_dir: str, environment: Mapping[str, str]) -> Callable[[Candidate], bool]:
     """Return a function that returns whether the session of a transcript is running.
 
-    A session is running if this program was started in it, or if the process that its hooks recorded is alive. Without
+    A session is running if it started this program, or if the process that its hooks recorded is alive. Without
     such a record, it is running if a process of its CLI in its folder is older than the transcript's last change.
     """
     memory = HookSessionStore(common_dir)

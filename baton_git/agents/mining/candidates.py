@@ -44,8 +44,8 @@ def list_candidates(
 ) -> Iterator[Candidate]:
     """Yield the transcripts of sessions, those of each agent newest first.
 
-    Transcripts of subagents are left out, as they are read with their session's; so are files outside of the agent's
-    folder, behind a symbolic link.
+    Transcripts of subagents are left out, because they are read together with the transcript of their session. Files
+    outside of the agent's folder that are reached through a symbolic link are left out, too.
     """
     for name in agents:
         root = os.path.realpath(user_folder(AGENTS[name].hooks, home, environment))

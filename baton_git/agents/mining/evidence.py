@@ -13,11 +13,11 @@ from typing import NamedTuple
 from baton_git.agents.json_lines import open_transcript
 
 MAX_COMMITS = 50
-"""Maximum number of commits kept of a transcript; the first ones are kept."""
+"""Maximum number of commits collected from a transcript, starting with the first."""
 MAX_NAMES = 20
 """Maximum number of remotes, and of branches."""
 MAX_SUBJECT = 60
-"""Number of bytes of a subject that are compared."""
+"""Number of bytes at the beginning of a subject that are compared."""
 _CHUNK = 8 << 20
 _OVERLAP = 4096
 

@@ -153,7 +153,7 @@ class _Outputs:
     """Both outputs of a process, read as they arrive, with limits on memory and on the log."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path | None) -> None:
-        self.head, self.tail, self.said = b"", b"", b""
+        self.head, self.tail, self.error_tail = b"", b"", b""
         self.log = _Log(log)
         self.selector = selectors.DefaultSelector()
         for name, pipe in (("out", process.stdout), ("err", process.stderr)):
@@ -184,7 +184,7 @@ class _Outputs:
     def _take(self, name: str, chunk: bytes) -> None:
         self.log.take(name, chunk)
         if name == "err":
-            self.said = (self.said + chunk)[-4096:]
+            self.error_tail = (self.error_tail + chunk)[-4096:]
             return
         taken = max(0, HEAD - len(self.head))
         self.head += chunk[:taken]
@@ -197,7 +197,7 @@ class _Outputs:
     @property
     def complaint(self) -> str:
         """The last line of standard error."""
-        lines = [line.strip() for line in self.said.decode("utf-8", "replace").splitlines() if line.strip()]
+        lines = [line.strip() for line in self.error_tail.decode("utf-8", "replace").splitlines() if line.strip()]
         return lines[-1][:300] if lines else ""
 
 

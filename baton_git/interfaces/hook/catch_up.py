@@ -71,7 +71,7 @@ def _save_unsaved(
 
 
 def _end_unwatched(ws: Workspace, now: datetime, seen: HookSession) -> bool:
-    """End a session that baton started and whose supervisor was killed; return whether it is one."""
+    """End the session if baton started it and its supervisor was killed; return whether it was ended."""
     if not seen.spawned:
         return False
     from baton_git.agents.sessions.records import SpawnedSessions  # few sessions were started by baton

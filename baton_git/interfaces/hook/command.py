@@ -117,7 +117,7 @@ def _here() -> str:
 
 
 def _is_elsewhere(place: RepositoryPaths | None) -> bool:
-    """Whether there is neither a repository here nor a store of the user."""
+    """Whether the folder is outside of any repository, `BATON_REPO` is not set, and the user has no store."""
     if place is not None or os.environ.get("BATON_REPO"):
         return False
     home = os.environ.get("XDG_DATA_HOME", "")

@@ -113,7 +113,7 @@ class SessionFacts:
             session=session.session,
         )  # fmt: skip
         extraction = add_final_answer(extraction, self._find_response(extraction))
-        return replace(extraction, session=session.session)  # a plan can start a new session in a file
+        return replace(extraction, session=session.session)  # a plan can start another session in the same file
 
     def _find_response(self, extraction: Extraction) -> str:
         """Return the answer that the transcript may not contain yet; empty if the transcript continues after `turn`."""
