@@ -66,7 +66,7 @@ def test_a_loop_ends_when_the_model_says_that_it_is_done(agent):
 
 
 @ONE_CLI
-def test_a_loop_that_never_says_so_ends_at_its_limit(agent):
+def test_a_loop_without_a_marker_ends_at_its_limit(agent):
     parts(agent, "One part is made.", "Two parts are made.", "Three parts are made.")
     done = looped(agent, "--max-iterations", "2", code=1)
     assert (done["iterations"], done["ended_by"]) == (2, "max_iterations")

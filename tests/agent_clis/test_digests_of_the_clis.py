@@ -41,7 +41,7 @@ def test_the_next_session_opens_with_what_was_asked_and_answered_last(agent):
     assert troubles(agent) == ""
 
 
-def test_sessions_from_before_baton_are_mined_recalled_and_told(agent):
+def test_sessions_from_before_baton_are_mined_recalled_and_shown(agent):
     plan(agent)
     agent.model.say(REASON)
     first = agent.run(GOAL)

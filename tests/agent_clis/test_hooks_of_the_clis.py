@@ -31,7 +31,7 @@ def only(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("cli", names, indirect=True)
 
 
-def test_what_hooks_say_at_the_start_and_at_a_prompt_reaches_the_model(agent, spy):
+def test_context_of_hooks_at_the_start_and_at_a_prompt_reaches_the_model(agent, spy):
     agent.model.say("done")
     ran = agent.run("please do it")
     prompt, stop = agent.cli.prompt_event, agent.cli.stop_event

@@ -64,7 +64,7 @@ def test_a_plugin_or_extension_does_what_the_installed_hooks_do(agent):
     assert troubles(agent) == ""
 
 
-def test_a_compacted_conversation_is_told_once_what_it_did(agent):
+def test_a_compacted_conversation_gets_its_facts_once(agent):
     prepare(agent)
     run(agent, "baton", "decision", "add", "Greet in Latin", "--why", "they asked for it", "--session", "another")
     run(agent, "baton", "followup", "add", "Mend the door", "--session", "another")
@@ -81,7 +81,7 @@ def test_a_compacted_conversation_is_told_once_what_it_did(agent):
     assert troubles(agent) == ""
 
 
-def test_two_sessions_at_the_same_time_know_of_each_other_and_are_both_told(agent):
+def test_two_concurrent_sessions_know_of_each_other_and_are_both_reported(agent):
     prepare(agent)
     with agent.session() as session:
         agent.model.play(Write(str(agent.project / "door.py"), "is_open = False\n"))
@@ -108,7 +108,7 @@ def test_a_session_that_did_nothing_hides_nothing_of_the_one_before_it(agent):
 
 
 @CODEX
-def test_a_conversation_that_is_compacted_in_the_middle_of_a_turn_is_told_once_what_it_did(agent):
+def test_a_conversation_compacted_within_a_turn_gets_its_facts_once(agent):
     prepare(agent)
     plan(agent)
     agent.model.play(Shell("echo a very long text"), tokens=50_000)
@@ -154,7 +154,7 @@ def test_after_a_kill_in_the_middle_of_a_turn_the_next_session_knows_what_was_do
     assert [text for text in known(agent) if text not in brief] == []
 
 
-def test_a_resumed_session_is_told_only_what_changed(agent):
+def test_a_resumed_session_gets_only_the_changes(agent):
     prepare(agent)
     plan(agent)
     first = agent.run(GOAL)
@@ -178,7 +178,7 @@ def test_hooks_of_the_user_and_of_the_project_tell_it_once(agent):
 
 
 @ONE_CLI
-def test_nothing_is_told_when_the_hooks_are_taken_out_again(agent):
+def test_uninstalled_hooks_inject_nothing(agent):
     prepare(agent)
     agent.run(GOAL)
     run(agent, "baton", "agents", "uninstall", agent.cli.name)
@@ -207,7 +207,7 @@ def test_a_repository_without_a_namespace_is_left_alone(agent, tmp_path, git):
 
 
 @ONE_CLI
-def test_another_project_and_another_work_tree_are_told_nothing_of_the_session(agent, tmp_path, git):
+def test_another_project_or_work_tree_gets_nothing_of_the_session(agent, tmp_path, git):
     prepare(agent)
     plan(agent)
     first = agent.run(GOAL)

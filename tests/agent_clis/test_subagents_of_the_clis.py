@@ -104,7 +104,7 @@ def send_subagent(agent: Agent) -> None:
         agent.model.play_as(play)
 
 
-def test_the_next_session_is_told_the_files_and_commits_of_a_subagent(agent):
+def test_the_next_session_gets_the_files_and_commits_of_a_subagent(agent):
     prepare(agent)
     send_subagent(agent)
     agent.run(GOAL)

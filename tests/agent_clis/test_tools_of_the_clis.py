@@ -76,7 +76,7 @@ def record(agent: Agent) -> dict[str, Any]:
     return tomllib.loads(run(agent, "git", "show", f"{branch}:{file}"))
 
 
-def test_what_the_model_notes_by_a_tool_is_on_the_branch(agent):
+def test_records_made_by_the_models_tools_are_on_the_branch(agent):
     options = with_tools(agent)
     agent.model.play(Call("boot", {"session": "of-the-test"}))
     agent.model.play(Call("followup_add", {"item": ITEM, "reason": "it rains"}))
@@ -87,7 +87,7 @@ def test_what_the_model_notes_by_a_tool_is_on_the_branch(agent):
     assert record(agent)["id"] in ran.requests[-1].conversation
 
 
-def test_the_model_is_told_in_a_line_what_it_did_wrong(agent):
+def test_the_model_gets_its_mistake_in_one_line(agent):
     options = with_tools(agent)
     agent.model.play(Call("loop_verify", {"id": "OL-nope", "result": "passed"}))
     ran = agent.run("Check it", options=options)

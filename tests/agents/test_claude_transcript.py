@@ -75,7 +75,7 @@ def test_a_session_is_read_in_order(read):
     assert found[5] == ToolResult(found[5].place, time, "t1", "a.txt", False, {"stdout": "a.txt"})
 
 
-def test_the_setting_is_told_first_and_when_it_changes(read):
+def test_the_session_context_is_an_event_first_and_when_it_changes(read):
     found = read(user("a"), user("b"), user("c", gitBranch="topic"), user("d", sessionId="s2", gitBranch="topic"))
     assert [(one.session, one.cwd, one.branch, one.version) for one in only(SessionContext, found)] == [
         ("s1", "/repo", "main", "2.1.9"),

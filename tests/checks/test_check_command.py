@@ -58,7 +58,7 @@ def test_a_signal_is_named(world):
     assert shell(world, "kill -9 $$") == Failed("ended by SIGKILL")
 
 
-def test_nothing_runs_unapproved(world, tmp_path):
+def test_no_command_runs_unapproved(world, tmp_path):
     approved = ("touch", "good")
     careful = World(
         folder=tmp_path, refusal=lambda argv: None if argv == approved else "no", environment=world.environment
@@ -74,7 +74,7 @@ def test_there_is_no_shell(world, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_it_runs_in_the_work_tree_without_input(world, tmp_path):
+def test_a_command_runs_in_the_work_tree_without_input(world, tmp_path):
     assert shell(world, f'test "$(pwd -P)" = "{tmp_path.resolve()}" && ! read line') == Passed()
 
 

@@ -107,7 +107,7 @@ def test_all_that_the_wheel_is_made_of_is_copied():
 
 
 @for_each("path", [".git", ".git/config", ".venv/bin/python", "tests/conftest.py", ".env", "data/state.git"])
-def test_nothing_else_reaches_the_engine(path):
+def test_other_files_are_not_sent_to_the_container_engine(path):
     assert is_ignored(path, rules())
 
 
@@ -118,7 +118,7 @@ def test_the_reader_of_dockerignore_reads_as_an_engine_does():
     assert not is_ignored("a/b", ["a", "!a/b"])
 
 
-def test_nothing_runs_as_root():
+def test_the_container_does_not_run_as_root():
     users = [rest for word, rest in FINAL if word == "USER"]
     assert users
     assert all(re.fullmatch(r"[1-9]\d*:[1-9]\d*", one) for one in users)
@@ -129,7 +129,7 @@ def test_nothing_runs_as_root():
 
 
 @pytest.mark.parametrize("word", ["ENTRYPOINT", "CMD"])
-def test_signals_reach_the_server_as_no_shell_stands_before_it(word):
+def test_signals_reach_the_server_without_a_shell_in_between(word):
     assert isinstance(json.loads(only(FINAL, word)), list)
 
 
@@ -235,7 +235,7 @@ def test_the_server_needs_a_token_and_no_other_service_knows_it():
     assert [name for name, one in SERVICES.items() if "TOKEN" in str(one)] == ["server"]
 
 
-def test_what_services_refer_to_is_there():
+def test_everything_that_services_refer_to_exists():
     for one in SERVICES.values():
         for name, needed in one.get("depends_on", {}).items():
             is_checked = not SERVICES[name].get("healthcheck", {}).get("disable")

@@ -20,7 +20,7 @@ from baton_git.core.records.base import alike
 
 @laws
 @given(json_values)
-def test_what_is_written_is_read_back_alike(value: Any) -> None:
+def test_written_values_are_read_back_equal(value: Any) -> None:
     assert alike(json.loads(json.dumps(value)), value)
     assert alike(json.loads(json.dumps(value, indent=None).encode()), value)
     assert alike(plain.loads(json.dumps(value)), value)
@@ -63,7 +63,7 @@ def test_characters_are_not_escaped_and_keys_keep_their_order() -> None:
         (b'"\xff"', "not UTF-8 text: invalid start byte at byte 1"),
     ],
 )
-def test_what_would_not_come_back_equal_is_refused_with_its_place(text: str | bytes, message: str) -> None:
+def test_values_that_would_not_round_trip_are_rejected_with_their_path(text: str | bytes, message: str) -> None:
     with pytest.raises(InvalidDocument) as caught:
         json.loads(text, where="b.json")
     assert str(caught.value).startswith(f"b.json: {message}")
@@ -96,7 +96,7 @@ def levels(value: Any) -> int:
 
 
 @pytest.mark.parametrize("source", ["[" * 201, '{"a":[' * 101, "[1," * 50 + '"x"' + "[" * 151])
-def test_what_no_document_needs_is_refused_before_it_is_parsed(source: str) -> None:
+def test_excessive_documents_are_rejected_before_parsing(source: str) -> None:
     with pytest.raises(NestedTooDeep, match="nested deeper than 200 levels"):
         json.parse(source.encode())
     assert len(json.parse("[" * 200 + "]" * 200 + " " * 1000)) == 1

@@ -38,7 +38,7 @@ KINDS = st.sampled_from(tuple(kinds.KINDS))
         (Key("open_loop", "..", archived=True), "archive/open_loops/3f/%2e%2e.toml"),
     ],
 )  # fmt: skip
-def test_where_a_record_is_stored(key: Key, path: str) -> None:
+def test_paths_of_records(key: Key, path: str) -> None:
     if path.startswith("archive"):
         xx = hashlib.sha256(key.id.encode()).hexdigest()[:2]
         path = "/".join([*path.split("/")[:2], xx, path.split("/")[3]])
@@ -194,7 +194,7 @@ def test_every_row_names_a_model_with_its_own_kind() -> None:
         assert issubclass(row.model, Part)
 
 
-def test_what_was_decoded_is_kept_by_the_id_of_its_file() -> None:
+def test_decoded_records_are_cached_by_blob_id() -> None:
     memory, reads = ValueCache(), []
     files = {"open_loops/OL-1.toml": dumps(loop().as_data()), "follow_ups/FU-1.toml": dumps(item().as_data())}
     before = layout.state_of(MemoryFolder(files), memory)

@@ -198,7 +198,7 @@ def test_an_existing_rule_proposal_is_kept() -> None:
 
 
 @pytest.mark.parametrize("status", ["graduated", "dismissed"])
-def test_nothing_is_proposed_for_a_pattern_that_is_settled(status: str) -> None:
+def test_no_rule_is_proposed_for_a_settled_pattern(status: str) -> None:
     with pytest.raises(NotAllowed, match=status):
         apply_proposal(pattern(status=status), "x")
 
@@ -295,7 +295,7 @@ def test_decisions_only_move_forward(status: str) -> None:
         apply_supersession(gone, decision(id="DEC-3"), DECLARED)
 
 
-def test_a_decision_is_not_superseded_by_itself_nor_by_one_that_is_gone() -> None:
+def test_a_decision_is_not_superseded_by_itself_or_a_missing_one() -> None:
     with pytest.raises(InvalidArgument, match="itself"):
         apply_supersession(decision(), decision(what="else"), DECLARED)
     with pytest.raises(NotAllowed, match="superseded itself, by DEC-3"):
@@ -435,7 +435,7 @@ def test_a_decision_whose_change_is_held_back_keeps_superseded_by() -> None:
         assert set(held) == {"status", "superseded_by"}
 
 
-def test_what_superseded_a_decision_cannot_be_named_otherwise_by_a_model() -> None:
+def test_a_model_cannot_change_superseded_by() -> None:
     base = decision(source_tier="llm_derived", status="superseded", superseded_by="DEC-2")
     kept, held = told(base, base.replace(superseded_by="DEC-3"), {"DEC-2": "human_confirmed", "DEC-3": "llm_derived"})
     assert (kept.status, kept.superseded_by) == ("superseded", "DEC-2")

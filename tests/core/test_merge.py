@@ -125,7 +125,7 @@ def test_a_scalar_changed_on_both_sides_has_a_winner_and_a_conflict() -> None:
 
 
 @pytest.mark.parametrize(("prefer", "stands"), [("ours", "mine"), ("theirs", "yours")])
-def test_where_a_side_is_preferred_the_conflict_says_who_was_who(prefer: Any, stands: str) -> None:
+def test_with_a_preferred_side_the_conflict_names_ours_and_theirs(prefer: Any, stands: str) -> None:
     base, ours, theirs = of(item(item="old")), of(item(item="mine")), of(item(item="yours"))
     result = apply(ours, decide(base, ours, theirs, prefer=prefer))
     assert result.get(FollowUp, "FU-1").item == stands
@@ -187,7 +187,7 @@ def test_text_rewritten_on_both_sides_is_a_conflict() -> None:
     assert conflicts(merged(*state)) == {"context": ("yours", "mine", "ours")}
 
 
-def test_what_is_set_once_stays_as_the_base_has_it() -> None:
+def test_immutable_fields_keep_the_value_of_the_base() -> None:
     base, other = ({"id": "zero", "immutable": {"purpose": {"statement": text}}} for text in ("old", "new"))
     assert merge_fields(Identity, base, other, base) == merge_fields(Identity, base, base, other) == (base, [])
 
@@ -381,7 +381,7 @@ def test_bytes_that_are_not_utf8_are_base64_in_the_conflict() -> None:
     assert conflict.theirs["base64"] == "//4="
 
 
-def test_where_somebody_is_preferred_a_file_of_ours_that_cannot_be_read_is_not_written_over() -> None:
+def test_with_a_preferred_side_an_unreadable_file_of_ours_is_kept() -> None:
     theirs = of(item(reason="new"))
     [decided] = decide(of(item()), broken(), theirs, prefer="theirs")
     assert decided.action == "keep"
@@ -641,7 +641,7 @@ def test_of_a_field_changed_on_both_sides_the_larger_value_is_kept() -> None:
     assert (result["mutable"]["beliefs"], contested) == ([{"subject": "git", "confidence": 0.9}], [])
 
 
-def test_what_stands_twice_or_has_no_key_is_known_by_all_of_it() -> None:
+def test_duplicate_and_keyless_items_are_identified_by_their_whole_text() -> None:
     twice = ({"subject": "git", "confidence": 0.1}, {"subject": "git", "confidence": 0.2}, {"note": "no key"})
     result, _ = merge_fields(Identity, beliefs(*twice), beliefs(*twice, {"subject": "a"}), beliefs(*twice[1:]))
     assert result["mutable"]["beliefs"] == [*twice[1:], {"subject": "a"}]

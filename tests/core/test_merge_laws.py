@@ -99,7 +99,7 @@ def test_stored_and_unstored_states_merge_the_same_way(history: History) -> None
 
 @some
 @given(handed | histories())
-def test_what_is_stored_of_a_merge_reads_back_as_it_was(history: History) -> None:
+def test_a_stored_merge_reads_back_equal(history: History) -> None:
     result = entries(history.merged())
     again = entries(stored(history.merged()))
     assert result.keys() == again.keys()
@@ -177,7 +177,7 @@ def test_no_file_that_cannot_be_read_is_lost_unless_the_other_side_replaced_or_r
 
 @some
 @given(histories(without=PLAIN))
-def test_what_only_one_side_changed_is_as_that_side_has_it(history: History) -> None:
+def test_values_changed_on_one_side_only_are_taken_from_it(history: History) -> None:
     result = history.merged()
     for key, was in entries(history.base).items():
         sides = [state.entry(key) for state in (history.ours, history.theirs)]
@@ -439,7 +439,7 @@ def test_a_contested_graduation_is_never_kept(history: History) -> None:
 
 @some
 @given(graduations)
-def test_where_a_graduation_does_not_stand_its_trust_does_not_either(history: History) -> None:
+def test_without_its_graduation_a_tier_is_not_kept(history: History) -> None:
     result = history.merged()
     for id_ in history.base.ids(Pattern.kind):
         base, ours, theirs, now = (one.get(Pattern, id_) for one in (*history, result))
@@ -499,7 +499,7 @@ def test_of_two_changed_tiers_the_lower_is_kept(history: History) -> None:
 # --- size
 
 
-def test_what_two_sides_could_store_can_be_merged_and_stored() -> None:
+def test_storable_sides_have_a_storable_merge() -> None:
     text = "x" * (layout.MAX_RECORD_BYTES - 300)
     base = State().put(FollowUp(id="F", item="x", first_seen="2026-11-01", reason="a"))
     ours, theirs = (base.put(base.get(FollowUp, "F").replace(reason=text + end)) for end in "ab")

@@ -129,7 +129,7 @@ def test_merging_the_same_commits_makes_the_same_commit(happened: list[Event], o
 
 @some
 @given(events(), orders)
-def test_what_is_stored_between_merges_makes_no_difference(happened: list[Event], order: list[int]) -> None:
+def test_storing_between_merges_makes_no_difference(happened: list[Event], order: list[int]) -> None:
     world, at = lived(happened)
     again = World(dict(world.parents), {name: read(tree(state)) for name, state in world.states.items()})
     assert synced(world, list(at), order) == synced(again, list(at), order)

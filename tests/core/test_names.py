@@ -177,7 +177,7 @@ def test_components_that_encode_never_produces_are_rejected(component: str) -> N
 
 
 @for_each("component", ["ol-1", "%4f%4c-1", "OL", "OL-A", "OL-1.lock", "%c3", ""])
-def test_what_no_id_is_written_as_is_no_component(component: str) -> None:
+def test_components_that_no_id_is_written_as_are_rejected(component: str) -> None:
     with pytest.raises(InvalidName):
         RecordId.from_component(component)
 

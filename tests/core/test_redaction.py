@@ -171,7 +171,7 @@ def test_a_redaction_mark_is_never_redacted_again():
             assert "abcd1234" not in text or redact_text(clean) == (clean, ())
 
 
-def test_where_and_what_is_told():
+def test_redactions_have_their_path_and_kind():
     key = "ghp_" + "a1" * 18
     document = {"a": [{"b c": f"x {key}"}], key: 1, "recent": [0, 0, {"context": f"{key} {key}"}]}
     clean, found = redact(document)
@@ -209,7 +209,7 @@ def test_a_value_under_the_name_of_a_secret_counts_as_assigned():
     assert redact({"note": "swordfish"})[1] == ()
 
 
-def test_what_is_stored_already_is_not_searched():
+def test_stored_values_are_not_searched_for_secrets():
     key = "ghp_" + "a1" * 18
     document = {"a": key, key: key, "password": "swordfish"}
     assert redact(document, known={key, "swordfish"})[0] is document

@@ -93,12 +93,12 @@ def test_an_ambiguous_prefix_of_an_id_lists_the_candidates() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "OL-12"])
-def test_what_no_id_begins_with_is_not_found(text: str) -> None:
+def test_a_text_that_is_no_prefix_of_an_id_is_not_found(text: str) -> None:
     with pytest.raises(NotFound):
         State().put(loop()).find(OpenLoop, text)
 
 
-def test_an_archived_record_is_not_found_but_the_hint_says_where_it_is() -> None:
+def test_an_archived_record_is_not_found_with_a_hint() -> None:
     state = State().put(loop()).archive(loop(), at=AT, reason="done", session=None)
     with pytest.raises(NotFound) as caught:
         state.find(OpenLoop, "OL-1")
@@ -117,7 +117,7 @@ def test_a_damaged_record_does_not_count_as_absent() -> None:
         _ = state.head
 
 
-def test_nothing_is_written_over_a_damaged_record() -> None:
+def test_a_damaged_record_is_not_overwritten() -> None:
     state = damaged()
     for change in (
         lambda: state.put(loop()),

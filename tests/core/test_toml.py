@@ -39,7 +39,7 @@ def test_parsed_text_is_written_unchanged(table: dict[str, Any]) -> None:
 
 @laws
 @given(json_tables)
-def test_what_is_written_is_plain_toml_for_everybody_else(table: dict[str, Any]) -> None:
+def test_written_files_are_plain_toml_for_other_readers(table: dict[str, Any]) -> None:
     text = toml.dumps(table)
     assert b"\r" not in text
     assert isinstance(tomllib.loads(text.decode()), dict)
@@ -92,7 +92,7 @@ def test_any_bytes_are_either_a_table_or_refused(text: bytes) -> None:
         ({"名": "é"}, '"名" = "é"\n'),
     ],
 )
-def test_what_toml_cannot_hold_is_written_so(data: dict[str, Any], text: str) -> None:
+def test_values_that_toml_cannot_hold_are_escaped(data: dict[str, Any], text: str) -> None:
     assert toml.dumps(data).decode() == text
     assert alike(toml.loads(text.encode()), data)
 
@@ -134,7 +134,7 @@ def test_hand_written_files_are_parsed(text: str, value: Any) -> None:
         ("a = '\\ud800'\nb = \"\\ud800\"", "not TOML: "),
     ],
 )
-def test_what_means_nothing_is_refused_with_its_place(text: str | bytes, message: str) -> None:
+def test_escapes_without_meaning_are_rejected_with_their_path(text: str | bytes, message: str) -> None:
     assert refused(text).startswith(message)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from baton_git.core.value_cache import OVERHEAD, ValueCache
 
 
-def test_what_is_there_is_made_once():
+def test_cached_values_are_computed_once():
     memory, made = ValueCache(), []
 
     def make():
@@ -19,7 +19,7 @@ def test_what_is_there_is_made_once():
     assert len(made) == 1
 
 
-def test_what_nobody_asked_for_the_longest_time_goes_first():
+def test_the_least_recently_used_entry_is_evicted_first():
     memory = ValueCache(3 * (OVERHEAD + 100))
     for name in "abc":
         memory.put(name, name, 100)
@@ -28,7 +28,7 @@ def test_what_nobody_asked_for_the_longest_time_goes_first():
     assert [memory.get(name) for name in "abcd"] == ["a", None, "c", "d"]
 
 
-def test_what_is_put_again_weighs_once():
+def test_an_entry_put_again_is_counted_once():
     memory = ValueCache(2 * (OVERHEAD + 100))
     for number in range(10):
         memory.put("a", number, 100)

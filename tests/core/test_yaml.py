@@ -25,7 +25,7 @@ from baton_git.core.records.base import alike
         ("a: {b: c}\n<<: {d: e}\n", {"a": {"b": "c"}, "d": "e"}),
     ],
 )  # fmt: skip
-def test_what_yaml_says(text, data):
+def test_yaml_is_parsed(text, data):
     assert yaml.loads(text) == data
 
 
@@ -46,7 +46,7 @@ def test_what_yaml_says(text, data):
         ("a: b\n---\nc: d\n", "not YAML: "),
     ],
 )
-def test_what_is_refused_is_told_in_one_line_with_the_file(text, why):
+def test_invalid_files_are_reported_in_one_line_with_the_file(text, why):
     with pytest.raises(InvalidDocument) as caught:
         yaml.loads(text, where="F")
     assert str(caught.value).startswith("F: ")
@@ -55,7 +55,7 @@ def test_what_is_refused_is_told_in_one_line_with_the_file(text, why):
 
 
 @pytest.mark.parametrize("text", ["[" * 500, "a: " + "[" * 70 + "]" * 70, "x" * (yaml.MAX_BYTES + 1)])
-def test_what_is_too_much_is_refused(text):
+def test_excessive_yaml_is_rejected(text):
     with pytest.raises(LimitExceeded):
         yaml.loads(text)
 
@@ -71,7 +71,7 @@ plain = st.recursive(
 
 @laws
 @given(plain)
-def test_what_the_library_writes_is_read_as_it_was(data):
+def test_text_written_by_the_library_is_read_back_equal(data):
     class NoAliases(pyyaml.SafeDumper):
         def ignore_aliases(self, data: object) -> bool:
             return True

@@ -64,7 +64,7 @@ def test_written_records_are_read_back_with_their_revision(ws):
     assert (version.commit, version.number, version.by) == (written.revision.commit, 1, "test")
 
 
-def test_a_commit_says_in_words_and_trailers_who_did_what(ws):
+def test_a_commit_has_its_actor_and_verb_in_subject_and_trailers(ws):
     ws.branch.update(put(loop()), STAMP)
     entry = next(ws.branch.history())
     assert entry.subject == "OL-1 added: Deployed X"

@@ -144,7 +144,7 @@ def test_handovers_come_the_newest_first_and_say_how_old_they_are(ws):
     assert lines[2].startswith("- run-3 [llm_derived] age unknown: ")
 
 
-def test_the_newest_checkpoint_of_the_acting_agent_is_told_whole(ws):
+def test_the_newest_checkpoint_of_the_acting_agent_is_shown_completely(ws):
     memory = {"scratchpad": "x = 1\n\ny = 2\n", "open_files": ["a.py", "b.py"], "context_stack": ["build", "test"]}
     checkpoint(ws, "claude", "did nothing", at="2026-11-20T07:00:00Z")
     checkpoint(ws, "claude", "built the thing", working_memory=memory)

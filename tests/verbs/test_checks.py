@@ -211,7 +211,7 @@ def test_an_approval_can_be_revoked(here, tmp_path):
     assert verify(here, NOW).evidence[made].result == "unknown"
 
 
-def test_nothing_on_the_branch_or_in_the_work_tree_can_approve(here, tmp_path):
+def test_files_on_the_branch_or_in_the_work_tree_cannot_approve(here, tmp_path):
     mark = tmp_path / "ran"
     made = command(here, *touching(mark))
     entry = [{"argv": list(touching(mark)), "at": "now"}]

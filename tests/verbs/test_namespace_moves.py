@@ -44,7 +44,7 @@ def named(ws: Workspace, name: str) -> Workspace:
     return replace(ws, branch=replace(ws.branch, namespace=Namespace(name)))
 
 
-def test_a_rename_takes_all_along_and_a_late_writer_is_told_the_new_name(shop: Workspace) -> None:
+def test_a_rename_moves_everything_and_a_late_writer_gets_the_new_name(shop: Workspace) -> None:
     done = rename_namespace(shop, NOW, "x", "y")
     assert (done.new_name, done.revision, done.records) == ("y", 1, 1)
     assert named(shop, "y").branch.read().commit == done.commit

@@ -46,7 +46,7 @@ def start(agents, tmux, tmp_path):
     return call
 
 
-def test_it_has_a_terminal_and_is_recorded(agents, start, tmp_path):
+def test_a_started_session_has_a_terminal_and_is_recorded(agents, start, tmp_path):
     agents.shell("claude", f'test -t 0 && test -t 1 && echo "$BATON_SPAWNED $*" > {tmp_path}/seen')
     records, result = start()
     record = until(lambda: (found := records.get(result["spawned"])).status != "running" and found)
@@ -55,14 +55,14 @@ def test_it_has_a_terminal_and_is_recorded(agents, start, tmp_path):
     assert list(records.folder.glob("*.job")) == []
 
 
-def test_it_ends_at_its_time_limit_with_all_that_it_started(agents, start, tmp_path):
+def test_a_started_session_ends_at_its_time_limit_with_its_child_processes(agents, start, tmp_path):
     agents.shell("claude", f"echo $$ >> {tmp_path}/pids; sh -c 'echo $$ >> {tmp_path}/pids; exec sleep 60'")
     records, result = start(1.0)
     until(lambda: records.get(result["spawned"]).status == "timed_out")
     assert living(tmp_path / "pids") == []
 
 
-def test_it_can_be_stopped(agents, start, tmp_path):
+def test_a_started_session_can_be_stopped(agents, start, tmp_path):
     agents.shell("claude", f"echo $$ > {tmp_path}/pids; exec sleep 60")
     records, result = start()
     until(lambda: (tmp_path / "pids").exists())

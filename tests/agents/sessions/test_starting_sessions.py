@@ -48,7 +48,7 @@ def ended(records, id_):
 # --- the results of the document
 
 
-def test_a_started_session_is_told_as_in_the_document(agents, records, spawner):
+def test_a_started_session_gets_the_documents_text(agents, records, spawner):
     agents.answering("done")
     result = spawner(wish(agents), {"n": 1})
     assert result["session_spawned"] is True
@@ -274,7 +274,7 @@ def test_a_session_without_a_supervisor_can_be_stopped(records):
 
 
 @pytest.mark.slow
-def test_it_outlives_who_started_it(agents, records, spawner):
+def test_a_started_session_outlives_its_starter(agents, records, spawner):
     agents.shell("claude", "exec sleep 60")
     found = records.get(spawner(wish(agents), {})["spawned"])
     assert os.getsid(found.keeper.pid) != os.getsid(0)

@@ -198,7 +198,7 @@ def test_hooks_that_were_there_see_the_same_push_and_may_refuse_it(baton, git, t
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="there is no ssh-keygen")
-def test_where_signing_is_configured_every_commit_needs_an_allowed_key(baton, git, top, server, push):
+def test_with_signing_configured_every_commit_needs_an_allowed_key(baton, git, top, server, push):
     key = top.parent / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     (top.parent / "allowed").write_text(f"ada@example.org {key.with_suffix('.pub').read_text()}")

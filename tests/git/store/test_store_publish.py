@@ -288,7 +288,7 @@ def test_many_threads_on_one_ref_lose_nothing(top, git):
     assert git(top, "rev-list", "--count", REF) == "32"
 
 
-def test_where_a_branch_is_checked_out_is_known(store, writer, git, top, tmp_path):
+def test_the_work_tree_of_a_checked_out_branch_is_found(store, writer, git, top, tmp_path):
     writer.commit({"a": b"1"})
     assert store.checked_out_at(REF) is None
     assert store.checked_out_at("refs/heads/main") == top

@@ -103,7 +103,7 @@ def test_a_pushed_check_sends_no_request_and_no_result(both, server, tmp_path):
     assert begin_session(ada.ws, ada.clock()).checks["get"].result == "passed"  # here it was written
 
 
-def test_a_check_is_made_once_it_was_approved_as_it_stands(both, server, tmp_path):
+def test_a_check_runs_after_its_exact_text_was_approved(both, server, tmp_path):
     ada, bob = both
     spec = spies(server, tmp_path)["get"]
     ada.loop("get", verify=spec)

@@ -162,9 +162,7 @@ def test_a_permitted_supersession_takes_effect(patterned: Pair, tmp_path: Path) 
     assert ada.ws.judgement().is_superseded(ada.get("active_decision", "DEC-1"))
 
 
-def test_a_stranger_supersedes_no_confirmed_decision_and_the_brief_says_what_it_claims(
-    patterned: Pair, tmp_path: Path
-) -> None:
+def test_a_foreign_decision_does_not_supersede_a_confirmed_one(patterned: Pair, tmp_path: Path) -> None:
     ada, bob = patterned
     ada.decision("DEC-3", tier="human_confirmed", vouched=Vouched("Ada", "terminal"))
     settled(ada, bob)

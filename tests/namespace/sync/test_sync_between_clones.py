@@ -339,7 +339,7 @@ def test_a_branch_that_was_synced_once_is_synced_automatically(pair: Pair) -> No
     assert bob.get("open_loop", "OL-2")
 
 
-def test_a_clone_that_git_fetched_is_synced_by_itself(pair: Pair, make: Make) -> None:
+def test_a_clone_fetched_by_git_is_synced_automatically(pair: Pair, make: Make) -> None:
     eve = make("eve")
     eve.git("fetch", "-q", "origin")
     assert automatic_remote(eve.ws) == "origin"

@@ -43,7 +43,7 @@ def test_a_branch_whose_format_file_went_away_cannot_be_taken_over(
     assert baton("status").out
 
 
-def test_a_branch_of_a_newer_layout_says_upgrade(baton: Baton, git: Git, clone: Path) -> None:
+def test_a_branch_of_a_newer_layout_asks_for_an_upgrade(baton: Baton, git: Git, clone: Path) -> None:
     (clone / "format.toml").write_text("version = 99\n")
     push(git, clone)
     assert "upgrade baton-git" in baton("sync", code=1).err
@@ -102,7 +102,7 @@ def test_a_branch_that_somebody_began_by_hand_is_taken_over(
     assert "Deployed it" in baton("boot", "-n", "begun", cwd=tmp_path / "third").out
 
 
-def test_a_clone_with_another_name_is_told_what_the_remote_has(
+def test_a_clone_with_another_name_lists_the_remotes_namespaces(
     baton: Baton, git: Git, top: Path, tmp_path: Path, clone: Path
 ) -> None:
     baton("init", "-n", "other")

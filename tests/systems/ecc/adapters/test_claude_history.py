@@ -191,7 +191,7 @@ def test_of_several_matches_the_exact_one_or_the_newest_wins(here):
     assert look(here, "claude:beef0")["session"]["id"] == "beef0000"
 
 
-def test_an_alias_stands_for_a_file(here):
+def test_an_alias_names_a_file(here):
     path = here.home / ".claude/session-data/2026-02-01-a1b2c3d4-session.tmp"
     aliases = {"version": "1.0", "aliases": {"cart": {"sessionPath": str(path)}, "list": {"sessionPath": str(path)}}}
     put(here.home / ".claude", {"session-aliases.json": json.dumps(aliases)})

@@ -65,7 +65,7 @@ def test_a_namespace_that_no_server_has_is_null_and_makes_no_file(cache, wire, f
     assert not (folder / "work.json").exists()
 
 
-def test_one_writes_again_and_again_without_reading(cache, wire):
+def test_a_client_can_write_repeatedly_without_reading(cache, wire):
     for number in range(3):
         cache("write", "work", url=wire.url, doc=a_baton(str(number)))
     assert wire.get("work")["context"] == "2"
