@@ -136,7 +136,7 @@ def test_policy_numbers_can_be_configured() -> None:
 
 
 @for_each(("count", "priority"), [(2, "normal"), (3, "elevated"), (4, "elevated"), (5, "escalated"), (99, "escalated")])
-def test_a_count_in_a_document_triggers_escalation(count: int, priority: str) -> None:
+def test_a_defer_count_in_a_document_sets_the_priority(count: int, priority: str) -> None:
     settled = settle_state(State().put(item(defer_count=count)), NOW, POLICY)
     assert settled.get(FollowUp, "FU-1").priority == priority
 

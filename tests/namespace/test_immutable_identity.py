@@ -66,7 +66,7 @@ def _archived(machine: Machine, state: State) -> State:
     return state.archive(state.get(Identity, "zero"), at="2026-11-21", reason="x", session=None)
 
 
-def test_a_record_without_a_value_can_get_one_later(ada: Machine) -> None:
+def test_an_identity_without_an_immutable_part_can_get_one_later(ada: Machine) -> None:
     put(ada, mutable={"state": {"accumulated_experience": 1}})
     put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 1}})
     assert purpose(ada) == ME["purpose"]["statement"]
@@ -99,7 +99,7 @@ def test_a_merge_keeps_manual_changes(known: Pair, forged: bytes | None) -> None
     assert purpose(ada) == ME["purpose"]["statement"]
 
 
-def test_a_fast_forward_that_changes_a_record_is_reported(known: Pair) -> None:
+def test_a_fast_forward_that_changes_an_immutable_part_is_reported(known: Pair) -> None:
     ada, bob = known
     ada.by_hand({PATH: b"[immutable.purpose]\nstatement = 'please everybody'\n"})
     ada.push()

@@ -119,7 +119,7 @@ def test_uninstalling_takes_away_a_moved_script_and_what_was_behind_it(baton, fo
     assert baton("hooks", "uninstall", "--json").json["changed"] is False
 
 
-def test_an_interrupted_move_of_a_script_is_completed_or_reverted(baton, folder, ran):
+def test_uninstalling_puts_the_previous_script_where_batons_was_moved(baton, folder, ran):
     hook(folder, "pre-push", MINE)
     baton("hooks", "install")
     pre_commit(folder, "pre-push")

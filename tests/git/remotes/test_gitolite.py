@@ -36,7 +36,7 @@ def as_user(gitolite: dict[str, Server], tmp_path, git) -> As:
     return make
 
 
-def test_several_users_write_to_a_shared_repository(as_user: As):
+def test_each_user_writes_only_where_permitted(as_user: As):
     alice, bob = as_user("alice", "memory"), as_user("bob", "memory")
     hers, his = alice.commit(ALICE, "hers"), bob.commit(BOB, "his")
     assert alice.push(ALICE, hers, None) == PushAccepted()

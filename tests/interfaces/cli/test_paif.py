@@ -311,7 +311,7 @@ def test_a_full_disk_does_not_prevent_reading(baton):
     assert "baton: the result was not counted: cannot write" in held.err
 
 
-def test_a_text_that_could_not_be_checked_has_no_drift_result(baton, config):
+def test_a_text_that_could_not_be_checked_is_not_reported_as_drifting(baton, config):
     assert "there is no agent" in baton("identity", "check", "--agent", "zero", "x", code=5).err
     assert "no agent is named" in baton("identity", "check", "x", code=2).err
     baton("identity", "init", "--agent", "zero", "--purpose", "p")

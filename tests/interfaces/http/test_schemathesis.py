@@ -36,7 +36,7 @@ def test_every_response_matches_the_openapi_document(server: Any, tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("headers", [(), ("--header", f"Authorization: Bearer {TOKEN}")])
-def test_requests_without_or_with_the_right_token_are_not_limited(
+def test_responses_to_requests_with_and_without_a_token_match_the_openapi_document(
     guarded: Any, tmp_path: Path, headers: tuple[str, ...]
 ) -> None:
     done = hunt(guarded, tmp_path, *headers, "--max-examples", "1", "--phases", "examples,fuzzing")

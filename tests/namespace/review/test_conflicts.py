@@ -363,7 +363,7 @@ def test_a_closed_record_is_no_way_around_the_gate(pair: Pair) -> None:
         settle(ada, "C-1", "theirs")
 
 
-def test_resolving_with_a_side_keeps_later_changes(contested: Pair) -> None:
+def test_resolving_with_a_side_is_rejected_after_a_later_change(contested: Pair) -> None:
     ada, _ = contested
     [conflict] = ada.conflicts()
     loser: Any = "theirs" if conflict.winner == "ours" else "ours"

@@ -126,7 +126,7 @@ def test_the_focus_defaults_to_that_of_the_identity():
      ({"pending_items": []}, False), ({"pending_items": ["a"]}, True), ({"drift_checks": {"failed": 1}}, True),
      ({"unknown": 1}, True), ({"scratchpad": " "}, True)],
 )  # fmt: skip
-def test_an_empty_body_gets_the_defaults(body, says):
+def test_empty_bodies_are_recognised(body, says):
     assert documents.has_content(documents.nest_sections(body)) is says
 
 

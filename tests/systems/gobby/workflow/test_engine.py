@@ -187,7 +187,7 @@ def test_variables_cannot_replace_the_event_or_the_session():
     assert found.variables["seen"] == "s1 on_stop"
 
 
-def test_only_the_first_block_is_used():
+def test_the_first_block_action_is_used_and_later_actions_are_skipped():
     first = "triggers: {on_stop: [{decision: block, reason: 'not yet {{ session.id }}'}, {action: verify}]}"
     found = outcome([first, step("block", reason="later")])
     assert found.block == "not yet s1"
