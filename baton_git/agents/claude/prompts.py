@@ -57,7 +57,7 @@ def _own(text: str) -> str:
 
 
 def _run(name: str, text: str) -> tuple[str, str | None]:
-    """Return text and name of a custom command; built-in commands say nothing about the work and have no text."""
+    """Return text and name of a custom command; built-in commands do not concern the work, and give no text."""
     name = "/" + name.strip().lstrip("/")
     if name[1:] in _BUILT_IN:
         return "", None

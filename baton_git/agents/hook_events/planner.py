@@ -75,7 +75,7 @@ class RunWorkflows(NamedTuple):
 
 
 class Recall(NamedTuple):
-    """Add what earlier sessions know about a prompt, if something clearly fits."""
+    """Add text of earlier sessions about the subject of a prompt, if something clearly matches."""
 
     prompt: str
 

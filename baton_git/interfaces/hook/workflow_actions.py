@@ -189,7 +189,7 @@ class SessionActions:
         return SourceContent({"changes": list(lines)}, (section, *self._tell_changed_handoffs(handoffs)))
 
     def _describe_changes(self, changes: Sequence[RecordChange]) -> tuple[str, ...]:
-        """Return a line for each changed record: its line of the brief, or else a description of the change."""
+        """Return a line for each changed record: its line in the brief, if any; else a description of the change."""
         version = self._ws.branch.read()
         judge, lines = self._ws.judgement(version), dict[Key, str]()
         for change in changes:
