@@ -20,14 +20,14 @@ from baton_git.interfaces.http.streams import Places, Stream
 from baton_git.interfaces.web.session_cookie import PageAccess
 
 BREATH = 20.0
-"""Seconds of silence after which a line is sent that says nothing, so that a proxy does not hang up."""
+"""Seconds without an event after which a comment line is sent, so that a proxy does not close the connection."""
 
 
 def endpoint(site: Site, access: PageAccess, places: Places) -> Callable[[Request], Awaitable[Response]]:
     async def events(request: Request) -> Response:
         visitor = access.visitor(request.cookies.get(access.cookie))
         if visitor is None or not access.allows(visitor):
-            return Response(status_code=204)  # tells an EventSource not to come back
+            return Response(status_code=204)  # tells an EventSource not to reconnect
         if "component" not in request.path_params:
             return await _answer_for_all(site, request, places)
         try:

@@ -165,7 +165,7 @@ class PageRequest:
         back = self.address if status in (409, 503) else None
         message = sentence(message)
         if status == 404 or ("baton " in hint and "terminal" not in hint):
-            hint = ""  # it is about commands, which a page does not have
+            hint = ""  # the hint names commands, which a page does not have
         return self.render(
             "error.html",
             None if status == 500 else self._find_namespace(),
@@ -302,5 +302,5 @@ def parse_form(body: bytes) -> dict[str, str]:
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError:
-        raise InvalidArgument("this is no form") from None
+        raise InvalidArgument("the body is not a form") from None
     return {name: value.replace("\r\n", "\n") for name, value in pairs}

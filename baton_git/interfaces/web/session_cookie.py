@@ -43,7 +43,7 @@ class PageAccess:
         self._site = site
         self._token = page_token or site.token or ""
         self.is_apart = bool(page_token)
-        # Of this process only: another one on the same repository still takes the ticket until it ends.
+        # Only in this process: other processes on the same repository accept the ticket until they end.
         self._refused: dict[str, int] = {}
         self._lock = Lock()
         self._attempts = attempts or Attempts()
@@ -56,12 +56,12 @@ class PageAccess:
     def _secret(self) -> bytes:
         try:
             return load_key(self._site.folder / "page.key")
-        except WriteFailed:  # a repository that can only be read: it can be looked at until this process ends
+        except WriteFailed:  # a read-only repository: logins are valid until this process ends
             return secrets.token_bytes(KEY_BYTES)
 
     @cached_property
     def _key(self) -> bytes:
-        """The key, derived from the token: after a new token nobody is logged in."""
+        """The key, derived from the token: a new token ends all logins."""
         return _mac(self._secret, "page token" if self.is_apart else "token", self._token)
 
     @cached_property

@@ -157,7 +157,7 @@ def test_all_rules_that_a_rollback_restores_are_named_and_confirmed(work: None, 
     page, tip = f"back?way=revision&revision={high}", str(served.site.tip("shop"))
     assert all(f'name="typed.{id_}"' in served.get(page).text for id_ in ("PAT-1", "PAT-2"))
     answer = served.send(page, {"tip": tip, "typed.PAT-1": "PAT-1"}, code=422)
-    assert "This brings back as rules: PAT-2" in answer.text
+    assert "This makes these patterns rules again: PAT-2" in answer.text
     served.send(page, {"tip": tip, "typed.PAT-1": "PAT-1", "typed.PAT-2": "PAT-2"})
 
 
@@ -217,7 +217,7 @@ def test_a_conflict_that_was_settled_meanwhile_is_not_settled_twice(world: World
     fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page))
     world.here("resolve", "FU-1", "--ours")
     answer = served.post("conflicts", {**fields, "choice": "theirs"}, code=409)
-    assert "This conflict was settled in the meantime. Nothing was settled." in answer.text
+    assert "This conflict was settled in the meantime. Nothing was changed." in answer.text
 
 
 def test_a_conflict_that_changed_since_it_was_shown_is_not_resolved(world: World, serve: Any) -> None:

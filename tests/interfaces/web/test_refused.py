@@ -44,7 +44,7 @@ def test_an_invalid_rollback_form_keeps_its_input(baton: Any, serve: Any) -> Non
     assert 'name="session" value="nobody"' in answer
     assert 'role="alert"' in answer
     answer = served.get("back?way=revision&revision=~999", code=422).text
-    assert "~999 is before the beginning" in answer
+    assert "~999 is before the first revision" in answer
     assert 'value="~999"' in answer
 
 
@@ -76,7 +76,7 @@ def test_a_rule_that_is_one_already_is_not_made_twice(baton: Any, serve: Any) ->
     served.post("graduate?id=PAT-1", {**fields, "typed": "PAT-1"})
     tip = served.site.tip("shop")
     answer = served.post("graduate?id=PAT-1", {**fields, "typed": "PAT-1"}, code=409)
-    assert "PAT-1 is a rule already" in answer.text
+    assert "PAT-1 is already a rule" in answer.text
     assert "Make it a rule" not in served.get("graduate?id=PAT-1").text
     assert served.site.tip("shop") == tip
 

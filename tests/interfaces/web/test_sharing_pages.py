@@ -23,7 +23,7 @@ def test_a_review_is_begun_done_and_finished_on_the_page(world: World, serve: An
     served.log_in()
     assert "is merged automatically" in served.get("review").text
     page = follow(served, served.send("do/begin-review?next=/n/shop/review", {"remote": "origin"}))
-    assert "waits here from now on" in page
+    assert "now wait for review" in page
     assert "1 record waits" in page
     served.send("review", {"choice.follow_up.FU-fonts": "accept"})
     assert "New commits of a remote under review appear here" in served.get("review").text

@@ -1,5 +1,5 @@
-"""`/n/…/conflicts`: values that two sides changed differently, side by side, with the choice of one or of another
-value."""
+"""`/n/…/conflicts`: values that two sides changed differently, side by side; choose one of
+them, or enter another value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from baton_git.verbs.sharing.open_conflicts import list_open_conflicts
 SHOWN = 50
 SIDES = ("ours", "theirs")
 EMPTY = "empty"
-"""The box that says that another value is meant to be an empty text."""
+"""The checkbox that sets another value to the empty text."""
 
 
 class ConflictView(NamedTuple):
@@ -114,7 +114,7 @@ def settle(request: PageRequest) -> Response:
                 request,
                 ws,
                 status,
-                UnsettledForm(id_, choice, value, is_empty, f"{sentence(error)} Nothing was settled."),
+                UnsettledForm(id_, choice, value, is_empty, f"{sentence(error)} Nothing was changed."),
             )
         return request.redirect_to("conflicts", "settled", made.revision.commit)
 
@@ -132,14 +132,14 @@ def _settle_conflict(
         raise InvalidArgument("choose one side, or enter another value")
     if choice != "other":
         if value or is_empty:
-            raise InvalidArgument("you entered a value and chose another one; choose one of them")
+            raise InvalidArgument("you entered a value, but chose the value of a side; use only one of them")
         side = cast("Side", view.conflict.winner if choice == "now" else choice)
         shown_value = None if choice == "now" else view.stands
         return resolve(ws, now, id_, side, shown=view.conflict, shown_value=shown_value)[1]
     if not value and not is_empty:
         raise InvalidArgument("enter the other value, or check the box below to leave the field empty")
     if value and is_empty:
-        raise InvalidArgument("you entered a value and checked the box for an empty one; choose one of them")
+        raise InvalidArgument("you entered a value, and also checked the box for an empty one; use only one of them")
     parsed = _parse_value(value, view.is_text)
     return resolve(ws, now, id_, None, parsed, shown=view.conflict, shown_value=view.stands)[1]
 

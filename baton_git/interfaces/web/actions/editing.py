@@ -28,7 +28,7 @@ EDITED = {
     "pattern": ("what", "proposed_rule", "threshold"),
     "active_decision": ("what", "why", "evidence", "rejected"),
 }
-"""By kind, the fields that are edited on the page; verbs of their own change the others."""
+"""By kind, the fields that can be edited on the page. The other fields are changed by separate verbs."""
 
 
 def show(request: PageRequest) -> Response:

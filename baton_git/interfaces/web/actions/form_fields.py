@@ -175,6 +175,6 @@ def _read_target(method: str, target: str) -> dict[str, Any]:
     if method == "port_open":
         host, _, port = target.rpartition(":")
         if not port.isdecimal() or len(port) > 5:
-            raise InvalidArgument(f"{target!r} is no port; give HOST:PORT, for example localhost:5432")
+            raise InvalidArgument(f"{target!r} is not a port; give HOST:PORT, for example localhost:5432")
         return {"host": host.strip("[]") or "127.0.0.1", "port": int(port)}
     return {CHECK_METHODS[method]: target}

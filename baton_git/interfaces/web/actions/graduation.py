@@ -51,10 +51,12 @@ def settle(request: PageRequest) -> Response:
         text = wording or pattern.proposed_rule or ""
         if pattern.status == "graduated":
             return _render_pattern(
-                request, ws, pattern, text, 409, f"{pattern.id} is a rule already. Nothing more was done."
+                request, ws, pattern, text, 409, f"{pattern.id} is already a rule. Nothing was changed."
             )
         if request.form.get("shown") != digest(pattern.as_data(), text):
-            problem = "The pattern or its rule has changed since it was shown; this is it now. Nothing was confirmed."
+            problem = (
+                "The pattern or its rule has changed since it was shown; this is the new one. Nothing was confirmed."
+            )
             return _render_pattern(request, ws, pattern, pattern.proposed_rule or "", 409, problem)
         if request.form.get("typed", "").strip() != pattern.id:
             problem = "This is not the id of the pattern. Nothing was confirmed."

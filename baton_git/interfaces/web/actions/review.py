@@ -1,4 +1,4 @@
-"""`/n/…/review`: accept or reject what came from a remote and waits for review, record by record."""
+"""`/n/…/review`: accept or reject the records of a remote that wait for review, one by one."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _read_choices(request: PageRequest, queue: ReviewQueue) -> ReviewChoice:
     names = {f"choice.{quote_value(item.kind)}.{quote_value(item.id)}" for item in queue.items}
     unknown = {name for name in request.form if name.startswith("choice.")} - names
     if unknown:
-        raise InvalidArgument("a record was decided on that does not wait")
+        raise InvalidArgument("a decision is for a record that does not wait for review")
     if every not in ("", "accept", "reject") or set(choices.values()) - {"", "accept", "reject"}:
         raise InvalidArgument("a record can be accepted, rejected, or decided later")
     if every in ("accept", "reject"):

@@ -123,7 +123,9 @@ def settle(request: PageRequest) -> Response:
         missing = [id_ for id_ in rules if request.form.get(f"typed.{quote_value(id_)}", "").strip() != id_]
         if missing:
             ids = " and ".join(missing)
-            return _render_preview(request, ws, 422, f"This brings back as rules: {ids}. Type each id to confirm.")
+            return _render_preview(
+                request, ws, 422, f"This makes these patterns rules again: {ids}. Type each id to confirm."
+            )
         if request.form.get("plan") != digest(_read_target(request, ws)):
             return _render_preview(
                 request, ws, 409, "The plan has changed since it was shown. This is what would change now."

@@ -124,7 +124,7 @@ ACTIONS = {
                                    hidden=("remote", "dry_run"), is_about_namespace=True),
     "verify": PageAction("verify", "Run all checks", hidden=("ids", "budget_seconds")),
     "sync": PageAction("sync", "Sync", hidden=("dry_run",), labels=_REMOTE),
-    "begin-review": PageAction("remote review", "Begin a review", "What this remote sends waits here from now on.",
+    "begin-review": PageAction("remote review", "Begin a review", "New changes of this remote now wait for review.",
                                labels=_REMOTE),
     "remote-policy": PageAction("remote policy", "Change the policy", "The policy of the remote is changed.",
                                 labels=_REMOTE),

@@ -14,7 +14,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.todos import ChangedTodos, add_todo, cancel_todo, finish_todo, start_todo
 
 SHOWN = 20
-"""Sessions of the page."""
+"""Maximum number of sessions on the page."""
 STEPS = {"start": start_todo, "done": finish_todo, "cancel": cancel_todo}
 
 

@@ -20,7 +20,7 @@ from baton_git.interfaces.web.texts import address
 from baton_git.verbs.records.ready import NEEDS, ReadyItem, find_ready
 
 SHOWN = 40
-"""Namespaces of one page."""
+"""Maximum number of namespaces on a page."""
 MOST_ITEMS = 100
 MOST_UNVERIFIED = 20
 WORDS = {

@@ -19,7 +19,7 @@ from baton_git.namespace.commit_log import describe_merge
 from baton_git.verbs.sessions.lineage import find_sessions
 
 DRAWN = 200
-"""Commits that one drawing has."""
+"""Maximum number of commits in a drawing."""
 SESSIONS = 50
 MOST_CONCURRENT = 4
 """Maximum number of concurrent sessions named for a session."""

@@ -21,7 +21,7 @@ from baton_git.recall.terms import MAX_QUESTION
 from baton_git.verbs.revisions.recall import RecallResult, recall
 
 BUDGET = 12_000
-"""Bytes of an answer on a page."""
+"""Maximum size of an answer on a page, in bytes."""
 MOST_RECORDS = 12
 
 

@@ -26,7 +26,7 @@ from baton_git.verbs.verification.consent import list_waiting_checks
 
 SHOWN = 50
 GLANCED = 12
-"""Records of a kind on the page of what was handed over."""
+"""Maximum number of records of a kind on the page `/handed`."""
 HISTORY = 10
 
 
@@ -100,10 +100,10 @@ def show_record(request: PageRequest) -> Response:
     with request.work() as ws:
         state = ws.branch.read().state
         if state.entry(key) is None:
-            key = key._replace(archived=True)  # it was closed since the link was made
+            key = key._replace(archived=True)  # the record was closed after the link was made
         entry = state.entry(key)
         if entry is None:
-            raise NotFound(KINDS[kind].title, id_, hint="the timeline may still know it")
+            raise NotFound(KINDS[kind].title, id_, hint="the timeline may still show its changes")
         data = _read_fields(entry) if isinstance(entry, Part) else {}
         live_id = str(data.get("id", id_))
         commits = [

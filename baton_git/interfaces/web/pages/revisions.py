@@ -17,7 +17,7 @@ def resolve_revision(ws: Workspace, text: str) -> Oid:
     """Return the commit of a revision number, `~N`, a commit id, or a date.
 
     Raises:
-        Ambiguous: two machines gave the same number before they met.
+        Ambiguous: two machines used the same number before their histories were merged.
         InvalidArgument: the text is none of these, or names a point before the first revision.
         NotFound: there is no such revision.
     """
@@ -25,7 +25,7 @@ def resolve_revision(ws: Workspace, text: str) -> Oid:
         return ws.branch.resolve(text)
     except NotFound as error:
         if error.data.get("what") == "revision" and (text.startswith("~") or "-" in text):
-            raise InvalidArgument(f"{text} is before the beginning of this namespace") from None
+            raise InvalidArgument(f"{text} is before the first revision of this namespace") from None
         raise
 
 

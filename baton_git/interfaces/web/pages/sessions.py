@@ -20,7 +20,7 @@ from baton_git.verbs.revisions.history import Filter, Shown, read_log
 from baton_git.verbs.sessions.session_start import compose_brief
 
 MOST_COMMITS = 500
-"""Commits of a session that are looked at; a brief is made of the first of them."""
+"""Maximum number of commits that are read of a session. The brief is not rebuilt for a session with as many or more."""
 
 
 def show(request: PageRequest) -> Response:

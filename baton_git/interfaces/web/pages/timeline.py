@@ -20,7 +20,7 @@ from baton_git.verbs.revisions.history import Filter, Shown, compare, full_id, r
 
 SHOWN = 50
 MOST_CHANGES = 300
-"""Changed records that one page shows in full."""
+"""Maximum number of changed records that a page shows in full."""
 
 
 def show_timeline(request: PageRequest) -> Response:

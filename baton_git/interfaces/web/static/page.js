@@ -1,9 +1,10 @@
 "use strict";
-/* Keeps an open page up to date. Everything else works without it. */
+/* Updates open pages. Everything else on the pages works without scripts. */
 
 (() => {
-  /* A cookie goes to every port of this host. What forms must bring besides, the answer to the login tells, and only
-     pages of this origin can read it here. Without it each form asks for the token. */
+  /* Browsers send a cookie to every port of this host, so forms must also send a seal. The page after the login
+     contains it, and it is kept in the local storage, which only pages of this origin can read. Without it, each form
+     asks for the token. */
   const login = document.documentElement.dataset.login;
   const entered = document.getElementById("entered");
 
@@ -16,7 +17,7 @@
       const older = Object.keys(localStorage).filter((name) => name.split(".")[0] === login.split(".")[0]);
       for (const one of older) localStorage.removeItem(one);
       localStorage.setItem(login, seal);
-    } catch { /* then each form asks */ }
+    } catch { /* then each form asks for the token */ }
   }
 
   function sealForms(root) {
@@ -53,7 +54,8 @@
   });
   document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
-  /* One click in a list: the page stays where it is, and says what was done. Whatever else comes back is shown. */
+  /* Send a quick button's form without leaving the page, and show the notice of the result. Any other answer replaces
+     the page. */
   document.addEventListener("submit", (event) => {
     const button = event.submitter;
     if (event.target.id !== "acts" || !button) return;
@@ -82,7 +84,7 @@
     if (!answer.redirected) main.focus();
   }
 
-  /* What was done, where it is seen however far down the page is. */
+  /* Show a notice at a place that is visible at any scroll position. */
   function tell(notice) {
     live.replaceChildren(...notice.childNodes);
     notice.remove();
@@ -123,7 +125,7 @@
     live.replaceChildren(words, link);
   }
 
-  /* What is open and what has the focus is found again by its place in the page. */
+  /* Return which details are open and which element has the focus, so that an update of the page can restore them. */
   function marks() {
     const all = [...document.querySelectorAll("main details")];
     const open = all.filter((one) => one.open).map((one) => nameOf(one));
@@ -169,8 +171,8 @@
     }, 250);
   }
 
-  /* A browser has six connections to a server, for all windows together: a few windows have a stream, the others ask
-     now and then, and a window that nobody sees does neither. */
+  /* A browser opens at most six connections to a server, for all windows together. So at most STREAMS windows have an
+     event stream, and the others ask every ASK_EVERY milliseconds. A hidden window does neither. */
   const STREAMS = 3;
   const ASK_EVERY = 5000;
   let known = { commit: new URL(address, location.href).searchParams.get("since"), revision: Number(document.body.dataset.revision) };
@@ -187,21 +189,21 @@
   function listen() {
     source = new EventSource(`${address.split("?")[0]}?since=${encodeURIComponent(known.commit)}`);
     source.addEventListener("change", (event) => {
-      if (event.lastEventId && event.lastEventId === known.commit) return;  // what we did ourselves is shown already
+      if (event.lastEventId && event.lastEventId === known.commit) return;  // this page already shows its own change
       if (event.lastEventId) known = { commit: event.lastEventId, revision: JSON.parse(event.data).revision };
       changed();
     });
     source.addEventListener("open", () => { failed = 0; });
     source.addEventListener("error", () => {
       failed += 1;
-      if (source?.readyState !== EventSource.CLOSED) return;  // it comes back by itself
+      if (source?.readyState !== EventSource.CLOSED) return;  // the browser reconnects by itself
       failed += 5;
       stop();
       asking = setTimeout(begin, ASK_EVERY);
     });
   }
 
-  /* One of the places for a stream, as long as this window is seen; false where all are taken. */
+  /* Acquire one of the STREAMS locks for an event stream; false if all are taken. */
   function takePlace(number = 0) {
     if (!navigator.locks || number === STREAMS) return Promise.resolve(false);
     return new Promise((tell) => {
