@@ -77,4 +77,4 @@ def check_limit(name: str, value: Any) -> None:
     if not (is_number and 0 < value <= most):  # nan is not above 0
         least = "from 1" if kind is int else "above 0, up"
         wanted = "whole number" if kind is int else "number"
-        raise InvalidArgument(f"settings.{name} is no {wanted} {least} to {most:,.0f}: {str(value)[:80]!r}")
+        raise InvalidArgument(f"settings.{name} is not a {wanted} {least} to {most:,.0f}: {str(value)[:80]!r}")

@@ -51,7 +51,7 @@ def _block(call: Call, file: Path, top: Path | None) -> Mapping[str, Any]:
     except BatonError as error:
         if not call.settings.is_lenient:
             raise
-        call.settings.add_problem(error, "it is passed over")
+        call.settings.add_problem(error, "it is ignored")
         return {}
     return block or {}
 

@@ -25,7 +25,7 @@ def paif_config(call: Call) -> PaifConfig | None:
     except BatonError as error:
         if not call.settings.is_lenient:
             raise
-        call.settings.add_problem(error, "it is passed over")
+        call.settings.add_problem(error, "it is ignored")
         return None
 
 

@@ -307,7 +307,7 @@ class Settings:
             return None
         if getattr(self.options, name):
             return kind(named).text
-        return self._read_variable(lambda: kind(named).text, None, f"BATON_{name.upper()} is passed over, {instead}")
+        return self._read_variable(lambda: kind(named).text, None, f"BATON_{name.upper()} is ignored, {instead}")
 
     @property
     def shares_turns(self) -> bool:

@@ -43,7 +43,7 @@ def _words(call: Call, key: str) -> tuple[str, ...]:
         fault = InvalidArgument(f"git config {key} cannot be split into words: {error}")
         if not call.settings.is_lenient:
             raise fault from None
-        call.settings.add_problem(fault, "it is passed over")
+        call.settings.add_problem(fault, "it is ignored")
         return ()
 
 

@@ -15,6 +15,7 @@ from baton_git.namespace.commit_log import LogEntry, find_undone, load_entry
 from baton_git.namespace.file_merge import entry_at
 from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.provenance.claims import is_vouched_for
+from baton_git.namespace.remote_selection import format_commits
 from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.policy import Terms
 
@@ -130,7 +131,7 @@ def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | N
         return None
     lost = count_commits(branch.store, tips.seen, tips.theirs)
     return SyncAction(
-        "stop", name, lost, f"the branch was rewritten on the remote: {lost} commits that it had are gone",
+        "stop", name, lost, f"the branch was rewritten on the remote, without {format_commits(lost)} that it had",
         "baton sync --settle merge restores them; --settle theirs removes them here too (a backup ref keeps them)",
     )  # fmt: skip
 

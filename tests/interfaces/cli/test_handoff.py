@@ -88,7 +88,7 @@ def test_a_broken_file_is_an_error_or_for_a_hook_a_problem(options):
         options("", "{enabled: perhaps}")
     found, [problem] = options("{enabled: false}", "{enabled: perhaps}", lenient=True)
     assert found.enabled is False
-    assert problem.endswith("it is passed over")
+    assert problem.endswith("it is ignored")
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])

@@ -68,7 +68,7 @@ def test_the_text_of_a_resume_is_made_for_an_agent(baton: Baton) -> None:
     first, *rest, age = done.out.splitlines()
     assert first.startswith("Handover run-1 (historical reference")
     assert rest == [
-        "challenge: resolve", "uri: kairos://resolve", "index: 1", "partial state, known already:",
+        "challenge: resolve", "uri: kairos://resolve", "index: 1", "partial state so far:",
         r'  who: {"Adam": "a\u001b[31m"}', r'  note: "two\nlines"',
     ]  # fmt: skip
     assert age.startswith("updated: 20")

@@ -401,7 +401,7 @@ def test_a_rewritten_branch_stops_the_sync_with_a_hint(rewritten: Pair) -> None:
         done = ada.tried()
         assert kinds(done) == ["stop"]
         assert isinstance(done.error, Unsettled)
-        assert "2 commits that it had are gone" in str(done.error)
+        assert "without 2 commits that it had" in str(done.error)
         assert "--settle merge" in done.error.hint
         assert "--settle theirs" in done.error.hint
     assert ada.git("for-each-ref", REF, SEEN, "refs/baton-backup") == before

@@ -73,7 +73,7 @@ def check_command(app: App, file: str) -> None:
         "events": sorted({trigger.event for trigger in made.triggers}),
         "warnings": list(made.warnings),
     }
-    app.answer(data, f"{made.name}: {len(made.triggers)} triggers")
+    app.answer(data, f"{made.name}: {len(made.triggers)} trigger{'' if len(made.triggers) == 1 else 's'}")
     app.say(*(flat(warning) for warning in made.warnings))
 
 

@@ -142,7 +142,7 @@ def _text(data: Any) -> str:
     names = {"current_challenge": "challenge", "chain_uri": "uri", "step_index": "index"}
     lines = [f"Handover {flat(data['SESSION_ID'])} ({FRAME})"]
     lines += [f"{name}: {_show_value(data[key])}" for key, name in names.items()]
-    lines.append("partial state, known already:" if data["state"] else "partial state: none")
+    lines.append("partial state so far:" if data["state"] else "partial state: none")
     lines += [f"  {flat(key)}: {_show_value(value)}" for key, value in data["state"].items()]
     return "\n".join(lines)
 

@@ -236,7 +236,7 @@ def test_an_invalid_limit_starts_no_session(settings):
 
     started = []
     found = outcome(f"settings: {json.dumps(settings)}\n" + step("start_new_session", prompt="x"), started=started)
-    assert f"settings.{next(iter(settings))} is no " in found.ran[0].result["error"]
+    assert f"settings.{next(iter(settings))} is not a " in found.ran[0].result["error"]
     assert started == []
 
 
