@@ -2,7 +2,7 @@
 and merges would take a fifth of the time of the interpreter, which all threads share.
 
 The server starts the process for the first merge. For each merge it writes a line to the process, and the process
-writes a line back when it is done. The process ends when its input ends, so even if the server is killed.
+writes a line back when it is done. The process ends when its input ends, and therefore also if the server is killed.
 """
 
 from __future__ import annotations

@@ -171,8 +171,8 @@ def save_agent_checkpoint(ws: Workspace, now: datetime, asked: SaveCheckpoint) -
     """Save a checkpoint of an agent for its next session.
 
     Beliefs, skills and relationships in the checkpoint are added to the agent's identity. With `periodic`, a checkpoint
-    is saved only if the newest one is at least 30 minutes old, or as old as checkpoint_interval_minutes in
-    .claude/CLAUDE.md says.
+    is saved only if the newest one is at least 30 minutes old (checkpoint_interval_minutes in .claude/CLAUDE.md changes
+    this).
 
     Raises:
         InvalidArgument: no agent is named, or the checkpoint would be empty.

@@ -399,7 +399,7 @@ def test_verifying_a_loop_without_a_check_names_the_options_for_the_result(baton
 
 
 def test_help_of_edit_names_the_values_of_a_field(baton):
-    assert "normal elevated escalated" in baton("edit", "--help").out
+    assert "normal, elevated, escalated" in baton("edit", "--help").out
 
 
 def test_an_empty_graph_has_an_explanation(baton):

@@ -53,22 +53,23 @@ def _make_option(name: str, field: EditedField) -> Any:
     return click.option(
         f"--{name.replace('_', '-')}", name, type=type_, multiple=is_list,
         metavar="NUMBER" if type_ is click.INT else "TEXT", shell_complete=offer_for(name, "edit"),
-        help=f"Of {', '.join(field.kinds)}{_describe_values(name, field)}{' Repeatable.' if is_list else ''}",
+        help=f"{_describe_kinds(name, field)}{' Repeatable.' if is_list else ''}",
     )  # fmt: skip
 
 
-def _describe_values(name: str, field: EditedField) -> str:
-    """Return the rest of an option's help: the values of the field, by kind if they differ, or its description."""
+def _describe_kinds(name: str, field: EditedField) -> str:
+    """Return the help of an option: the kinds with the field, and its values, by kind if they differ, or what it is."""
+    kinds = ", ".join(field.kinds)
     choices = {
-        KINDS[kind].name(2): " ".join(values)
+        KINDS[kind].name(2): ", ".join(values)
         for kind, model in EDITABLE.items()
         if name in model.model_fields and (values := _list_choices(model.model_fields[name].annotation))
     }
     if len(set(choices.values())) == 1:
-        return f": {next(iter(choices.values()))}."
+        return f"Of {kinds}: {next(iter(choices.values()))}."
     if choices:
-        return f": {'; '.join(f'{kind} {values}' for kind, values in choices.items())}."
-    return f": {field.info.description}" if len(field.kinds) == 1 else "."
+        return f"Of {'; '.join(f'{kind} ({values})' for kind, values in choices.items())}."
+    return f"Of {kinds}: {field.info.description}" if len(field.kinds) == 1 else f"Of {kinds}."
 
 
 def _list_choices(annotation: Any) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ FILES = (
     click.option(
         "--kind",
         type=click.Choice(["baton", "ecc_session", *KINDS, *SINGLETONS]),
-        help="The kind of the files. Default: found from their names.",
+        help="The kind of the files. Default: derived from their names.",
     ),
 )
 ADDITIONS = {

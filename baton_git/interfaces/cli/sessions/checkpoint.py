@@ -100,7 +100,8 @@ def _describe_session(session: dict[str, Any]) -> str:
 ADDITIONS = {
     "checkpoint": Addition(
         [FILE], fill=_fill_checkpoint, render=_render_saved,
-        about="The file is the body of a request to PAIF, or a checkpoint of PAIF's. Options override its fields.",
+        about="The file is the body of a request to PAIF, or a checkpoint in PAIF's format. Options override its "
+        "fields.",
     ),
     "restore": Addition(
         fill=fill_agent, render=_render_restored,
