@@ -99,7 +99,7 @@ FAULTS = {
     "enabled: 'yes'\ntriggers: {}": "enabled: ",
     "priority: high\ntriggers: {}": "priority: ",
     "settings: [1]\ntriggers: {}": "settings: ",
-    "settings: {max_iterations: 0}\ntriggers: {}": "settings.max_iterations: is not a whole number from 1 to 1,000: '0'",
+    "settings: {max_iterations: 0}\ntriggers: {}": "settings.max_iterations: is not a whole number from 1 to 1,000",
     "settings: {max_iterations: lots}\ntriggers: {}": "settings.max_iterations: is not a whole number",
     "settings: {max_iterations: 1000000000}\ntriggers: {}": "settings.max_iterations: is no",
     "settings: {budget: -1}\ntriggers: {}": "settings.budget: is not a number above 0",
