@@ -105,7 +105,7 @@ class CanonicalSession(Part):
 
     model_config = ConfigDict(extra="forbid")
 
-    schemaVersion: Literal["ecc.session.v1"] = Field(description="Exactly this.")
+    schemaVersion: Literal["ecc.session.v1"] = Field(description="Always this text.")
     adapterId: Id = Field(description="The adapter that made the snapshot.")
     session: SessionPart = Field(description="The session.")
     workers: tuple[Worker, ...] = Field(description="Its workers; may be empty.")
