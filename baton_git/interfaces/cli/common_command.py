@@ -47,7 +47,7 @@ class CommonCommand(click.Command):
     """A command with the options that every command has."""
 
     answer: type[BaseModel] | None = None
-    """The fields of the result, for a command without arguments: a word after `--json` that is one of them selects it."""
+    """Fields of the result, if the command has no arguments: the word after `--json` can then be one of them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(_join_fields(args, self._is_field)))
