@@ -179,7 +179,7 @@ def test_no_session_starts_while_the_stop_file_is_there(agents, loop, top):
     agents.shell("claude", f"mkdir -p {top}/.git/baton; touch {top}/.git/baton/stop; echo hello")
     done = loop()
     assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "stop_file", 1)
-    assert f"{top}/.git/baton/stop is there" in done.data["why"]
+    assert f"{top}/.git/baton/stop exists" in done.data["why"]
     assert loop().data["iterations"] == 0
     assert (top / ".git/baton/stop").exists()
 
