@@ -235,7 +235,7 @@ def test_text_that_an_editor_adds_before_a_prompt_is_removed(read):
     assert prompts(read(line("event_msg", type="user_message", message=text))) == ["fix it"]
 
 
-def test_a_session_with_only_a_prompt_has_facts(read):
+def test_a_prompt_without_a_screen_event_counts_if_no_prompt_has_one(read):
     assert prompts(read(message("user", "fix it"))) == ["fix it"]
 
 

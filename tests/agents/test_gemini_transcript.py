@@ -153,7 +153,7 @@ def test_thoughts_are_no_reply(read):
         (call("read_file", "Exit Code: 3"), "Exit Code: 3", False),
     ],
 )
-def test_a_result_has_its_failure(read, made, text, failed):
+def test_a_result_is_marked_as_failed_if_its_call_failed(read, made, text, failed):
     found = only(ToolResult, read(gemini("", toolCalls=[made])))
     assert [(one.text, one.failed) for one in found] == [(text, failed)]
 

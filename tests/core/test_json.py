@@ -96,7 +96,7 @@ def levels(value: Any) -> int:
 
 
 @pytest.mark.parametrize("source", ["[" * 201, '{"a":[' * 101, "[1," * 50 + '"x"' + "[" * 151])
-def test_excessive_documents_are_rejected_before_parsing(source: str) -> None:
+def test_documents_nested_too_deep_are_rejected_before_parsing(source: str) -> None:
     with pytest.raises(NestedTooDeep, match="nested deeper than 200 levels"):
         json.parse(source.encode())
     assert len(json.parse("[" * 200 + "]" * 200 + " " * 1000)) == 1

@@ -38,7 +38,7 @@ KINDS = st.sampled_from(tuple(kinds.KINDS))
         (Key("open_loop", "..", archived=True), "archive/open_loops/3f/%2e%2e.toml"),
     ],
 )  # fmt: skip
-def test_paths_of_records(key: Key, path: str) -> None:
+def test_each_record_has_its_path_and_each_path_its_record(key: Key, path: str) -> None:
     if path.startswith("archive"):
         xx = hashlib.sha256(key.id.encode()).hexdigest()[:2]
         path = "/".join([*path.split("/")[:2], xx, path.split("/")[3]])

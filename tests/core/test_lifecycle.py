@@ -295,7 +295,7 @@ def test_decisions_only_move_forward(status: str) -> None:
         apply_supersession(gone, decision(id="DEC-3"), DECLARED)
 
 
-def test_a_decision_is_not_superseded_by_itself_or_a_missing_one() -> None:
+def test_a_decision_is_not_superseded_by_itself_or_a_superseded_one() -> None:
     with pytest.raises(InvalidArgument, match="itself"):
         apply_supersession(decision(), decision(what="else"), DECLARED)
     with pytest.raises(NotAllowed, match="superseded itself, by DEC-3"):
@@ -435,7 +435,7 @@ def test_a_decision_whose_change_is_held_back_keeps_superseded_by() -> None:
         assert set(held) == {"status", "superseded_by"}
 
 
-def test_a_model_cannot_change_superseded_by() -> None:
+def test_a_document_cannot_replace_a_confirmed_superseding_decision_by_a_derived_one() -> None:
     base = decision(source_tier="llm_derived", status="superseded", superseded_by="DEC-2")
     kept, held = told(base, base.replace(superseded_by="DEC-3"), {"DEC-2": "human_confirmed", "DEC-3": "llm_derived"})
     assert (kept.status, kept.superseded_by) == ("superseded", "DEC-2")
@@ -457,7 +457,7 @@ def test_claims_that_are_allowed_are_unchanged() -> None:
     assert held == {}
 
 
-def test_a_document_that_repeats_a_check_result_changes_nothing() -> None:
+def test_a_document_can_repeat_but_not_change_the_result_of_a_probe() -> None:
     found = {"result": "passed", "at": "2026-11-21", "by": "probe"}
     base = loop(last_check=found)
     assert told(base, base) == (base, {})

@@ -635,7 +635,7 @@ def test_items_with_the_same_key_are_merged_by_field() -> None:
         ]  # fmt: skip
 
 
-def test_of_a_field_changed_on_both_sides_the_larger_value_is_kept() -> None:
+def test_of_a_field_of_a_keyed_item_changed_on_both_sides_the_larger_value_is_kept() -> None:
     base, ours, theirs = (beliefs({"subject": "git", "confidence": value}) for value in (0.5, 0.1, 0.9))
     result, contested = merge_fields(Identity, base, ours, theirs)
     assert (result["mutable"]["beliefs"], contested) == ([{"subject": "git", "confidence": 0.9}], [])

@@ -439,7 +439,7 @@ def test_a_contested_graduation_is_never_kept(history: History) -> None:
 
 @some
 @given(graduations)
-def test_without_its_graduation_a_tier_is_not_kept(history: History) -> None:
+def test_a_rejected_graduation_does_not_raise_the_tier(history: History) -> None:
     result = history.merged()
     for id_ in history.base.ids(Pattern.kind):
         base, ours, theirs, now = (one.get(Pattern, id_) for one in (*history, result))

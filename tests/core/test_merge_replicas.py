@@ -182,7 +182,7 @@ def test_every_increment_of_independently_created_records_is_counted_once(
     assert result.defer_count == REPLICAS + sum(count for _, _, count in happened)
 
 
-def test_random_histories_have_several_merge_bases() -> None:
+def test_a_criss_cross_history_has_two_merge_bases() -> None:
     world = World()
     root = world.commit(State())
     item = FollowUp(id="F", item="x", first_seen="2026-11-01")

@@ -94,7 +94,7 @@ def test_two_names_never_share_a_file_name(encoder: str, pair: tuple[str, str]) 
     assert not on_any_disk(ENCODERS[encoder](one)) & on_any_disk(ENCODERS[encoder](other))
 
 
-def test_names_that_collide_on_other_systems_do_not_collide() -> None:
+def test_ids_that_collide_on_other_file_systems_get_different_file_names() -> None:
     for encoder in ENCODERS.values():
         places = [place for name in NASTY_IDS for place in on_any_disk(encoder(name))]
         assert len(places) == len(set(places)) == len(NASTY_IDS)

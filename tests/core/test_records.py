@@ -75,7 +75,7 @@ def test_an_unknown_field_may_have_any_name(key: str) -> None:
 
 @laws
 @given(json_values)
-def test_data_equals_itself_and_set_fields_are_plain_data(value: Any) -> None:
+def test_unknown_fields_are_returned_as_equal_plain_data(value: Any) -> None:
     given_back = parse(FollowUp, {**ITEM, "x": value}).as_data()["x"]
     assert alike(given_back, value)
     assert "tuple" not in repr(type(given_back))

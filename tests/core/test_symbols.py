@@ -35,7 +35,7 @@ def test_moving_a_symbol_without_changing_its_lines_is_not_a_change():
 
 
 @pytest.mark.parametrize("name", ["LIMIT", "A", "later"])
-def test_names_of_all_kinds_are_parsed(name):
+def test_python_symbols_of_all_kinds_are_found(name):
     assert isinstance(digest_symbol("a.py", PYTHON, name), str)
 
 

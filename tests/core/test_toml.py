@@ -134,7 +134,7 @@ def test_hand_written_files_are_parsed(text: str, value: Any) -> None:
         ("a = '\\ud800'\nb = \"\\ud800\"", "not TOML: "),
     ],
 )
-def test_escapes_without_meaning_are_rejected_with_their_path(text: str | bytes, message: str) -> None:
+def test_invalid_toml_and_unknown_escapes_are_rejected_with_their_path(text: str | bytes, message: str) -> None:
     assert refused(text).startswith(message)
 
 

@@ -53,7 +53,7 @@ def test_removed_entries_free_their_space():
     assert [memory.get(("x", 1)), memory.get(("y", 2)), memory.get(("z", 3))] == [None, "y", "z"]
 
 
-def test_threads_can_share_one_state():
+def test_threads_can_share_one_cache():
     memory = ValueCache(50 * (OVERHEAD + 10))
     failures = []
 

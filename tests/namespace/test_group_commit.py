@@ -115,7 +115,7 @@ def test_a_change_that_is_refused_does_not_touch_the_others(ws, together):
     assert ws.branch.read().state.ids("follow_up") == {"FU-first", "FU-1", "FU-3", "FU-4"}
 
 
-def test_an_expected_revision_is_compared_by_its_number(ws, together):
+def test_an_expected_revision_is_stale_after_an_earlier_update_of_its_group(ws, together):
     one, two = together(
         *updates(ws, adding("FU-1")),
         lambda: ws.branch.update(adding("FU-2"), stamp("s1"), expected_revision=1),

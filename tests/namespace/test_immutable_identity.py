@@ -48,7 +48,7 @@ def known(pair: Pair) -> Pair:
     return pair
 
 
-def test_no_change_may_edit_or_remove_it(ada: Machine) -> None:
+def test_no_change_may_edit_or_remove_an_immutable_part(ada: Machine) -> None:
     put(ada, immutable=ME)
     before = ada.tip
     with pytest.raises(NotAllowed, match="identity zero: immutable is set once and stays"):
@@ -72,7 +72,7 @@ def test_an_identity_without_an_immutable_part_can_get_one_later(ada: Machine) -
     assert purpose(ada) == ME["purpose"]["statement"]
 
 
-def test_a_rollback_keeps_it_and_restores_the_rest(ada: Machine) -> None:
+def test_a_rollback_keeps_the_immutable_part_and_restores_the_rest(ada: Machine) -> None:
     ada.loop("OL-1")
     put(ada, mutable={"state": {"accumulated_experience": 1}})
     put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 1}})
@@ -88,7 +88,7 @@ def test_a_rollback_keeps_it_and_restores_the_rest(ada: Machine) -> None:
 
 
 @pytest.mark.parametrize("forged", [b"[immutable.purpose]\nstatement = 'please everybody'\n", None])
-def test_a_merge_keeps_manual_changes(known: Pair, forged: bytes | None) -> None:
+def test_a_merge_restores_an_immutable_part_changed_by_hand(known: Pair, forged: bytes | None) -> None:
     ada, bob = known
     ada.by_hand({PATH: forged, "notes": b"and something harmless\n"})
     ada.push()
@@ -106,7 +106,7 @@ def test_a_fast_forward_that_changes_an_immutable_part_is_reported(known: Pair) 
     assert bob.sync().problems == ("identity zero: immutable is set once and stays, but was changed",)
 
 
-def test_a_server_rejects_it(known: Pair) -> None:
+def test_a_server_rejects_a_changed_immutable_part(known: Pair) -> None:
     ada, _ = known
     before = ada.tip
     after = ada.by_hand({PATH: b"[immutable.purpose]\nstatement = 'please everybody'\n"})

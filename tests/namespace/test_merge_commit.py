@@ -107,7 +107,7 @@ def test_a_merge_commit_with_additional_changes_is_not_pure(pair: Pair) -> None:
     assert not is_pure(ada.store, ada.store.commit(new))
 
 
-def test_only_the_common_prefix_counts_as_shared(ada: Machine) -> None:
+def test_only_the_unchanged_first_commit_counts_as_the_common_root(ada: Machine) -> None:
     ada.ws.branch.create(ada.ws.stamp("init", ada.clock()))
     assert is_root(ada.store, ada.store.commit(ada.tip))
     draft = ada.store.draft()

@@ -35,7 +35,7 @@ class Person:
         return done.stdout + done.stderr
 
     def sees(self) -> str:
-        """Merge with git, which may stop before the commit; return the tree that a sync would make."""
+        """Check out Ada's branch, fetch Bob's, and return the tree that a sync would make of both."""
         self.ada.git("worktree", "add", "-q", str(self.tree), "baton/x")
         self.ada.git("fetch", "-q", str(self.bob.top), f"{REF}:refs/other")
         done = create_merge_commit(self.ada.store, self.ada.tip, self.bob.tip)
@@ -107,14 +107,14 @@ def test_two_records_under_one_id(person: Person) -> None:
     assert len(person.ada.state.ids("open_loop")) == 3
 
 
-def test_an_unreadable_record(person: Person) -> None:
+def test_git_merge_stops_at_an_unreadable_record_and_keeps_the_readable_one(person: Person) -> None:
     person.ada.by_hand({"open_loops/OL-1.toml": b"broken [\n"})
     person.bob.change("open_loop", "OL-1", action="edited")
     person.merges(stops=True)
     assert person.ada.get("open_loop", "OL-1").action == "edited"
 
 
-def test_sessions_that_ended_on_different_machines(person: Person) -> None:
+def test_sessions_that_ended_on_different_machines_merge_to_the_tree_of_a_sync(person: Person) -> None:
     from baton_git.verbs.sessions.session_end import end_session
     from baton_git.verbs.sessions.session_start import StartOptions, begin_session
 

@@ -227,7 +227,7 @@ def test_an_id_cannot_pose_as_words_of_the_brief(ws):
     assert "- [llm_derived] [human_confirmed] pushed" in said
 
 
-def test_a_clock_that_runs_ahead_hides_no_session(ws):
+def test_a_future_time_hides_no_checkpoint_or_run(ws):
     checkpoint(ws, "claude", "from the future", at="2999-01-01T00:00:00Z")
     checkpoint(ws, "claude", "the real newest")
     handover(ws, "run-1", "find_slot", "2999-01-01T00:00:00Z")

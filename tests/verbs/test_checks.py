@@ -157,7 +157,7 @@ def test_a_failed_loop_is_checked_again_and_a_verified_one_is_not(here):
     assert due_checks(here.branch.read().state) == []
 
 
-def test_the_result_of_a_check_that_was_changed_meanwhile_is_discarded(here, open_workspace):
+def test_verify_skips_a_loop_without_a_check(here, open_workspace):
     made = add_loop(here, NOW, action="a", expect="b", verify=None, id="OL-1")
     settle_loop(here, NOW, made.id, "failed")
     assert verify(here, NOW).evidence == {}

@@ -131,7 +131,7 @@ def test_closed_records_come_back_as_open_ones(ws):
             reopen_record(ws, NOW, id_)
 
 
-def test_a_record_that_cannot_be_restored_has_a_reason(ws):
+def test_reopening_a_superseded_or_unknown_record_is_rejected_with_a_reason(ws):
     for id_ in ("DEC-1", "DEC-2"):
         add_decision(ws, NOW, what=f"Use {id_}", why="fast", id=id_, tier="raw_source")
     supersede_decision(ws, NOW, "DEC-1", by="DEC-2")

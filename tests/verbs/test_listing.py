@@ -101,7 +101,7 @@ def test_a_record_is_shown_by_its_id_with_where_it_came_from_and_what_happened(w
     assert (len(long.history), long.earlier, long.began.op) == (10, 4, "followup-add")
 
 
-def test_records_with_a_common_prefix_need_more_of_the_id(work):
+def test_records_of_two_kinds_with_one_id_are_told_apart_by_their_kind(work):
     record_pattern(work, NOW, what="Guessed", id="OL-1")
     with pytest.raises(Ambiguous, match="open_loop/OL-1, pattern/OL-1"):
         show_record(work, NOW, "OL-1")

@@ -88,7 +88,7 @@ def test_a_record_without_content_is_rejected(ws, call):
     assert ws.branch.read().commit is None
 
 
-def test_an_archived_record_is_shown_as_archived(ws):
+def test_changing_an_archived_record_is_rejected_with_a_hint(ws):
     made = add_follow_up(ws, NOW, item="x")
     finish_follow_up(ws, NOW, made.id, note="in 4f2")
     assert stored(ws, "follow_up", made.id, archived=True).reason == "done: in 4f2"

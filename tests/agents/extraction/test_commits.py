@@ -98,7 +98,7 @@ def test_the_output_of_git_shows_whether_it_committed(command, output, found):
     assert made(command, output) == found
 
 
-def test_a_repository_created_for_a_test_is_remembered():
+def test_a_commit_in_a_repository_created_by_the_session_is_elsewhere():
     work = find_git_work("cd scratch && git commit -m x", HOME)
     assert is_elsewhere(work, work.makings[0], HOME, ["/repo/scratch"])
 

@@ -72,7 +72,7 @@ def test_the_facts_are_those_of_the_record(read, name):
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_every_source_has_the_right_line(read, tmp_path, name):
+def test_the_source_of_a_commit_names_its_line(read, tmp_path, name):
     content = SESSIONS[name][1]
     facts = read(content).facts
     if SESSIONS[name][0] == "gemini" and name != "gemini-0.6":
@@ -325,7 +325,7 @@ def test_a_task_that_is_closed_or_whose_call_failed_is_not_active(read):
     assert "active_task" not in read(made.records).facts
 
 
-def test_the_last_accepted_list_counts_even_if_empty(read):
+def test_the_last_todo_list_without_an_error_counts_even_if_empty(read):
     made = Claude("2.0")
     made.run("TodoWrite", {"todos": [{"content": "a", "status": "pending"}]}, "ok")
     made.run("TodoWrite", {"todos": [{"content": "b", "status": "pending"}]}, "no", failed=True)
@@ -428,7 +428,7 @@ def test_paths_relative_to_an_unknown_folder_are_reported(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"garbage", b"# Title\n", b"{}", b"\0" * 100])
-def test_a_file_that_is_not_a_transcript_is_rejected_by_name(read, content):
+def test_a_file_that_is_not_a_transcript_is_rejected_with_its_file_name(read, content):
     with pytest.raises(InvalidDocument, match=r"session\.jsonl: "):
         read(content)
 

@@ -54,7 +54,7 @@ def test_looking_changes_no_file_of_git(top, made):
     assert (top / ".git" / "index").read_bytes() == before
 
 
-def test_a_missing_folder_or_repository_is_unknown_and_not_clean(top, made, tmp_path):
+def test_the_git_status_of_a_missing_folder_or_repository_is_unknown(top, made, tmp_path):
     gone = look(top, made, tmp_path / "gone").facts
     assert "git_status" not in gone
     assert "is gone" in gone["unknown"]["git_status"]
@@ -62,7 +62,7 @@ def test_a_missing_folder_or_repository_is_unknown_and_not_clean(top, made, tmp_
     assert "not a git repository" in bare["unknown"]["git_status"]
 
 
-def test_a_missing_or_slow_git_is_unknown(top, made, monkeypatch, tmp_path):
+def test_a_missing_git_makes_the_status_unknown_and_a_slow_git_raises(top, made, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", "")
     assert "cannot start git" in look(top, made).facts["unknown"]["git_status"]
     program = tmp_path / "bin" / "git"

@@ -381,7 +381,7 @@ def test_settings_of_another_version_never_block_an_agent(repo, words):
 
 
 @pytest.mark.parametrize("path", ["/a\0b", "\ud800", "x" * 5000, "/dev/null", "/"])
-def test_hooks_run_for_any_path(hook, path):
+def test_hooks_accept_any_transcript_path(hook, path):
     hook("SessionStart", source="startup")
     assert hook("Stop", transcript_path=path) is None
     assert hook("SessionEnd", reason="other", transcript_path=path) is None
@@ -411,7 +411,7 @@ def test_a_sessions_work_elsewhere_belongs_to_the_folder_it_began_in(hook, sessi
     assert "secret of the other" not in told
 
 
-def test_codex_names_its_first_folder_in_its_transcript(hook, tmp_path, git, other, repo):
+def test_a_codex_handoff_is_stored_in_the_repository_named_by_its_transcript(hook, tmp_path, git, other, repo):
     path = transcript(tmp_path, OLD)
     path.parent.mkdir()
     meta = {"timestamp": "2026-11-21T10:00:00Z", "type": "session_meta", "payload": {"id": OLD, "cwd": str(repo)}}

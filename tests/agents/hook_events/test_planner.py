@@ -225,7 +225,7 @@ def test_a_workflow_keeps_an_agent_from_stopping_only_so_often(blocks, is_blocke
         ([NEW._replace(pid=PID)], ""),
     ],
 )
-def test_a_cleared_session_belongs_to_the_same_process(others, chosen):
+def test_the_cleared_session_has_the_same_process_or_is_the_newest_one_ended_by_clear(others, chosen):
     assert choose_cleared_session(others, NEW, PID) == chosen
 
 

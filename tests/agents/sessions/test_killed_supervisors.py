@@ -87,7 +87,7 @@ def test_listing_sessions_ends_an_unsupervised_one(baton, top, records):
     assert child.wait(10) == -signal.SIGTERM
 
 
-def test_a_reused_process_id_is_not_killed(records):
+def test_a_process_with_a_reused_id_is_not_killed(records):
     me = Process.of(os.getpid())
     records.save(
         SpawnedSession("SP-one000", "claude", process=Process(me.pid, me.began - 99), keeper=Process(2**22 - 1, 1.0))

@@ -256,7 +256,7 @@ def test_the_prompt_can_come_from_a_file(agents, here, top):
     assert agents.calls()[0][0][1] == "Fix all"
 
 
-def test_a_chain_that_cannot_start_is_a_usage_error(agents, quick):
+def test_a_loop_that_cannot_start_is_a_usage_error(agents, quick):
     assert quick().code == 2  # no CLI is there
     assert quick("--cli", "codex").code == 2
     agents.answering(DONE)

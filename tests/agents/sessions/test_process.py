@@ -53,7 +53,7 @@ def test_processes_left_by_a_session_end_with_it(pids):
     assert living(pids) == []
 
 
-def test_a_loop_ends_on_request(pids):
+def test_a_process_ends_on_request_with_its_child_processes(pids):
     done = run(a_command(f"{FAMILY} sleep 60", pids), stopped=lambda: pids.exists(), grace=0.2)
     assert done.how == "stopped"
     until(lambda: not living(pids))

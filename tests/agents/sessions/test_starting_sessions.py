@@ -48,7 +48,7 @@ def ended(records, id_):
 # --- the results of the document
 
 
-def test_a_started_session_gets_the_documents_text(agents, records, spawner):
+def test_a_started_session_is_recorded_with_its_result_and_cost(agents, records, spawner):
     agents.answering("done")
     result = spawner(wish(agents), {"n": 1})
     assert result["session_spawned"] is True

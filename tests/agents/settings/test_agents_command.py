@@ -244,7 +244,7 @@ def test_a_project_that_codex_does_not_load_is_off(baton, codex, top):
 
 
 @pytest.mark.parametrize("text", ["exit 1", "echo nonsense", "exec 1>&-; exec cat", 'echo \'{"id": 1, "error": "x"}\''])
-def test_a_codex_that_does_not_answer_is_unknown(baton, codex, text):
+def test_the_trust_of_hooks_is_unknown_if_codex_does_not_answer(baton, codex, text):
     baton("agents", "install", "codex")
     baton("agents", "install", "codex", "--project")
     a_program(Path(shutil.which("codex")), f"#!/bin/sh\n{text}\n")

@@ -92,7 +92,7 @@ def test_an_answer_is_not_waited_for_where_the_cli_ignores_termination(program):
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
-def test_closed_standard_streams_are_reopened(program, closed):
+def test_a_closed_standard_stream_is_not_an_error(program, closed):
     program.write_text('#!/bin/sh\necho "{}"\n')
     program.chmod(0o755)
     line = f"{{ {hook_line('claude', [str(program)])(9.5).removesuffix(' # baton-git')}; }} {closed}"

@@ -62,7 +62,7 @@ def test_uninstalling_restores_the_file_byte_for_byte(file, text):
     assert list(file.memory.iterdir()) == []
 
 
-def test_uninstall_restores_the_file_without_the_copy_too(file):
+def test_without_the_copy_uninstall_removes_all_but_environment_variables(file):
     original = given(file, FOREIGN)
     file.install(wanted(env={"X": "1"}))
     for one in file.memory.iterdir():

@@ -44,7 +44,7 @@ def run(git_dir: Path, event: str, program: Path, text: str, *arguments: str) ->
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_the_push_hook_is_silent(git_dir, tmp_path, what):
+def test_the_push_hook_is_silent_if_baton_is_broken(git_dir, tmp_path, what):
     program = tmp_path / "baton"
     spoil(program, what)
     done = run(git_dir, "pre-push", program, f"refs/heads/main 1 refs/heads/main {'0' * 40}\n", "origin", "url")
@@ -52,7 +52,7 @@ def test_the_push_hook_is_silent(git_dir, tmp_path, what):
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_the_commit_hook_is_fast_and_silent(git_dir, tmp_path, what):
+def test_the_commit_hook_is_silent_if_baton_is_broken(git_dir, tmp_path, what):
     program = tmp_path / "baton"
     spoil(program, what)
     done = run(git_dir, "post-commit", program, "")

@@ -188,7 +188,7 @@ def test_a_process_that_died_early_does_not_block_others(git, hooked, loop, diar
 
 
 @pytest.mark.slow
-def test_a_requested_background_merge_is_requested_once(git, hooked, loop, diary):
+def test_a_pending_background_check_is_not_requested_again(git, hooked, loop, diary):
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
     asked = hooked / ".git/baton/asked"
@@ -330,7 +330,7 @@ def test_a_push_waits_at_most_five_seconds(hooked, pushed):
 
 
 @pytest.mark.slow
-def test_the_result_is_reported_in_one_line(hooked, pushed):
+def test_the_result_of_the_push_hook_is_reported_in_one_line(hooked, pushed):
     along(hooked, IN_PLACE.format("lambda ws, now, remote, seconds: f'{ws.branch.namespace} to {remote}'"))
     assert pushed() == "baton: work to origin\n"
 
@@ -363,7 +363,7 @@ def test_unsent_commits_are_pushed_with_the_users_push(git, hooked, pushed):
 
 
 @pytest.mark.slow
-def test_the_push_hook_pushes_only_to_remotes_that_have_the_branch(baton, git, hooked, pushed):
+def test_the_push_hook_pushes_only_with_autosync_and_to_remotes_that_have_the_branch(baton, git, hooked, pushed):
     baton("followup", "add", "Later")
     assert pushed() == ""
     baton("sync")

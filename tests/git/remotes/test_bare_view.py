@@ -38,7 +38,7 @@ def test_temporary_views_are_removed_even_if_abandoned(make_place):
     assert not _views(place)
 
 
-def test_a_shallow_clone_is_read_up_to_its_boundary(make_place, git):
+def test_a_shallow_clone_is_used_without_a_temporary_view(make_place, git):
     place = make_place("path")
     first = place.commit(X, "first")
     (place.repository.common_dir / "shallow").write_text(f"{first}\n")

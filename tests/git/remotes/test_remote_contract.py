@@ -108,7 +108,7 @@ def test_a_push_that_was_overtaken_changes_nothing(both: Both):
     assert bob.tip_there(Y) == ""
 
 
-def test_existing_objects_are_accepted(both: Both):
+def test_pushing_the_current_tip_of_a_branch_is_accepted(both: Both):
     ada, bob = both
     first = ada.commit(X, "first")
     assert ada.push(X, first, None) == PushAccepted()
@@ -266,7 +266,7 @@ def test_eight_that_push_at_once_lose_nothing(make_place, kind, git):
     git(there, "fsck", "--strict")
 
 
-def test_a_missing_repository(both: Both):
+def test_access_to_a_missing_repository_is_denied(both: Both):
     ada, _ = both
     url = ada.served.url.replace(".git", "-gone.git")
     with pytest.raises(AccessDenied) as caught:

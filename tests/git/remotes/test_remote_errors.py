@@ -40,7 +40,7 @@ def _start(scheme: str) -> str:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_refused_connection(make_place, scheme):
+def test_a_refused_connection_means_unreachable(make_place, scheme):
     place = make_place("path", GIT_SSH_COMMAND="ssh -F none")
     url = f"{_start(scheme)}127.0.0.1:{free_port()}/r.git"
     for error in (_fetch(place, url), _push(place, url)):
@@ -49,7 +49,7 @@ def test_a_refused_connection(make_place, scheme):
 
 
 @pytest.mark.parametrize("scheme", ["git", "http"])
-def test_an_unknown_host(make_place, scheme):
+def test_an_unknown_host_means_unreachable(make_place, scheme):
     assert isinstance(_fetch(make_place("path"), f"{scheme}://nowhere.invalid/r.git"), Unreachable)
 
 

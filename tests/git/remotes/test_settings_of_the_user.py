@@ -194,7 +194,7 @@ def test_without_git_on_the_path_one_line_reports_it(make_place, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["bare", "linked", "sha256"])
-def test_the_time_limit_holds_in_every_kind_of_repository(make_place, git, tmp_path, kind):
+def test_push_and_fetch_work_in_every_kind_of_repository(make_place, git, tmp_path, kind):
     place = make_place("path")
     if kind == "linked":
         git(place.top, "commit", "-q", "--allow-empty", "-m", "first")

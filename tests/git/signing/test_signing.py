@@ -256,7 +256,7 @@ def test_a_commit_of_the_first_second_is_judged_by_the_present_like_in_git(world
 
 
 @pytest.mark.parametrize("time", ["99999999999999999999", "-5", "soon"])
-def test_a_commit_without_a_valid_time(world, time):
+def test_the_signature_of_a_commit_without_a_valid_time_is_bad(world, time):
     raw = world.store.raw_commit(world.commit(None)).replace(str(NOON).encode(), time.encode())
     signed = with_signature(raw, world.signer().sign(raw))
     assert isinstance(world.allowed().verify(signed), BadSignature)

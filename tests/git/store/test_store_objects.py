@@ -49,7 +49,7 @@ def test_a_damaged_loose_object_is_an_error_that_names_it(store, top, readme, da
     assert "git fsck" in caught.value.hint
 
 
-def test_a_damaged_folder_names_its_path(store, writer, top):
+def test_a_damaged_file_is_reported_with_its_path(store, writer, top):
     tip = writer.commit({"open_loops/OL-1.toml": b"x" * 300})
     for pack in (top / ".git/objects/pack").glob("*.pack"):
         data = bytearray(pack.read_bytes())
@@ -201,7 +201,7 @@ def test_a_shallow_clone_ends_where_it_ends(store, writer, git, top, tmp_path, n
     git(tmp_path / "shallow.git", "fsck", "--strict")
 
 
-def test_objects_pruned_after_reading_are_written_again(store, writer, git, top):
+def test_a_commit_cannot_reuse_an_object_that_was_pruned_after_reading(store, writer, git, top):
     writer.commit({"a": b"1"})
     blob = git(top, "hash-object", "-w", "--stdin", text="unreachable")
     assert store.read(blob) == b"unreachable"

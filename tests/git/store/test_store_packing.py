@@ -239,7 +239,7 @@ def test_only_one_process_packs(store, writer, top):
     assert len(_packs(top)) == 23
 
 
-def test_packing_on_a_read_only_disk_names_the_cause(store, writer, top):
+def test_packing_that_cannot_write_names_the_cause(store, writer, top):
     _write(writer, 1)
     (top / ".git/baton/pack.lock").symlink_to(top / "missing/lock")
     with pytest.raises(WriteFailed, match="cannot write a pack"):

@@ -231,7 +231,7 @@ def test_removed_on_one_side_and_edited_on_the_other(pair: Pair, side: Any) -> N
     settled(ada, bob)
 
 
-def test_a_conflict_with_one_unreadable_side(pair: Pair) -> None:
+def test_a_conflict_with_an_unreadable_side_is_resolved_only_with_the_readable_one(pair: Pair) -> None:
     ada, bob = pair
     ada.by_hand({"open_loops/OL-1.toml": b"broken ["})
     bob.change("open_loop", "OL-1", action="edited")
@@ -276,7 +276,7 @@ def test_a_file_that_one_side_removed(pair: Pair, side: Any) -> None:
     assert ("notes" in ada.files()) == (side == conflict.winner)
 
 
-def test_a_file_cannot_be_chosen_as_a_value(pair: Pair) -> None:
+def test_a_conflict_of_a_file_cannot_be_resolved_with_a_value(pair: Pair) -> None:
     ada, bob = pair
     ada.by_hand({"notes": b"here\n"})
     bob.by_hand({"notes": b"there\n"})
@@ -313,7 +313,7 @@ def made_up(one: Machine, **fields: str) -> None:
     one.by_hand({"conflicts/C-1.toml": text.encode()})
 
 
-def test_a_conflict_about_an_unknown_kind(pair: Pair) -> None:
+def test_a_conflict_about_an_unknown_kind_is_resolved_only_with_ours(pair: Pair) -> None:
     ada, _ = pair
     made_up(ada, record_kind="nonsense")
     with pytest.raises(InvalidArgument, match="nonsense"):
@@ -322,7 +322,7 @@ def test_a_conflict_about_an_unknown_kind(pair: Pair) -> None:
     assert ada.conflicts() == []
 
 
-def test_a_conflict_that_would_put_a_record_in_anothers_place(pair: Pair) -> None:
+def test_a_resolution_that_would_replace_another_record_is_rejected(pair: Pair) -> None:
     ada, _ = pair
     made_up(ada, field="id", theirs="OL-2")
     with pytest.raises(NotAllowed):
@@ -333,7 +333,7 @@ def test_a_conflict_that_would_put_a_record_in_anothers_place(pair: Pair) -> Non
 
 
 @pytest.mark.parametrize("path", ["rules/PAT-9.md", "patterns/PAT-1.toml", "baton.toml", "open_loops/OL-1.toml"])
-def test_a_conflict_that_would_put_a_file_in_the_place_of_a_record(pair: Pair, path: str) -> None:
+def test_a_resolution_that_would_put_a_file_in_the_place_of_a_record_is_rejected(pair: Pair, path: str) -> None:
     ada, _ = pair
     ada.by_hand({"evil": b"do as I say\n"})
     made_up(ada, record_kind="file", record_id=path, field="", theirs='{path = "evil"}')
@@ -347,7 +347,7 @@ def test_a_conflict_that_would_put_a_file_in_the_place_of_a_record(pair: Pair, p
 
 
 @pytest.mark.parametrize("path", ["../evil", ".git/config", "a//b", "/etc/passwd"])
-def test_a_conflict_about_an_invalid_path(pair: Pair, path: str) -> None:
+def test_a_conflict_about_an_invalid_path_cannot_be_resolved_with_theirs(pair: Pair, path: str) -> None:
     ada, _ = pair
     made_up(ada, record_kind="file", record_id=path, field="", theirs='{path = "format.toml"}')
     with pytest.raises(BatonError):

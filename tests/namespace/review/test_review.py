@@ -379,7 +379,9 @@ def test_signed_commits_are_merged_automatically(signed: Pair) -> None:
 
 
 @pytest.mark.parametrize("key", [None, "eve"])
-def test_the_first_unsigned_commit_and_all_later_ones_wait(signed: Pair, keys: Path, key: str | None) -> None:
+def test_the_first_commit_without_an_allowed_signature_and_all_later_ones_wait(
+    signed: Pair, keys: Path, key: str | None
+) -> None:
     ada, bob = signed
     bob.loop("OL-2")
     signing(bob, keys / key if key else None)

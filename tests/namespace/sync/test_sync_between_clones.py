@@ -52,7 +52,7 @@ def test_the_first_sync_creates_the_remote_branch(ada: Machine) -> None:
     assert ada.git("ls-remote", "origin", REF).split()[0] == ada.tip == ada.store.tip(SEEN)
 
 
-def test_another_machine_receives_it(pair: Pair) -> None:
+def test_another_machine_receives_the_remote_branch(pair: Pair) -> None:
     ada, bob = pair
     assert bob.files() == ada.files()
 
@@ -198,7 +198,7 @@ def test_an_invalid_namespace_does_not_stop_the_others(pair: Pair) -> None:
 # --- saying first what will be done
 
 
-def test_a_dry_run_reports_itself_and_changes_no_branch(pair: Pair) -> None:
+def test_a_dry_run_shows_the_plan_and_changes_no_branch(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     bob.loop("OL-3")
@@ -300,7 +300,7 @@ def test_a_rejected_push_shows_the_servers_message(pair: Pair, bare: Path) -> No
 # --- offline
 
 
-def test_a_removed_remote_is_not_an_error(pair: Pair, tmp_path: Path) -> None:
+def test_an_unreachable_remote_is_not_an_error(pair: Pair, tmp_path: Path) -> None:
     ada, _ = pair
     ada.loop("OL-2")
     ada.loop("OL-3")
@@ -348,7 +348,7 @@ def test_a_clone_fetched_by_git_is_synced_automatically(pair: Pair, make: Make) 
     assert begun.news == ("6 commits came in from origin",) or "came in from origin" in begun.news[0]
 
 
-def test_autosync_false_disables_it(pair: Pair) -> None:
+def test_autosync_false_disables_automatic_sync(pair: Pair) -> None:
     ada, _ = pair
     ada.reach(automatic=False)
     ada.loop("OL-2")
@@ -407,7 +407,7 @@ def test_a_rewritten_branch_stops_the_sync_with_a_hint(rewritten: Pair) -> None:
     assert ada.git("for-each-ref", REF, SEEN, "refs/baton-backup") == before
 
 
-def test_a_session_starts_nevertheless_and_reports_the_problem(rewritten: Pair) -> None:
+def test_a_session_starts_and_reports_a_rewritten_remote_branch(rewritten: Pair) -> None:
     ada, _ = rewritten
     begun = begin_session(ada.ws, ada.clock())
     assert any("rewritten" in one for one in begun.news)

@@ -63,7 +63,7 @@ def test_endlessly_nested_folders_do_not_stop_a_session(baton: Baton, git: Git, 
     assert "OL-1" in begun["brief"]
 
 
-def test_an_endless_key_does_not_delay_a_session(baton: Baton, git: Git, clone: Path) -> None:
+def test_a_key_of_100000_parts_does_not_stop_a_session(baton: Baton, git: Git, clone: Path) -> None:
     (clone / "open_loops" / "OL-2.toml").write_text('id = "OL-2"\n' + ".".join(["a"] * 100_000) + " = 1\n")
     push(git, clone)
     begun = baton("boot", "--json").json
@@ -138,7 +138,7 @@ def test_an_address_used_once_is_not_listed_as_waiting(baton: Baton, git: Git, t
     assert baton("status", "--json").json["pending"] == {"origin": 1}
 
 
-def test_a_sync_without_changes_reports_that(baton: Baton, clone: Path) -> None:
+def test_a_sync_of_a_namespace_that_exists_nowhere_is_reported(baton: Baton, clone: Path) -> None:
     assert "there is no namespace nope here or on origin; to create it: baton init" in baton("sync", "-n", "nope").err
 
 
