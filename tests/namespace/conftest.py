@@ -14,7 +14,7 @@ from machines import NOW, Clock, Machine, machine
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """What all machines call `origin`."""
+    """The bare repository that all machines have as `origin`."""
     return _bare(tmp_path)
 
 
@@ -27,7 +27,7 @@ def _bare(folder: Path) -> Path:
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
-    """Makes a machine of this name."""
+    """Return a function that creates the machine with a name."""
     made: list[Machine] = []
     clock = Clock(NOW + timedelta(hours=1))
 
@@ -53,7 +53,7 @@ def bob(make: Callable[..., Machine]) -> Machine:
 
 @pytest.fixture(scope="session")
 def template() -> dict[str, FolderCopy]:
-    """The first pair and its remote, once they were made."""
+    """Copies of the first pair of machines and of its remote; empty until a test needs them."""
     return {}
 
 
@@ -64,7 +64,7 @@ def pair(
     template: dict[str, FolderCopy],
     make: Callable[..., Machine],
 ) -> tuple[Machine, Machine]:
-    """Two machines that have the same: a loop `OL-1` and a follow-up `FU-1`."""
+    """Two machines with the same records: a loop `OL-1` and a follow-up `FU-1`."""
     if not template:
         folder = tmp_path_factory.mktemp("template")
         _fill(folder)

@@ -23,7 +23,7 @@ TOKEN = "ghp_" + "k3J9xQ2mP7vR5tY8wZ1aB4cD6eF0gH2iL5nS"
 
 
 def put(*records):
-    """A change that puts `records`."""
+    """Return a change that puts `records`."""
 
     def change(tip):
         state = tip.state
@@ -35,7 +35,7 @@ def put(*records):
 
 
 def line(ws, count):
-    """`count` changes, a minute apart; the commits in order."""
+    """Make `count` changes, a minute apart; return their commits in order."""
     return [
         ws.branch.update(put(item(id=f"FU-{n}")), CommitStamp("test", later(minutes=n), WHO)).revision.commit
         for n in range(count)

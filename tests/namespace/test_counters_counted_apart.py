@@ -28,7 +28,7 @@ COUNTED = (FOLLOW_UP, PATTERN, IDENTITY)
 
 
 def count(machine: Machine, times: int) -> None:
-    """Records of the same ids on each machine, with as many occurrences, deferrals and restores."""
+    """Record a pattern and defer a follow-up `times` times, and store an identity with counters of that size."""
     for number in range(times):
         record_pattern(machine.ws, machine.clock(), what="w", context=f"{machine.name} {number}", id="PAT-1")
     machine.follow_up("FU-1")
@@ -62,7 +62,7 @@ def judge(machine: Machine) -> Workspace:
 
 
 def records(machine: Machine) -> dict[str, bytes]:
-    """The files of the records that were counted in, and of conflicts."""
+    """Return the files of the records with counters, and of conflicts."""
     return {path: text for path, text in machine.files().items() if path in COUNTED or path.startswith("conflicts/")}
 
 
@@ -71,7 +71,7 @@ def merge_by_sync(ada: Machine, bob: Machine) -> None:
 
 
 def merge_by_git(ada: Machine, bob: Machine) -> None:
-    """In a work tree of Ada's, with the merge driver."""
+    """Merge with git and the merge driver, in a work tree of Ada's."""
     tree = str(ada.top.with_name("tree"))
     ada.git("config", "merge.baton.driver", f"{sys.executable} -m baton_git merge-driver %O %A %B %P")
     ada.git("worktree", "add", "-q", tree, "baton/x")

@@ -1,4 +1,4 @@
-"""Threads that share a store and write one namespace at the same time: one sync for all, and to each its own."""
+"""Threads that share a store and write to one namespace at the same time: one ref move, and one commit each."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def together(ws: Workspace):
 
 
 def moves(ws: Workspace) -> int:
-    """How often the branch was moved."""
+    """Return how often the branch was moved."""
     log = ws.branch.store.repository.common_dir / "logs" / ws.branch.ref
     return len(log.read_text().splitlines())
 

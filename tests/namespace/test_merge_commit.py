@@ -20,7 +20,7 @@ Pair = tuple[Machine, Machine]
 
 
 def joined_everywhere(one: Machine, other: Machine) -> Oid:
-    """Merge both tips on both machines, in both orders, by stores without caches; return the merge."""
+    """Merge both tips on both machines, in both orders and with stores without caches; return the merge commit."""
     tips = one.tip, other.tip
     one.git("fetch", "-q", str(other.top), f"{REF}:refs/other")
     other.git("fetch", "-q", str(one.top), f"{REF}:refs/other")
@@ -34,7 +34,7 @@ def joined_everywhere(one: Machine, other: Machine) -> Oid:
 
 
 def merged(one: Machine, other: Machine) -> dict[str, bytes]:
-    """The files of the merge, which becomes the tip of `one`."""
+    """Merge both machines' tips and move the branch of `one` to the merge; return the files of the merge."""
     new = joined_everywhere(one, other)
     done = create_merge_commit(one.store, one.tip, other.tip)
     assert done.commit == new
@@ -138,7 +138,7 @@ def test_an_older_root_counts_and_is_merged_with_the_newest_without_a_conflict(
 
 
 def test_criss_cross_merges_use_a_merge_of_all_bases(pair: Pair) -> None:
-    """Each merged the other's commit on its own, with git alone, and went on."""
+    """Each machine merged the other's commit with git alone and then added a commit."""
     ada, bob = pair
     ada.defer("FU-1")
     bob.defer("FU-1")
@@ -160,7 +160,7 @@ def test_criss_cross_merges_use_a_merge_of_all_bases(pair: Pair) -> None:
 
 
 def test_unrelated_branches_are_merged(ada: Machine, bob: Machine) -> None:
-    """Bob made his by hand, without our first commit."""
+    """Bob's branch was made by hand and does not begin with the common first commit."""
     ada.loop("OL-1")
     ada.loop("OL-same")
     files = ada.files()
@@ -240,7 +240,7 @@ LINES = "".join(f"line {number}\n" for number in range(20))
 
 @pytest.fixture
 def noted(pair: Pair) -> Pair:
-    """Both have `notes.txt` with twenty lines, and `bin`, which is no text."""
+    """Two machines that both have `notes.txt` with twenty lines and the binary file `bin`."""
     ada, bob = pair
     ada.by_hand({"notes.txt": LINES.encode(), "bin": b"\0one", "docs/a.txt": b"a\n"})
     ada.sync()

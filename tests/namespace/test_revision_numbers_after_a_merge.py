@@ -15,7 +15,7 @@ Pair = tuple[Machine, Machine]
 
 
 def meet(ada: Machine, bob: Machine) -> None:
-    """Ada has the merge of both then."""
+    """Merge Bob's branch into Ada's."""
     ada.git("fetch", "-q", str(bob.top), f"+{REF}:refs/other")
     joined = create_merge_commit(ada.store, ada.tip, bob.tip)
     assert ada.ws.branch.advance(joined.draft, ada.tip, joined.commit, ada.ws.stamp("sync", ada.clock()))

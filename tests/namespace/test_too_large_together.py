@@ -16,7 +16,7 @@ PATH = path_of(Key("open_loop", "OL-1"))
 
 
 def met(ada: Machine, bob: Machine, texts: tuple[bytes, bytes]) -> dict[str, bytes]:
-    """Ada's files after both changed `OL-1` by hand."""
+    """Change `OL-1` by hand on both machines and merge; return Ada's files."""
     base = ada.files()[PATH]
     for one, text in zip((ada, bob), texts, strict=True):
         one.by_hand({PATH: base + text})

@@ -1,4 +1,4 @@
-"""Checks of loops, and the approvals that commands need; files and branches checked; batons imported and exported."""
+"""Checks of loops, and the approvals that commands need."""
 
 from __future__ import annotations
 

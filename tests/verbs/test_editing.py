@@ -1,4 +1,4 @@
-"""Edit, forget and reopen records by the rules of their life; changing a confirmed record needs a person."""
+"""Edit, forget and reopen records by the rules of their lifecycle; changing a confirmed record needs a person."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def as_person(ws):
 
 @pytest.fixture
 def confirmed(ws):
-    """The decision DEC-1 and the rule PAT-1, both confirmed by a person."""
+    """Add the decision DEC-1 and the rule PAT-1, both confirmed by a person."""
     add_decision(as_person(ws), NOW, what="Use X", why="fast", id="DEC-1", tier="human_confirmed")
     record_pattern(ws, NOW, what="Guessed", id="PAT-1")
     propose_rule(ws, NOW, "PAT-1", "Look first")

@@ -1,4 +1,4 @@
-"""The verbs of single records: each makes one commit, and follows the rules of the record's life."""
+"""The verbs of single records: each makes one commit, and follows the rules of the record's lifecycle."""
 
 from __future__ import annotations
 

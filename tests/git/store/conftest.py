@@ -65,7 +65,7 @@ def writer(store: Store) -> Writer:
 
 @pytest.fixture
 def new_writer() -> Iterator[Callable[..., Writer]]:
-    """Makes writers on other repositories; their stores are closed at the end."""
+    """Return a function that creates writers for other repositories; their stores are closed at the end."""
     stores = []
 
     def make(path: Path, ref: str = REF) -> Writer:

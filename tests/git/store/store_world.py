@@ -21,7 +21,7 @@ class Writer:
         self.time = 1_700_000_000
 
     def commit(self, edits: Mapping[str, Edit], *, expected: Oid | None = None, message: str = "change") -> Oid:
-        """The id of the new commit on the tip, or on `expected`."""
+        """Commit on the tip, or on `expected`; return the id of the new commit."""
         tip = expected or self.store.tip(self.ref)
         draft = self.store.draft()
         tree = draft.tree(None if tip is None else self.store.commit(tip).tree, edits)
@@ -35,5 +35,5 @@ class Writer:
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
-    """Every file below `folder` with its content."""
+    """Return every file below `folder` with its content."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}

@@ -1,4 +1,4 @@
-"""Looking for commits of the user in real repositories."""
+"""Search for the user's commits in real repositories."""
 
 from __future__ import annotations
 

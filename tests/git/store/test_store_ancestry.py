@@ -24,7 +24,7 @@ Drawn = tuple[tuple[int, ...], int, int | None]
 
 @st.composite
 def graphs(draw: st.DrawFn) -> list[Drawn]:
-    """Commits, parents first."""
+    """Draw commits, parents first."""
     rng = random.Random(draw(st.integers()))
     count = draw(st.integers(1, 30))
     near = draw(st.sampled_from([2, 5, 30]))
@@ -46,7 +46,7 @@ def graphs(draw: st.DrawFn) -> list[Drawn]:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """One bare repository for all the graphs."""
+    """One bare repository for all graphs."""
     folder = tmp_path_factory.mktemp("graphs")
     subprocess.run(["git", "init", "-q", "--bare", str(folder)], check=True)
     with Store(Repository.open(folder)) as store:
@@ -84,7 +84,7 @@ def order_holds(given_commits: list[CommitInfo]) -> bool:
 
 
 def behind(graph: Mapping[Oid, CommitInfo], tip: Oid) -> set[Oid]:
-    """Everything reachable from the tip, the plain way."""
+    """Return everything reachable from the tip, by a simple search."""
     found, todo = set(), [tip]
     while todo:
         one = todo.pop()
@@ -168,7 +168,7 @@ def test_near_tips_of_a_long_history_read_little(numbered):
 
 
 def test_a_side_branch_is_followed_to_where_it_began():
-    """Two machines met often; only the stretch since all their ways met is read."""
+    """The branches of two machines were merged often; only the commits since the last common merge are read."""
     line: list[Drawn] = [((), 0, 0)]
     tips = [0, 0]
     for turn in range(1, 2000):

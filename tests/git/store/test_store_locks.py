@@ -45,7 +45,7 @@ def _start(code, *args):
 
 @pytest.fixture
 def holder(top):
-    """A process that holds the lock of the ref."""
+    """Start a process that holds the lock of the ref."""
     process = _start(HOLDER, top / ".git/baton/locks", top / ".git" / REF)
     yield process
     process.kill()
@@ -183,7 +183,7 @@ def test_sweeping_leaves_fresh_tickets_alone(top, monkeypatch):
 
 
 def _overtaken(monkeypatch, then):
-    """After our lock became the ref, `then` happens before anybody looks."""
+    """Call `then` right after our lock file became the ref, before anything reads the ref."""
     real = HeldLock.commit
 
     def commit(self):

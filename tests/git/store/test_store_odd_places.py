@@ -1,4 +1,4 @@
-"""Folders that are files, files that are folders, and what else cannot be read: one clear error, or passed over."""
+"""Folders that are files, files that are folders, and unreadable places: each is one clear error, or is skipped."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def _draft(store, tip, content=b"new", path="a"):
 
 
 def _places(tmp_path: Path, git, top: Path) -> dict[str, Path]:
-    """One repository of each kind, by the current folder."""
+    """Create one repository of each kind; return their folders by kind."""
     git(top, "worktree", "add", "../linked")
     git(tmp_path, "init", "-b", "main", "outer")
     git(tmp_path / "outer", "-c", "protocol.file.allow=always", "submodule", "add", str(top), "inner")

@@ -66,7 +66,7 @@ def test_a_broken_ref_is_an_error_with_the_way_back(store, writer, git, top, con
         new = draft.commit(draft.tree(None, {"a": b"2"}), [], author=WHO, time=1, timezone=0, message="m")
         with pytest.raises(Corrupt):
             store.publish(draft, REF, expected, new, ReflogEntry(WHO, 1, 0, "m"))
-    git(top, "update-ref", REF, good, code=128)  # why the command begins with rm
+    git(top, "update-ref", REF, good, code=128)  # git cannot repair the ref, so the hint removes its file first
     subprocess.run(caught.value.hint.partition("put it back with: ")[2], shell=True, check=True, cwd=top)
     assert store.tip(REF) == good
 
@@ -148,7 +148,7 @@ def test_invalid_ref_names_are_rejected(store, name):
 
 
 class CountingMap(mmap.mmap):
-    """A mapped file that counts the bytes that are looked at."""
+    """A mapped file that counts the bytes that are read."""
 
     seen = 0
 

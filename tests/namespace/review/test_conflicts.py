@@ -1,4 +1,4 @@
-"""Conflicts: listed, settled by either side or by another value, and carried to the other machine."""
+"""Conflicts are listed, resolved with either side or another value, and the resolution is synced."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_the_author_of_a_side_is_who_set_the_field_and_not_the_last_writer(pair:
 
 
 def test_a_value_that_won_an_earlier_merge_keeps_its_author(pair: Pair, make: Any) -> None:
-    """It came through a merge that it won; who wrote the other value may have done so later."""
+    """The value came through a merge in which it won, although the other value may be newer."""
     ada, bob = pair
     eve = make("eve")
     settled(ada, bob, eve)

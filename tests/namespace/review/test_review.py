@@ -28,7 +28,7 @@ Make = Callable[..., Machine]
 
 @pytest.fixture
 def waiting(pair: Pair) -> Pair:
-    """Ada reviews what Bob sent: the new loop `OL-2`, the changed `OL-1`, and `FU-1`, put off once more."""
+    """Let Ada review what Bob sent: the new loop `OL-2`, the changed `OL-1`, and the deferred `FU-1`."""
     ada, bob = pair
     ada.with_policy("review")
     bob.loop("OL-2")
@@ -408,7 +408,7 @@ def test_merges_that_this_program_makes_need_no_signature(signed: Pair, keys: Pa
     assert ada.tip == bob.tip
 
 
-def test_a_beginning_of_its_own_is_no_way_around_a_signature(signed: Pair, make: Make) -> None:
+def test_a_different_first_commit_does_not_bypass_signatures(signed: Pair, make: Make) -> None:
     """A first commit of time 0 is the common first commit only if it has the same content."""
     ada, bob = signed
     files = {name: bob.files()[name] for name in ("format.toml", ".gitattributes")}

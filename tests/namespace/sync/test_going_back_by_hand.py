@@ -32,7 +32,7 @@ def received(bob: Machine, known: Oid) -> Plan:
 
 
 def go_back(bob: Machine, message: str = "oops") -> Oid:
-    """All files as they were before the newest commit, as `git commit -a` in a stale work tree leaves them."""
+    """Commit all files as they were before the newest commit, like `git commit -a` in a stale work tree."""
     now, before = bob.files(), bob.files(f"{bob.tip}~1")
     return bob.by_hand(
         {path: before.get(path) for path in {*now, *before} if now.get(path) != before.get(path)}, message

@@ -1,4 +1,4 @@
-"""Protocol runs that two machines went on with while neither saw the other."""
+"""Protocol runs that two machines continue before either has seen the other's steps."""
 
 from __future__ import annotations
 

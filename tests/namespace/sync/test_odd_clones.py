@@ -79,7 +79,7 @@ def test_a_remote_with_another_object_format_is_reported_with_a_hint(ada: Machin
 
 
 def unpacked(one: Machine) -> None:
-    """All objects as loose files."""
+    """Unpack all objects into loose files."""
     for pack in list((one.top / ".git/objects/pack").glob("*.pack")):
         data = pack.read_bytes()
         for suffix in (".pack", ".idx", ".rev", ".keep"):

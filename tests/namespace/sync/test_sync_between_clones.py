@@ -556,7 +556,8 @@ def test_an_invalid_policy_is_reported_before_anything_happens(pair: Pair) -> No
 
 
 def snapshot(top: Path) -> dict[str, bytes]:
-    """Every file of the user's: work tree, index, HEAD, FETCH_HEAD, config, refs but ours."""
+    """Return all files that a sync must not change: work tree, index, HEAD, FETCH_HEAD, config, and all refs but
+    baton's."""
     found = {}
     for path in sorted(top.rglob("*")):
         name = path.relative_to(top).as_posix()

@@ -17,14 +17,14 @@ REF = "refs/heads/baton/work"
 
 @pytest.fixture
 def here(top: Path, bare: Path, git: Git) -> Path:
-    """The repository `top` with `origin`."""
+    """The repository `top` with the remote `origin`."""
     git(top, "remote", "add", "origin", str(bare))
     return top
 
 
 @pytest.fixture
 def there(tmp_path: Path, bare: Path, git: Git) -> Path:
-    """Another clone; its folder has the same name, and so has its namespace."""
+    """Another clone; its folder has the same name, so its namespace has the same name too."""
     folder = tmp_path / "b" / "work"
     git(tmp_path, "init", "-q", "-b", "main", str(folder))
     git(folder, "remote", "add", "origin", str(bare))
@@ -37,7 +37,7 @@ def add(baton: Baton, where: Path, id_: str, action: str = "deployed") -> None:
 
 @pytest.fixture
 def synced(baton: Baton, here: Path, there: Path) -> tuple[Path, Path]:
-    """Both have the loop `OL-1`."""
+    """Two clones that both have the loop `OL-1`."""
     baton("init")
     add(baton, here, "OL-1")
     baton("sync")
