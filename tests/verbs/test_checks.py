@@ -13,8 +13,9 @@ from world import NOW, by_hand, later, stored
 from baton_git.checks.approvals import Approvals
 from baton_git.checks.approvals.identity import make_identity, read_identity
 from baton_git.core.errors import Corrupt, InvalidArgument, NotFound
+from baton_git.core.records.work_items import OpenLoop
 from baton_git.verbs.sessions import session_start
-from baton_git.verbs.verification.check_results import due_checks
+from baton_git.verbs.verification.check_results import apply_results, due_checks
 from baton_git.verbs.verification.checks import verify
 from baton_git.verbs.verification.consent import approve_check, find_loop_with_check, list_waiting_checks
 from baton_git.verbs.verification.trust import distrust, trust
@@ -157,7 +158,17 @@ def test_a_failed_loop_is_checked_again_and_a_verified_one_is_not(here):
     assert due_checks(here.branch.read().state) == []
 
 
-def test_verify_skips_a_loop_without_a_check(here, open_workspace):
+def test_the_result_of_a_check_that_was_changed_meanwhile_is_discarded(here):
+    id_ = add_loop(here, NOW, action="a", expect="b", verify={"method": "file_exists", "path": "x"}).id
+    checked = stored(here, "open_loop", id_)
+    evidence = verify(here, NOW).evidence
+    other = checked.replace(verify=checked.verify.replace(path="y"))
+    state = here.branch.read().state.put(other)
+    assert apply_results(state, [checked], evidence).get(OpenLoop, id_) == other
+    assert apply_results(state, [other], evidence).get(OpenLoop, id_).last_check == evidence[id_]
+
+
+def test_verify_skips_a_loop_without_a_check(here):
     made = add_loop(here, NOW, action="a", expect="b", verify=None, id="OL-1")
     settle_loop(here, NOW, made.id, "failed")
     assert verify(here, NOW).evidence == {}
