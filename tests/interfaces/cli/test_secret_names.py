@@ -15,7 +15,7 @@ def test_a_secret_cannot_be_the_name_of_a_namespace(baton, git, top, words):
     assert git(top, "for-each-ref", "--format=%(refname)", "refs/heads/baton") == "refs/heads/baton/work"
 
 
-def test_an_existing_namespace_can_be_written(baton, git, top):
+def test_an_existing_namespace_named_like_a_secret_can_be_written(baton, git, top):
     baton("init", "--namespace", "work")
     ref = f"refs/heads/baton/{SECRET.lower()}"
     git(top, "update-ref", ref, git(top, "rev-parse", "refs/heads/baton/work"))

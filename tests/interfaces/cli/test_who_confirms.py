@@ -131,7 +131,7 @@ def test_a_shell_that_runs_a_script_is_not_interactive(argv, interactive):
     assert not is_interactive_shell(Ancestor("make", argv))
 
 
-def test_a_session_started_by_baton_is_shown_with_its_status():
+def test_a_process_in_a_session_started_by_baton_counts_as_an_agent():
     asks = "from baton_git.interfaces.context.person import find_agent; print(find_agent({}))"
     argv = ["sh", "-c", '"$1" -c "$2"; exit $?', "sh", sys.executable, asks, SUPERVISOR]
     said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout

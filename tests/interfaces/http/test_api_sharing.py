@@ -68,7 +68,7 @@ def test_without_a_remote_there_is_nothing_to_sync_with(server: Any) -> None:
         assert server.problem(method, path, 404)["error"] == "not_found"
 
 
-def test_a_rejected_push_has_problem_details(shared: Any) -> None:
+def test_an_inaccessible_remote_has_problem_details(shared: Any) -> None:
     assert shared.problem("POST", "/v1/sync", 502, {"remote": "gone"})["error"] == "access_denied"
 
 

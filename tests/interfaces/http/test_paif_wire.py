@@ -98,7 +98,7 @@ def test_a_restore_without_a_checkpoint_is_200_with_none(api):
 
 
 @pytest.mark.parametrize("path", ["/checkpoint/nobody/latest", "/sessions/nobody"])
-def test_unknown_paths_and_records_are_404(api, path):
+def test_unknown_agents_are_404(api, path):
     assert api.problem("GET", path, 404)["error"] == "not_found"
 
 

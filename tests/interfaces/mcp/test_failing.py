@@ -50,7 +50,7 @@ def test_arguments_that_do_not_fit_are_named(here, era, tool, arguments, said):
         ("todo_list", {}, "baton boot begins a session"),
     ],
 )
-def test_a_rejection_by_a_rule_has_a_hint(here, era, tool, arguments, said):
+def test_errors_of_tools_have_a_hint(here, era, tool, arguments, said):
     assert said in refusal(tool, era, **arguments)
 
 

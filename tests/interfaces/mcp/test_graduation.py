@@ -70,7 +70,7 @@ def test_the_person_sees_the_rule_and_types_its_id(graduate, baton, git, top):
     assert "Confirmed by Ada (client)" in git(top, "show", f"baton/work:rules/{CODE}.md")
 
 
-def test_a_changed_rule_is_shown_again_before_confirmation(graduate, git, top):
+def test_the_person_sees_the_rule_that_the_call_proposes(graduate, git, top):
     asked = []
     assert graduate(types(CODE, asked), rule="Ask first")[0] is False
     assert "Ask first" in asked[0]

@@ -18,7 +18,7 @@ def work(call, era):
     return run
 
 
-def test_a_missing_agent_name_is_a_usage_error(call):
+def test_a_missing_agent_name_is_an_error(call):
     assert "no agent is named" in call("checkpoint", error=True, summary="x")
     assert "there is no agent 'nobody'" in call("restore", error=True, agent="nobody")
 

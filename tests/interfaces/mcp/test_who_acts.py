@@ -28,7 +28,7 @@ def test_the_agent_comes_from_the_clients_name(call, era, name, agent):
     assert agent_of(call, name, mode=era) == agent
 
 
-def test_an_explicit_session_overrides_the_clients(call, monkeypatch):
+def test_an_explicit_agent_overrides_the_clients(call, monkeypatch):
     monkeypatch.setenv("BATON_AGENT", "zero")
     assert agent_of(call, "claude-code") == "zero"
 

@@ -138,7 +138,7 @@ def test_secrets_are_redacted_and_reading_again_adds_nothing(ws):
         (a_snapshot(adapter="x" * 300), InvalidName),
     ],
 )
-def test_facts_that_cannot_be_stored_are_rejected(ws, data, error):
+def test_snapshots_that_cannot_be_stored_are_rejected(ws, data, error):
     with pytest.raises(error):
         keep(ws, data)
     assert ws.branch.read().commit is None
@@ -429,7 +429,7 @@ def test_a_file_of_ecc_is_replaced_only_if_git_has_all_of_it(ws, tmp_path):
     assert export_ecc(ws, NOW, tmp_path).files == [path]
 
 
-def test_the_recording_that_ecc_saw_last_is_kept_on_export(ws, tmp_path):
+def test_an_export_keeps_eccs_newer_updated_at(ws, tmp_path):
     import_ecc(ws, NOW, three(tmp_path))
     path = saved(tmp_path, recording([(time(n), at(n)) for n in (1, 2, 3)], updated=time(59)))
     export_ecc(ws, NOW, tmp_path)

@@ -146,7 +146,7 @@ def test_sessions_of_every_agent_are_found(baton, top, home):
     assert kept(baton) == ["claude/a", f"codex/{meta['id']}", f"gemini/{GEMINI['sessionId']}"]
 
 
-def test_the_agents_settings_name_the_folders_of_transcripts(baton, top, tmp_path, monkeypatch):
+def test_environment_variables_of_agents_name_the_folders_of_transcripts(baton, top, tmp_path, monkeypatch):
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "config"))
     lay(tmp_path, top, "a")
     (tmp_path / ".claude").rename(tmp_path / "config")
@@ -241,7 +241,7 @@ def test_a_clone_counts_if_it_has_a_remote_in_common(baton, git, top, home):
     assert kept(baton) == ["claude/clone"]
 
 
-def test_transcripts_can_be_limited_to_one_agent(baton, top, home):
+def test_the_sessions_of_a_named_folder_can_be_mined(baton, top, home):
     lay(home, top.parent / "gone", "gone")
     lay(home, top.parent / "second", "second")
     baton("init")

@@ -156,7 +156,7 @@ BROKEN = {
 }
 
 
-def test_invalid_rows_are_named_and_the_rest_is_imported(ws, folder):
+def test_invalid_files_are_named_and_the_rest_is_imported(ws, folder):
     lay(folder, {f"zero/{name}": content for name, (content, _) in BROKEN.items()})
     done = import_paif(ws, NOW, folder)
     assert done.new == 3
@@ -183,7 +183,7 @@ def test_a_secret_as_a_name_is_rejected(ws, folder):
     assert (done.new, [one.why for one in done.refused]) == (3, ["the session holds a secret (keyword secret)"])
 
 
-def test_an_import_without_valid_rows_writes_nothing(ws, tmp_path):
+def test_an_import_without_valid_files_writes_nothing(ws, tmp_path):
     folder = lay(tmp_path / "checkpoints", {f"zero/{name}": content for name, (content, _) in BROKEN.items()})
     assert import_paif(ws, NOW, folder).new == 0
     assert ws.branch.read().commit is None
@@ -261,7 +261,7 @@ def test_secrets_stay_out_and_importing_again_still_adds_nothing(ws, tmp_path):
     assert import_paif(ws, NOW, folder).new == 0
 
 
-def test_unknown_namespaces_cannot_be_exported(ws, tmp_path):
+def test_unknown_agents_cannot_be_exported(ws, tmp_path):
     with pytest.raises(NotFound):
         export_paif(ws, NOW, tmp_path / "out")
     with pytest.raises(NotFound, match="there is no agent 'zero'"):

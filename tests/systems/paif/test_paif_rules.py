@@ -232,7 +232,7 @@ def test_two_checkpoints_of_one_time_are_both_kept_and_equal_ones_once():
     assert checkpoint_store.place_checkpoint(state, record(extra=2))[0] is state
 
 
-def test_an_archived_run_keeps_its_id():
+def test_an_archived_checkpoint_keeps_its_id():
     state, first = checkpoint_store.place_checkpoint(State(), record(extra=1))
     state = state.archive(state.get(Checkpoint, first), at=AT, reason="r", session=None)
     assert checkpoint_store.place_checkpoint(state, record(extra=1))[0] is state
