@@ -26,7 +26,7 @@ REJECTED = "Baton-Rejected"
 MERGE_RULES = "Baton-Merge-Rules"
 """The trailer of a merge commit: the version of the merge rules that it was made with."""
 MERGE_SUBJECT = "Merge concurrent changes"
-"""The subject of merge commits. The commit id depends on it, so it never changes; viewers describe the changes."""
+"""The subject of merge commits. It never changes, because commit ids depend on it; see `describe_merge`."""
 
 _TRAILER = re.compile(r"^(Baton-[A-Za-z]+): (.*)$", re.MULTILINE)
 _REVISION = re.compile(r"[0-9]{1,9}")
@@ -61,7 +61,7 @@ class LogEntry(NamedTuple):
         return self.trailer_values(REJECTED)
 
     def undone_commits(self) -> list[str]:
-        """Return the commits that this commit undoes, made by `baton undo` or `git revert`."""
+        """Return the ids of the commits that this commit undoes, as named by `baton undo` or `git revert`."""
         return [*self.trailer_values(UNDOES), *self.reverts]
 
 
@@ -156,7 +156,10 @@ def find_numbered(store: Store, tip: Oid, number: int) -> list[LogEntry]:
 
 
 def _may_lead_to(store: Store, info: CommitInfo, number: int) -> bool:
-    """Return whether a commit with `number` may be an ancestor, even if the commit's own number is wrong."""
+    """Return whether this commit or an ancestor may have `number`.
+
+    A commit whose own number is wrong, because it is not larger than that of each parent, may lead to any number.
+    """
     own = revision_of(store, info)
     return own >= number or any(revision_of(store, store.commit(parent)) >= own for parent in info.parents)
 

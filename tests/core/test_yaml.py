@@ -34,7 +34,7 @@ def test_yaml_is_parsed(text, data):
     [
         ("a: [", "not YAML: "),
         ("a: &x [1]\nb: *x\n", "an alias is not allowed here at line 2, column 4"),
-        ("a: 1\na: 2\n", "the key 'a' is there twice at line 2, column 1"),
+        ("a: 1\na: 2\n", "the key 'a' occurs twice at line 2, column 1"),
         ("1: a\n", "the key 1 is not text: put it in quotes"),
         ("on: a\n", "the key True is not text"),
         ("a: !!python/object/apply:os.system [x]\n", "could not determine a constructor"),

@@ -59,7 +59,7 @@ def _loader() -> type[SafeLoader]:
     class Plain(yaml.SafeLoader):
         def compose_node(self, parent: Node | None, index: Any) -> Node | None:
             if self.check_event(yaml.AliasEvent):
-                mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # the stubs know no type of it
+                mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # untyped in the stubs
                 raise yaml.composer.ComposerError(None, None, "an alias is not allowed here", mark)
             return super().compose_node(parent, index)
 
@@ -69,7 +69,7 @@ def _loader() -> type[SafeLoader]:
             for key_node, value_node in node.value:
                 key = self.construct_object(key_node, deep=True)
                 if not isinstance(key, str) or key in table:
-                    why = "is there twice" if isinstance(key, str) else "is not text: put it in quotes"
+                    why = "occurs twice" if isinstance(key, str) else "is not text: put it in quotes"
                     raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} {why}", key_node.start_mark)
                 table[key] = self.construct_object(value_node, deep=True)
             return table

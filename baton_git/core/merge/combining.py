@@ -105,7 +105,7 @@ def _merge_sets(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any])
 
 
 def _merge_keyed(by: str, base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]) -> list[Any]:
-    """Like `_merge_sets`, but merge items with the same key by field; of a field that both changed, the larger wins."""
+    """Like `_merge_sets`, but merge items with the same key field by field; if both changed one, the larger wins."""
 
     def key(item: Any) -> str:
         value = item.get(by) if isinstance(item, Mapping) else None
@@ -160,7 +160,8 @@ def _merge_appended(base: str, ours: str, theirs: str) -> tuple[str] | None:
 def _split_around(base: str, text: str) -> tuple[str, str] | None:
     """Return the text before and after the base, or None.
 
-    The base is looked for at the start of the text, then, at word boundaries, at its end and at its first occurrence.
+    The base is looked for at the start of the text, then at the end, then at its first occurrence; except at the start
+    of the text, it must begin and end at word boundaries.
     """
     if text.startswith(base):
         return "", text[len(base) :]

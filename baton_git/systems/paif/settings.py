@@ -114,7 +114,7 @@ def _choose_block(blocks: list[_Block], where: str) -> _Block | None:
     if len(own) > 1:
         lines = " and ".join(str(block.line) for block in own[:2])
         hint = "keep one of them; an example can have another name"
-        raise InvalidDocument([Fault(KEY, f"is there twice, in lines {lines}")], where=where, hint=hint)
+        raise InvalidDocument([Fault(KEY, f"occurs twice, in lines {lines}")], where=where, hint=hint)
     return own[0] if own else next((block for block in blocks if not block.is_prose), None)
 
 

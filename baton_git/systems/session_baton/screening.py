@@ -54,7 +54,7 @@ def _screen_rows(section: str, rows: list[Any], refused: list[RefusedRow]) -> It
     for number, row in enumerate(rows):
         why = _find_row_fault(DOCUMENT_LISTS[section], row)
         if why is None and row["id"] in seen:
-            why = f"the id {row['id']!r} is there twice"
+            why = f"the id {row['id']!r} occurs twice"
         if why is None:
             seen.add(row["id"])
             yield row

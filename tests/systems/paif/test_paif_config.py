@@ -70,7 +70,7 @@ def test_missing_settings_are_off_and_30_minutes():
     [
         ("paif_config:\n", "paif_config: must be a table"),
         ("paif_config: agent_id: zero\n", "not YAML"),
-        (f"paif_config:\n  agent_id: [\n\n{BLOCK}", "paif_config: is there twice, in lines 1 and 4"),
+        (f"paif_config:\n  agent_id: [\n\n{BLOCK}", "paif_config: occurs twice, in lines 1 and 4"),
         ("paif_config: [a]\n", "paif_config: must be a table"),
         (
             "a\n\npaif_config:\n  agent_id: [\n",
@@ -85,7 +85,7 @@ def test_missing_settings_are_off_and_30_minutes():
             "less than or equal to 525600",
         ),
         ("paif_config:\n  session_protocol: on\n", "paif_config.session_protocol"),
-        (f"{BLOCK}\n{BLOCK}", "paif_config: is there twice, in lines 1 and 10"),
+        (f"{BLOCK}\n{BLOCK}", "paif_config: occurs twice, in lines 1 and 10"),
         ("paif_config:\n  a: &x 1\n  b: *x\n", "an alias is not allowed here at line 3"),
     ],
 )

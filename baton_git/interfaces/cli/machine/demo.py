@@ -23,11 +23,11 @@ from baton_git.interfaces.cli.printing import write, write_json
 from baton_git.interfaces.context.process import child_environment
 
 FOLDED = 4
-"""Number of lines from which a JSON object is printed only as a list of its fields."""
+"""A JSON object with at least this many lines is printed only as a list of its fields."""
 LONG = 150
-"""Number of characters from which a line is printed only once; every brief begins with such lines."""
+"""A line with more characters than this is printed only once; every brief begins with such lines."""
 KNOWN_BY = 60
-"""Number of first characters by which a long line is recognised."""
+"""A long line is recognised by this many characters at its beginning."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Narrator:
     """Prints the story and the commands as they happen, and collects them for --json.
 
     Attributes:
-        silent: whether nothing is printed.
+        silent: whether to print nothing.
         told: the story so far, as data.
         long: the beginnings of long lines that were printed.
     """
@@ -63,7 +63,10 @@ class Narrator:
             write(f"  (exit status {done.returncode})")
 
     def _select_lines(self, done: subprocess.CompletedProcess[str]) -> Iterator[str]:
-        """Yield the lines of the output, without empty lines, repeated long lines, and an id that a message repeats."""
+        """Yield the lines of the output, without empty lines and repeated long lines.
+
+        Standard output is left out if the message on standard error begins with it, as with the id of a new record.
+        """
         news = done.stderr.rstrip().splitlines()
         told = [] if news and news[0].startswith(f"{done.stdout.strip()} ") else _fold(done.stdout)
         for line in (*told, *news):
@@ -83,7 +86,7 @@ def _fold(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Stage:
-    """The repository of the demonstration, and the environment in which an agent's session runs commands in it."""
+    """The repository of the demonstration, and the environment variables of the commands that run there."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -192,13 +195,13 @@ def first_session(stage: Stage, port: int | str) -> None:
     stage.baton("boot")
     url = f"http://127.0.0.1:{port}/health"
     stage.baton("loop", "add", "Deployed the shop", "--expect", "its health is 200", "--verify-http", url)
-    stage.baton("loop", "add", "Asked for a fix of rounding", "--expect", "the fix is on main",
+    stage.baton("loop", "add", "Asked for a fix of the rounding", "--expect", "the fix is on main",
                 "--verify-commit", "Round totals to cents", "--branch", "main")  # fmt: skip
     stage.baton("followup", "add", "Move prices into the database", "--reason", "the release comes first")
     stage.baton("pattern", "record", "Edited the config without reading its schema", "--context", "port was a string")
     stage.baton("decision", "add", "Totals are rounded half to even", "--why", "the books do it so",
                 "--rejected", "half up", "--id", "DEC-001")  # fmt: skip
-    stage.baton("wrap", "--context", "The shop runs. The fix of rounding is asked for.", "--summary", "deployed")
+    stage.baton("wrap", "--context", "The shop runs. A fix of the rounding was requested.", "--summary", "deployed")
 
 
 def second_session(stage: Stage, other_stage: Stage) -> None:
@@ -215,11 +218,11 @@ def second_session(stage: Stage, other_stage: Stage) -> None:
     item = document["follow_ups"][0]["id"]
     for _ in range(3):
         stage.baton("followup", "defer", item)
-    for context in ("a list was a word", "a key was misspelt"):
+    for context in ("a word stood where a list belongs", "a key was misspelt"):
         stage.baton("pattern", "record", "edited the config without reading its schema", "--context", context)
     pattern = document["patterns"][0]["id"]
     stage.story(
-        "After three times a rule is proposed. Only a person can make it a rule, at a terminal; an agent cannot"
+        "After three occurrences a rule is proposed. Only a person can accept it, at a terminal; an agent cannot"
     )
     stage.baton("pattern", "graduate", pattern, expect=1)
     stage.baton("wrap", "--context", "Rounding is fixed. The config should be checked in CI.")

@@ -26,7 +26,7 @@ def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -
     With --http, it listens on this machine instead. If BATON_API_TOKEN is set, every request needs that token, and
     --host may be an address that other machines reach.
 
-    This needs packages: pip install 'baton-git[mcp]', with --http pip install 'baton-git[mcp,http]'.
+    This needs packages: pip install 'baton-git[mcp]', or 'baton-git[mcp,http]' for --http.
 
     \b
     baton mcp

@@ -1,4 +1,4 @@
-"""Build the fields of a form from the input model of a verb, and convert what was entered to data of that input."""
+"""Build the fields of a form from the input model of a verb, and convert the entered texts to data for that model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from baton_git.verbs.work_items.references import REFERENCES
 FieldKind = Literal["text", "lines", "number", "choice", "flag", "check"]
 
 NAMED: Mapping[str, type[Record]] = {**REFERENCES, "pattern": Pattern, "decision": ActiveDecision, "by": ActiveDecision}
-"""The fields of forms that name a record, each with the model of that record."""
+"""The form fields whose value is the id of a record, each with the model of that record."""
 SAME_KIND = "into"
 """The field that names another record of the same kind as the record that the form changes."""
 MOST_CHOICES = 300
@@ -59,7 +59,7 @@ class FormField(NamedTuple):
 def build_fields(
     model: type[BaseModel], without: set[str], entered: Mapping[str, str], state: State, kind: str = ""
 ) -> list[FormField]:
-    """Return the fields of the form of an input.
+    """Return the form fields for the input model of a verb.
 
     Args:
         without: fields of the input to leave out.
@@ -127,7 +127,7 @@ def _find_limits(info: FieldInfo) -> tuple[Any, Any]:
 
 
 def read_entered(fields: Sequence[FormField], entered: Mapping[str, str]) -> dict[str, Any]:
-    """Return the data of an input that was entered in a form, without fields that were left empty.
+    """Return the texts entered in a form as data for its input model, without fields that were left empty.
 
     Raises:
         InvalidArgument: a value is not valid for its field, or a required value is missing.
@@ -171,7 +171,7 @@ def _read_target(method: str, target: str) -> dict[str, Any]:
         try:
             return {"argv": shlex.split(target)}
         except ValueError:
-            raise InvalidArgument("the command has a quotation mark that does not end") from None
+            raise InvalidArgument("the command has an unclosed quotation mark") from None
     if method == "port_open":
         host, _, port = target.rpartition(":")
         if not port.isdecimal() or len(port) > 5:
