@@ -20,7 +20,7 @@ from baton_git.git.session_repository import SessionRepository
 
 MAX_COMMITS = 50
 MAX_FILES = 60
-"""Maximum number of commits (the newest) and of files found this way."""
+"""The maximum numbers of found commits (the newest are kept) and of found files."""
 _MAX_MOVES = 300
 """Number of reflog entries that are read."""
 _AROUND = timedelta(seconds=60)
@@ -111,7 +111,7 @@ def list_written_files(folder: Path, status: str, span: SessionSpan) -> list[str
 
 
 def add_found_files(facts: dict[str, Any], paths: Sequence[str]) -> None:
-    """Add files that only git saw change to `files_used`, after those that the session is known to have changed."""
+    """Add files whose changes only git shows to `files_used`, after those that the session is known to have changed."""
     uses: list[dict[str, Any]] = list(facts.get("files_used", ()))
     known = {use["path"]: use for use in uses}
     new = []

@@ -71,7 +71,7 @@ class RemoteGit:
         progress: Progress | None,
         stop: Callable[[], bool] | None = None,
     ) -> child_process.ChildResult | None:
-        """Run a command that contacts a remote; None if it was killed after `seconds` or by `stop`.
+        """Run a command that contacts a remote; return None if it was killed after `seconds` or by `stop`.
 
         Raises:
             RemoteError: git cannot be started.
@@ -83,7 +83,7 @@ class RemoteGit:
         return self._run((*options, *words), environment, seconds, progress and _by_line(progress), stop=stop)
 
     def work(self, words: tuple[str, ...], given: bytes, seconds: float) -> child_process.ChildResult | None:
-        """Run a command on local objects with `given` as stdin; None if it was killed after `seconds`.
+        """Run a command on local objects with `given` as stdin; return None if it was killed after `seconds`.
 
         Raises:
             RemoteError: git cannot be started.
@@ -114,7 +114,7 @@ class RemoteGit:
 
 
 def _by_line(progress: Progress) -> Callable[[bytes], None]:
-    """Return a function that splits chunks into lines; git ends lines that it overwrites with a carriage return."""
+    """Return a function that splits chunks into lines. A line that git will overwrite ends with a carriage return."""
     rest = b""
 
     def receive(chunk: bytes) -> None:
