@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from baton_git.core.kinds import KINDS
 from baton_git.core.layout import state_of
 from baton_git.core.merge import Decision, apply, are_two, decide, same, take_off_entries, without_counts
 from baton_git.core.merge.id_assignment import with_id
 from baton_git.core.names import Oid
-from baton_git.core.records.base import Part, Record, merge_rule
+from baton_git.core.records.archive import Archived
+from baton_git.core.records.base import Part, Record, merge_rule, parse
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.merge_rules import Beside
-from baton_git.core.state import Key, State
+from baton_git.core.state import Entry, Key, State
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, find_undone, load_entry
 from baton_git.namespace.merge_commit import base_tree
@@ -121,6 +123,7 @@ def _with_ids(before: State, after: State, decisions: Sequence[Decision]) -> Sta
 
 def _apply_difference(state: State, before: State, after: State) -> State:
     """Apply the difference between `before` and `after` to `state`, except to values that were changed since."""
+    state, before, after = _match_archived(state, before, after)
     after = _keep_evidence(state, before, _keep_changed(state, before, after))
     wanted = [
         _take_off_entries(decision, before, state, after)
@@ -128,6 +131,40 @@ def _apply_difference(state: State, before: State, after: State) -> State:
         if decision.action != "rekey" and decision.key.kind != Session.kind
     ]
     return apply(state, wanted, record_conflicts=False)
+
+
+def _match_archived(state: State, before: State, after: State) -> tuple[State, State, State]:
+    """Return the three states, changed so that merging them respects what was archived.
+
+    A record that was archived since stays so, with the time and reason of that archiving. Merging does not follow a
+    record out of the archive, so a record that `after` reopens is made live in the other two states as well: otherwise
+    changes made in the archive would stay there, beside a live record without them.
+    """
+    for key in before.differing(after):
+        live = key._replace(archived=False)
+        now, was, then = state.entry(key), before.entry(key), after.entry(key)
+        was_live = state.entry(live) is not None or before.entry(live) is not None
+        is_reopened = isinstance(after.entry(live), Part) and then is None and not was_live
+        if not isinstance(now, Archived) or same(now, was):
+            continue
+        if isinstance(then, Archived) and not _same_frame(now, was):
+            after = State(after.source, {**after.edits, key: now.replace(record=then.record)})
+        elif isinstance(was, Archived) and is_reopened and was.record.get("id") == key.id:
+            if _same_frame(now, was):
+                state, before = _reopen(state, key, now), _reopen(before, key, was)
+            else:
+                after = State(after.source, {**after.edits, key: was, live: None})
+    return state, before, after
+
+
+def _same_frame(now: Archived, was: Entry | None) -> bool:
+    return isinstance(was, Archived) and same(now.replace(record=was.record), was)
+
+
+def _reopen(state: State, key: Key, entry: Archived) -> State:
+    """Return the state with the record of `entry`, at `key`, moved out of the archive."""
+    record = parse(KINDS[key.kind].model, entry.record)
+    return State(state.source, {**state.edits, key: None, key._replace(archived=False): record})
 
 
 def _take_off_entries(decision: Decision, before: State, state: State, after: State) -> Decision:
