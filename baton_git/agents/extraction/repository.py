@@ -56,7 +56,9 @@ def with_git(extraction: Extraction, now: datetime, environment: Mapping[str, st
 
 
 def _place(extraction: Extraction, folder: Path | None) -> Path:
-    """Return the folder in which the session started, or a later one if that is gone.
+    """Return the first of these folders that exists: `folder`, where the session started, and where it was last.
+
+    If none exists, return the first that is known.
 
     Raises:
         GitUnavailable: no folder is known.
@@ -163,7 +165,10 @@ def _match_nameless(
     nameless: list[tuple[dict[str, Any], dict[str, Any]]],
     now: datetime,
 ) -> list[dict[str, Any]]:
-    """Return the commits, completed with the ids that were found. An unfinished command without a match made none."""
+    """Return the commits, completed with the ids that were found.
+
+    A commit whose command did not finish is left out if no commit matches it.
+    """
     taken = [fact["hash"] for fact in facts if fact["hash"]]
     lost = []
     for fact, more in nameless:

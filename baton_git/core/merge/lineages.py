@@ -23,7 +23,7 @@ class MergeSide:
     Attributes:
         state: the records of the side.
         changed: the keys that may differ from the base.
-        moves: for the key in the base of each moved record, its new key.
+        moves: for each record that moved, its new key by its key in the base.
         arrived: the new keys in `moves`.
     """
 
@@ -80,9 +80,9 @@ def _origins(place: Key, state: State) -> Iterator[Key]:
 def _place(key: Key, was: Part, state: State, places: list[Key]) -> Key | None:
     """Return the key in `places` that a record moved to, or None if it did not move.
 
-    If `key` is empty now, this is the first place with the same subject, else the first one in the archive. If another
-    record is at `key`, the place must have the same subject; if the same record is still there, the place must have the
-    same subject and be in the archive.
+    If `key` is empty now, this is the first place with the same subject or, if there is none, the first one in the
+    archive. If a record with another subject is at `key` now, it is the first place with the same subject as before;
+    otherwise that place must also be in the archive.
     """
     now = state.entry(key)
     if same(now, was):
@@ -103,14 +103,17 @@ def same(left: Entry | None, right: Entry | None) -> bool:
 
 
 def identical(left: Entry | None, right: Entry | None) -> bool:
-    """Whether two entries are equal and encode to the same bytes, including key order and `-0.0`."""
+    """Whether two entries are equal and have the same JSON text: key order and the sign of zero count too."""
     return left is right or (
         same(left, right) and ordered_json(entry_values(left)) == ordered_json(entry_values(right))
     )
 
 
 def are_two(kind: str, ours: Part, theirs: Part) -> bool:
-    """Whether two records with the same id are different records, because their subjects differ."""
+    """Whether two records with the same id are different records: their subjects differ.
+
+    Records that never change (`made_once`) are different if anything differs.
+    """
     info = ALL_KINDS[kind]
     if info.made_once:
         return not same(ours, theirs)

@@ -22,7 +22,7 @@ READING_SECONDS = 3.0
 
 
 def newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
-    """Find the newest transcript of a session in the current folder, or if there is none, of any session.
+    """Find the newest transcript of a session in the current folder, or in one above or below it; else of any session.
 
     Args:
         agent: the agent CLI; None for any.
@@ -50,7 +50,9 @@ def newest_transcript(agent: str | None) -> tuple[Path, str, str | None]:
 
 
 def fill_home(call: Call, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of an input, with the home directory and the variables that set the folders of transcripts."""
+    """Return the fields of an input, with the home directory and the environment variables of agent CLIs: those that
+    set their folders, and those that hold a session's id.
+    """
     settings = [AGENTS[name].hooks for name in AGENTS]
     names = {name for item in settings for name in (item.folder_variable, item.home_variable)} | set(
         session_variables()

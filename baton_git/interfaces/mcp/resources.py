@@ -43,7 +43,7 @@ class Resources:
             return _json(read(ws, self.tool_context.now).as_data())
 
     def brief(self, namespace: str) -> str:
-        """The brief that the next session would get; no session is begun."""
+        """The brief that the next session would get; no session is started."""
         with self.tool_context.reading(namespace) as ws:
             return compose_brief(ws, self.tool_context.now).text
 
@@ -61,14 +61,14 @@ class Resources:
             return _json(found.as_data())
 
     def rules(self, namespace: str) -> str:
-        """The rules made from graduated patterns, which a person confirmed."""
+        """The rules that a person confirmed, made from graduated patterns."""
         return self._rules(namespace)
 
     def rules_here(self) -> str:
         """The rules of this server's own namespace."""
         return self._rules(None)
 
-    def record(self, namespace: str, kind: str, id: str) -> str:  # noqa: A002  the address's part is called so
+    def record(self, namespace: str, kind: str, id: str) -> str:  # noqa: A002  the name of this part of the address
         """One record, live or archived: open_loop, follow_up, pattern, active_decision, rule, session and others."""
         check_kind(kind)
         with self.tool_context.reading(namespace) as ws:
@@ -103,7 +103,7 @@ class Resources:
 
 
 def _table(here: Resources) -> dict[str, tuple[Any, str]]:
-    """Return the resources of a namespace: address, method and media type."""
+    """Return the method and media type of each resource of a namespace, by its name."""
     return {
         "brief": (here.brief, TEXT), "state": (here.state, JSON), "log": (here.log, JSON),
         "handoff": (here.handoff, JSON), "rules": (here.rules, MARKDOWN),

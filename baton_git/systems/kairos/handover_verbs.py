@@ -190,9 +190,10 @@ class Handovers(PageResult):
 def step_handover(ws: Workspace, now: datetime, asked: StepHandover) -> SteppedHandover:
     """Record the next step of a run, or start a run.
 
-    If no run is named, it is the only live run; if there is none, a run with a new SESSION_ID starts. The step is
-    refused, and the current state is returned, if the run is already at that step, if its index is not larger than the
-    current one, if the run is not at the challenge of --from, if another client was faster, or if the run has ended.
+    If no run is named, the only live run is used. If no run is live, a run with a new SESSION_ID starts, except with
+    --stay or --from. The step is refused, and the current state is returned, if the run is already at that step, if its
+    index is not larger than the current one, if the run is not at the challenge of --from, if another client was
+    faster, or if the run has ended.
 
     Raises:
         StepConflict: the step is refused.

@@ -49,7 +49,7 @@ class ReadyItem(ResultPart):
         "a rule. `unverified`: a loop is not verified yet."
     )
     kind: str = Field(
-        description="The kind of the record; `remote` for a review, `import` for rows of one.", examples=["open_loop"]
+        description="The kind of the record; `remote` for a review, `import` for imported rows.", examples=["open_loop"]
     )
     id: str = Field(
         description="The id of the record; the name of the remote for a review, of the namespace for imported rows.",
@@ -89,7 +89,10 @@ def list_ready(ws: Workspace, now: datetime, asked: ReadyInput) -> ReadyResult:
 
 
 def find_ready(ws: Workspace, now: datetime, version: Revision) -> list[ReadyItem]:
-    """Return all items that need attention, most urgent first, and longest waiting first within one need."""
+    """Return all items that need attention, most urgent first.
+
+    Within one need, loops and patterns are sorted by date, follow-ups by priority and number of deferrals.
+    """
     state = version.state
     waiting = _find_waiting(ws, version)
     items = [
@@ -179,7 +182,7 @@ def _list_reviews(ws: Workspace) -> Iterator[ReadyItem]:
     for name, count in waiting_counts(ws):
         yield ReadyItem(
             need="review", kind="remote", id=name, title=f"{format_commits(count)} of {name}",
-            why="sent by a remote, and not taken over by itself", command=_command("review", "--remote", name),
+            why="received from a remote, and not merged automatically", command=_command("review", "--remote", name),
         )  # fmt: skip
 
 
@@ -189,14 +192,14 @@ def _describe_quarantine(ws: Workspace) -> Iterator[ReadyItem]:
         rows = list_quarantined(ws)
     except BatonError as error:
         yield ReadyItem(
-            need="unreadable", kind="import", id=str(ws.branch.namespace), title="imported rows kept aside",
+            need="unreadable", kind="import", id=str(ws.branch.namespace), title="imported rows set aside",
             why=one_line(str(error), 200), command="baton doctor",
         )  # fmt: skip
         return
     if rows:
         yield ReadyItem(
             need="import", kind="import", id=str(ws.branch.namespace),
-            title=f"{len(rows)} imported {'row' if len(rows) == 1 else 'rows'} kept aside",
+            title=f"{len(rows)} imported {'row' if len(rows) == 1 else 'rows'} set aside",
             why=f"did not fit: {one_line(rows[0].why, 120)}", since=rows[0].at,
             command=_command("import", "quarantine"),
         )  # fmt: skip

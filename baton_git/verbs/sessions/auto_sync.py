@@ -16,7 +16,7 @@ AT_END = 10.0
 
 
 class SyncNews(NamedTuple):
-    """What a person should know of a sync, in lines, and the ids of the conflicts that these name."""
+    """What a person should know about a sync: lines of text, and the ids of the conflicts that the sync found."""
 
     lines: Sequence[str] = ()
     conflicts: Sequence[str] = ()
@@ -39,7 +39,7 @@ def _sync_quietly(ws: Workspace, now: datetime, seconds: float, *, receive_only:
             return SyncNews()
         from baton_git.namespace.ingest.budget import BOOT
         from baton_git.namespace.sync.synchronise import SyncOptions
-        from baton_git.verbs.sharing.sync import describe_sync, sync  # slow to load, and many have no remote
+        from baton_git.verbs.sharing.sync import describe_sync, sync  # slow to load; many repositories have no remote
 
         options = SyncOptions(seconds, receive_only=receive_only, budget=BOOT, retry=False)
         done = sync(ws, now, name, options)

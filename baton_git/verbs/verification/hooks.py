@@ -32,7 +32,7 @@ from baton_git.verbs.verification.check_results import apply_results, due_checks
 from baton_git.verbs.verification.checks import run_checks
 
 BY_COMMITS: Final = frozenset({"git_commit"})
-"""Check methods that a server runs after a push: they read the repository only."""
+"""Check methods that a server runs after a push: they only read the repository."""
 SECONDS: Final = 30.0
 """Time limit of a hook's background work."""
 _LOG_BYTES: Final = 64 * 1024
@@ -73,8 +73,8 @@ def _list_due(version: Revision, methods: Collection[str]) -> list[OpenLoop]:
 def wait_for_turn(repository: Repository, wait: float = SECONDS + 10) -> Iterator[bool]:
     """Wait for other hook processes; yield whether this one still has work to do.
 
-    The hook writes the marker `asked` before it starts this process. A process removes it before it works, so a missing
-    marker means that another process started after our commit.
+    The hook writes the marker `asked` before it starts this process. A process removes it before it works. So if
+    the marker vanishes while we wait, another process began its work after our commit, and did ours too.
     """
     asked = repository.git_dir / "baton" / "asked"
     was_asked = asked.exists()
@@ -147,7 +147,8 @@ def parse_pushed_components(lines: str, prefix: str) -> set[str]:
 def push_along(ws: Workspace, now: datetime, remote: str, seconds: float) -> str:
     """Sync the namespace with `remote` within `seconds`; return one line about the result, or an empty string.
 
-    Only remotes that already have the branch receive it. A namespace with an unreadable record is not pushed.
+    Only a remote that already has the branch, or the remote of automatic sync, receives it. A namespace with an
+    unreadable record is not pushed.
 
     Raises:
         BatonError: as for `sync`.

@@ -1,6 +1,6 @@
 """Draw the sessions of a namespace as a graph: each session has a lane, and merges join lanes.
 
-The newest session is at the top: rows are counted from the oldest, heights from the top.
+The newest stretch is at the top: `row` counts from the oldest stretch, `y` from the top of the drawing.
 
 Pure: converts commits to positions on a grid. Consecutive commits of one session form one stretch.
 """
@@ -17,9 +17,9 @@ from baton_git.namespace.commit_log import LogEntry
 LANES = 7
 """Maximum number of lanes; further sessions share the last one."""
 ROW, LANE, EDGE = 32, 18, 14
-"""Units: the height of a row, the width of a lane, and the margin."""
+"""In SVG units: the height of a row, the width of a lane, and the margin at each side."""
 STRAIGHT, BEND = 9, 23
-"""Distance between each end of a curve and its control point."""
+"""Vertical distance of a curve's control points: from its upper end, and from its lower end."""
 COLOURS = 6
 SESSION_OPS = frozenset({"boot", "wrap"})
 
@@ -49,7 +49,7 @@ class Stretch:
 
     @property
     def telling(self) -> LogEntry:
-        """The newest commit that is not only the beginning or end of a session; the newest one if there is none."""
+        """The newest commit that is not a boot or a wrap; the newest of all if there is no other."""
         return next((entry for entry in reversed(self.commits) if entry.op not in SESSION_OPS), self.last)
 
     @property
@@ -110,7 +110,7 @@ def _find_stretches(oldest_first: Sequence[LogEntry]) -> list[Stretch]:
 
 
 def _assign_lanes(stretches: Sequence[Stretch]) -> None:
-    """Give each session the leftmost lane that is free until it ends; other commits stay in their parent's lane."""
+    """Give each session the leftmost free lane until it ends; commits without a session stay in their parent's lane."""
     reach = _find_reach(stretches)
     ends = {stretch.session: 0 for stretch in stretches}
     for stretch in stretches:
@@ -132,7 +132,7 @@ def _assign_lanes(stretches: Sequence[Stretch]) -> None:
 
 
 def _find_reach(stretches: Sequence[Stretch]) -> list[int]:
-    """Return the last row that the lines of each stretch pass, by its row."""
+    """Return for each stretch, in the order of rows, the last row that a line from it passes in its own lane."""
     reach = [stretch.row for stretch in stretches]
     for stretch in stretches:
         for number, row in enumerate(stretch.before):
@@ -154,7 +154,13 @@ def _draw_lines(stretch: Stretch, stretches: Sequence[Stretch]) -> list[Line]:
 
 
 def _draw_path(above: Stretch, below: Stretch, *, late: bool) -> str:
-    """Return the SVG path between two stretches; it changes lanes at once, or at the end if `late` (a merge)."""
+    """Return the SVG path from an older stretch up to a newer one.
+
+    It changes lanes at once, or at the end if `late` (a merge).
+
+    Args:
+        above: the older stretch, which is lower in the drawing.
+    """
     if above.lane == below.lane:
         return f"M{above.x} {above.y}V{below.y}"
     if late:

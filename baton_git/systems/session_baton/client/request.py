@@ -31,8 +31,8 @@ def post(address: ServerAddress, path: str, body: bytes, headers: Mapping[str, s
     """Send a POST request and return the response.
 
     Raises:
-        Unreachable: the server does not answer within `seconds`.
-        RemoteError: the response is not HTTP, or the certificate is not trusted.
+        Unreachable: the host is unknown, the connection fails, or there is no answer within `seconds`.
+        RemoteError: the response is not HTTP, or TLS fails, for example because the certificate is not trusted.
         LimitExceeded: the response is larger than `MAX_ANSWER`.
     """
     deadline = CheckDeadline.after(seconds)
@@ -45,7 +45,7 @@ def post(address: ServerAddress, path: str, body: bytes, headers: Mapping[str, s
         why = getattr(error, "verify_message", "") or error.reason or str(error)
         raise RemoteError(f"{address}: the TLS connection failed: {why}") from None
     except OSError as error:
-        if deadline.is_over:  # an error after that is caused by our own abort
+        if deadline.is_over:  # past the deadline, our own abort causes the error
             raise silence from None
         raise Unreachable(f"{address}: {error.strerror or error}", hint=_HINT) from None
     except (HTTPException, Urllib3Error) as error:
