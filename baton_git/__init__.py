@@ -33,6 +33,6 @@ def open(  # noqa: A001  the name says it best: baton_git.open(path)
         NotARepository: there is no repository at `path`.
         InvalidName: the namespace, the session or the agent is not a valid name.
     """
-    from baton_git.interfaces.library.namespace import open_namespace  # the version and the hooks need none of it
+    from baton_git.interfaces.library.namespace import open_namespace  # not needed for `__version__` or the hooks
 
     return open_namespace(path, namespace, session, agent, create=create)

@@ -146,7 +146,7 @@ def test_a_start_runs_the_most_urgent_checks_and_reports_the_number_of_others(he
     settle_loop(here, NOW, "d", "failed")
     begun = session_start.begin_session(here, NOW)
     assert set(begun.checks) == {"a", "d"}
-    assert any("2 more checks were not made, only the 2 most urgent" in one for one in begun.problems)
+    assert any("2 more checks did not run, only the 2 most urgent" in one for one in begun.problems)
 
 
 def test_a_failed_loop_is_checked_again_and_a_verified_one_is_not(here):

@@ -42,7 +42,7 @@ def test_fields_can_be_changed_and_removed(ws):
         edit_record(ws, NOW, "FU-1", fields={"status": "open"})
     with pytest.raises(InvalidArgument, match="is more than"):
         edit_record(ws, NOW, "FU-1", fields={"defer_count": 10**20})
-    with pytest.raises(NotAllowed, match="an id stays"):
+    with pytest.raises(NotAllowed, match="the id of a record never changes"):
         edit_record(ws, NOW, "FU-1", fields={"id": "FU-2"})
 
 

@@ -130,7 +130,7 @@ async def _parse_json(raw: bytes) -> Any:
         _refuse("json_invalid", "JSON decode error", {}, error.pos, ctx={"error": error.msg})
     except RepeatedKey as error:
         _refuse("value_error", str(error), {})
-    except ValueError:  # no text, a number of too many digits, nested too deep
+    except ValueError:  # not text, a number with too many digits, or nested too deep
         raise HTTPException(400, "There was an error parsing the body") from None
 
 

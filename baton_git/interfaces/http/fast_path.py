@@ -53,5 +53,5 @@ async def _answer(handler: Handler, request: Request) -> Response | None:
         return SafeJSONResponse({"detail": error.detail}, error.status_code, error.headers)
     except ClientDisconnect:
         return None
-    except Exception as error:  # noqa: BLE001  what the framework does with a bug, where it is not asked
+    except Exception as error:  # noqa: BLE001  this path bypasses the framework's handler for bugs
         return problems.of_bug(request.method, path, error)

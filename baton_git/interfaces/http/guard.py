@@ -90,9 +90,9 @@ class Guard:
         headers = _read_headers(scope)
         if not self._is_allowed_host(headers.get(b"host", b"")):
             hint = "use 127.0.0.1 or localhost, or start it with --allow-host NAME"
-            return refusal(path, 421, "wrong_host", "this server is not called that", hint=hint)
+            return refusal(path, 421, "wrong_host", "the Host header does not name this server", hint=hint)
         if method not in SAFE and _is_foreign(headers):
-            return refusal(path, 403, "cross_site", "another site's page must not write here")
+            return refusal(path, 403, "cross_site", "a page of another site may not write here")
         try:
             caller = self._identify_caller(path, headers.get(b"authorization", b""), (scope.get("client") or ("",))[0])
         except BatonError as error:

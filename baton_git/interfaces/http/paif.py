@@ -157,7 +157,7 @@ def _describe_document(checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def _describe_checkpoint(saved: Saved) -> dict[str, Any]:
-    """Return the checkpoint that was saved, or the recent one because of which none was due."""
+    """Return the saved checkpoint; if none was due, the recent one."""
     state = saved.written.revision.state
     made = saved.younger if saved.id is None else state.entry(Key(Checkpoint.kind, saved.id))
     created = saved.id is not None and not saved.known

@@ -184,7 +184,7 @@ def of_request(path: str, error: RequestValidationError) -> Response:
         return SafeJSONResponse({"detail": faults}, 422)
     named = [{"path": _path(fault["loc"]), "message": fault["msg"]} for fault in faults]
     text = "; ".join(f"{fault['path']}: {fault['message']}" for fault in named[:5])
-    return problem(422, "invalid_request", text, faults=named, hint="/openapi.json says what goes there")
+    return problem(422, "invalid_request", text, faults=named, hint="/openapi.json describes the valid requests")
 
 
 def _clean_fault(fault: Any) -> dict[str, Any]:

@@ -199,7 +199,7 @@ def _file_state(repository: Repository) -> _FileState:
         status = (repository.common_dir / "config").stat()
     except OSError as error:
         raise NotARepository(
-            f"{repository.common_dir} is no repository any more: {error.strerror or error}",
-            hint="put it back, or start the server anew",
+            f"{repository.common_dir} is not a repository any more: {error.strerror or error}",
+            hint="restore it, or restart the server",
         ) from error
     return status.st_mtime_ns, status.st_ino, status.st_size

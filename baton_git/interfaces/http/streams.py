@@ -35,7 +35,7 @@ class Stream(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._places.free <= 0:
-            answer = refusal(scope["path"], 503, "busy", "too many listen for changes", hint="end another stream first")
+            answer = refusal(scope["path"], 503, "busy", "too many streams are open", hint="close another stream first")
             await answer(scope, receive, send)
             return
         self._places.free -= 1

@@ -50,8 +50,8 @@ class TimeLimits:
         if progress.is_waiting:
             message = f"the request was not complete after {self.receive_seconds:g} seconds"
             return _close_after(refusal(scope["path"], 408, "too_slow", message))
-        message = f"no answer within {self.answer_seconds:g} seconds; what was asked for may still be done"
-        return refusal(scope["path"], 503, "busy", message, hint="look before you try again")
+        message = f"no answer within {self.answer_seconds:g} seconds; the request may still be carried out"
+        return refusal(scope["path"], 503, "busy", message, hint="check the current state before you try again")
 
 
 def too_large(path: str) -> Response:

@@ -20,9 +20,7 @@ from baton_git.core.errors import BatonError, InvalidArgument, InvalidName, NotF
 from baton_git.core.output import one_line, terminal
 from baton_git.core.records.base import faults_of, format_path
 
-NOT_ASKED = (
-    "the question to the person did not come to an answer, so nothing was changed; ask them to do it in a terminal"
-)
+NOT_ASKED = "no answer came from the person, so nothing was changed; ask them to do it in a terminal"
 
 
 def refused_call(tool: str, error: ToolError | MCPError, known: Iterable[str]) -> ToolError:
@@ -37,7 +35,7 @@ def refused_call(tool: str, error: ToolError | MCPError, known: Iterable[str]) -
     if isinstance(cause, ValidationError):
         return ToolError(_line(f"{tool}: {_wrong(cause, known)}"))
     if cause is None and isinstance(error, ToolError):
-        return ToolError(_line(f"{error}; the list of tools has those that there are"))
+        return ToolError(_line(f"{error}; see the list of tools"))
     return ToolError(NOT_ASKED)
 
 

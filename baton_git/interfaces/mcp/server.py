@@ -120,7 +120,7 @@ def server(app: Call, *, over_http: bool = False) -> MCPServer[Any]:
 
 
 _VERB_TOOLS: dict[str, Tool] = {}
-"""By name, the tool of a verb as the first server has it: its schemas, most of the cost, are the same in each."""
+"""The tools of verbs by name, built for the first server. Later servers reuse their schemas, the costliest part."""
 
 
 def _make_verb_tool(function: Callable[..., Any], nature: ToolAnnotations) -> Tool:

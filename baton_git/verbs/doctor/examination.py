@@ -109,7 +109,7 @@ class Examination:
             BatonError: the caller may not see the machine.
         """
         if self.machine is None:
-            raise BatonError("the machine is not looked at from here")
+            raise BatonError("this interface cannot check the machine")
         return self.machine
 
     @cached_property

@@ -17,6 +17,6 @@ def check_imports(examination: Examination) -> Iterator[Diagnostic]:
             first = f"{rows[0].path}: {rows[0].why}" if rows[0].path else rows[0].why
             yield Diagnostic(
                 "warning", f"{namespace}: {count(len(rows), 'imported row')} did not fit: {first}",
-                "the source has what a record cannot have",
+                "the source has values that a record cannot hold",
                 f"baton import quarantine -n {namespace}; then mend the source and import it again, or discard them",
             )  # fmt: skip

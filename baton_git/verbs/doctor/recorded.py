@@ -103,7 +103,7 @@ def check_provenance(examination: Examination) -> Iterator[Diagnostic]:
             "baton rollback",
         )  # fmt: skip
     if len(claims) > NAMED:
-        yield Diagnostic("warning", f"{len(claims) - NAMED} more records claim so", advice="baton validate")
+        yield Diagnostic("warning", f"{len(claims) - NAMED} more open claims", advice="baton validate")
     older = ws.branch.find_suspected_revert(version)
     if older is not None:
         yield Diagnostic(

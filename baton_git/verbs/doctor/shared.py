@@ -30,13 +30,13 @@ _DENIED = re.compile(
     r"could not read (?:username|password)|authentication failed|prompts disabled|error: 40[134]|not found|denied",
     re.IGNORECASE,
 )
-"""What git says where a login is needed; many hosts say that there is no such repository."""
+"""git's messages if a login is needed; many hosts report a missing repository instead."""
 NOBODY = {
     "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "true", "SSH_ASKPASS": "true", "GCM_INTERACTIVE": "never",
     "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1",
     "LC_ALL": "C", "HOME": "/nonexistent", "XDG_CONFIG_HOME": "/nonexistent",
 }  # fmt: skip
-"""Variables with which git knows no login."""
+"""Environment variables that keep git from using any login."""
 
 
 # --- in step
@@ -87,7 +87,7 @@ def _compare(ws: Workspace, name: str, theirs: Oid | None, seen: Oid | None) -> 
     ours = store.tip(ws.branch.ref)
     if theirs is None and seen is not None:
         settle = f"{advice} --settle merge pushes it again"
-        return Diagnostic("error", f"{name} has the branch no more", "somebody deleted it there", settle)
+        return Diagnostic("error", f"{name} no longer has the branch", "somebody deleted it there", settle)
     if theirs is None:
         return ok(f"{name} answers; it does not have this namespace")
     if theirs == ours:
@@ -118,7 +118,7 @@ def check_privacy(examination: Examination) -> Iterator[Diagnostic]:
         is_open = _is_readable_by_all(ws, address)
         if is_open is None:
             yield Diagnostic(
-                "unknown", f"{name}: whether anybody can read it: {urlsplit(address).hostname} did not say"
+                "unknown", f"{name}: no clear answer from {urlsplit(address).hostname} whether anybody can read it"
             )
         elif is_open:
             yield _describe_public(ws, name)

@@ -41,7 +41,7 @@ def check_refs(examination: Examination) -> Iterator[Diagnostic]:
         if place is not None:
             yield Diagnostic(
                 "warning", f"{ref} is checked out in {place}",
-                "new revisions show there as a revert, and a commit made there would take them back",
+                "new revisions show there as a revert, and a commit made there would revert them",
                 "switch that work tree to another branch",
             )  # fmt: skip
     if not broken:

@@ -124,7 +124,7 @@ def reopen_record(ws: Workspace, now: datetime, asked: ReopenRecord) -> Reopened
     key = find_record(ws.branch.read().state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
     if key.kind not in EDITABLE:
         names = ", ".join(KINDS[kind].name(2) for kind in EDITABLE)
-        raise NotAllowed(f"{key} is not reopened: only {names} are", hint=f"baton rollback --record {key.id}")
+        raise NotAllowed(f"{key} cannot be reopened: only {names} can", hint=f"baton rollback --record {key.id}")
 
     def change(tip: Revision) -> State:
         state, record = _take_out(tip.state, key)

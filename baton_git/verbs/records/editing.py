@@ -73,7 +73,7 @@ def edit_record(ws: Workspace, now: datetime, asked: EditRecord) -> Changed:
     """
     key = find_live(ws, asked)
     if not asked.fields:
-        raise InvalidArgument("nothing is to be changed", hint="name a field and its new value")
+        raise InvalidArgument("no field is given", hint="name a field and its new value")
     _check_fields(EDITABLE[key.kind], asked.fields)
     current = ws.branch.read().state.get(EDITABLE[key.kind], key.id)
     new = find_references(ws, current, _expand_dates(asked.fields, now))
@@ -105,7 +105,7 @@ def find_live(ws: Workspace, asked: NamedRecord) -> Key:
     key = find_record(state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
     if key.kind not in EDITABLE:
         names = ", ".join(KINDS[kind].name(2) for kind in EDITABLE)
-        raise NotAllowed(f"{key} is not edited: only {names} are", hint=_OWN_VERBS.get(key.kind, ""))
+        raise NotAllowed(f"{key} cannot be edited: only {names} can", hint=_OWN_VERBS.get(key.kind, ""))
     if key.archived:
         raise NotAllowed(f"{key.id} is in the archive", hint=f"baton reopen {key.id} brings it back")
     entry = state.entry(key)
@@ -123,7 +123,7 @@ _OWN_VERBS = {
 
 def _check_fields(model: type[Record], fields: Fields) -> None:
     if "id" in fields:
-        raise NotAllowed("an id stays as it is", hint="add another record, and forget this one")
+        raise NotAllowed("the id of a record never changes", hint="add another record, and forget this one")
     unknown = [name for name in fields if name not in model.model_fields]
     if unknown:
         names = ", ".join(name for name in model.model_fields if name != "id")

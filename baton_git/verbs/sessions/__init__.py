@@ -1,1 +1,1 @@
-"""The beginning and the end of a session, and which there were."""
+"""Start, end and list sessions."""

@@ -272,7 +272,7 @@ def _run_due_checks(ws: Workspace, now: datetime, before: Revision, seconds: flo
         problems.append(_describe_error(error))
         return Checks()
     if made.left:
-        problems.append(f"{made.left} more checks were not made, only the {MOST_AT_START} most urgent (baton verify)")
+        problems.append(f"{made.left} more checks did not run, only the {MOST_AT_START} most urgent (baton verify)")
     return made
 
 

@@ -103,7 +103,10 @@ def _apply_value(
     ws: Workspace, now: datetime, state: State, conflict: Conflict, chosen: tuple[Any, ...], *, is_side: bool
 ) -> State:
     if conflict.record_kind == Rule.kind and chosen:
-        raise NeedsHuman(f"{conflict.record_id}: a rule is what a person confirmed", hint=_make_keep_hint(conflict))
+        raise NeedsHuman(
+            f"{conflict.record_id}: a conflict cannot set a rule, which only a person can confirm",
+            hint=_make_keep_hint(conflict),
+        )
     key, entry = _find_entry(state, conflict)
     if is_side and chosen and isinstance(chosen[0], dict) and chosen[0].keys() == {"path", "blob"}:
         raise NotAllowed(

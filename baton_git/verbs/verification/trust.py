@@ -16,7 +16,7 @@ NOT_APPROVED = "not approved on this machine"
 
 def require_approvals(ws: Workspace) -> Approvals:
     if ws.approvals is None:
-        raise InvalidArgument("there is no place for approvals here", hint="work in a repository")
+        raise InvalidArgument("approvals cannot be stored here", hint="work in a repository")
     return ws.approvals
 
 
@@ -25,7 +25,7 @@ def trust(ws: Workspace, now: datetime, argv: tuple[str, ...]) -> bool:
     if not argv or not argv[0]:
         raise InvalidArgument("no command to approve", hint="baton trust ID, or baton trust -- PROGRAM ARGUMENT…")
     if any("\ud800" <= character <= "\udfff" for word in argv for character in word):
-        raise InvalidArgument("the command is not UTF-8 text", hint="no record could hold it")
+        raise InvalidArgument("the command is not UTF-8 text", hint="a record cannot store it")
     return require_approvals(ws).add(argv, iso(now), _read_contents(ws, argv))
 
 

@@ -215,7 +215,7 @@ def test_an_answer_that_does_not_come_is_503():
             raise AssertionError from error
 
     code, headers, body = asked(TimeLimits(sleeps, answer_seconds=0.05), HOST)
-    assert (code, headers[b"retry-after"], b"look before you try again" in body) == (503, b"1", True)
+    assert (code, headers[b"retry-after"], b"check the current state before you try again" in body) == (503, b"1", True)
 
 
 @pytest.mark.parametrize("headers", [(), ((b"content-length", b"0"),), (CHUNKED,)])

@@ -27,7 +27,7 @@ OURS: dict[str, tuple[int, str, str]] = {
     "a negative revision": (422, "greater_than_equal", "there is none"),
     "another site's page": (403, "another site", "a page of another site must not write here"),
     "a page without an origin": (403, "another site", "as above"),
-    "another name of the server": (421, "not called that", "DNS rebinding"),
+    "another name of the server": (421, "does not name this server", "DNS rebinding"),
 }
 """By case that we answer otherwise: status, what the body says, and why."""
 

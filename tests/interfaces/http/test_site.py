@@ -30,7 +30,7 @@ def test_a_changed_setting_applies_immediately(site, top, git):
 def test_a_missing_repository_is_an_error_and_not_recreated(site, top):
     assert site.tip() is not None
     (top / ".git").rename(top / "away")
-    with pytest.raises(NotARepository, match=r"is no repository any more"):
+    with pytest.raises(NotARepository, match=r"is not a repository any more"):
         site.tip()
     with pytest.raises(NotARepository), site.work():
         pass

@@ -227,7 +227,7 @@ def test_the_state_of_a_remote_against_the_branch_is_reported(
     assert findings("remotes")[0]["summary"] == "origin is ahead by 1 commit"
     git(there, "update-ref", "-d", branch)
     deleted = findings("remotes", code=1)[0]
-    assert deleted["summary"] == "origin has the branch no more"
+    assert deleted["summary"] == "origin no longer has the branch"
     other = git(there, "commit-tree", git(there, "hash-object", "-wt", "tree", "--stdin", text=""), "-m", "other")
     git(there, "update-ref", branch, other)
     assert "not fetched yet" in findings("remotes")[0]["summary"]

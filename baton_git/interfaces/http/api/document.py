@@ -18,7 +18,7 @@ ETAG = {
     "schema": {"type": "string"},
 }
 BEARER = {"type": "http", "scheme": "bearer", "description": "The server's token, `BATON_API_TOKEN`; PAIF's paths also "
-          "take an agent's own."}  # fmt: skip
+          "accept an agent's own token."}  # fmt: skip
 TAGS = {
     "server": "The server itself.",
     "session-baton": "session-baton's API, with the responses of its own server.",
