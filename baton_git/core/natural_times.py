@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Final
 
 from baton_git.core.errors import InvalidArgument
-from baton_git.core.output import one_line
+from baton_git.core.output import count_noun, one_line
 from baton_git.core.times import iso, parse_local_time, parse_time_or_none
 
 EXAMPLES = "2026-06-17, 2026-06-17T12:30, yesterday, 2 days ago, last monday, 3h"
@@ -108,5 +108,5 @@ def describe_age(text: str | None, now: datetime) -> str:
 
 
 def _name_distance(number: int, unit: str, *, is_past: bool) -> str:
-    text = f"{number} {unit}{'' if number == 1 else 's'}"
+    text = count_noun(number, unit)
     return f"{text} ago" if is_past else f"in {text}"

@@ -127,6 +127,11 @@ def one_line(text: str, limit: int) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
+def count_noun(number: int, noun: str, plural: str | None = None) -> str:
+    """Return the number with its noun: `1 file`, `2 files`. The plural ends in `s` unless one is given."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def count_times(number: int) -> str:
     """Return `once`, or `3 times`."""
     return "once" if number == 1 else f"{number} times"

@@ -118,8 +118,3 @@ def unfetched_namespaces(ws: Workspace) -> list[str]:
     folder = f"refs/remotes/{name}/{prefix.removeprefix('refs/heads/')}"
     branches = (ws.branch.sibling(prefix + ref.removeprefix(folder)) for ref in store.refs(folder))
     return [str(branch.namespace) for branch in branches if branch is not None]
-
-
-def format_commits(number: int) -> str:
-    """Return the number with its noun: `1 commit`, `2 commits`."""
-    return f"{number} commit{'' if number == 1 else 's'}"

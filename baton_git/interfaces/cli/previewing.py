@@ -11,7 +11,7 @@ import click
 from baton_git.core.diff import RecordChange
 from baton_git.core.errors import NotAllowed
 from baton_git.core.kinds import KINDS
-from baton_git.core.output import Styled, one_line
+from baton_git.core.output import Styled, count_noun, one_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.state import SHAPE, State
 from baton_git.core.verb import VerbFunction
@@ -46,7 +46,7 @@ def describe_extent(changes: Sequence[RecordChange], files: Sequence[str] = ()) 
     """Return the number of records that would change, by action: `3 records would change: 2 removed, 1 changed`."""
     changes = _leave_out_sessions(changes)
     numbers = {"record": len(changes), "other file": len(files)}
-    counts = [f"{number} {noun}{'' if number == 1 else 's'}" for noun, number in numbers.items() if number]
+    counts = [count_noun(number, noun) for noun, number in numbers.items() if number]
     actions = Counter(change.action for change in changes)
     how = ", ".join(f"{count} {action}" for action, count in actions.most_common())
     return f"{' and '.join(counts) or 'nothing'} would change{': ' if how else ''}{how}"

@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from starlette.responses import RedirectResponse, Response
 
+from baton_git.core.output import count_noun
 from baton_git.interfaces.web.page_controller import PageRequest, PageRoute, set_cookie
 from baton_git.interfaces.web.session_cookie import PERSON
-from baton_git.interfaces.web.texts import count_words, next_page
+from baton_git.interfaces.web.texts import next_page
 
 
 def log_in(request: PageRequest) -> Response:
@@ -22,7 +23,7 @@ def log_in(request: PageRequest) -> Response:
         return _log_in(request)
     if wait > 0:
         seconds = math.ceil(wait)
-        problem = f"Too many attempts. Try again in {count_words(seconds, 'second')}."
+        problem = f"Too many attempts. Try again in {count_noun(seconds, 'second')}."
         return _render_login(request, 429, problem, seconds)
     return _render_login(request, 403, f"That is not the {'page' if request.access.is_apart else 'server'}'s token.")
 

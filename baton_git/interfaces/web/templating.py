@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from baton_git.core.natural_times import relative_time
-from baton_git.core.output import html
+from baton_git.core.output import count_noun, html
 from baton_git.interfaces.web import texts
 from baton_git.interfaces.web.actions.form_fields import METHODS
 from baton_git.interfaces.web.actions.table import ACTIONS, ADDING, list_actions
@@ -50,7 +50,7 @@ def environment() -> Environment:
         "words": texts.words, "cut": texts.cut, "json": texts.plain_json,
         "kind": texts.kind_words, "about": texts.about, "tier": texts.tier_words, "point": texts.point,
         "machine_time": texts.machine_time, "human_time": texts.human_time, "since": relative_time,
-        "name_day": texts.name_day, "count": texts.count_words,
+        "name_day": texts.name_day, "count": count_noun,
     }  # fmt: skip
     jinja.tests |= {"link": texts.is_link, "moment": texts.is_moment}
     jinja.globals |= {

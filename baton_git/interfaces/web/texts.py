@@ -129,7 +129,3 @@ def name_day(day: date, now: datetime) -> str:
     if distance in (0, 1):
         return "Yesterday" if distance else "Today"
     return f"{day:%A}, {day.day} {day:%B}" + ("" if day.year == now.year else f" {day.year}")
-
-
-def count_words(number: int, singular: str, plural: str | None = None) -> str:
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

@@ -9,13 +9,13 @@ from typing import Any, Literal, NamedTuple
 from baton_git.core.layout import differing_paths, key_at
 from baton_git.core.merge import apply, decide
 from baton_git.core.names import Oid
+from baton_git.core.output import count_noun
 from baton_git.git.store import CommitInfo, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.commit_log import LogEntry, find_undone, load_entry
 from baton_git.namespace.file_merge import entry_at
 from baton_git.namespace.ingest.trees import find_unsafe_files
 from baton_git.namespace.provenance.claims import is_vouched_for
-from baton_git.namespace.remote_selection import format_commits
 from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.policy import Terms
 
@@ -131,7 +131,7 @@ def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | N
         return None
     lost = count_commits(branch.store, tips.seen, tips.theirs)
     return SyncAction(
-        "stop", name, lost, f"the branch was rewritten on the remote, without {format_commits(lost)} that it had",
+        "stop", name, lost, f"the branch was rewritten on the remote, without {count_noun(lost, 'commit')} that it had",
         "baton sync --settle merge restores them; --settle theirs removes them here too (a backup ref keeps them)",
     )  # fmt: skip
 

@@ -20,6 +20,7 @@ from baton_git.agents.sessions.records import SpawnedSession
 from baton_git.agents.sessions.starting import Spawner, find_stop_file
 from baton_git.agents.sessions.supervisor import run_recorded
 from baton_git.core.errors import BatonError, InvalidArgument, StoreError
+from baton_git.core.output import count_noun
 from baton_git.core.times import iso
 from baton_git.git.local_git import LocalGit
 from baton_git.namespace.workspace import Workspace
@@ -233,7 +234,7 @@ def _describe_session(ended: SpawnedSession) -> str:
 
 def format_tokens(tokens: int | None) -> str:
     """Format a number of tokens as text."""
-    return "tokens unknown" if tokens is None else f"{tokens:,} token{'' if tokens == 1 else 's'}"
+    return "tokens unknown" if tokens is None else count_noun(tokens, "token")
 
 
 def compute_work_digest(cwd: str, environment: Mapping[str, str]) -> str | None:

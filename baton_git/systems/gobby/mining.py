@@ -23,6 +23,7 @@ from baton_git.agents.mining.progress import MiningProgress
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError, Busy, InvalidArgument, NotFound
 from baton_git.core.natural_times import TimeField, parse_moment
+from baton_git.core.output import count_noun
 from baton_git.core.progress import Progress
 from baton_git.core.state import State
 from baton_git.core.times import iso, parse_time_or_none
@@ -360,7 +361,7 @@ class _Run:
                 self._problems.append(f"{show_path(item.candidate.path)}: {session.misread}")
             if session.unread:
                 self._problems.append(
-                    f"{show_path(item.candidate.path)}: {_count_lines(session.unread)} could not be read"
+                    f"{show_path(item.candidate.path)}: {count_noun(session.unread, 'line')} could not be read"
                 )
             if not session.has_facts:
                 self._count["empty"] += session.misread is None
@@ -446,7 +447,3 @@ def _drop_older_copies(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
 def _describe(candidate: Candidate, session: MinedSession) -> MinedTranscript:
     goal = " ".join(str(session.body["facts"].get("initial_goal") or "").split())[:200]
     return MinedTranscript(id=session.id, ended=iso(session.ended), goal=goal, path=str(candidate.path))
-
-
-def _count_lines(number: int) -> str:
-    return "1 line" if number == 1 else f"{number} lines"

@@ -53,11 +53,6 @@ class Diagnostic(NamedTuple):
     repair: Repair | None = None
 
 
-def count(number: int, word: str) -> str:
-    """Return `1 file`, `2 files`."""
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-
 def ok(summary: str) -> Diagnostic:
     """Return a finding without a problem."""
     return Diagnostic("ok", summary)

@@ -7,11 +7,12 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from baton_git.core.output import count_noun
 from baton_git.git.hooks.installing import install
 from baton_git.git.hooks.location import EVENTS, HookLocation, events_for
 from baton_git.git.hooks.reporting import EventState, status
 from baton_git.git.hooks.script import HookScript, read_marker, scripts
-from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, count, ok
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
 from baton_git.verbs.doctor.hook_log import read_hook_log
 from baton_git.verbs.doctor.journal import list_files
@@ -31,7 +32,7 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
         yield ok("not installed; baton hooks install has commits settle open loops")
         return
     if not stopped and not stale:
-        yield ok(f"{count(len(states), 'hook')} installed, and run")
+        yield ok(f"{count_noun(len(states), 'hook')} installed, and run")
     for problem, events in _group_states(stopped).items():
         yield Diagnostic(
             "error", f"{', '.join(events)}: {problem}", "another tool wrote there, files were removed, or baton moved",

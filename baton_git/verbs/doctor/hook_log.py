@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from baton_git.core.output import one_line
+from baton_git.core.output import count_noun, one_line
 from baton_git.core.times import parse_time_or_none
-from baton_git.verbs.doctor.diagnostic import Diagnostic, count
+from baton_git.verbs.doctor.diagnostic import Diagnostic
 from baton_git.verbs.doctor.examination import Examination
 
 LOG_AGE = timedelta(days=7)
@@ -25,7 +25,7 @@ def read_hook_log(examination: Examination, name: str) -> Iterator[Diagnostic]:
     recent = [line for line in lines if _is_recent(line, examination.now)]
     if recent:
         yield Diagnostic(
-            "warning", f"hooks logged {count(len(recent), 'problem')} in the last {LOG_AGE.days} days",
+            "warning", f"hooks logged {count_noun(len(recent), 'problem')} in the last {LOG_AGE.days} days",
             f"the last: {one_line(recent[-1], 200)}", f"see {path}",
         )  # fmt: skip
 

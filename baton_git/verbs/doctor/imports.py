@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from baton_git.core.output import count_noun
 from baton_git.namespace.import_quarantine import ImportQuarantine, list_quarantines
-from baton_git.verbs.doctor.diagnostic import Diagnostic, count
+from baton_git.verbs.doctor.diagnostic import Diagnostic
 from baton_git.verbs.doctor.examination import Examination
 
 
@@ -16,7 +17,7 @@ def check_imports(examination: Examination) -> Iterator[Diagnostic]:
         if rows:
             first = f"{rows[0].path}: {rows[0].why}" if rows[0].path else rows[0].why
             yield Diagnostic(
-                "warning", f"{namespace}: {count(len(rows), 'imported row')} did not fit: {first}",
+                "warning", f"{namespace}: {count_noun(len(rows), 'imported row')} did not fit: {first}",
                 "the source has values that a record cannot hold",
                 f"baton import quarantine -n {namespace}; then mend the source and import it again, or discard them",
             )  # fmt: skip

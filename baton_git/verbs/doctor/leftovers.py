@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from baton_git.core.output import count_noun
 from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import identity_of, is_ownerless
 from baton_git.git.objects.pack_writer import KEEP_MARK, TEMPORARY_INDEX, TEMPORARY_PACK
 from baton_git.git.store.housekeeping import is_running
 from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES
-from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, count
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair
 from baton_git.verbs.doctor.examination import Examination
 
 LOCK_SECONDS = 60.0
@@ -32,7 +33,7 @@ def check_leftovers(examination: Examination) -> Iterator[Diagnostic]:
         shown = ", ".join(_name(examination, path) for path in left[:NAMED])
         more = f", and {len(left) - NAMED} more" if len(left) > NAMED else ""
         yield Diagnostic(
-            "warning", f"{count(len(left), 'file')} left over: {shown}{more}",
+            "warning", f"{count_noun(len(left), 'file')} left over: {shown}{more}",
             "a process was killed, or the machine went down", "baton doctor --fix", _remove(left),
         )  # fmt: skip
     for name in GITS_LOCKS:
@@ -104,7 +105,7 @@ def _remove(paths: list[Path]) -> Repair:
         for view in {parent for path in paths for parent in path.parents if parent.name.startswith("view-")}:
             shutil.rmtree(view, ignore_errors=True)
 
-    return Repair(f"Remove {count(len(paths), 'file')} that killed processes left", run, lambda: paths)
+    return Repair(f"Remove {count_noun(len(paths), 'file')} that killed processes left", run, lambda: paths)
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

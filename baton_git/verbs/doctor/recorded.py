@@ -9,12 +9,12 @@ from itertools import islice
 
 from baton_git.core import layout
 from baton_git.core.names import Oid
+from baton_git.core.output import count_noun
 from baton_git.core.state import Unreadable
 from baton_git.core.times import iso
 from baton_git.namespace.commit_log import LogEntry
-from baton_git.namespace.remote_selection import format_commits
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, count, ok
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
 from baton_git.verbs.revisions.history import files_at
 from baton_git.verbs.upkeep.validation import ValidatedFile, validate_branch
@@ -43,7 +43,7 @@ def check_records(examination: Examination) -> Iterator[Diagnostic]:
         text = f"{len(faulty) - NAMED} more files cannot be read"
         yield Diagnostic("error", text, advice="baton validate", repair=_restore(rest) if rest else None)
     if not faulty:
-        yield ok(f"{count(len(files), 'file')}, all can be read")
+        yield ok(f"{count_noun(len(files), 'file')}, all can be read")
 
 
 def _describe_file(ws: Workspace, file: ValidatedFile, readable: tuple[Oid, bytes] | None) -> Diagnostic:
@@ -146,4 +146,4 @@ def _machine(entry: LogEntry) -> str:
 
 
 def _count(entries: list[LogEntry]) -> str:
-    return format_commits(len(entries))
+    return count_noun(len(entries), "commit")

@@ -11,13 +11,14 @@ from urllib.parse import urlsplit, urlunsplit
 
 from baton_git.core.errors import AccessDenied, RemoteError, Unreachable
 from baton_git.core.names import Oid
+from baton_git.core.output import count_noun
 from baton_git.git.files import durable_files
 from baton_git.git.remotes import child_process
-from baton_git.namespace.remote_selection import address_of, format_commits, remote_of, waiting_counts
+from baton_git.namespace.remote_selection import address_of, remote_of, waiting_counts
 from baton_git.namespace.sync.ahead_behind import count_commits
 from baton_git.namespace.sync.tracking_refs import known_remotes, tracking_refs_of
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, count, ok
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
 
 ANSWER_SECONDS = 5.0
@@ -51,7 +52,7 @@ def check_remotes(examination: Examination) -> Iterator[Diagnostic]:
     for name in names:
         yield from _check_remote(ws, name)
     for waiting in waiting_counts(ws):
-        text = f"{format_commits(waiting.commits)} of {waiting.remote} wait for a review"
+        text = f"{count_noun(waiting.commits, 'commit')} of {waiting.remote} wait for a review"
         yield Diagnostic("warning", text, advice=f"baton review --remote {waiting.remote}")
 
 
@@ -98,8 +99,8 @@ def _compare(ws: Workspace, name: str, theirs: Oid | None, seen: Oid | None) -> 
         return Diagnostic("error", f"the branch was rewritten on {name}", "somebody pushed with force", advice)
     ahead, behind = count_commits(store, ours, theirs), count_commits(store, theirs, ours)
     counts = [
-        f"lacks {format_commits(ahead)} of ours" if ahead else "",
-        f"is ahead by {format_commits(behind)}" if behind else "",
+        f"lacks {count_noun(ahead, 'commit')} of ours" if ahead else "",
+        f"is ahead by {count_noun(behind, 'commit')}" if behind else "",
     ]
     return Diagnostic("warning", f"{name} {' and '.join(filter(None, counts))}", advice=advice)
 
@@ -197,7 +198,7 @@ def _close(paths: list[Path]) -> Repair:
             with durable_files.writing(str(path)):
                 path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
 
-    return Repair(f"Make {count(len(paths), 'place')} private to you", run, lambda: paths)
+    return Repair(f"Make {count_noun(len(paths), 'place')} private to you", run, lambda: paths)
 
 
 def _places_written(examination: Examination) -> Iterator[Path]:
@@ -217,7 +218,7 @@ def _find_foreign(examination: Examination) -> Iterator[Diagnostic]:
     shared = examination.common_dir.stat().st_mode & 0o020
     if foreign and not shared:
         yield Diagnostic(
-            "error", f"{count(len(foreign), 'file')} of another user, such as {foreign[0]}",
+            "error", f"{count_noun(len(foreign), 'file')} of another user, such as {foreign[0]}",
             "baton or git ran with sudo", f"sudo chown -R {owner} {examination.common_dir}",
         )  # fmt: skip
 

@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 from baton_git.core.errors import BatonError, Corrupt, InvalidName, StoreError
 from baton_git.core.names import Namespace, Oid
+from baton_git.core.output import count_noun
 from baton_git.git.files import durable_files
 from baton_git.git.refs.packed_refs import packed_below
 from baton_git.git.store import Folder, Store
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.ingest.fetch import fetch_and_check
 from baton_git.namespace.sync.tracking_refs import BACKUP, INCOMING, REMOTES, known_remotes, tracking_refs_of
-from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, count, ok
+from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
 
 NAMED = 5
@@ -45,7 +46,7 @@ def check_refs(examination: Examination) -> Iterator[Diagnostic]:
                 "switch that work tree to another branch",
             )  # fmt: skip
     if not broken:
-        yield ok(f"{count(len(heads), 'namespace')}, {count(len(names) - len(heads), 'private ref')}")
+        yield ok(f"{count_noun(len(heads), 'namespace')}, {count_noun(len(names) - len(heads), 'private ref')}")
 
 
 def _list_refs(examination: Examination) -> list[str]:
@@ -120,10 +121,10 @@ def check_objects(examination: Examination) -> Iterator[Diagnostic]:
         if missing:
             yield _describe_missing(examination, ref, missing)
         elif number is not None:
-            yield ok(f"{ref}: {count(number, 'object')}, all there")
+            yield ok(f"{ref}: {count_noun(number, 'object')}, all there")
         else:
             newest = "the newest " if walk.is_cut else ""
-            yield ok(f"{ref}: {newest}{count(walk.commits, 'revision')}, all whole")
+            yield ok(f"{ref}: {newest}{count_noun(walk.commits, 'revision')}, all whole")
 
 
 def _read_tip(store: Store, ref: str) -> Oid | None:
@@ -208,7 +209,7 @@ def _describe_missing(examination: Examination, ref: str, missing: list[Missing]
         f"fetch them again from {remotes[0]}" if remotes else "copy .git/objects of a clone or a backup into this one"
     )
     return Diagnostic(
-        "error", f"{ref}: {count(len(missing), 'object')} missing or damaged: {shown}{more}",
+        "error", f"{ref}: {count_noun(len(missing), 'object')} missing or damaged: {shown}{more}",
         "git prune removed them while no ref led to them, or the disk is damaged", advice,
         _refetch(examination, branch, remotes) if branch is not None and remotes and examination.machine else None,
     )  # fmt: skip
@@ -253,7 +254,7 @@ def check_packs(examination: Examination) -> Iterator[Diagnostic]:
     housekeeping = examination.stored.housekeeping
     files = [housekeeping.packs / f"pack-{noted.name}.pack" for noted in housekeeping.list_noted()]
     sizes = [_size(path) for path in files if path.exists()]
-    text = f"{count(len(sizes), 'pack')}, {sum(sizes) / 1e6:,.1f} MB"
+    text = f"{count_noun(len(sizes), 'pack')}, {sum(sizes) / 1e6:,.1f} MB"
     if len(sizes) > MANY_PACKS:
         yield Diagnostic("warning", text, "nothing has merged them: is the repository read-only for you?", "baton gc")
     else:

@@ -14,14 +14,14 @@ from baton_git.core.errors import BatonError
 from baton_git.core.kinds import ALL_KINDS, KINDS, SINGLETONS
 from baton_git.core.layout import key_at
 from baton_git.core.lifecycle import PRIORITIES, deadline, is_due
-from baton_git.core.output import count_times, one_line, shell_line
+from baton_git.core.output import count_noun, count_times, one_line, shell_line
 from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.work_items import FollowUp, OpenLoop, Pattern
 from baton_git.core.state import Unreadable
 from baton_git.core.times import iso
 from baton_git.core.verb import READS, Input, Tool, verb
-from baton_git.namespace.remote_selection import format_commits, waiting_counts
+from baton_git.namespace.remote_selection import waiting_counts
 from baton_git.namespace.results import AtNamespace, ResultPart, full_position
 from baton_git.namespace.revision import Revision
 from baton_git.namespace.workspace import Workspace
@@ -181,7 +181,7 @@ def _describe_conflict(conflict: Conflict) -> ReadyItem:
 def _list_reviews(ws: Workspace) -> Iterator[ReadyItem]:
     for name, count in waiting_counts(ws):
         yield ReadyItem(
-            need="review", kind="remote", id=name, title=f"{format_commits(count)} of {name}",
+            need="review", kind="remote", id=name, title=f"{count_noun(count, 'commit')} of {name}",
             why="received from a remote, and not merged automatically", command=_command("review", "--remote", name),
         )  # fmt: skip
 
@@ -199,7 +199,7 @@ def _describe_quarantine(ws: Workspace) -> Iterator[ReadyItem]:
     if rows:
         yield ReadyItem(
             need="import", kind="import", id=str(ws.branch.namespace),
-            title=f"{len(rows)} imported {'row' if len(rows) == 1 else 'rows'} set aside",
+            title=f"{count_noun(len(rows), 'imported row')} set aside",
             why=f"did not fit: {one_line(rows[0].why, 120)}", since=rows[0].at,
             command=_command("import", "quarantine"),
         )  # fmt: skip

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 
+from baton_git.core.output import count_noun
 from baton_git.git.remotes import mask_logins
 from baton_git.namespace.branch import Branch
-from baton_git.namespace.remote_selection import format_commits
 from baton_git.namespace.review.queue import count_waiting_records
 
 
@@ -17,9 +17,9 @@ def describe_waiting(branch: Branch, remote: str, commits: int) -> str:
         Corrupt: something cannot be read.
     """
     name, records = mask_logins(remote), count_waiting_records(branch, remote)
-    counted = f"{records} record{'' if records == 1 else 's'} of {name} ({format_commits(commits)})"
+    counted = f"{count_noun(records, 'record')} of {name} ({count_noun(commits, 'commit')})"
     if not records:  # a dry run has not fetched them
-        counted = f"{format_commits(commits)} of {name}"
+        counted = f"{count_noun(commits, 'commit')} of {name}"
     is_single = (records or commits) == 1
     pronoun, verb = ("it", "waits") if is_single else ("them", "wait")
     command = f"baton review --remote {shlex.quote(name)}"

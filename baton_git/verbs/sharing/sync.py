@@ -12,11 +12,12 @@ from pydantic import Field, PrivateAttr
 from baton_git.checks.approvals.remotes import without_login
 from baton_git.core.errors import BatonError, NotFound, Unreachable
 from baton_git.core.names import Namespace
+from baton_git.core.output import count_noun
 from baton_git.core.verb import SETTLES, Input, Result, Tool, verb
 from baton_git.git.remotes import Configured, SshSettings, mask_logins, open_remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.namespaces import list_namespaces
-from baton_git.namespace.remote_selection import address_of, configured_remote, format_commits, remote_of
+from baton_git.namespace.remote_selection import address_of, configured_remote, remote_of
 from baton_git.namespace.sync.ahead_behind import count_unsent
 from baton_git.namespace.sync.policy import Settle, Terms, policy_of
 from baton_git.namespace.sync.synchronise import SyncOptions, SyncOutcome, synchronise
@@ -184,7 +185,7 @@ def describe_sync(done: Synced, *, waiting: bool = True) -> list[str]:
     """
     lines = []
     if done.offline:
-        lines.append(f"working offline, {format_commits(done.pending)} pending ({done.offline})")
+        lines.append(f"working offline, {count_noun(done.pending, 'commit')} pending ({done.offline})")
     for outcome in done.outcomes:
         about = f"{outcome.namespace}: " if len(done.outcomes) > 1 else ""
         line = done.waiting.get(outcome.namespace, "") if waiting else ""
@@ -195,17 +196,17 @@ def describe_sync(done: Synced, *, waiting: bool = True) -> list[str]:
 def _describe_outcome(outcome: SyncOutcome, remote: str, waiting: str) -> list[str]:
     lines = []
     if outcome.received:
-        lines.append(f"{format_commits(outcome.received)} came in from {remote}")
+        lines.append(f"{count_noun(outcome.received, 'commit')} came in from {remote}")
     if outcome.sent:
-        lines.append(f"{format_commits(outcome.sent)} sent to {remote}")
+        lines.append(f"{count_noun(outcome.sent, 'commit')} sent to {remote}")
     if waiting:
         why = next((action.why for action in outcome.actions if action.kind == "wait"), "")
         lines.append(f"{waiting} ({why})")
         if outcome.pending:
-            lines.append(f"{format_commits(outcome.pending)} will be sent after the review")
+            lines.append(f"{count_noun(outcome.pending, 'commit')} will be sent after the review")
     if outcome.conflicts:
-        noun = "conflict" if len(outcome.conflicts) == 1 else "conflicts"
-        lines.append(f"{len(outcome.conflicts)} {noun}: {', '.join(outcome.conflicts[:5])} (baton conflicts)")
+        named = ", ".join(outcome.conflicts[:5])
+        lines.append(f"{count_noun(len(outcome.conflicts), 'conflict')}: {named} (baton conflicts)")
     lines += list(outcome.problems)
     lines += outcome.notes
     if outcome.checked_out_at:

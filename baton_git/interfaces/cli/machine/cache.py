@@ -11,6 +11,7 @@ from typing import Any, cast
 import click
 
 from baton_git.core.errors import InvalidArgument, RemoteError, Unreachable
+from baton_git.core.output import count_noun
 from baton_git.core.redaction import Redaction
 from baton_git.interfaces.cli.app import INPUT_FILE, JSON, SECONDS, App, flat, group, make_app, read_bytes
 from baton_git.interfaces.cli.common_command import CommonCommand
@@ -310,7 +311,7 @@ def status_command(app: App, folder: CacheFolder) -> None:
         app.say("the cache is empty")
     kept = folder.list_kept()
     if kept:
-        app.say(f"{len(kept)} replaced {'version' if len(kept) == 1 else 'versions'} in {kept[0].parent}")
+        app.say(f"{count_noun(len(kept), 'replaced version')} in {kept[0].parent}")
 
 
 def _describe_listing(listing: CacheListing) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import click
 from baton_git import __version__
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError
+from baton_git.core.output import count_noun
 from baton_git.core.suggestions import find_near_names
 from baton_git.git.hooks.program_health import ProgramHealth
 from baton_git.git.local_git import LocalGit
@@ -34,7 +35,7 @@ from baton_git.interfaces.context.process import outside_git, own_command
 from baton_git.interfaces.context.repository_choice import data_home
 from baton_git.interfaces.context.setting_registry import PREFIX, SETTINGS
 from baton_git.namespace.workspace import Workspace
-from baton_git.verbs.doctor.diagnostic import Repair, Severity, count
+from baton_git.verbs.doctor.diagnostic import Repair, Severity
 from baton_git.verbs.doctor.doctor import ORDER, Diagnosis, DoctorFinding
 from baton_git.verbs.doctor.examination import AgentSetup, Examination, Machine
 from baton_git.verbs.doctor.journal import JournalEntry, RepairJournal
@@ -249,14 +250,14 @@ def _count_checks(result: Diagnosis) -> str:
     checks = {part.check for part in result.findings}
     passed = len(checks - {part.check for part in problems})
     if not problems:
-        return f"{count(passed, 'check')} passed"
+        return f"{count_noun(passed, 'check')} passed"
     numbers = Counter(part.severity for part in problems)
     words = [
-        f"{numbers[severity]} unknown" if severity == "unknown" else count(numbers[severity], severity)
+        f"{numbers[severity]} unknown" if severity == "unknown" else count_noun(numbers[severity], severity)
         for severity in ORDER
         if numbers[severity]
     ]
-    return f"{passed} of {count(len(checks), 'check')} passed; {', '.join(words)}"
+    return f"{passed} of {count_noun(len(checks), 'check')} passed; {', '.join(words)}"
 
 
 def _join_checks(parts: list[DoctorFinding]) -> list[DoctorFinding]:

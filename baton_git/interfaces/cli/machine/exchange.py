@@ -8,6 +8,7 @@ from dataclasses import replace
 import click
 
 from baton_git.core.names import Namespace
+from baton_git.core.output import count_noun
 from baton_git.git.files.atomic_files import show_path
 from baton_git.interfaces.cli.app import CHECKED_OUT, SIGN, App, flat
 from baton_git.interfaces.cli.error_handler import FAILED
@@ -55,7 +56,7 @@ def _render_paif_import(app: App, result: ImportedPaif) -> int | None:
 def _render_paif_export(app: App, result: ExportedPaif) -> None:
     app.answer(result.as_data(), "")
     number = len(result.files)
-    app.say(f"{number} checkpoint{'' if number == 1 else 's'} in {flat(result.path)}")
+    app.say(f"{count_noun(number, 'checkpoint')} in {flat(result.path)}")
 
 
 # --- KAIROS

@@ -11,7 +11,7 @@ import click
 from baton_git.agents.registry import AGENTS
 from baton_git.core.codecs import json
 from baton_git.core.errors import Fault, InvalidDocument
-from baton_git.core.output import terminal_line
+from baton_git.core.output import count_noun, terminal_line
 from baton_git.interfaces.cli.app import App, at_terminal, command, flat, group, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import agrees
@@ -73,7 +73,7 @@ def check_command(app: App, file: str) -> None:
         "events": sorted({trigger.event for trigger in made.triggers}),
         "warnings": list(made.warnings),
     }
-    app.answer(data, f"{made.name}: {len(made.triggers)} trigger{'' if len(made.triggers) == 1 else 's'}")
+    app.answer(data, f"{made.name}: {count_noun(len(made.triggers), 'trigger')}")
     app.say(*(flat(warning) for warning in made.warnings))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from baton_git.core.kinds import KINDS, SINGLETONS, find_kind
+from baton_git.core.output import count_noun
 from baton_git.interfaces.cli.app import App, flat, read_bytes
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.cli.printing import write
@@ -39,7 +40,7 @@ def _print_files(app: App, files: Sequence[ValidatedFile]) -> int:
     faulty = [file for file in files if file.faults]
     lines = [flat(f"{file.path}: {fault}") for file in faulty for fault in file.faults]
     app.answer([file.as_data() for file in files], "\n".join(lines))
-    app.say(f"{len(files)} file{'' if len(files) == 1 else 's'} checked, {len(faulty)} with faults")
+    app.say(f"{count_noun(len(files), 'file')} checked, {len(faulty)} with faults")
     return FAILED if faulty else 0
 
 

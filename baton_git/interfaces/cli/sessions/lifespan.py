@@ -8,12 +8,12 @@ import click
 
 from baton_git.core.kinds import KINDS
 from baton_git.core.natural_times import describe_age
+from baton_git.core.output import count_noun
 from baton_git.core.times import iso
 from baton_git.interfaces.cli.app import CHECKED_OUT, INPUT_FILE, App, baton_command, flat, read_text
 from baton_git.interfaces.cli.rendering.styles import join
 from baton_git.interfaces.cli.rendering.widths import wrap_after
 from baton_git.interfaces.cli.verb_command import Addition, Values
-from baton_git.namespace.remote_selection import format_commits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,12 +103,12 @@ def _status_rows(app: App, status: NamespaceStatus) -> Iterator[tuple[str, str]]
     yield from (("at work", text) for text in _working(status, app.now))
     yield from (("gone", f"{_session_line(session, app.now)}; its process is gone") for session in status.gone[:5])
     for remote in status.waiting:
-        waits = f"{format_commits(remote.commits)} from {remote.remote}"
+        waits = f"{count_noun(remote.commits, 'commit')} from {remote.remote}"
         yield "waiting", f"{waits} (baton sync shows why, baton review which)"
     for remote_name, number in status.pending.items():
-        yield "pending", f"{format_commits(number)} for {remote_name} (baton sync)"
+        yield "pending", f"{count_noun(number, 'commit')} for {remote_name} (baton sync)"
     if status.quarantined:
-        rows = f"{status.quarantined} imported {'row' if status.quarantined == 1 else 'rows'}"
+        rows = count_noun(status.quarantined, "imported row")
         yield "quarantined", f"{rows} that did not fit (baton import quarantine)"
     elif status.quarantined is None:
         yield "quarantined", "unknown: the quarantine cannot be read (baton doctor)"

@@ -13,6 +13,7 @@ import click
 
 from baton_git.agents.registry import AGENTS
 from baton_git.agents.sessions.records import cost_in_words
+from baton_git.core.output import count_noun
 from baton_git.interfaces.cli.app import INPUT_FILE, App, Number, command, flat, read_text
 from baton_git.interfaces.cli.error_handler import FAILED
 from baton_git.interfaces.context.workflows import workflow_folders
@@ -161,9 +162,8 @@ def _collect_signals() -> Iterator[list[int]]:
 def _tell_result(app: App, done: LoopResult) -> None:
     data = done.data
     app.answer(data, f"{done.ended.by}: {flat(done.ended.why)}")
-    count = data["iterations"]
     least = "" if data["cost_is_known"] or data["cost_usd"] is None else "at least "
-    sessions = f"{count} session{'' if count == 1 else 's'}"
+    sessions = count_noun(data["iterations"], "session")
     app.say(f"{sessions}, {least}{cost_in_words(data['cost_usd'])}, {format_tokens(data['tokens'])}")
 
 

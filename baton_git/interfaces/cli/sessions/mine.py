@@ -11,6 +11,7 @@ import click
 from baton_git.agents.registry import AGENTS
 from baton_git.core.errors import BatonError
 from baton_git.core.natural_times import describe_age
+from baton_git.core.output import count_noun
 from baton_git.interfaces.cli.app import App, at_terminal, flat
 from baton_git.interfaces.cli.printing import agrees, progress_line
 from baton_git.interfaces.cli.rendering.styles import Role
@@ -57,7 +58,7 @@ def offer_mining(app: App) -> None:
             return
         if not number:
             return
-        sessions = "1 earlier session" if number == 1 else f"{number} earlier sessions"
+        sessions = count_noun(number, "earlier session")
         if app.json or not at_terminal():
             app.say(f"{sessions} of this repository left transcripts on this machine; to import them: baton mine")
         elif agrees(f"{sessions} of this repository left transcripts on this machine. Import them?"):
@@ -77,7 +78,7 @@ def _render(app: App, result: MineResult) -> None:
 def _describe(result: MineResult) -> Iterator[str]:
     number = len(result.taken)
     would = "would be " if result.dry_run else ""
-    sessions = "1 session" if number == 1 else f"{number} sessions"
+    sessions = count_noun(number, "session")
     yield f"{sessions} {would}imported" + (f" (revision {result.revision})" if number and not would else "")
     counts = {
         "already imported": result.known, "still active": result.at_work, "without prompts or actions": result.empty,
@@ -90,12 +91,12 @@ def _describe(result: MineResult) -> Iterator[str]:
     if len(folders) > FOLDERS_SHOWN:
         yield f"    and {len(folders) - FOLDERS_SHOWN} more folders (--json has all)"
     if result.secrets:
-        yield "  1 secret was removed" if result.secrets == 1 else f"  {result.secrets} secrets were removed"
+        yield f"  {count_noun(result.secrets, 'secret was', 'secrets were')} removed"
     yield from (f"  {flat(problem)}" for problem in result.problems[:PROBLEMS_SHOWN])
     if len(result.problems) > PROBLEMS_SHOWN:
         yield f"  and {len(result.problems) - PROBLEMS_SHOWN} more problems (--json has all)"
     for item in result.expiring:
-        count = "1 transcript" if item.number == 1 else f"{item.number} transcripts"
+        count = count_noun(item.number, "transcript")
         title, days = AGENTS[item.agent].title, f"{item.kept_days:g} days"
         yield flat(f"{count} will be deleted within 7 days: {title} keeps them for {days} ({item.settings})")
 

@@ -12,13 +12,13 @@ import click
 from baton_git.core.errors import NotAllowed
 from baton_git.core.names import Namespace
 from baton_git.core.natural_times import describe_age
+from baton_git.core.output import count_noun
 from baton_git.core.verb import Result, VerbFunction
 from baton_git.interfaces.cli.app import App, flat, require_terminal
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition, Values
-from baton_git.namespace.remote_selection import format_commits
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.upkeep.namespace_moves import (
     DeletedNamespace,
@@ -70,7 +70,7 @@ def _ask_delete(asked: Any, preview: NamespaceChange) -> str:
 
 
 def _size(change: NamespaceChange) -> str:
-    return f"{change.records} record{'' if change.records == 1 else 's'}, revision {change.revision}"
+    return f"{count_noun(change.records, 'record')}, revision {change.revision}"
 
 
 def _render_renamed(app: App, result: RenamedNamespace) -> None:
@@ -118,8 +118,12 @@ def _describe_change(row: NamespaceSummary, now: datetime) -> str:
 def _describe_due(row: NamespaceSummary) -> str:
     if row.unreadable is not None:
         return flat(row.unreadable)
-    waiting = [f"{format_commits(number)} of {remote} wait for a review" for remote, number in row.waiting.items()]
-    return ", ".join([*waiting, *(f"{format_commits(number)} for {name}" for name, number in row.pending.items())])
+    waiting = [
+        f"{count_noun(number, 'commit')} of {remote} wait for a review" for remote, number in row.waiting.items()
+    ]
+    return ", ".join(
+        [*waiting, *(f"{count_noun(number, 'commit')} for {name}" for name, number in row.pending.items())]
+    )
 
 
 ADDITIONS = {

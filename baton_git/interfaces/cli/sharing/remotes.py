@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from baton_git.core.output import count_noun
 from baton_git.interfaces.cli.app import App, flat
 from baton_git.interfaces.cli.rendering.styles import Role
 from baton_git.interfaces.cli.rendering.table import Column, render_table
 from baton_git.interfaces.cli.verb_command import Addition
-from baton_git.namespace.remote_selection import format_commits
 from baton_git.verbs.sharing.remotes import RemoteList, RemotePolicyResult
 from baton_git.verbs.sharing.sync import SyncResult
 
@@ -38,7 +38,7 @@ def _render_review(app: App, result: SyncResult) -> None:
     app.say(*(flat(line) for line in result.said))
     waiting = sum(namespace["waiting"] for namespace in result.namespaces)
     if waiting:
-        app.say(flat(f"to review {format_commits(waiting)}: baton review --remote {result.remote}"))
+        app.say(flat(f"to review {count_noun(waiting, 'commit')}: baton review --remote {result.remote}"))
     else:
         app.say(flat(f"nothing from {result.remote} waits for a review; later changes will"))
 

@@ -9,12 +9,12 @@ import click
 from baton_git.core.diff import RecordChange
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace
+from baton_git.core.output import count_noun
 from baton_git.interfaces.cli.app import SECONDS, App, command, flat
 from baton_git.interfaces.cli.common_command import offer_for
 from baton_git.interfaces.cli.previewing import YES, check_extent
 from baton_git.interfaces.cli.printing import progress_line
 from baton_git.interfaces.cli.revisions.change_lines import LINES, change_lines
-from baton_git.namespace.remote_selection import format_commits
 from baton_git.namespace.sync.policy import Settle
 from baton_git.namespace.sync.synchronise import SECONDS as DEFAULT
 from baton_git.namespace.sync.synchronise import SyncOptions
@@ -101,7 +101,7 @@ def _describe_plan(done: Synced) -> list[str]:
     lines = [f"working offline: {done.offline}"] if done.offline else []
     for outcome in done.outcomes:
         for action in outcome.actions:
-            commits = f", {format_commits(action.commits)}" if action.commits else ""
+            commits = f", {count_noun(action.commits, 'commit')}" if action.commits else ""
             why = f" ({action.why})" if action.why else ""
             lines.append(f"{outcome.namespace}: {_WORDS[action.kind]}{commits}{why}")
     return lines
