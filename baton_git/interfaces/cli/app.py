@@ -282,8 +282,7 @@ class Family(click.Group):
 
 def group(name: str, help_text: str, commands: Sequence[click.Command]) -> click.Group:
     default = _find_default([str(command.name) for command in commands])
-    alone = {"list": " Without a command, `list` runs.", "status": " Without a command, `status` runs."}
-    about = help_text + (alone[default] if default else "")
+    about = f"{help_text} Without a command, `{default}` runs." if default else help_text
     return Family(name, commands=list(commands), help=about, no_args_is_help=True)
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from baton_git.core.errors import BatonError, InvalidArgument
 from baton_git.core.lifecycle import Policy
 from baton_git.core.names import AgentId, Namespace, RecordId, SessionId
-from baton_git.git.files.ref_locks import wait_until
 from baton_git.git.local_git import LocalGit
 from baton_git.git.store import Repository
 from baton_git.interfaces.context.agent_session import find_hooked_session
@@ -37,6 +36,7 @@ from baton_git.interfaces.context.repository_choice import (
     open_named,
     own_store,
 )
+from baton_git.interfaces.context.repository_config import RepositoryConfig
 from baton_git.interfaces.context.setting_registry import CHECKED, FLAG, POLICY_KEYS, SETTINGS, Setting
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.workspace import RemoteSettings
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from baton_git.git.signing import AllowedSigners
 
 Answer = TypeVar("Answer")
-
-CONFIG_LOCK_SECONDS = 1.0
-"""Seconds to wait for another process that changes git's configuration; git itself does not wait."""
 
 _REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
 
@@ -220,14 +217,9 @@ class Settings:
         repository = self.found_repository
         return read_config(repository.git_dir if repository is not None else Path(os.devnull), WANTED)
 
-    def set_config(self, key: str, value: str | None) -> None:
-        """Set a key in the repository's own git configuration; None removes it. Raises StoreError if git cannot."""
-        folder = self.repository.common_dir
-        git = LocalGit(folder, outside_git())
-        change = ("--unset-all", key) if value is None else ("--replace-all", key, value)
-        words = ("config", "--file", f"{folder / 'config'}", *change)
-        if not wait_until(lambda: git.ask(*words) is not None, CONFIG_LOCK_SECONDS):
-            git.do(*words)
+    @property
+    def repository_config(self) -> RepositoryConfig:
+        return RepositoryConfig(self.repository.common_dir)
 
     @functools.cached_property
     def namespace(self) -> Namespace:

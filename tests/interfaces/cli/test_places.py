@@ -366,3 +366,12 @@ def test_a_deleted_namespace_is_removed_from_the_settings(baton, git, top):
     assert git(top, "config", "baton.namespace").strip() == "shop"
     baton("namespace", "delete", "shop", "--yes")
     assert git(top, "config", "--default", "", "baton.namespace").strip() == ""
+
+
+def test_deleting_a_namespace_that_a_global_setting_names_says_so(baton, tmp_path):
+    (tmp_path / "gitconfig").write_text("[baton]\n\tnamespace = work\n")
+    env = {"GIT_CONFIG_GLOBAL": str(tmp_path / "gitconfig")}
+    baton("followup", "add", "x", env=env)
+    deleted = baton("namespace", "delete", "work", "--yes", env=env)
+    assert "baton.namespace still names it: git config --show-origin baton.namespace prints where" in deleted.err
+    assert "work was deleted" in deleted.err

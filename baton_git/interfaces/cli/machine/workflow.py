@@ -147,9 +147,9 @@ def _switch(app: App, name: str, into: str, out_of: str) -> None:
         pick_workflow(list_workflows(ws, workflow_folders(app))[0], name)
     names, others = read_list(app, into), read_list(app, out_of)
     if name not in names:
-        app.settings.set_config(into, ",".join([*names, name]))
+        app.settings.repository_config.set(into, ",".join([*names, name]))
     if name in others:
-        app.settings.set_config(out_of, ",".join(listed for listed in others if listed != name))
+        app.settings.repository_config.set(out_of, ",".join(listed for listed in others if listed != name))
 
 
 @command("enable", short_help="Enable a workflow in this repository.")

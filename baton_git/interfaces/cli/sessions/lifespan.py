@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 def _render_init(app: App, result: InitResult) -> None:
     """Store the namespace's name and the merge driver in the repository's git config, and print the name."""
     if not app.settings.is_own_store:  # so that the namespace is found when the folder is renamed
-        app.settings.set_config("baton.namespace", result.namespace)
-        app.settings.set_config("merge.baton.name", "records of baton")
-        app.settings.set_config("merge.baton.driver", f"{baton_command()} merge-driver %O %A %B %P")
+        app.settings.repository_config.set("baton.namespace", result.namespace)
+        app.settings.repository_config.set("merge.baton.name", "records of baton")
+        app.settings.repository_config.set("merge.baton.driver", f"{baton_command()} merge-driver %O %A %B %P")
     app.answer(result.as_data(), result.namespace)
     app.say(f"{'created' if result.created else 'there is already'} {result.ref} in {result.repository}")
     if app.settings.options.namespace and not app.settings.is_own_store:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 import click
 
@@ -13,7 +11,6 @@ from baton_git.core.errors import NotAllowed
 from baton_git.core.names import Namespace
 from baton_git.core.natural_times import describe_age
 from baton_git.core.output import count_noun
-from baton_git.core.verb import Result, VerbFunction
 from baton_git.interfaces.cli.app import App, flat, require_terminal
 from baton_git.interfaces.cli.printing import agrees
 from baton_git.interfaces.cli.rendering.styles import Role
@@ -22,8 +19,10 @@ from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.upkeep.namespace_moves import (
     DeletedNamespace,
+    DeleteNamespace,
     NamespaceChange,
     RenamedNamespace,
+    RenameNamespace,
     delete_namespace,
     rename_namespace,
 )
@@ -37,36 +36,43 @@ YES = click.option(
     help="Do not ask; required without a terminal, to delete a namespace or to rename one on a remote.",
 )
 
+NAME_SETTING = "baton.namespace"
 
-def _asking(
-    verb: VerbFunction[Any, Any], make_question: Callable[[Any, NamespaceChange], str], done: str
-) -> Callable[[App, Workspace, Any, Values], Result]:
-    """Return a function that runs a verb after asking for confirmation.
 
-    Args:
-        make_question: returns the question, given the input and a preview; empty if no confirmation is needed.
-        done: the participle for the message if the person refuses, such as `deleted`.
+def _confirm(question: str, done: str) -> None:
+    """Ask for confirmation.
+
+    Raises:
+        UsageError: there is no terminal to ask at.
+        NotAllowed: the person refused; the message has `done`, a participle such as `deleted`.
     """
-
-    def run(app: App, ws: Workspace, asked: Any, values: Values) -> Result:
-        if not (values.get("yes") or asked.dry_run):
-            question = make_question(asked, verb(ws, app.now, asked.model_copy(update={"dry_run": True})))
-            if question:
-                require_terminal()
-            if question and not agrees(flat(question)):
-                raise NotAllowed(f"not confirmed, so nothing was {done}")
-        return verb(ws, app.now, asked)  # type: ignore[no-any-return]  # a result of whatever verb it is
-
-    return run
+    require_terminal()
+    if not agrees(flat(question)):
+        raise NotAllowed(f"not confirmed, so nothing was {done}")
 
 
-def _ask_rename(asked: Any, preview: NamespaceChange) -> str:
-    return f"Rename {preview.namespace} to {asked.new_name} on {asked.remote} too?" if asked.remote else ""
+def _rename(app: App, ws: Workspace, asked: RenameNamespace, values: Values) -> RenamedNamespace:
+    """Rename a namespace, also in the setting that named it. A person confirms a rename on a remote."""
+    if asked.remote and not asked.dry_run and not values.get("yes"):
+        preview = rename_namespace(ws, app.now, asked.model_copy(update={"dry_run": True}))
+        _confirm(f"Rename {preview.namespace} to {preview.new_name} on {asked.remote} too?", "renamed")
+    renamed = rename_namespace(ws, app.now, asked)
+    if not asked.dry_run and app.settings.config.get(NAME_SETTING) == renamed.namespace:
+        app.settings.repository_config.set(NAME_SETTING, renamed.new_name)
+    return renamed
 
 
-def _ask_delete(asked: Any, preview: NamespaceChange) -> str:
-    where = f" here and on {asked.remote}" if asked.remote else ""
-    return f"Delete {preview.namespace}{where} ({_size(preview)})?"
+def _delete(app: App, ws: Workspace, asked: DeleteNamespace, values: Values) -> DeletedNamespace:
+    """Delete a namespace that a person confirmed, and the setting of the repository that named it."""
+    if not asked.dry_run and not values.get("yes"):
+        preview = delete_namespace(ws, app.now, asked.model_copy(update={"dry_run": True}))
+        where = f" here and on {asked.remote}" if asked.remote else ""
+        _confirm(f"Delete {preview.namespace}{where} ({_size(preview)})?", "deleted")
+    deleted = delete_namespace(ws, app.now, asked)
+    is_named = not asked.dry_run and app.settings.config.get(NAME_SETTING) == deleted.namespace
+    if is_named and not app.settings.repository_config.unset(NAME_SETTING):
+        app.say(f"{NAME_SETTING} still names it: git config --show-origin {NAME_SETTING} prints where")
+    return deleted
 
 
 def _size(change: NamespaceChange) -> str:
@@ -74,9 +80,6 @@ def _size(change: NamespaceChange) -> str:
 
 
 def _render_renamed(app: App, result: RenamedNamespace) -> None:
-    settings = app.settings
-    if not result.dry_run and settings.config.get("baton.namespace") == result.namespace:
-        settings.set_config("baton.namespace", result.new_name)
     app.answer(result.as_data(), "" if result.dry_run else result.new_name)
     where = f", here and on {result.remote}" if result.remote else ""
     verb = "would be renamed" if result.dry_run else "was renamed"
@@ -84,9 +87,6 @@ def _render_renamed(app: App, result: RenamedNamespace) -> None:
 
 
 def _render_deleted(app: App, result: DeletedNamespace) -> None:
-    settings = app.settings
-    if not result.dry_run and settings.config.get("baton.namespace") == result.namespace:
-        settings.set_config("baton.namespace", None)
     app.answer(result.as_data(), "")
     where = f", here and on {result.remote}" if result.remote else ""
     verb = "would be deleted" if result.dry_run else "was deleted"
@@ -128,6 +128,6 @@ def _describe_due(row: NamespaceSummary) -> str:
 
 ADDITIONS = {
     "namespace list": Addition(render=_render_list),
-    "namespace rename": Addition((YES,), run=_asking(rename_namespace, _ask_rename, "renamed"), render=_render_renamed),
-    "namespace delete": Addition((YES,), run=_asking(delete_namespace, _ask_delete, "deleted"), render=_render_deleted),
+    "namespace rename": Addition((YES,), run=_rename, render=_render_renamed),
+    "namespace delete": Addition((YES,), run=_delete, render=_render_deleted),
 }
