@@ -103,9 +103,9 @@ def _apply_value(
     ws: Workspace, now: datetime, state: State, conflict: Conflict, chosen: tuple[Any, ...], *, is_side: bool
 ) -> State:
     if conflict.record_kind == Rule.kind and chosen:
-        raise NeedsHuman(
-            f"{conflict.record_id}: a conflict cannot set a rule, which only a person can confirm",
-            hint=_make_keep_hint(conflict),
+        raise NotAllowed(
+            f"{conflict.record_id}: resolving a conflict cannot change a rule",
+            hint=f"{_make_keep_hint(conflict)}; another text needs another graduation by a person",
         )
     key, entry = _find_entry(state, conflict)
     if is_side and chosen and isinstance(chosen[0], dict) and chosen[0].keys() == {"path", "blob"}:

@@ -322,6 +322,17 @@ def test_a_conflict_about_an_unknown_kind_is_resolved_only_with_ours(pair: Pair)
     assert ada.conflicts() == []
 
 
+def test_a_conflict_about_a_rule_is_resolved_only_with_ours(pair: Pair) -> None:
+    ada, _ = pair
+    made_up(ada, record_kind="rule", record_id="PAT-1", field="", theirs='{text = "another"}')
+    with pytest.raises(NotAllowed) as refused:
+        settle(ada, "C-1", "theirs")
+    assert not isinstance(refused.value, NeedsHuman)
+    assert "resolve C-1 with ours" in refused.value.hint
+    settle(ada, "C-1", "ours")
+    assert ada.conflicts() == []
+
+
 def test_a_resolution_that_would_replace_another_record_is_rejected(pair: Pair) -> None:
     ada, _ = pair
     made_up(ada, field="id", theirs="OL-2")
