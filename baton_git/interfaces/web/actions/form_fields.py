@@ -170,8 +170,8 @@ def _read_target(method: str, target: str) -> dict[str, Any]:
     if method == "command":
         try:
             return {"argv": shlex.split(target)}
-        except ValueError:
-            raise InvalidArgument("the command has an unclosed quotation mark") from None
+        except ValueError as error:  # an unclosed quotation mark, or a backslash at the end
+            raise InvalidArgument(f"the command cannot be split into words: {str(error).lower()}") from None
     if method == "port_open":
         host, _, port = target.rpartition(":")
         if not port.isdecimal() or len(port) > 5:
