@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from baton_git.core.kinds import KINDS
@@ -123,48 +123,72 @@ def _with_ids(before: State, after: State, decisions: Sequence[Decision]) -> Sta
 
 def _apply_difference(state: State, before: State, after: State) -> State:
     """Apply the difference between `before` and `after` to `state`, except to values that were changed since."""
-    state, before, after = _match_archived(state, before, after)
-    after = _keep_evidence(state, before, _keep_changed(state, before, after))
+    closings = _merge_closings(state, before, after)
+    ours, base, theirs = (_reopen(side, closings) for side in (state, before, after))
+    theirs = _keep_evidence(ours, base, _keep_changed(ours, base, theirs))
     wanted = [
-        _take_off_entries(decision, before, state, after)
-        for decision in decide(before, state, after, prefer="ours")
+        _take_off_entries(decision, base, ours, theirs)
+        for decision in decide(base, ours, theirs, prefer="ours")
         if decision.action != "rekey" and decision.key.kind != Session.kind
     ]
-    return apply(state, wanted, record_conflicts=False)
+    return _close(apply(ours, wanted, record_conflicts=False), closings, state)
 
 
-def _match_archived(state: State, before: State, after: State) -> tuple[State, State, State]:
-    """Return the three states, changed so that merging them respects what was archived.
+def _merge_closings(state: State, before: State, after: State) -> dict[Key, Part]:
+    """Return, by its live key, how each record is closed that is archived in some of the states and live in others.
 
-    A record that was archived since stays so, with the time and reason of that archiving. Merging does not follow a
-    record out of the archive, so a record that `after` reopens is made live in the other two states as well: otherwise
-    changes made in the archive would stay there, beside a live record without them.
+    Merging follows a record into the archive, but not out of it. So such records are reopened in all three states
+    before the merge, and closed after it like the entry that this function returns for them: the one in `after`, or the
+    one in `state` if the record was closed or reopened since.
     """
-    for key in before.differing(after):
-        live = key._replace(archived=False)
-        now, was, then = state.entry(key), before.entry(key), after.entry(key)
-        was_live = state.entry(live) is not None or before.entry(live) is not None
-        is_reopened = isinstance(after.entry(live), Part) and then is None and not was_live
-        if not isinstance(now, Archived) or same(now, was):
+    closings = {}
+    for key in {key._replace(archived=False) for key in before.differing(after)}:
+        now, was, then = (_only_entry(side, key) for side in (state, before, after))
+        if now is None or was is None or then is None:
             continue
-        if isinstance(then, Archived) and not _same_frame(now, was):
-            after = State(after.source, {**after.edits, key: now.replace(record=then.record)})
-        elif isinstance(was, Archived) and is_reopened and was.record.get("id") == key.id:
-            if _same_frame(now, was):
-                state, before = _reopen(state, key, now), _reopen(before, key, was)
-            else:
-                after = State(after.source, {**after.edits, key: was, live: None})
-    return state, before, after
+        if any(isinstance(entry, Archived) for entry in (now, was, then)):
+            closings[key] = then if _same_closing(now, was) else now
+    return closings
 
 
-def _same_frame(now: Archived, was: Entry | None) -> bool:
-    return isinstance(was, Archived) and same(now.replace(record=was.record), was)
+def _only_entry(state: State, key: Key) -> Part | None:
+    """Return the record at a key if it is either live or archived there; None if both or neither."""
+    live, archived = state.entry(key), state.entry(key._replace(archived=True))
+    if archived is None:
+        return live if isinstance(live, Part) else None
+    if live is not None or not isinstance(archived, Archived) or archived.record.get("id") != key.id:
+        return None
+    return archived
 
 
-def _reopen(state: State, key: Key, entry: Archived) -> State:
-    """Return the state with the record of `entry`, at `key`, moved out of the archive."""
-    record = parse(KINDS[key.kind].model, entry.record)
-    return State(state.source, {**state.edits, key: None, key._replace(archived=False): record})
+def _same_closing(one: Part, other: Part) -> bool:
+    """Return whether two entries are both live, or were archived at the same time, for the same reason."""
+    if isinstance(one, Archived) and isinstance(other, Archived):
+        return same(one.replace(record=other.record), other)
+    return not isinstance(one, Archived) and not isinstance(other, Archived)
+
+
+def _reopen(state: State, keys: Iterable[Key]) -> State:
+    """Return the state with the records at these live keys moved out of the archive."""
+    edits: dict[Key, Entry | None] = {}
+    for key in keys:
+        closed = key._replace(archived=True)
+        entry = state.entry(closed)
+        if isinstance(entry, Archived):
+            edits |= {key: parse(KINDS[key.kind].model, entry.record), closed: None}
+    return State(state.source, {**state.edits, **edits})
+
+
+def _close(state: State, closings: Mapping[Key, Part], before: State) -> State:
+    """Return the state with records archived like the entries in `closings`, and unchanged ones as in `before`."""
+    edits: dict[Key, Entry | None] = {}
+    for key, closing in closings.items():
+        closed = key._replace(archived=True)
+        record, previous = state.entry(key), before.entry(closed)
+        if isinstance(closing, Archived) and isinstance(record, Part):
+            entry = closing.replace(record=record.as_data())
+            edits |= {key: None, closed: previous if same(entry, previous) else entry}
+    return State(state.source, {**state.edits, **edits})
 
 
 def _take_off_entries(decision: Decision, before: State, state: State, after: State) -> Decision:

@@ -114,12 +114,14 @@ def test_as_many_redos_as_undos_lead_to_the_same_files_step_by_step(fresh: Any, 
 
 FINISH = (finish_follow_up, {"id": "FU-1"})
 REOPEN = (rollback, {"revision": "~1"})
+REOPEN_BEFORE = (rollback, {"revision": "~2"})
 DEFER = (defer_follow_up, {"id": "FU-1", "reason": "1"})
 
 
 @few
 @example(drawn=[("a", FINISH), ("a", REOPEN), ("b", DEFER)])
 @example(drawn=[("a", FINISH), ("a", REOPEN), ("b", FINISH)])
+@example(drawn=[("a", FINISH), ("b", REOPEN), ("b", FINISH), ("a", REOPEN_BEFORE), ("b", REOPEN_BEFORE)])
 @given(drawn=st.lists(st.tuples(st.sampled_from("ab"), steps), min_size=2, max_size=8))
 def test_an_undo_keeps_later_changes_of_other_sessions(fresh: Any, drawn: list[Any]) -> None:
     ws = fresh()
