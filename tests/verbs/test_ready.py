@@ -1,4 +1,4 @@
-"""`ready` lists every need, the most urgent first, with the command that settles it."""
+"""`ready` lists every need, the most urgent first, with the command that resolves it."""
 
 from __future__ import annotations
 

@@ -246,6 +246,6 @@ def _guess_storage(path: Path) -> Storage:
 def _read_baton(ws: Workspace, at: str | None) -> ImportedBaton:
     there = read_document(ws, at, foreign=True)
     if there.baton is None or there.version.time is None:
-        raise NotFound("namespace", str(ws.branch.namespace), hint="baton init makes it")
+        raise NotFound("namespace", str(ws.branch.namespace), hint="to create it: baton init")
     moment = there.version.time.astimezone(UTC).isoformat(timespec="microseconds")
     return ImportedBaton(str(ws.branch.namespace), there.baton, moment)

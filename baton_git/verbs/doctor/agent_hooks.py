@@ -20,7 +20,7 @@ from baton_git.verbs.doctor.examination import AgentSetup, Examination
 from baton_git.verbs.doctor.hook_log import read_hook_log
 
 SAVED_AFTER = 60.0
-"""Seconds in which the facts of a turn are saved."""
+"""A turn whose facts are not saved after this many seconds is reported."""
 _SEVERITIES: Mapping[Verdict, Severity] = {"off": "error", "unknown": "unknown", "ok": "ok"}
 
 

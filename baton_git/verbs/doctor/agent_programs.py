@@ -16,19 +16,19 @@ from baton_git.verbs.doctor.diagnostic import Diagnostic, ok
 from baton_git.verbs.doctor.examination import AgentSetup, Examination
 
 SLOW_SECONDS = 2.0
-"""A hook that takes longer to load is felt at each turn of a session."""
+"""A hook that takes longer to load noticeably delays each turn of a session."""
 RUN_SECONDS = 10.0
 
 
 def check_hook_cost(examination: Examination) -> Iterator[Diagnostic]:
-    """Measure how long a hook takes when it has nothing to do, and when it loads everything it can need."""
+    """Measure how long a hook takes if it has nothing to do, and if it imports all that any event needs."""
     for words in _list_programs(examination):
         idle = _measure(examination, [*words, "hook", "--agent", next(iter(AGENTS))])
         loaded = _measure(examination, [*words, "hook", "--check"])
         if idle is None or loaded is None:
             yield Diagnostic("error", f"{words[0]}: a hook takes more than {RUN_SECONDS:g} s, or cannot be started")
             continue
-        text = f"{idle * 1000:.0f} ms with nothing to do, {loaded * 1000:.0f} ms until all is loaded"
+        text = f"{idle * 1000:.0f} ms with nothing to do, {loaded * 1000:.0f} ms if it imports everything"
         if loaded > SLOW_SECONDS:
             yield Diagnostic(
                 "warning", text, f"a slow disk, or a busy machine: {words[0]}", "try again when it is idle"
@@ -38,7 +38,7 @@ def check_hook_cost(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def _list_programs(examination: Examination) -> list[tuple[str, ...]]:
-    """Return the programs that the user's hooks start; those of a project's hooks only if they are baton's own."""
+    """Return the programs that hooks start; of the hooks in a project's settings, only baton's own program."""
     programs = []
     for setup in examination.local.agents.values():
         inspection = setup.inspection

@@ -16,7 +16,7 @@ from baton_git.verbs.doctor.examination import Examination
 from baton_git.verbs.doctor.registry import CheckedDiagnostic, examine, select_checks
 
 SECONDS = 3.0
-"""Time limit of the check of all objects where a program waits for the answer."""
+"""Time limit, in seconds, of the check of all objects if a program waits for the result."""
 ORDER: tuple[Severity, ...] = ("error", "unknown", "warning", "ok")
 """The most urgent first."""
 

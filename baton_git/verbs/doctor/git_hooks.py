@@ -29,7 +29,7 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
     stopped = [state for state in states if not state.runs]
     stale = [state for state in states if state.runs and "not up to date" in state.said]
     if len(stopped) == len(states) and not place.scripts.is_dir():
-        yield ok("not installed; baton hooks install has commits settle open loops")
+        yield ok("not installed; after baton hooks install, each commit checks the open loops")
         return
     if not stopped and not stale:
         yield ok(f"{count_noun(len(states), 'hook')} installed, and run")

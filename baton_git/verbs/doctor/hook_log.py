@@ -11,7 +11,7 @@ from baton_git.verbs.doctor.diagnostic import Diagnostic
 from baton_git.verbs.doctor.examination import Examination
 
 LOG_AGE = timedelta(days=7)
-"""Problems of hooks that are older do not count."""
+"""Older problems of hooks are not reported."""
 LOG_LINES = 2000
 
 

@@ -28,7 +28,7 @@ GIT_SINCE = (2, 30)
 """The oldest git that is tested."""
 PROGRAM_SECONDS = 10.0
 LOOKED_BACK = 2000
-"""Revisions in which the versions of other machines are looked for."""
+"""Number of newest revisions that are searched for the versions of baton on other machines."""
 _VERSION = re.compile(r"\d+\.\d+[\w.]*")
 
 
@@ -42,10 +42,10 @@ def check_repository(examination: Examination) -> Iterator[Diagnostic]:
     if isinstance(problem, BatonError):
         yield Diagnostic("error", str(problem), advice=problem.hint)
     elif problem is None:
-        yield ok("there is no repository here, so only the machine is looked at")
+        yield ok("there is no repository here, so only the machine is checked")
     elif not namespace_exists(problem):
         yield Diagnostic(
-            "warning", f"there is no namespace {problem.branch.namespace} here", advice="baton init makes it"
+            "warning", f"there is no namespace {problem.branch.namespace} here", advice="to create it: baton init"
         )
     else:
         yield _open_namespace(problem)
@@ -150,13 +150,13 @@ def _check_branch(examination: Examination, ws: Workspace) -> Iterator[Diagnosti
     if unknown:
         yield Diagnostic(
             "warning",
-            f"{ws.branch.namespace} has folders of no kind that this baton knows: {', '.join(sorted(unknown))}",
+            f"{ws.branch.namespace} has folders of unknown kinds: {', '.join(sorted(unknown))}",
             f"a newer baton, or another program, wrote them; {by}".rstrip("; "), "update baton on this machine",
         )  # fmt: skip
 
 
 def _compare_machines(ws: Workspace, examination: Examination) -> Iterator[Diagnostic]:
-    """Find other machines whose newest session was begun by another version of baton."""
+    """Find other machines whose newest session was started by another version of baton."""
     newest: dict[str, str] = {}
     for entry in islice(ws.branch.history(), LOOKED_BACK):
         for version in entry.trailer_values(VERSION_TRAILER):
@@ -205,7 +205,7 @@ def check_index(examination: Examination) -> Iterator[Diagnostic]:
         return
     yield Diagnostic(
         "warning", f"the index of recall {problem}", "a crash, or another version of baton",
-        "baton doctor --fix; the next question builds it anew", _remove_index(folder),
+        "baton doctor --fix; the next question rebuilds it", _remove_index(folder),
     )  # fmt: skip
 
 
@@ -231,4 +231,4 @@ def _remove_index(folder: Path) -> Repair:
         for path in paths:
             path.unlink(missing_ok=True)
 
-    return Repair("Remove the index of recall, which is built anew", run, lambda: paths)
+    return Repair("Remove the index of recall, which the next question rebuilds", run, lambda: paths)

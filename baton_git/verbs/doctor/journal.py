@@ -29,7 +29,7 @@ from baton_git.verbs.doctor.diagnostic import Repair
 from baton_git.verbs.revisions.history import files_at
 
 KEPT = 20
-"""Entries that are kept; older ones are removed, and can not be undone any more."""
+"""Maximum number of entries. Older ones are removed, and their repairs can no longer be undone."""
 OP = "doctor"
 ENTRY = "entry.json"
 ABSENT = ""
@@ -150,7 +150,7 @@ class RepairJournal:
         for entry in self._entries():
             if not entry.undone and not entry.only_adds:
                 return entry
-        raise NotFound("repair to undo", hint="baton doctor --fix makes some")
+        raise NotFound("repair to undo", hint="to repair what can be repaired: baton doctor --fix")
 
     def undo(self, entry: JournalEntry, now: datetime, ws: Workspace | None) -> JournalEntry:
         """Restore what a repair changed.

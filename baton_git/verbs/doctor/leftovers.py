@@ -17,11 +17,11 @@ from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair
 from baton_git.verbs.doctor.examination import Examination
 
 LOCK_SECONDS = 60.0
-"""Age at which a lock that no living process holds is left over."""
+"""Age at which a lock that no living process holds counts as left over."""
 FILE_SECONDS = 3600.0
-"""Age at which a temporary file is left over."""
+"""Age at which a temporary file counts as left over."""
 VIEW_SECONDS = 86_400.0
-"""Age at which the folder of a fetch is left over."""
+"""Age at which the folder of a fetch counts as left over."""
 GITS_LOCKS = ("HEAD.lock", "config.lock", "index.lock", "packed-refs.lock", "shallow.lock")
 NAMED = 5
 
@@ -98,7 +98,7 @@ def _remove(paths: list[Path]) -> Repair:
     seen = {path: _stamp(path) for path in paths}
 
     def run() -> None:
-        with durable_files.writing("the folder of what is left over"):
+        with durable_files.writing("the folder of leftover files"):
             for path in paths:
                 if _stamp(path) == seen[path]:
                     path.unlink(missing_ok=True)

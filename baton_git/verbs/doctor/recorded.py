@@ -20,11 +20,11 @@ from baton_git.verbs.revisions.history import files_at
 from baton_git.verbs.upkeep.validation import ValidatedFile, validate_branch
 
 NAMED = 5
-"""Files or claims that are named; of more there is only the number."""
+"""Maximum number of files or claims that are named; the others are only counted."""
 LOOKED_BACK = 500
-"""Revisions in which a readable version of a file is looked for, and whose times are compared."""
+"""Number of newest revisions that are searched for a readable version of a file, and whose times are compared."""
 SKEW = timedelta(minutes=5)
-"""A difference of clocks that does no harm."""
+"""Difference of clocks that is tolerated."""
 
 
 # --- records that cannot be read

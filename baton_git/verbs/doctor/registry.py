@@ -71,7 +71,7 @@ CHECKS = (
         "all objects are there", "git fetch --refetch REMOTE, from a remote or a clone that has them",
     ),
     Check(
-        "packs", "There are few packs of baton.", "local", check_packs, "few packs", "baton gc",
+        "packs", "Baton has few packs.", "local", check_packs, "few packs", "baton gc",
     ),
     Check(
         "leftovers", "There are no files of killed processes.", "local", check_leftovers, "there are no leftover files",

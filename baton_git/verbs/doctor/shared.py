@@ -22,7 +22,7 @@ from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
 
 ANSWER_SECONDS = 5.0
-"""Seconds in which a remote must answer."""
+"""Seconds within which a remote must answer."""
 NAMED = 5
 FORGES = {"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "git.sr.ht"}
 """Hosts that show a public repository over https, whatever address it was cloned from."""
@@ -128,8 +128,11 @@ def check_privacy(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def public_address(address: str) -> str | None:
-    """Return the address, without a login, at which everybody would read a public repository; None for a folder, and
-    for a host where nobody reads without a login."""
+    """Return the address at which anybody could read the repository if it is public, without a login in it.
+
+    Returns:
+        None for a folder, and for a host that serves nobody without a login.
+    """
     parts = urlsplit(address)
     if parts.scheme in ("http", "https", "git"):
         host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
@@ -154,7 +157,7 @@ def _describe_public(ws: Workspace, name: str) -> Diagnostic:
     return Diagnostic(
         "warning", f"anybody can read {name}, and {what}", "the repository is public",
         "if that is not meant: add a private remote, and git config baton.remote NAME; git push "
-        f"{name} --delete {ws.branch.ref.removeprefix('refs/heads/')} takes it away there"
+        f"{name} --delete {ws.branch.ref.removeprefix('refs/heads/')} removes it there"
         if is_there
         else "if that is not meant: add a private remote, and git config baton.remote NAME",
     )  # fmt: skip
@@ -201,8 +204,8 @@ def _close(paths: list[Path]) -> Repair:
     return Repair(f"Make {count_noun(len(paths), 'place')} private to you", run, lambda: paths)
 
 
-def _places_written(examination: Examination) -> Iterator[Path]:
-    """Return the folders that a write needs, with their entries."""
+def _list_written_files(examination: Examination) -> Iterator[Path]:
+    """Yield the folders that a write needs, and their entries."""
     common_dir = examination.common_dir
     for folder in (common_dir / "objects" / "pack", common_dir / examination.prefix, common_dir / "baton"):
         if folder.is_dir():
@@ -214,7 +217,7 @@ def _find_foreign(examination: Examination) -> Iterator[Diagnostic]:
     """Return files of another user than the folder's owner, unless the repository is shared. A `sudo baton` leaves such
     files."""
     owner = examination.common_dir.stat().st_uid
-    foreign = [path for path in _places_written(examination) if path.lstat().st_uid != owner]
+    foreign = [path for path in _list_written_files(examination) if path.lstat().st_uid != owner]
     shared = examination.common_dir.stat().st_mode & 0o020
     if foreign and not shared:
         yield Diagnostic(
@@ -225,7 +228,7 @@ def _find_foreign(examination: Examination) -> Iterator[Diagnostic]:
 
 def _find_unwritable(examination: Examination) -> Iterator[Diagnostic]:
     folders = [
-        path for path in _places_written(examination) if path.is_dir() and not os.access(path, os.W_OK | os.X_OK)
+        path for path in _list_written_files(examination) if path.is_dir() and not os.access(path, os.W_OK | os.X_OK)
     ]
     if folders:
         yield Diagnostic(

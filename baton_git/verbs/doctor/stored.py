@@ -22,7 +22,7 @@ from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
 
 NAMED = 5
-"""Things of one kind that are named; of more there is only the number."""
+"""Maximum number of objects or commits that are named; the others are only counted."""
 MANY_PACKS = 200
 REFETCH_SECONDS = 120.0
 
@@ -130,7 +130,7 @@ def check_objects(examination: Examination) -> Iterator[Diagnostic]:
 def _read_tip(store: Store, ref: str) -> Oid | None:
     try:
         return store.tip(ref)
-    except StoreError:  # the check of the refs says so
+    except StoreError:  # the check of the refs reports it
         return None
 
 

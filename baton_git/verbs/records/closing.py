@@ -76,7 +76,7 @@ def forget_record(ws: Workspace, now: datetime, asked: ForgetRecord) -> Forgotte
     if key.archived:
         raise NotFound(f"live {KINDS[key.kind].title}", asked.id, hint=f"it is in the archive: baton show {key.id}")
     if key.kind == Conflict.kind:
-        raise NotAllowed(f"{key} waits until somebody settles it", hint=f"baton resolve {key.id}")
+        raise NotAllowed(f"{key} is open until somebody resolves it", hint=f"baton resolve {key.id}")
 
     def change(tip: Revision) -> State:
         _check_person(ws, tip, key)

@@ -1,4 +1,4 @@
-"""The verb `ready`: list what needs attention now, across kinds, each with the command that settles it."""
+"""The verb `ready`: list what needs attention now, across kinds, each with the command that resolves it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ReadyItem(ResultPart):
     title: str = Field(description="The item's title.", examples=["Deployed X"])
     why: str = Field(description="Why it needs attention.", examples=["failed: HTTP status 500"])
     since: str | None = Field(None, description="Since when, if known.", examples=["2026-06-17T12:30:00Z"])
-    command: str = Field(description="The command that settles it.", examples=["baton verify OL-7k3f9q"])
+    command: str = Field(description="The command that resolves it.", examples=["baton verify OL-7k3f9q"])
 
 
 class ReadyResult(AtNamespace):
@@ -78,7 +78,7 @@ class ReadyResult(AtNamespace):
     examples=("baton ready", "baton ready --limit 5 --json"),
 )
 def list_ready(ws: Workspace, now: datetime, asked: ReadyInput) -> ReadyResult:
-    """Show what needs attention now, most urgent first, each with the command that settles it."""
+    """Show what needs attention now, most urgent first, each with the command that resolves it."""
     version = ws.branch.read()
     items = find_ready(ws, now, version)
     counts = Counter(item.need for item in items)

@@ -62,7 +62,7 @@ class CommitResult(AtRevision):
     changes: list[ChangedRecord] = Field(description="The changed records.")
     undone: bool = Field(False, description="Whether a later commit undid it; only set with `ops`.")
     rejected: list[str] = Field(
-        [], description="Ids of records of which a person rejected the remote's change in this review."
+        [], description="Ids of the records whose change by the remote a person rejected in this review."
     )
 
     _shown: Shown = PrivateAttr()

@@ -239,7 +239,7 @@ def _read_tip(ws: Workspace, problems: list[str]) -> Revision | None:
 
 
 def _make_empty_revision(ws: Workspace) -> Revision:
-    """Return what a brief is made from if the newest revision cannot be read."""
+    """Return an empty revision, for the brief of a namespace whose newest revision cannot be read."""
     return Revision(ws.branch.namespace, State())
 
 
@@ -253,7 +253,7 @@ def _describe_revert(ws: Workspace, version: Revision) -> list[str]:
         return []
     name = ws.branch.name(older.commit)
     text = f"the newest commit was made by hand and goes back to {name}, without what came after it"
-    return [f"{text} (baton diff ~1 ~0 shows what; baton undo takes it back)"]
+    return [f"{text} (baton diff ~1 ~0 shows what; baton undo reverts it)"]
 
 
 def _run_due_checks(ws: Workspace, now: datetime, before: Revision, seconds: float, problems: list[str]) -> Checks:

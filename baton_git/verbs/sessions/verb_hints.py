@@ -20,6 +20,6 @@ def describe_verbs(*, as_tools: bool = False) -> str:
     if as_tools:
         names = [f"{word}_{verb}" for word, verbs in hints.items() for verb in verbs]
         names += [word for word, verbs in hints.items() if not verbs]
-        return f"Keep and look up what must not be lost with the tools of baton: {', '.join(names)}."
+        return f"To record and look up facts which must last, use the tools of baton: {', '.join(names)}."
     commands = [f"baton {word} {'/'.join(verbs) or 'QUESTION'}" for word, verbs in hints.items()]
-    return f"Keep and look up what must not be lost with: {', '.join(commands)} (all have --help)."
+    return f"To record and look up facts which must last: {', '.join(commands)} (all have --help)."

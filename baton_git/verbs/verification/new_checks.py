@@ -58,5 +58,5 @@ def _refuse_command_line(argv: Sequence[str], folder: Path | None) -> None:
     words = shlex.join((*program.split(), *argv[1:]))
     raise InvalidArgument(
         f"there is no program {program[:80]!r}",
-        hint=f"give each word by itself; in a terminal: --verify-command -- {words[:200]}",
+        hint=f"give each word as a separate argument; in a terminal: --verify-command -- {words[:200]}",
     )

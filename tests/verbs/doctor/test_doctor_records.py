@@ -115,7 +115,7 @@ def test_a_damaged_index_is_removed_and_built_anew_by_the_next_question(made: Pa
 def test_data_of_a_newer_baton_is_reported(made: Path, git: Any, findings: Any) -> None:
     top = made.parent
     commit_by_hand(git, top, "dreams/D-1.toml", 'id = "D-1"\n')
-    assert "folders of no kind that this baton knows: dreams" in findings("versions")[0]["summary"]
+    assert "folders of unknown kinds: dreams" in findings("versions")[0]["summary"]
     commit_by_hand(git, top, "format.toml", "version = 9\n")
     assert "has layout 9" in findings("versions", code=1)[0]["summary"]
 

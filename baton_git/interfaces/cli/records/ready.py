@@ -1,4 +1,4 @@
-"""Command-line additions to `ready`: print for each item its title, the reason, and a command that settles it."""
+"""Command-line additions to `ready`: print for each item its title, the reason, and a command that resolves it."""
 
 from __future__ import annotations
 
