@@ -135,11 +135,14 @@ def _apply_difference(state: State, before: State, after: State) -> State:
 
 
 def _merge_closings(state: State, before: State, after: State) -> dict[Key, Part]:
-    """Return, by its live key, how each record is closed that is archived in some of the states and live in others.
+    """Decide for each archived record whether it is archived in the result, and with which time and reason.
 
-    Merging follows a record into the archive, but not out of it. So such records are reopened in all three states
-    before the merge, and closed after it like the entry that this function returns for them: the one in `after`, or the
-    one in `state` if the record was closed or reopened since.
+    A merge follows a record into the archive, but not out of it. Therefore all records that one of the states has
+    archived are reopened before the merge, and archived after it as decided here.
+
+    Returns:
+        By the live key of each record, the entry that decides. It is the one in `after`, or the one in `state` if the
+        record was archived or reopened since. If this entry is live, the record stays live.
     """
     closings = {}
     for key in {key._replace(archived=False) for key in before.differing(after)}:
@@ -180,7 +183,7 @@ def _reopen(state: State, keys: Iterable[Key]) -> State:
 
 
 def _close(state: State, closings: Mapping[Key, Part], before: State) -> State:
-    """Return the state with records archived like the entries in `closings`, and unchanged ones as in `before`."""
+    """Archive records like the entries in `closings`. A record that then equals its entry in `before` keeps that one."""
     edits: dict[Key, Entry | None] = {}
     for key, closing in closings.items():
         closed = key._replace(archived=True)

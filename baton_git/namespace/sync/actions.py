@@ -46,7 +46,8 @@ class SyncAction(NamedTuple):
 
 
 class BranchTips(NamedTuple):
-    """The tips of a branch: `local`, on the remote now (`theirs`), and on the remote when last `seen`."""
+    """The tips of a branch: the local one, the one on the remote now (`theirs`), and the last known one of the remote
+    (`seen`)."""
 
     local: Oid | None
     theirs: Oid | None
@@ -107,7 +108,10 @@ def _is_behind(store: Store, old: Oid, new: Oid) -> bool:
 
 
 def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | None:
-    """Return the action `stop` if the remote branch was rewritten or deleted, or a local commit silently reverts."""
+    """Return the action `stop` if the remote branch was rewritten or deleted, or a local commit silently reverts.
+
+    With `settle`, only a deleted branch that should be reset to `theirs` still stops the sync.
+    """
     name = str(branch.namespace)
     if tips.seen is not None and tips.theirs is None and terms.settle == "theirs":
         return SyncAction("stop", name, 0, "the branch was deleted on the remote, so --settle theirs is not possible",
@@ -148,7 +152,7 @@ def _plan_incoming(branch: Branch, tips: BranchTips, accepted: Oid | None) -> It
 
 
 def _find_accepted(branch: Branch, tips: BranchTips, terms: Terms) -> tuple[Oid | None, list[SyncAction]]:
-    """Return the newest remote commit that needs no review, and the action `wait` for all others."""
+    """Return the newest remote commit that needs no review, and a `wait` action for the others, if there are any."""
     assert tips.theirs is not None
     why, accepted = _find_newest_accepted(branch, tips, terms)
     if not why:
@@ -189,7 +193,7 @@ _UNSIGNED = (
 
 
 def _find_newest_fitting(new: list[CommitInfo], fits: Callable[[CommitInfo], bool]) -> Oid | None:
-    """Return the newest new commit that fits and whose new ancestors all fit; None if there is none."""
+    """Return the newest commit in `new` that fits together with all its ancestors in `new`; None if there is none."""
     fitting: dict[Oid, bool] = {}
     newest: Oid | None = None
     for info in reversed(new):
@@ -202,7 +206,8 @@ def _find_reverts(branch: Branch, tip: Oid, known: Oid | None) -> dict[Oid, LogE
     """Return the new hand-made commits that silently revert, each with the older revision that it restores.
 
     `git commit -a` makes such commits by accident in a work tree that has the branch checked out while others write.
-    Commits that were undone, or whose changes are no longer in effect, are left out.
+    Left out are commits that were undone, commits whose changes are no longer in effect, and commits that only revert
+    other silent reverts.
     """
     branch.revision_at(tip)  # raises if this is not a namespace
     store = branch.store
