@@ -183,7 +183,7 @@ def _reopen(state: State, keys: Iterable[Key]) -> State:
 
 
 def _close(state: State, closings: Mapping[Key, Part], before: State) -> State:
-    """Archive records like the entries in `closings`. A record that then equals its entry in `before` keeps that one."""
+    """Archive records like the entries in `closings`. A record that is archived alike in `before` keeps that entry."""
     edits: dict[Key, Entry | None] = {}
     for key, closing in closings.items():
         closed = key._replace(archived=True)
