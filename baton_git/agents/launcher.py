@@ -59,12 +59,15 @@ class Launcher(Protocol):
 
 
 def escape_argument(text: str) -> str:
-    """Return the text as an argument that cannot be mistaken for an option."""
+    """Return the text as an argument: with a blank before a leading `-`, so that it is not taken for an option."""
     return f" {text}" if text.startswith("-") else text
 
 
 def read_objects(output: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects in `output`: the whole output, else each line that is one."""
+    """Yield the JSON objects in `output`.
+
+    If the whole output is JSON, this is the object or the objects in the list; otherwise, the lines that are objects.
+    """
     try:
         check_nesting(output)
         value = json.loads(output)
@@ -86,12 +89,12 @@ def _lines(output: str) -> Iterator[dict[str, Any]]:
 
 
 def read_token_count(value: Any) -> int:
-    """Return a number of tokens; 0 for any other value."""
+    """Return `value` if it is a number of tokens, that is, a positive integer; otherwise 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def read_cost(value: Any) -> float | None:
-    """Return an amount of money; None for any other value."""
+    """Return `value` if it is a plausible amount of money: a number from 0 to 1e12; otherwise None."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < 1e12 else None
 

@@ -92,7 +92,7 @@ class Shop:
                    "--verify-file", "exports/2026-10.csv", session="monday")  # fmt: skip
         self.baton("followup", "add", "Translate the receipt", "--reason", "no French customers yet", session="monday")
         self.baton("pattern", "record", "Assumed Docker without reading compose.yaml", session="monday")
-        self.baton("decision", "add", "Totals are rounded half to even", "--why", "the books do it so",
+        self.baton("decision", "add", "Totals are rounded half to even", "--why", "our accountants do",
                    "--rejected", "half up", session="monday")  # fmt: skip
         self.baton("wrap", "--context", CONTEXT, "--summary", "deployed", session="monday")
         self.baton("boot", session="tuesday", agent="codex")

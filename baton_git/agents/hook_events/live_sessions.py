@@ -8,19 +8,22 @@ from baton_git.agents.hook_events.hook_session import GONE, HookSession, HookSes
 from baton_git.core.times import parse_time_or_none
 
 
-def at_work(memory: HookSessionStore, beside: int = 0) -> set[str]:
-    """Return the sessions that have not ended and whose process is running, except those of the process `beside`."""
-    return {
-        session.session for session in memory.all() if not session.ended and session.pid != beside and lives(session)
-    }
+def list_running(memory: HookSessionStore, without_pid: int = 0) -> set[str]:
+    """Return the sessions that have not ended and whose process is running, without those of one process.
+
+    Args:
+        without_pid: the id of that process; 0 for none.
+    """
+    others = (seen for seen in memory.all() if not seen.ended and seen.pid != without_pid)
+    return {seen.session for seen in others if is_running(seen)}
 
 
-def gone(memory: HookSessionStore) -> set[str]:
+def list_gone(memory: HookSessionStore) -> set[str]:
     """Return the sessions whose process disappeared without an event for their end."""
-    return {seen.session for seen in memory.all() if seen.ended == GONE or (not seen.ended and not lives(seen))}
+    return {seen.session for seen in memory.all() if seen.ended == GONE or (not seen.ended and not is_running(seen))}
 
 
-def lives(seen: HookSession) -> bool:
+def is_running(seen: HookSession) -> bool:
     """Whether the process of a session is still running.
 
     Process ids are reused, so a process that started after the session's last event is a different one.

@@ -20,7 +20,7 @@ _FIRST_LINE = 1 << 20
 """Maximum number of bytes read; Codex's first record contains all of its instructions."""
 
 
-def home_of(payload: Payload, environment: Mapping[str, str]) -> str:
+def find_start_folder(payload: Payload, environment: Mapping[str, str]) -> str:
     """Return the folder in which the session started, if the agent CLI reports it; else its current folder."""
     cli = AGENTS[payload.agent]
     for name in cli.folder_variables:

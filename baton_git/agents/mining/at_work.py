@@ -9,12 +9,12 @@ from functools import cache
 import psutil
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
-from baton_git.agents.hook_events.live_sessions import lives
+from baton_git.agents.hook_events.live_sessions import is_running
 from baton_git.agents.mining.candidates import Candidate
 from baton_git.agents.registry import AGENTS, session_variables
 
 
-def find_at_work(common_dir: str, environment: Mapping[str, str]) -> Callable[[Candidate], bool]:
+def make_running_check(common_dir: str, environment: Mapping[str, str]) -> Callable[[Candidate], bool]:
     """Return a function that returns whether the session of a transcript is running.
 
     A session is running if it started this program, or if the process that its hooks recorded is alive. Without
@@ -29,7 +29,7 @@ def find_at_work(common_dir: str, environment: Mapping[str, str]) -> Callable[[C
             return True
         seen = memory.get(candidate.agent, candidate.session)
         if seen is not None and seen.pid > 1:
-            return not seen.ended and lives(seen)
+            return not seen.ended and is_running(seen)
         since = list_running().get((candidate.agent, os.path.realpath(candidate.cwd or "/")))
         return since is not None and candidate.mtime_ns / 1e9 >= since
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
 from baton_git.agents.hook_events.hook_session import GONE, HookSession, HookSessionStore
-from baton_git.agents.hook_events.live_sessions import lives
+from baton_git.agents.hook_events.live_sessions import is_running
 from baton_git.core.errors import BatonError
 from baton_git.core.times import iso
 from baton_git.interfaces.hook.inputs import HookInputs
@@ -30,7 +30,7 @@ def catch_up(
     memory = settings.memory
     own = (current.cli, current.session)
     others = [seen for seen in memory.all() if not seen.ended and (seen.cli, seen.session) != own]
-    gone = [seen for seen in others if not lives(seen) or _end_unwatched(ws, now, seen)]
+    gone = [seen for seen in others if not is_running(seen) or _end_unwatched(ws, now, seen)]
     unsaved = (
         seen for seen in others if seen.git_dir == current.git_dir and (seen in gone or _is_unsaved(memory, seen))
     )

@@ -18,7 +18,7 @@ from baton_git.agents.hook_events.fast_exit import is_idle
 from baton_git.agents.hook_events.payloads import COMPACT, END, PROMPT, START, STOP, Payload, parse
 from baton_git.agents.hook_events.replies import nothing, reply
 from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, find_repository
-from baton_git.agents.hook_events.session_folder import home_of
+from baton_git.agents.hook_events.session_folder import find_start_folder
 from baton_git.agents.registry import AGENTS
 from baton_git.interfaces.hook.delayed_save import save_later
 
@@ -63,7 +63,7 @@ def _answer(agent: str) -> int:
     payload = parse(_read(), agent or None, os.environ)
     if payload is None:
         return _print(nothing(agent))
-    home = home_of(payload, os.environ)
+    home = find_start_folder(payload, os.environ)
     folder = home if os.path.isdir(home) else _here()
     place = find_repository(os.environ.get("GIT_DIR") or folder)
     payload = payload._replace(cwd=folder)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from baton_git.agents.hook_events.ended_turns import find_unsaved_turn
 from baton_git.agents.hook_events.hook_session import GONE, HookSession
-from baton_git.agents.hook_events.live_sessions import at_work
+from baton_git.agents.hook_events.live_sessions import list_running
 from baton_git.agents.hook_events.payloads import PROMPT, START, Payload
 from baton_git.agents.hook_events.planner import (
     MAX_BLOCKS,
@@ -147,7 +147,7 @@ class EventRunner:
         if source == "clear" and (cleared := choose_cleared_session(list(memory.all()), self.session, pid)):
             return cleared
         handoffs = list_handoffs(self.ws, self.ws.branch.read().state, self.event.session)
-        live = at_work(memory, pid)
+        live = list_running(memory, pid)
         return next((id_ for id_ in map(session_of, handoffs) if id_ not in live), "")
 
     def _save_facts(self, trigger: str, force: bool) -> None:
@@ -188,7 +188,7 @@ class EventRunner:
         return SessionActions(
             self.ws, self.now, self._session_info(), self._facts.extract, boot=self._boot,
             known_commit=self.session.knows, options=self.settings.options, problems=self.problems,
-            live_sessions=at_work(self.settings.memory, self.settings.pid),
+            live_sessions=list_running(self.settings.memory, self.settings.pid),
         )  # fmt: skip
 
     def list_wanted_events(self) -> None:

@@ -27,14 +27,14 @@ def shorten_schema(schema: Json) -> Json:
 
 def _without_null(schema: Json) -> Json:
     """Return the schema of an optional value without null: a model omits the argument instead of sending null."""
-    choices = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+    choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
     if len(choices) != 1:
         return schema
     rest = {name: value for name, value in schema.items() if name != "anyOf"}
     return {**shorten_schema(choices[0]), **rest}
 
 
-def untold(schema: Json) -> Json:
+def drop_session(schema: Json) -> Json:
     """Return a schema without `session`, which every writing tool takes: the server's instructions describe it once."""
-    told = {name: one for name, one in schema["properties"].items() if name != "session"}
-    return {**schema, "properties": told}
+    properties = {name: value for name, value in schema["properties"].items() if name != "session"}
+    return {**schema, "properties": properties}

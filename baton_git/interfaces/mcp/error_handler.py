@@ -46,12 +46,9 @@ def refused_read(uri: str, error: ResourceError) -> ResourceError:
         return ResourceNotFoundError(
             _line(f"there is no resource {uri}; see the lists of resources and resource templates")
         )
-    told = in_a_line(cause if cause is not None else error)
-    return (
-        ResourceNotFoundError(told)
-        if isinstance(cause, NotFound | InvalidName | InvalidArgument)
-        else ResourceError(told)
-    )
+    message = in_a_line(cause if cause is not None else error)
+    is_missing = isinstance(cause, NotFound | InvalidName | InvalidArgument)
+    return ResourceNotFoundError(message) if is_missing else ResourceError(message)
 
 
 def unknown_prompt(name: str, known: Iterable[str]) -> MCPError:

@@ -56,7 +56,7 @@ def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations
         session: Session = None,
     ) -> dict[str, Any]:
         """Ask the person to make a pattern a rule."""
-        with tool_context.at_work(ctx, session) as ws:
+        with tool_context.open_workspace(ctx, session) as ws:
             work = replace(ws, confirmed=_read_confirmation(found, answer, tool_context.app.person))
             return graduate_pattern(work, tool_context.now, id, rule=rule).as_data(short=True)
 

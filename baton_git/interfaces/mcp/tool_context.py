@@ -59,7 +59,7 @@ class ToolContext:
             yield replace(ws, actor=replace(ws.actor, session=found), calls_tools=True)
 
     @contextmanager
-    def at_work(self, ctx: Ctx, session: str | None = None, *, current: bool = True) -> Iterator[Workspace]:
+    def open_workspace(self, ctx: Ctx, session: str | None = None, *, current: bool = True) -> Iterator[Workspace]:
         """Open the workspace for writing, with the session and agent that act.
 
         Args:

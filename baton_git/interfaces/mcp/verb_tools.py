@@ -40,7 +40,7 @@ def _function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) -> Ca
         asked = verb.parse(
             fill(tool_context.app, given) if fill else given, lambda name: tool.names.get(name, name), tool_context.now
         )
-        acting = tool_context.at_work(ctx, session, current=verb.session != "begins")
+        acting = tool_context.open_workspace(ctx, session, current=verb.session != "begins")
         with acting if verb.is_in_session else tool_context.reading() as ws:
             verb.check_namespace(ws)
             run = LOCAL_RUNS.get(verb.name)

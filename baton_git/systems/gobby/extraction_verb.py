@@ -44,8 +44,8 @@ class ExtractHandoff(Input):
     max_turns: int | None = Field(
         None, ge=1, le=1_000_000, description="Use only the last N turns (and the goal).  [all]"
     )
-    activity: UpTo = Field(None, description="Number of last tool uses to include.  [5]")
-    max_commits: UpTo = Field(None, description="Maximum number of newest commits.  [20]")
+    activity: UpTo = Field(None, description="Include the last N tool uses.  [5]")
+    max_commits: UpTo = Field(None, description="Include at most N commits, the newest.  [20]")
     diff_stats: bool = Field(False, description="Include the changed files of each commit.")
     format: Literal["structured", "narrative"] | None = Field(
         None, description="Print sections (`structured`) or sentences (`narrative`).  [structured]"

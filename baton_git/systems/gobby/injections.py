@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from baton_git.agents.hook_events.hook_session import HookSessionStore
-from baton_git.agents.hook_events.live_sessions import at_work
+from baton_git.agents.hook_events.live_sessions import list_running
 from baton_git.core.brief import LINE, Rank, Section, short_session
 from baton_git.core.errors import BatonError, NotFound
 from baton_git.core.output import one_line
@@ -47,7 +47,7 @@ MAX_TEXT = 64 * 1024
 
 def tell_last_handoff(ws: Workspace, now: datetime, state: State, problems: list[str]) -> tuple[Section, ...]:
     """Return the sections of the last session of this work tree other than the acting one; empty if there is none."""
-    live = at_work(HookSessionStore(str(ws.branch.store.repository.common_dir)))
+    live = list_running(HookSessionStore(str(ws.branch.store.repository.common_dir)))
     return tell_previous_sessions(ws, now, state, None, problems, live=live)
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 from pydantic import Field, model_validator
 
 from baton_git.agents.extraction.extracting import known_agent
-from baton_git.agents.mining.at_work import find_at_work
+from baton_git.agents.mining.at_work import make_running_check
 from baton_git.agents.mining.belonging import Belonging, ProjectFolders, is_folder, is_moved
 from baton_git.agents.mining.candidates import Candidate, list_candidates
 from baton_git.agents.mining.evidence import Evidence, NamedCommit, find_evidence
@@ -248,7 +248,7 @@ class _Run:
         listed = list_candidates(agents, self._home, self._asked.variables, self._problems.append)
         self._seen = list(_drop_older_copies(listed))
         belongs = self._judge_all(self._seen)
-        is_at_work = find_at_work(str(self._ws.branch.store.repository.common_dir), self._asked.variables)
+        is_at_work = make_running_check(str(self._ws.branch.store.repository.common_dir), self._asked.variables)
         ids = self._stored_ids()
         for candidate in self._seen:
             belonging = belongs[candidate.path]

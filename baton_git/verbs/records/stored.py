@@ -86,7 +86,7 @@ class StoredRecord(ResultPart):
     unreadable: UnreadableFile | None = Field(None, description="Why it is unreadable; the file is not changed.")
 
 
-def _name_kind(kind: str) -> str:
+def _name_plural(kind: str) -> str:
     """Return the plural of a kind as people type it, `open-loops`."""
     return KINDS[kind].name(2).replace(" ", "-")
 
@@ -100,8 +100,8 @@ def check_kind(name: str) -> str:
     kind = find_kind(name)
     if kind is None:
         near = suggest_kind(name)
-        meant = f"did you mean {_name_kind(near)}? " if near else ""
-        kinds = ", ".join(map(_name_kind, KINDS))
+        meant = f"did you mean {_name_plural(near)}? " if near else ""
+        kinds = ", ".join(map(_name_plural, KINDS))
         raise InvalidArgument(f"there is no kind of record {shorten(name)}", hint=f"{meant}there are {kinds}")
     return kind
 

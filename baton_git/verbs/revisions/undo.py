@@ -105,7 +105,7 @@ def rollback(ws: Workspace, now: datetime, asked: RollbackTarget) -> RollbackRes
         NeedsHuman: a pattern would become a rule again, and no person confirmed that.
         NotFound: there is no such revision, record or session.
     """
-    return _take(ws, now, asked.plan(ws), RollbackResult, dry_run=asked.dry_run, gone_back=str(asked))
+    return _apply(ws, now, asked.plan(ws), RollbackResult, dry_run=asked.dry_run, gone_back=str(asked))
 
 
 class UndoneRevision(Input):
@@ -142,7 +142,7 @@ def undo(ws: Workspace, now: datetime, asked: UndoneRevision) -> UndoResult:
         NeedsHuman: a pattern would become a rule again, and no person confirmed that.
     """
     plan, entry = plan_undo(ws, asked.revision)
-    return _take(ws, now, plan, UndoResult, dry_run=asked.dry_run, taken_back=entry.subject)
+    return _apply(ws, now, plan, UndoResult, dry_run=asked.dry_run, taken_back=entry.subject)
 
 
 class RedoInput(Input):
@@ -171,10 +171,10 @@ def redo(ws: Workspace, now: datetime, asked: RedoInput) -> RedoResult:
         NeedsHuman: a pattern would become a rule again, and no person confirmed that.
     """
     plan, entry = plan_redo(ws)
-    return _take(ws, now, plan, RedoResult, dry_run=asked.dry_run, brought_back=entry.subject)
+    return _apply(ws, now, plan, RedoResult, dry_run=asked.dry_run, brought_back=entry.subject)
 
 
-def _take(ws: Workspace, now: datetime, plan: RollbackPlan, model: type[R], *, dry_run: bool, **fields: Any) -> R:
+def _apply(ws: Workspace, now: datetime, plan: RollbackPlan, model: type[R], *, dry_run: bool, **fields: Any) -> R:
     """Apply a plan, or preview it."""
     if dry_run:
         planned = preview(ws, plan)

@@ -18,9 +18,9 @@ def find_gone_sessions(ws: Workspace) -> dict[str, str]:
     memory = HookSessionStore(str(ws.branch.store.repository.common_dir))
     if not Path(memory.folder).is_dir():
         return {}
-    from baton_git.agents.hook_events.live_sessions import gone  # imports psutil, needed only where hooks ran
+    from baton_git.agents.hook_events.live_sessions import list_gone  # imports psutil, needed only where hooks ran
 
-    names = gone(memory)
+    names = list_gone(memory)
     return {seen.session: seen.seen for seen in memory.all() if seen.session in names}
 
 

@@ -60,7 +60,7 @@ def rich(world: World) -> World:
     here("verify", *CLAUDE, code=None)
     _follow_ups(world)
     _patterns(world)
-    here("decision", "add", "Totals are rounded half to even", "--why", "the books do it so", "--id", "DEC-001",
+    here("decision", "add", "Totals are rounded half to even", "--why", "our accountants do", "--id", "DEC-001",
          "--rejected", "half up", "--rejected", "truncate", "--evidence", "mail of the accountant, 3 November",
          *CLAUDE)  # fmt: skip
     here(

@@ -199,7 +199,7 @@ def first_session(stage: Stage, port: int | str) -> None:
                 "--verify-commit", "Round totals to cents", "--branch", "main")  # fmt: skip
     stage.baton("followup", "add", "Move prices into the database", "--reason", "the release comes first")
     stage.baton("pattern", "record", "Edited the config without reading its schema", "--context", "port was a string")
-    stage.baton("decision", "add", "Totals are rounded half to even", "--why", "the books do it so",
+    stage.baton("decision", "add", "Totals are rounded half to even", "--why", "our accountants do",
                 "--rejected", "half up", "--id", "DEC-001")  # fmt: skip
     stage.baton("wrap", "--context", "The shop runs. A fix of the rounding was requested.", "--summary", "deployed")
 

@@ -61,7 +61,7 @@ class Acting(NamedTuple):
                 yield ws
                 return
             branch = ws.branch
-            held = _Held(
+            held = _ConditionalBranch(
                 **{field.name: getattr(branch, field.name) for field in fields(branch)}, condition=_Condition(tip)
             )
             try:
@@ -86,7 +86,7 @@ class _Condition:
 
 
 @dataclass(frozen=True)
-class _Held(Branch):
+class _ConditionalBranch(Branch):
     """A branch that can be written to only while a condition holds."""
 
     condition: _Condition = field(kw_only=True)

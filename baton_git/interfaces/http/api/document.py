@@ -62,7 +62,7 @@ def _document(app: FastAPI, is_guarded: bool) -> dict[str, Any]:
     for path, one in operations:
         if path == "/health":
             one["security"] = []
-        _say(one)
+        _set_summary(one)
         _add_refusals(path, one)
         _add_tag(path, one)
     return data
@@ -83,9 +83,9 @@ def _add_refusals(path: str, operation: dict[str, Any]) -> None:
     else:
         return
     operation["responses"].pop("422", None)
-    refused |= {status: _plain(status) for status in plain}
-    for status, told in refused.items():
-        operation["responses"].setdefault(str(status), told)
+    refused |= {status: _make_detail_response(status) for status in plain}
+    for status, response in refused.items():
+        operation["responses"].setdefault(str(status), response)
 
 
 def _add_tag(path: str, operation: dict[str, Any]) -> None:
@@ -96,12 +96,12 @@ def _add_tag(path: str, operation: dict[str, Any]) -> None:
         operation["responses"][status]["headers"] = {"ETag": ETAG}
 
 
-def _plain(status: int) -> dict[str, Any]:
+def _make_detail_response(status: int) -> dict[str, Any]:
     """Return an error response in the shape of session-baton's server."""
     return {"description": WORDS[status], "content": {"application/json": {"schema": DETAIL}}}
 
 
-def _say(operation: dict[str, Any]) -> None:
+def _set_summary(operation: dict[str, Any]) -> None:
     """Use the first sentence of the docstring as the summary of each path, instead of the function's name."""
     text = operation.get("description", "")
     first, _, rest = text.partition("\n\n")
