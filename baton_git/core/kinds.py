@@ -224,20 +224,22 @@ KINDS = {
             "snapshot", load_from("systems.ecc.record", "Snapshot"), "snapshots", "snapshot",
             codec=WITHOUT_ID, parts=2, about="snapshot.session.state", dated="recorded_at", began="recorded",
             counted=BY_FOLDER, left_behind=True, replaced=True,
-            comment="The stored file has no id; it is the name of its folder, `/`, and its own, as the snapshot says "
-            "them.",
+            comment="The stored file has no id. The id is the names of its folder and of its file, decoded, with `/` "
+            "between them; both are also in the snapshot.",
         ),
         KindInfo(
             "handoff", load_from("systems.gobby.record", "Handoff"), "handoffs", "handoff",
             codec=WITHOUT_ID, parts=2, about="facts.initial_goal", dated="extracted_at", began="extracted",
             counted=BY_FOLDER, left_behind=True, replaced=True,
-            comment="The stored file has no id; it is the names of its folder and of its file, with `/` between them.",
+            comment="The stored file has no id. The id is the names of its folder and of its file, decoded, with `/` "
+            "between them.",
         ),
         KindInfo(
             "turns", load_from("systems.gobby.turns_record", "SharedTurns"), "turns", "record of turns",
             "records of turns", codec=WITHOUT_ID, parts=2, about="topic", dated="recorded_at", began="recorded",
             counted=BY_FOLDER, left_behind=True, replaced=True,
-            comment="The stored file has no id; it is the names of its folder and of its file, with `/` between them.",
+            comment="The stored file has no id. The id is the names of its folder and of its file, decoded, with `/` "
+            "between them.",
         ),
         KindInfo("conflict", lambda: Conflict, "conflicts", "conflict", counted="record_kind", is_derived=True),
     )

@@ -59,7 +59,7 @@ from baton_git.verbs.sessions.session_end import WrapResult
 from baton_git.verbs.sessions.sessions import BootResult
 from baton_git.verbs.sessions.sessions import InitResult
 from baton_git.verbs.sharing.conflicts import ConflictList
-from baton_git.verbs.sharing.conflicts import SettledConflict
+from baton_git.verbs.sharing.conflicts import ResolvedConflict
 from baton_git.verbs.sharing.remotes import RemoteList
 from baton_git.verbs.sharing.remotes import RemotePolicyResult
 from baton_git.verbs.sharing.review import Decided
@@ -530,7 +530,7 @@ class VerbMethods:
         *,
         side: Literal['ours', 'theirs'] | None = None,
         value: Any = None,
-    ) -> SettledConflict: ...
+    ) -> ResolvedConflict: ...
     def restore_agent(
         self,
         *,

@@ -13,7 +13,7 @@ NOTICE_FIELDS = ("done", "about", "commit", "in")
 """The fields of a query that describe the last action; `in` is the component of its namespace."""
 DONE = {
     "decided": "Your decisions are saved. The next sync sends them.",
-    "settled": "The conflict is settled.",
+    "resolved": "The conflict is resolved.",
     "graduated": "The pattern is now a rule. Sessions get it when they start.",
     "back": "Done. A new revision was written.",
     "nothing": "Nothing from that remote is waiting any more.",

@@ -202,10 +202,10 @@ def send_waiting(cache: BatonCache, name: str) -> CacheOutcome:
             return CacheOutcome(known, refused=error)
 
 
-def settle_conflict(cache: BatonCache, name: str, choice: Choice) -> CacheOutcome:
-    """Settle a conflict: keep ours, take theirs, or merge both by record.
+def resolve_conflict(cache: BatonCache, name: str, choice: Choice) -> CacheOutcome:
+    """Resolve a conflict: keep ours, take theirs, or merge both by record.
 
-    Only a conflict that was shown is settled: if there was none, or the server has changed since, the documents are
+    Only a conflict that was shown is resolved: if there was none, or the server has changed since, the documents are
     compared again and nothing is replaced. A replaced document is kept in the folder `kept`.
 
     Raises:

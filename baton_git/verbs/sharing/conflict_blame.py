@@ -30,7 +30,7 @@ _FOLDERS = 500
 """How many folders are cached during a search."""
 
 _GOES_BACK = frozenset({UNDO, REDO, "rollback", ""})
-"""The verbs whose commits may restore a settled conflict; the empty name stands for commits made by hand."""
+"""The verbs whose commits may restore a resolved conflict; the empty name stands for commits made by hand."""
 
 Writers = dict[Side, LogEntry]
 """The commit that set the contested value of each side; sides that were not found are absent."""
@@ -107,7 +107,7 @@ def _follow_trail(reader: _TreeReader, entry: LogEntry, trail: _Trail) -> list[t
     """Return where a search continues after a commit.
 
     It continues at the parent with the same value, or at both sides of the merge that found the conflict. At the commit
-    that set the value, it ends. Commits that only restore a settled conflict are passed over.
+    that set the value, it ends. Commits that only restore a resolved conflict are passed over.
     """
     for parent in entry.parents:
         if _is_same(reader, entry.tree, parent, trail):

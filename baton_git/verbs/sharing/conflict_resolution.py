@@ -1,4 +1,4 @@
-"""Resolve conflicts: settle values that two sides changed differently."""
+"""Resolve conflicts: choose the value of a field that two sides changed differently."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def resolve(
     ws: Workspace, now: datetime, id_: str, side: Side | None, value: Any = None, *,
     shown: Conflict | None = None, shown_value: tuple[Any, ...] | None = None,
 ) -> tuple[Conflict, WriteResult]:  # fmt: skip
-    """Settle a conflict with the value of one side, or another value.
+    """Resolve a conflict with the value of one side, or another value.
 
     Args:
         id_: the id of the conflict, or of a record with exactly one conflict.
@@ -55,13 +55,13 @@ def resolve(
             raise Unsettled("this conflict has changed since it was shown", hint="look at it again")
         if shown_value is not None and not alike(find_current_value(tip.state, current) or (), shown_value):
             raise Unsettled("the current value has changed since it was shown", hint="look at it again")
-        settled = tip.state.remove(Key(Conflict.kind, current.id))
+        resolved = tip.state.remove(Key(Conflict.kind, current.id))
         if current.record_kind == FILE:
-            return _settle_file(ws, tip, settled, current, side)
+            return _resolve_file(ws, tip, resolved, current, side)
         if side == current.winner and (shown_value is None or alike(shown_value, get_side_value(current, side))):
-            return settled
+            return resolved
         chosen = get_side_value(current, side) if side is not None else (value,)
-        return _apply_value(ws, now, settled, current, chosen, is_side=side is not None and shown_value is None)
+        return _apply_value(ws, now, resolved, current, chosen, is_side=side is not None and shown_value is None)
 
     return conflict, ws.update("resolve", now, change)
 
@@ -114,7 +114,7 @@ def _apply_value(
             hint=f"git cat-file blob {chosen[0]['blob']} shows it; {_make_keep_hint(conflict)}",
         )
     if conflict.field == "":
-        return _settle_record(ws, now, state, key, entry, chosen)
+        return _resolve_record(ws, now, state, key, entry, chosen)
     if not isinstance(entry, Part):
         raise NotFound("record", conflict.record_id or conflict.record_kind, hint=_make_keep_hint(conflict))
     data = dict(entry.record) if isinstance(entry, Archived) else entry.as_data()
@@ -178,7 +178,7 @@ def _put_record(state: State, key: Key, entry: Part | None, data: dict[str, Any]
 
 
 def _check_claim(state: State, key: Key, entry: Part | None, claim: Record) -> None:
-    """Check that the settled record keeps its id and claims nothing that needs a person's confirmation."""
+    """Check that the resolved record keeps its id and claims nothing that needs a person's confirmation."""
     if claim.id != key.id and not key.archived:
         raise NotAllowed(f"{key} cannot become {claim.id}: the id of a record never changes", hint=_KEEP)
 
@@ -200,7 +200,7 @@ def _check_claim(state: State, key: Key, entry: Part | None, claim: Record) -> N
 _KEEP = "to keep the current value: resolve with ours"
 
 
-def _settle_record(ws: Workspace, now: datetime, state: State, key: Key, entry: Any, chosen: tuple[Any, ...]) -> State:
+def _resolve_record(ws: Workspace, now: datetime, state: State, key: Key, entry: Any, chosen: tuple[Any, ...]) -> State:
 
     if not chosen:
         if isinstance(entry, Record) and not key.archived:
@@ -219,8 +219,8 @@ def _settle_record(ws: Workspace, now: datetime, state: State, key: Key, entry: 
     return _put_record(state, key, entry if isinstance(entry, Part) else None, data)
 
 
-def _settle_file(ws: Workspace, tip: Revision, state: State, conflict: Conflict, side: Side | None) -> ProposedState:
-    """Settle a conflict about a file: keep the file of the chosen side, and remove the other side's copy."""
+def _resolve_file(ws: Workspace, tip: Revision, state: State, conflict: Conflict, side: Side | None) -> ProposedState:
+    """Resolve a conflict about a file: keep the file of the chosen side, and remove the other side's copy."""
     if side is None:
         raise InvalidArgument(f"{conflict.record_id} is a file, so no value can be given", hint="choose ours or theirs")
     assert tip.tree is not None

@@ -1,4 +1,4 @@
-"""The verbs `conflicts` and `resolve`: list and settle the values that two sides changed differently."""
+"""The verbs `conflicts` and `resolve`: list and resolve the values that two sides changed differently."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class ResolveConflict(Input):
         return self
 
 
-class SettledConflict(WrittenResult):
-    """A settled conflict."""
+class ResolvedConflict(WrittenResult):
+    """A resolved conflict."""
 
     id: str = Field(examples=["C-1f2e3d4c"], description="The id of the conflict.")
     record: str = Field(examples=["OL-1"], description="The id of the record.")
@@ -96,13 +96,13 @@ def _describe_writers(sides: Mapping[Side, LogEntry]) -> dict[str, Any]:
         "side": Option(flags={"ours": "The first value that baton conflicts shows.", "theirs": "The second one."}),
         "value": Option(metavar="VALUE"),
     },
-    tool=Tool("Settle a conflict.", fields={"value": "Instead"}),
+    tool=Tool("Resolve a conflict.", fields={"value": "Instead"}),
     examples=(
         "baton resolve C-1f2e3d4c --theirs",
         'baton resolve OL-7k3f9q --value "the health check answers 200"',
     ),
 )
-def resolve_conflict(ws: Workspace, now: datetime, asked: ResolveConflict) -> SettledConflict:
+def resolve_conflict(ws: Workspace, now: datetime, asked: ResolveConflict) -> ResolvedConflict:
     """Resolve a conflict: choose whose value to keep, or give another value.
 
     Raises:
@@ -112,4 +112,4 @@ def resolve_conflict(ws: Workspace, now: datetime, asked: ResolveConflict) -> Se
         InvalidDocument: the value is invalid for its field.
     """
     conflict, written = resolve(ws, now, asked.id, asked.side, asked.value)
-    return SettledConflict.of(written, id=conflict.id, record=conflict.record_id, field=conflict.field)
+    return ResolvedConflict.of(written, id=conflict.id, record=conflict.record_id, field=conflict.field)

@@ -193,7 +193,7 @@ def contest(world: World) -> None:
 
 
 @pytest.mark.parametrize("choice", ["ours", "theirs", "other"])
-def test_a_conflict_is_settled_by_the_side_that_was_chosen(choice: str, world: World, serve: Any) -> None:
+def test_a_conflict_is_resolved_by_the_side_that_was_chosen(choice: str, world: World, serve: Any) -> None:
     contest(world)
     served = serve()
     page = served.get("conflicts").text
@@ -210,14 +210,14 @@ def test_a_conflict_is_settled_by_the_side_that_was_chosen(choice: str, world: W
     assert f'dir="auto">{stands}</span>' in served.get("record?kind=follow_up&id=FU-1").text
 
 
-def test_a_conflict_that_was_settled_meanwhile_is_not_settled_twice(world: World, serve: Any) -> None:
+def test_a_conflict_that_was_resolved_meanwhile_is_not_resolved_twice(world: World, serve: Any) -> None:
     contest(world)
     served = serve()
     page = served.get("conflicts").text
     fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', page))
     world.here("resolve", "FU-1", "--ours")
     answer = served.post("conflicts", {**fields, "choice": "theirs"}, code=409)
-    assert "This conflict was settled in the meantime. Nothing was changed." in answer.text
+    assert "This conflict was resolved in the meantime. Nothing was changed." in answer.text
 
 
 def test_a_conflict_that_changed_since_it_was_shown_is_not_resolved(world: World, serve: Any) -> None:

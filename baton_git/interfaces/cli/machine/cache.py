@@ -32,7 +32,7 @@ from baton_git.systems.session_baton.caching import (
     make_send_command,
     read_baton,
     send_waiting,
-    settle_conflict,
+    resolve_conflict,
     write_baton,
 )
 from baton_git.systems.session_baton.client import BatonServer, ServerAddress, ServerAnswer
@@ -253,7 +253,7 @@ def send_command(
     if everything and namespaces:
         raise click.UsageError("give namespaces or --all, not both")
     if choice is not None:
-        outcomes = [settle_conflict(cache, namespaces[0], cast("Choice", choice))]
+        outcomes = [resolve_conflict(cache, namespaces[0], cast("Choice", choice))]
     else:
         outcomes = list(_send_all(cache, list(namespaces) or list_waiting(cache)))
     elsewhere = [] if namespaces else list_waiting_elsewhere(cache)

@@ -21,7 +21,7 @@ from baton_git.interfaces.cli.rendering.widths import fit
 from baton_git.interfaces.cli.verb_command import Addition, Values
 from baton_git.namespace.merge_driver import merge_file
 from baton_git.verbs.sharing.conflict_resolution import Side
-from baton_git.verbs.sharing.conflicts import ConflictList, SettledConflict
+from baton_git.verbs.sharing.conflicts import ConflictList, ResolvedConflict
 
 LONGEST = 1000
 """Maximum width of a value in columns; --json has all of it."""
@@ -83,7 +83,7 @@ def _fill_value(app: App, values: Values) -> Values:
         return values
 
 
-def _render_settled(app: App, result: SettledConflict) -> None:
+def _render_resolved(app: App, result: ResolvedConflict) -> None:
     app.answer(result.as_data(), "")
     app.tell_change(result)
 
@@ -123,6 +123,6 @@ def _write(path: Path, text: bytes) -> None:
 
 ADDITIONS = {
     "conflicts": Addition(render=_render_conflicts),
-    "resolve": Addition(fill=_fill_value, render=_render_settled),
+    "resolve": Addition(fill=_fill_value, render=_render_resolved),
 }
 COMMANDS = {"merge-driver": merge_driver_command}

@@ -116,7 +116,7 @@ def settle(request: PageRequest) -> Response:
                 status,
                 UnsettledForm(id_, choice, value, is_empty, f"{sentence(error)} Nothing was changed."),
             )
-        return request.redirect_to("conflicts", "settled", made.revision.commit)
+        return request.redirect_to("conflicts", "resolved", made.revision.commit)
 
 
 def _settle_conflict(
@@ -125,7 +125,7 @@ def _settle_conflict(
     state, now = ws.branch.read().state, request.site.now()
     view = next((view_conflict(state, conflict) for conflict in list_open_conflicts(ws) if conflict.id == id_), None)
     if view is None:
-        raise Unsettled("this conflict was settled in the meantime")
+        raise Unsettled("this conflict was resolved in the meantime")
     if view.digest != request.form.get("shown"):
         raise Unsettled("this conflict or the value in use has changed in the meantime; below is the current one")
     if choice not in (*SIDES, "now", "other"):

@@ -31,7 +31,7 @@ BAD = ("failed", "overdue", "unreadable", "conflict")
 
 
 class InboxRow(NamedTuple):
-    """Something that needs a person: its place, the page where it is settled, and the actions without a form."""
+    """Something that needs a person: its place, the page where it is resolved, and the actions without a form."""
 
     namespace: Namespace
     item: ReadyItem
@@ -39,11 +39,11 @@ class InboxRow(NamedTuple):
     actions: Sequence[tuple[str, PageAction]]
 
     @property
-    def settled_by(self) -> str:
-        """The label of the link to the page where it is settled; empty if the row has buttons."""
+    def link_label(self) -> str:
+        """The label of the link to the page where it is resolved; empty if the row has buttons."""
         if _takes_approval(self.item):
             return "Approve"
-        return {"conflict": "Settle", "review": "Review", "rule": "Decide"}.get(self.item.need, "")
+        return {"conflict": "Resolve", "review": "Review", "rule": "Decide"}.get(self.item.need, "")
 
     @property
     def words(self) -> str:
@@ -117,7 +117,7 @@ def _takes_approval(item: ReadyItem) -> bool:
 
 
 def _find_link(name: Namespace, item: ReadyItem) -> str:
-    """Return the address of the page where something is settled."""
+    """Return the address of the page where an item is resolved."""
     if item.kind == "import":
         return address(name.component, "quarantine")
     if item.need in ("conflict", "review"):
