@@ -31,8 +31,8 @@ from baton_git.systems.session_baton.caching import (
     list_waiting_elsewhere,
     make_send_command,
     read_baton,
-    send_waiting,
     resolve_conflict,
+    send_waiting,
     write_baton,
 )
 from baton_git.systems.session_baton.client import BatonServer, ServerAddress, ServerAnswer

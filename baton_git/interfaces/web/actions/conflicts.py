@@ -107,7 +107,7 @@ def settle(request: PageRequest) -> Response:
         choice = "other"  # without scripts, typing does not choose
     with request.work() as ws:
         try:
-            made = _settle_conflict(request, ws, id_, choice, value, is_empty=is_empty)
+            made = _resolve_conflict(request, ws, id_, choice, value, is_empty=is_empty)
         except (Unsettled, InvalidArgument, InvalidDocument, NotFound, Ambiguous) as error:
             status = 409 if isinstance(error, NotFound) else status_of(error)
             return _render_conflicts(
@@ -119,7 +119,7 @@ def settle(request: PageRequest) -> Response:
         return request.redirect_to("conflicts", "resolved", made.revision.commit)
 
 
-def _settle_conflict(
+def _resolve_conflict(
     request: PageRequest, ws: Workspace, id_: str, choice: str, value: str, *, is_empty: bool
 ) -> WriteResult:
     state, now = ws.branch.read().state, request.site.now()
