@@ -372,7 +372,6 @@ def test_a_changed_record_wins_over_a_broken_one_and_both_are_kept(pair: Pair) -
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_texts_too_large_to_combine_become_a_conflict(pair: Pair) -> None:
     ada, bob = pair
     ada.pattern("PAT-1", times=1, rule="r")

@@ -85,7 +85,6 @@ def test_a_loop_ends_after_its_maximum_number_of_sessions(agents, loop):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_loop_ends_after_equal_answers_in_a_row(agents, loop):
     agents.answering("I cannot.")
     done = loop("--max-iterations", "9")
@@ -94,7 +93,6 @@ def test_a_loop_ends_after_equal_answers_in_a_row(agents, loop):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_loop_ends_when_sessions_change_nothing(agents, loop):
     agents.answering("Try COUNT")
     done = loop("--stuck-after", "2")
@@ -102,7 +100,6 @@ def test_a_loop_ends_when_sessions_change_nothing(agents, loop):
     assert "changed nothing" in done.data["why"]
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize("work", ["echo x >> new", "echo x >> readme", "git commit -q --allow-empty -m x"])
 def test_changed_files_and_commits_count_as_work(agents, loop, work):
@@ -117,7 +114,6 @@ def test_a_loop_ends_at_its_budget(agents, quick):
     assert (done.code, done.data["ended_by"], done.data["iterations"]) == (1, "budget", 2)
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_a_loop_ends_at_its_token_budget(agents, loop):
     agents.answering("part COUNT", cost=None)
@@ -156,7 +152,6 @@ def test_an_odd_cost_is_unknown(agents, quick, cost):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_session_over_its_time_limit_is_ended_with_its_child_processes(agents, loop, tmp_path):
     pids = tmp_path / "pids"
     agents.shell("claude", f"PIDS={pids}; export PIDS\n{FAMILY} sleep 60")
@@ -173,7 +168,6 @@ def test_a_loop_ends_at_its_total_time_limit(agents, quick):
     assert done.data["ended_by"] == "total_timeout"
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_no_session_starts_while_the_stop_file_is_there(agents, loop, top):
     agents.shell("claude", f"mkdir -p {top}/.git/baton; touch {top}/.git/baton/stop; echo hello")
@@ -217,7 +211,6 @@ def test_an_interrupt_at_the_moment_of_the_start_leaves_nothing_behind(agents, q
     assert not any(psutil.pid_exists(one) for one in begun)
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_ends_the_session_and_reports(agents, top, tmp_path, number):
@@ -277,7 +270,6 @@ def test_no_limit_can_be_lifted(baton):
         assert baton("loop-run", "x", *words, code=2).out == ""
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_a_loop_within_a_started_session_makes_no_longer_chain(agents, loop, top):
     agents.answering("part COUNT")

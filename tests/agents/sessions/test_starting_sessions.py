@@ -149,7 +149,6 @@ def test_no_secret_of_the_prompt_reaches_the_record(agents, records, spawner):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_session_is_ended_at_its_time_limit_with_its_child_processes(agents, records, spawner, tmp_path):
     pids = tmp_path / "pids"
     agents.shell("claude", f"PIDS={pids}; export PIDS\n{FAMILY} sleep 60")
@@ -253,7 +252,6 @@ def test_no_secret_of_a_session_reaches_its_log(agents, records, spawner):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_stopping_ends_all_of_it(agents, records, spawner, tmp_path):
     pids = tmp_path / "pids"
     agents.shell("claude", f"PIDS={pids}; export PIDS\n{FAMILY} sleep 60")
@@ -285,7 +283,6 @@ def test_a_started_session_outlives_its_starter(agents, records, spawner):
 # --- limits
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_a_chain_ends_at_its_limit_despite_workflows(agents, records, spawner):
     agents.answering("x")

@@ -76,7 +76,6 @@ def test_an_answer_is_written_once_and_no_answer_never(git, hooked, loop, diary)
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_of_many_commits_in_a_row_only_the_last_is_verified(git, hooked, loop, diary):
     loop(1, "--verify-commit", "last")
     for number in range(25):

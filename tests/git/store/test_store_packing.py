@@ -34,7 +34,6 @@ def _sizes(top):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_packs_stay_few_and_small_and_everything_reads_back(store, writer, top, git):
     tips = _write(writer, 300)
     assert len(_packs(top)) <= 24
@@ -47,7 +46,6 @@ def test_packs_stay_few_and_small_and_everything_reads_back(store, writer, top, 
             assert root.folder("open_loops").read(f"OL-{number % 20}.toml") == _record(number % 20, number)
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_packing_everything_gives_one_valid_pack(store, writer, top, git):
     _write(writer, 200)
