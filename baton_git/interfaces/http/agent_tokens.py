@@ -25,7 +25,8 @@ Table = Mapping[str, "Registration"]
 
 
 class Registration(NamedTuple):
-    """An agent with its own token: the namespace it is valid in, the time of registration (ISO 8601) and its digest."""
+    """An agent with its own token: the namespace in which the token is valid, the time of registration (ISO 8601), and
+    the digest of the token."""
 
     agent: str
     namespace: str

@@ -15,7 +15,7 @@ from baton_git.interfaces.http.fast_path import FastPath
 from baton_git.interfaces.http.guard import LOOPBACK, Guard
 from baton_git.interfaces.http.session_baton import SessionBaton
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.http.streams import Places
+from baton_git.interfaces.http.streams import StreamLimit
 from baton_git.interfaces.http.timing import TimeLimits
 from baton_git.interfaces.web import routes as web
 
@@ -43,10 +43,10 @@ def application(
     wire = SessionBaton(site)
     app.include_router(session_baton.router(wire))
     app.include_router(paif.router(site))
-    places = Places()
-    for routes in api.routers(site, places):
+    stream_limit = StreamLimit()
+    for routes in api.routers(site, stream_limit):
         app.include_router(routes)
-    app.include_router(web.router(site, places, page_token))
+    app.include_router(web.router(site, stream_limit, page_token))
     document.install(app, is_guarded=site.token is not None)
     return Guard(TimeLimits(FastPath(app, wire.posts)), site.token, hosts, site.agents, web.is_page)
 

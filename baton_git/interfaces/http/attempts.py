@@ -38,7 +38,7 @@ class Attempts:
         return len(self._wrong)
 
     def note_wrong(self, address: str) -> float:
-        """Count a wrong token. Return the seconds to wait before the next attempt; 0: no wait."""
+        """Count a wrong token, unless the address must still wait. Return the seconds to wait; 0 if it was counted."""
         now = self._clock()
         with self._lock:
             count, last = self._wrong.get(address, (0, now))

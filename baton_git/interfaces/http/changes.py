@@ -163,7 +163,10 @@ class _Watch:
 
 
 def _find_after(branch: Branch, since: Oid, tip: Oid) -> tuple[list[LogEntry], bool]:
-    """Return the entries after a commit, newest first, and whether the branch has it; if not, by time."""
+    """Return the entries after a commit, newest first, and whether the branch contains this commit.
+
+    For a commit of another branch, the entries with a later time are returned; for an unknown commit, none.
+    """
     store = branch.store
     if not store.has(since):
         return [], False

@@ -152,12 +152,12 @@ def _describe_registration(registration: Registration) -> dict[str, Any]:
 
 
 def _describe_document(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return PAIF's document with every documented field filled in, and its id here."""
+    """Return PAIF's document with every documented field filled in, and with the checkpoint's id in baton."""
     return {**to_whole_document(checkpoint), "id": checkpoint.id}
 
 
 def _describe_checkpoint(saved: Saved) -> dict[str, Any]:
-    """Return the saved checkpoint; if none was due, the recent one."""
+    """Return the saved checkpoint; if none was due, the recent one that made it unnecessary."""
     state = saved.written.revision.state
     made = saved.younger if saved.id is None else state.entry(Key(Checkpoint.kind, saved.id))
     created = saved.id is not None and not saved.known

@@ -31,7 +31,7 @@ _FileState = tuple[int, int, int]
 
 
 class _Read(NamedTuple):
-    """The settings at one time: the call of `baton serve`, and a workspace without an acting session."""
+    """The settings when they were last read: the call of `baton serve`, and a workspace without an acting session."""
 
     at: float
     config: _FileState
@@ -46,7 +46,7 @@ class Site:
     Attributes:
         options: the options of `baton serve`; sessions and agents come with each request.
         token: the token that `Authorization: Bearer` must contain; None if everybody who reaches the server has access.
-        agent: the agent that started the server and therefore knows its tokens; None if a person did.
+        agent: the agent that started the server and therefore knows its tokens; None if a person started it.
         ending: set when the server ends; streams then end too.
     """
 
@@ -124,7 +124,7 @@ class Site:
 
     @property
     def folder(self) -> Path:
-        """The folder of the server's machine-local data, beside the branches."""
+        """The folder of the server's machine-local data, in the repository's git directory."""
         return self.repository.common_dir / "baton" / "http"
 
     @cached_property

@@ -14,13 +14,13 @@ from baton_git.interfaces.http.problems import refusal
 
 EVENTS = "text/event-stream"
 MOST = 64
-"""Maximum number of concurrent streams of the API and the page together; each polls the refs by itself."""
+"""Maximum number of concurrent streams of the API and the page together; each of them polls the refs."""
 
 log = logging.getLogger("baton.http")
 
 
-class Places:
-    """The number of open streams, and its limit."""
+class StreamLimit:
+    """Limits the number of open streams; `free` counts how many more may be opened."""
 
     def __init__(self, most: int = MOST) -> None:
         self.free = most
@@ -29,22 +29,22 @@ class Places:
 class Stream(StreamingResponse):
     """The events for one client; ends when the client disconnects or the server ends."""
 
-    def __init__(self, lines: AsyncIterator[str | bytes], places: Places) -> None:
+    def __init__(self, lines: AsyncIterator[str | bytes], stream_limit: StreamLimit) -> None:
         super().__init__(lines, headers={"X-Accel-Buffering": "no"}, media_type=EVENTS)
-        self._places = places
+        self._limit = stream_limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._places.free <= 0:
+        if self._limit.free <= 0:
             answer = refusal(scope["path"], 503, "busy", "too many streams are open", hint="close another stream first")
             await answer(scope, receive, send)
             return
-        self._places.free -= 1
+        self._limit.free -= 1
         sending = asyncio.create_task(self.stream_response(send))
         leaving = asyncio.create_task(self.listen_for_disconnect(receive))
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._places.free += 1
+            self._limit.free += 1
             for task in (sending, leaving):
                 task.cancel()
             for ended in await asyncio.gather(sending, leaving, return_exceptions=True):

@@ -17,14 +17,15 @@ RECEIVE_SECONDS = 30.0
 ANSWER_SECONDS = 120.0
 """Maximum time in seconds until a response begins; a sync may take 60."""
 TAKE_SECONDS = 60.0
-"""Maximum time in seconds that the client of a stream may read nothing."""
+"""Maximum time in seconds to send one event to a client that does not read."""
 
 _STREAM = b"text/event-stream"
 
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """ASGI middleware that limits the size and time of each request. A stream of events may go on once it has begun."""
+    """ASGI middleware that limits the size and time of each request. A stream of events may last as long as its client
+    reads it."""
 
     app: ASGIApp
     receive_seconds: float = RECEIVE_SECONDS

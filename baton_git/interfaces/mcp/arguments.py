@@ -19,7 +19,7 @@ def shorten_schema(schema: Json) -> Json:
     """
     plain = {name: value for name, value in schema.items() if name not in _NOISE}
     if "properties" in plain:
-        plain["properties"] = {name: shorten_schema(one) for name, one in plain["properties"].items()}
+        plain["properties"] = {name: shorten_schema(field) for name, field in plain["properties"].items()}
     if isinstance(plain.get("items"), dict):
         plain["items"] = shorten_schema(plain["items"])
     return _without_null(plain)

@@ -31,9 +31,9 @@ def refused_call(tool: str, error: ToolError | MCPError, known: Iterable[str]) -
     """
     cause = error.__cause__
     if isinstance(error, UnexpectedToolError) and cause is not None:
-        return ToolError(in_a_line(cause))
+        return ToolError(format_error(cause))
     if isinstance(cause, ValidationError):
-        return ToolError(_line(f"{tool}: {_wrong(cause, known)}"))
+        return ToolError(_line(f"{tool}: {_describe_faults(cause, known)}"))
     if cause is None and isinstance(error, ToolError):
         return ToolError(_line(f"{error}; see the list of tools"))
     return ToolError(NOT_ASKED)
@@ -46,9 +46,10 @@ def refused_read(uri: str, error: ResourceError) -> ResourceError:
         return ResourceNotFoundError(
             _line(f"there is no resource {uri}; see the lists of resources and resource templates")
         )
-    message = in_a_line(cause if cause is not None else error)
-    is_missing = isinstance(cause, NotFound | InvalidName | InvalidArgument)
-    return ResourceNotFoundError(message) if is_missing else ResourceError(message)
+    message = format_error(cause if cause is not None else error)
+    if isinstance(cause, NotFound | InvalidName | InvalidArgument):
+        return ResourceNotFoundError(message)
+    return ResourceError(message)
 
 
 def unknown_prompt(name: str, known: Iterable[str]) -> MCPError:
@@ -56,7 +57,7 @@ def unknown_prompt(name: str, known: Iterable[str]) -> MCPError:
     return MCPError(INVALID_PARAMS, _line(f"there is no prompt {name}; there are {', '.join(known)}"))
 
 
-def in_a_line(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """Return an error as one line, with the next step; for a bug, with the path of its report."""
     if isinstance(error, BatonError):
         return _line(f"{error}; {error.hint}" if error.hint else str(error))
@@ -69,9 +70,9 @@ def _line(text: str) -> str:
     return one_line(terminal(text), len(text) * 10)
 
 
-def _wrong(error: ValidationError, known: Iterable[str]) -> str:
-    """Return which arguments are invalid or unknown, and what is expected."""
-    unknown = [format_path(one["loc"]) for one in error.errors() if one["type"] == "extra_forbidden"]
+def _describe_faults(error: ValidationError, known: Iterable[str]) -> str:
+    """Name the invalid and unknown arguments, and the expected ones."""
+    unknown = [format_path(fault["loc"]) for fault in error.errors() if fault["type"] == "extra_forbidden"]
     faults = [fault for fault in faults_of(error) if fault.path not in unknown]
     lines = [
         f"the argument {fault.path} {fault.message}" if fault.message == "is missing" else str(fault)

@@ -35,7 +35,7 @@ class ShownPattern(NamedTuple):
 
 
 def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations]:
-    def shown(ctx: Ctx, id: str, rule: str | None) -> ShownPattern | None:  # noqa: A002  the tool's argument is called so
+    def find_pattern(ctx: Ctx, id: str, rule: str | None) -> ShownPattern | None:  # noqa: A002  the name of the tool's argument
         """Return the pattern to ask about; None if the client cannot show forms or the pattern is no rule candidate."""
         if not _can_ask(ctx):
             return None
@@ -44,20 +44,20 @@ def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations
         text = rule or pattern.proposed_rule
         return ShownPattern(pattern, text) if pattern.status == "rule_candidate" and text else None
 
-    def typed(found: Annotated[ShownPattern | None, Resolve(shown)]) -> Elicit[Typed] | None:
-        return None if found is None else Elicit(_question(found), Typed)
+    def ask_person(shown: Annotated[ShownPattern | None, Resolve(find_pattern)]) -> Elicit[Typed] | None:
+        return None if shown is None else Elicit(_make_question(shown), Typed)
 
     def pattern_graduate(
         ctx: Ctx,
         id: str,  # noqa: A002  as above
-        found: Annotated[ShownPattern | None, Resolve(shown)],
-        answer: Annotated[ElicitationResult[Typed], Resolve(typed)],
+        shown: Annotated[ShownPattern | None, Resolve(find_pattern)],
+        answer: Annotated[ElicitationResult[Typed], Resolve(ask_person)],
         rule: str | None = None,
         session: Session = None,
     ) -> dict[str, Any]:
         """Ask the person to make a pattern a rule."""
         with tool_context.open_workspace(ctx, session) as ws:
-            work = replace(ws, confirmed=_read_confirmation(found, answer, tool_context.app.person))
+            work = replace(ws, confirmed=_read_confirmation(shown, answer, tool_context.app.person))
             return graduate_pattern(work, tool_context.now, id, rule=rule).as_data(short=True)
 
     return {pattern_graduate: REPLACES}
@@ -70,10 +70,10 @@ def _can_ask(ctx: Ctx) -> bool:
     return asks is not None and (asks.form is not None or asks.url is None)
 
 
-def _question(found: ShownPattern) -> str:
-    pattern, id_ = found.pattern, _flat(found.pattern.id)
+def _make_question(shown: ShownPattern) -> str:
+    pattern, id_ = shown.pattern, _flat(shown.pattern.id)
     return (
-        f"A new rule for all sessions: {_flat(found.rule)}\n\n"
+        f"A new rule for all sessions: {_flat(shown.rule)}\n\n"
         f"It comes from {id_}: {_flat(pattern.what)}\n"
         f"seen {count_times(pattern.count)}, {_flat(pattern.first_seen)} to {_flat(pattern.last_seen)}\n\n"
         f"Type {id_} to confirm."
@@ -84,9 +84,9 @@ def _flat(text: str) -> str:
     return one_line(text, len(text))
 
 
-def _read_confirmation(found: ShownPattern | None, answer: ElicitationResult[Typed], person: str) -> Confirmed | None:
+def _read_confirmation(shown: ShownPattern | None, answer: ElicitationResult[Typed], person: str) -> Confirmed | None:
     """Return the person's confirmation; None if nobody was asked or the typed id is not the pattern's."""
-    if found is None or not isinstance(answer, AcceptedElicitation) or answer.data.id.strip() != found.pattern.id:
+    if shown is None or not isinstance(answer, AcceptedElicitation) or answer.data.id.strip() != shown.pattern.id:
         return None
-    pattern = found.pattern
-    return Confirmed(person, "client", pattern=pattern.id, rule=found.rule, what=pattern.what)
+    pattern = shown.pattern
+    return Confirmed(person, "client", pattern=pattern.id, rule=shown.rule, what=pattern.what)

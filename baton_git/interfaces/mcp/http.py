@@ -41,7 +41,7 @@ def listening(host: str, port: int, *, anywhere: bool) -> socket.socket:
     """Open a listening socket on an address.
 
     Args:
-        port: the port; 0 takes a free one.
+        port: the port; 0 for any free port.
         anywhere: whether addresses other than loopback are allowed.
 
     Raises:
@@ -74,7 +74,7 @@ def _opened(family: int, address: Any) -> socket.socket:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether a resolved address belongs to this machine only; the host name alone does not say."""
+    """Return whether a resolved address belongs to this machine only, which the host name alone does not show."""
     return ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
 

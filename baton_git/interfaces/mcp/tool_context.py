@@ -71,7 +71,9 @@ class ToolContext:
         app = self.acting(session)
         with app.workspace() as ws:
             actor = ws.actor
-            found = app.settings.session or (self._current(ctx, actor.session) if current else self._around())
+            found = app.settings.session or (
+                self._current(ctx, actor.session) if current else self._find_surrounding_session()
+            )
             found = found or (self._name_session(ctx) if current else None)
             agent = actor.agent or _client(ctx) or (None if self.over_http else _agent())
             yield replace(ws, actor=replace(actor, session=found, agent=agent), calls_tools=True)
@@ -102,7 +104,8 @@ class ToolContext:
         return self.begun[client] or (None if self.over_http else self.app.settings.hooked_session)
 
     def _name_session(self, ctx: Ctx) -> str | None:
-        """Return the generated session name of this client, its name with a random suffix; None if it is unknown."""
+        """Return the generated session name of this client: the client's name and a random suffix. None if the client
+        cannot be identified."""
         client = self._client_of(ctx)
         if client is None:
             return None
@@ -111,7 +114,7 @@ class ToolContext:
             self.names[client] = fresh_id(word or "mcp")
         return self.names[client]
 
-    def _around(self) -> str | None:
+    def _find_surrounding_session(self) -> str | None:
         """Return the session of the agent that started this process; None over HTTP."""
         return None if self.over_http else self.app.settings.hooked_session or _of_the_agent()
 

@@ -43,7 +43,11 @@ class UnansweredCalls:
         self._changed = anyio.Event()
 
     async def wait(self) -> None:
-        """Wait for the answers, except as many as depend on a reply that the client can no longer send."""
+        """Wait until the client's calls are answered, at most `SECONDS`.
+
+        Calls for which the server asked the client something cannot be answered any more. For each request of the
+        server without a reply, one call may therefore remain unanswered.
+        """
         with anyio.move_on_after(SECONDS):
             while len(self._of_client) > len(self._of_server):
                 await self._changed.wait()

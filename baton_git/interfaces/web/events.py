@@ -16,20 +16,20 @@ from baton_git.core.names import Namespace
 from baton_git.interfaces.http.changes import Change, Current, changes
 from baton_git.interfaces.http.json_response import SafeJSONResponse
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.http.streams import Places, Stream
+from baton_git.interfaces.http.streams import Stream, StreamLimit
 from baton_git.interfaces.web.session_cookie import PageAccess
 
 BREATH = 20.0
 """Seconds without an event after which a comment line is sent, so that a proxy does not close the connection."""
 
 
-def endpoint(site: Site, access: PageAccess, places: Places) -> Callable[[Request], Awaitable[Response]]:
+def endpoint(site: Site, access: PageAccess, stream_limit: StreamLimit) -> Callable[[Request], Awaitable[Response]]:
     async def events(request: Request) -> Response:
         visitor = access.visitor(request.cookies.get(access.cookie))
         if visitor is None or not access.allows(visitor):
             return Response(status_code=204)  # tells an EventSource not to reconnect
         if "component" not in request.path_params:
-            return await _answer_for_all(site, request, places)
+            return await _answer_for_all(site, request, stream_limit)
         try:
             namespace = Namespace.from_component(request.path_params["component"])
         except InvalidName:
@@ -37,17 +37,17 @@ def endpoint(site: Site, access: PageAccess, places: Places) -> Callable[[Reques
         if "now" in request.query_params:
             return SafeJSONResponse(await run_in_threadpool(_read_tip, site, namespace))
         since = request.headers.get("last-event-id") or request.query_params.get("since")
-        return Stream(_stream_lines(site, namespace, since), places)
+        return Stream(_stream_lines(site, namespace, since), stream_limit)
 
     return events
 
 
-async def _answer_for_all(site: Site, request: Request, places: Places) -> Response:
+async def _answer_for_all(site: Site, request: Request, stream_limit: StreamLimit) -> Response:
     """Answer a page about all namespaces, such as the inbox."""
     if "now" in request.query_params:
         return SafeJSONResponse({"commit": await run_in_threadpool(site.digest_tips), "revision": 0})
     since = request.headers.get("last-event-id") or request.query_params.get("since")
-    return Stream(_stream_lines(site, None, since), places)
+    return Stream(_stream_lines(site, None, since), stream_limit)
 
 
 def _read_tip(site: Site, namespace: Namespace) -> dict[str, object]:

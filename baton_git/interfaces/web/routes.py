@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from baton_git.core.errors import NotFound
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.http.streams import Places
+from baton_git.interfaces.http.streams import StreamLimit
 from baton_git.interfaces.web import events, login
 from baton_git.interfaces.web.actions import (
     conflicts,
@@ -54,20 +54,20 @@ def is_page(path: str) -> bool:
     )
 
 
-def router(site: Site, places: Places | None = None, page_token: str | None = None) -> APIRouter:
+def router(site: Site, stream_limit: StreamLimit | None = None, page_token: str | None = None) -> APIRouter:
     """Return the routes of all pages, their files, and the events that keep open pages up to date.
 
     Args:
-        places: the places for streams; None creates new ones.
+        stream_limit: the limit on streams; None creates a new one.
         page_token: the token that the login accepts; None: the site's token.
     """
     access = PageAccess(site, page_token)
     controller = PageController(site, access)
     routes = APIRouter()
-    places = places or Places()
+    stream_limit = stream_limit or StreamLimit()
     routes.add_route("/static/{name}", _serve_static_file, include_in_schema=False)
-    routes.add_route("/events", events.endpoint(site, access, places), include_in_schema=False)
-    routes.add_route("/n/{component}/events", events.endpoint(site, access, places), include_in_schema=False)
+    routes.add_route("/events", events.endpoint(site, access, stream_limit), include_in_schema=False)
+    routes.add_route("/n/{component}/events", events.endpoint(site, access, stream_limit), include_in_schema=False)
     for path, page in {
         **PAGES,
         **login.PAGES,

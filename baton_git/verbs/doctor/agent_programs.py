@@ -16,12 +16,12 @@ from baton_git.verbs.doctor.diagnostic import Diagnostic, ok
 from baton_git.verbs.doctor.examination import AgentSetup, Examination
 
 SLOW_SECONDS = 2.0
-"""A hook that takes longer to load noticeably delays each turn of a session."""
+"""Time in seconds from which the loading of a hook noticeably delays each turn of a session."""
 RUN_SECONDS = 10.0
 
 
 def check_hook_cost(examination: Examination) -> Iterator[Diagnostic]:
-    """Measure how long a hook takes if it has nothing to do, and if it imports all that any event needs."""
+    """Measure the time of a hook that has nothing to do, and of one that imports the modules of all events."""
     for words in _list_programs(examination):
         idle = _measure(examination, [*words, "hook", "--agent", next(iter(AGENTS))])
         loaded = _measure(examination, [*words, "hook", "--check"])

@@ -24,7 +24,8 @@ class Repair(NamedTuple):
     Attributes:
         about: what the repair does, in the imperative: `Remove 2 files that killed processes left`.
         run: carries out the repair.
-        paths: returns the files outside of the branch that it may create, change or remove; called before and after.
+        paths: returns the files outside of the branch that it may create, change or remove; called before and after
+            the repair.
         files: the contents that a new revision gives to files of the branch, by path.
         only_adds: whether it only adds files that nothing refers to yet, so that there is nothing to undo.
     """

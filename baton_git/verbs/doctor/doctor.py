@@ -25,7 +25,7 @@ class ExaminedChecks(Input):
     """The checks to run."""
 
     checks: list[str] = Field(
-        [], description="The checks to run, by name; all of them unless given.", examples=[["refs"]]
+        [], description="The names of the checks to run. Default: all checks.", examples=[["refs"]]
     )
 
 

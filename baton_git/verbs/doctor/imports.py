@@ -19,5 +19,5 @@ def check_imports(examination: Examination) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 "warning", f"{namespace}: {count_noun(len(rows), 'imported row')} did not fit: {first}",
                 "the source has values that a record cannot hold",
-                f"baton import quarantine -n {namespace}; then mend the source and import it again, or discard them",
+                f"baton import quarantine -n {namespace}; then correct the source and import it again, or discard them",
             )  # fmt: skip

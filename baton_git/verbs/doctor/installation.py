@@ -199,7 +199,7 @@ def check_index(examination: Examination) -> Iterator[Diagnostic]:
     if not path.exists():
         yield ok("there is none yet; the first question builds it")
         return
-    problem = _look_into(path)
+    problem = _find_index_problem(path)
     if problem is None:
         yield ok(f"{path.stat().st_size / 1e6:,.1f} MB")
         return
@@ -209,19 +209,21 @@ def check_index(examination: Examination) -> Iterator[Diagnostic]:
     )  # fmt: skip
 
 
-def _look_into(path: Path) -> str | None:
-    """Return what is wrong with the index, or nothing. The index is opened for reading only."""
+def _find_index_problem(path: Path) -> str | None:
+    """Return the problem of the index; None if it is intact or locked. The index is opened for reading only."""
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1.0)) as database:
             version = int(database.execute("PRAGMA user_version").fetchone()[0])
-            said = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
+            outcome = str(database.execute("PRAGMA quick_check(1)").fetchone()[0])
     except sqlite3.OperationalError as error:
         return None if "locked" in str(error) or "busy" in str(error) else f"cannot be read: {error}"
     except sqlite3.DatabaseError as error:
         return f"is damaged: {error}"
-    if said != "ok":
-        return f"is damaged: {said}"
-    return f"is of format {version}, and this baton has {index.FORMAT}" if version > index.FORMAT else None
+    if outcome != "ok":
+        return f"is damaged: {outcome}"
+    if version > index.FORMAT:
+        return f"has format {version}, and this baton reads only formats up to {index.FORMAT}"
+    return None
 
 
 def _remove_index(folder: Path) -> Repair:

@@ -1,4 +1,4 @@
-"""The journal of repairs: a backup of everything that a repair changes, written first, so that it can be undone.
+"""The journal of repairs: backups of everything that a repair changes, made before it runs, so that it can be undone.
 
 `<folder>/<time>-<random>/` holds `entry.json` and copies of the original files. Only the newest entries are kept.
 """
@@ -164,7 +164,7 @@ class RepairJournal:
             if change.after is not None and _describe(Path(change.path)) != change.after:
                 raise NotAllowed(
                     f"{change.path} was changed since the repair, so it is not undone",
-                    hint=f"what was there before it is in {self.folder / entry.id}",
+                    hint=f"the backup made before the repair is in {self.folder / entry.id}",
                 )
         if entry.records:
             self._take_records_back(entry, now, ws)

@@ -31,7 +31,7 @@ SKEW = timedelta(minutes=5)
 
 
 def check_records(examination: Examination) -> Iterator[Diagnostic]:
-    """Find files of the branch that are not records. The repair restores the last version that was one."""
+    """Find files of the branch that are not readable records. The repair restores their last readable version."""
     ws = examination.ws
     files = list(validate_branch(ws))
     faulty = [file for file in files if file.faults]
@@ -51,10 +51,8 @@ def _describe_file(ws: Workspace, file: ValidatedFile, readable: tuple[Oid, byte
     if readable is not None:
         advice, repair = f"git show {readable[0][:10]}:{file.path}", _restore({file.path: readable})
     else:
-        advice, repair = (
-            f"git log -p {ws.branch.ref.removeprefix('refs/heads/')} -- {file.path}, and mend it by hand",
-            None,
-        )
+        branch = ws.branch.ref.removeprefix("refs/heads/")
+        advice, repair = f"git log -p {branch} -- {file.path} shows its changes; correct it by hand", None
     return Diagnostic(
         "error", f"{file.path}: {fault}", "it was edited by hand, or written by another program or a newer baton",
         advice, repair,
@@ -82,9 +80,9 @@ def _find_readable(ws: Workspace, paths: list[str]) -> dict[str, tuple[Oid, byte
 def _restore(versions: dict[str, tuple[Oid, bytes]]) -> Repair:
     if len(versions) == 1:
         ((path, (commit, _)),) = versions.items()
-        about = f"Bring {path} back as it was at {commit[:10]}"
+        about = f"Restore {path} as at {commit[:10]}"
     else:
-        about = f"Bring {len(versions)} files back in their last readable version"
+        about = f"Restore the last readable versions of {len(versions)} files"
     return Repair(about, files={path: text for path, (_, text) in versions.items()})
 
 
@@ -92,7 +90,8 @@ def _restore(versions: dict[str, tuple[Oid, bytes]]) -> Repair:
 
 
 def check_provenance(examination: Examination) -> Iterator[Diagnostic]:
-    """Find records that claim more than anybody on this machine vouches for, and branches silently set back."""
+    """Find claims of records that nobody on this machine vouches for, and a newest commit that was made by hand and
+    restores an older revision."""
     ws = examination.ws
     version = ws.branch.read()
     claims = list(ws.judgement(version).find_unvouched(version.state))
@@ -107,8 +106,9 @@ def check_provenance(examination: Examination) -> Iterator[Diagnostic]:
     older = ws.branch.find_suspected_revert(version)
     if older is not None:
         yield Diagnostic(
-            "error", f"the newest commit was made by hand and goes back to {older.commit[:10]}: {older.subject}",
-            "git commit -a does that in a work tree that has the branch checked out", "baton undo, if nobody wanted it",
+            "error", f"the newest commit was made by hand and restores {older.commit[:10]}: {older.subject}",
+            "git commit -a does that in a work tree that has the branch checked out",
+            "baton undo, if nobody intended it",
         )  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def check_clock(examination: Examination) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "warning", f"from the future: {_count(late)} of {machine}, the newest from {iso(newest.time)}",
             f"the clock of {machine} was fast, or the clock here is slow",
-            "set the clocks; what is due by date is wrong until then",
+            "set the clocks; due dates are evaluated wrongly until then",
         )  # fmt: skip
     for machine, early in behind.items():
         yield Diagnostic(

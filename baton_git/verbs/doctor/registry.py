@@ -33,8 +33,8 @@ class Check(NamedTuple):
     """One independent check.
 
     Attributes:
-        about: when the check passes, for the list of checks.
-        needs: what must exist, else the check is left out: a repository, a namespace in it, the machine, the machine
+        about: a sentence that is true if the check passes, for the list of checks.
+        needs: the inputs without which the check is skipped: a repository, a namespace in it, the machine, the machine
             and a repository (`local`), or the machine and a namespace that may have remotes (`network`).
         run: yields the findings; nothing if there is no problem.
         fine: the summary if there is no finding.

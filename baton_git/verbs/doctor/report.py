@@ -15,7 +15,7 @@ _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _ADDRESS = re.compile(r"\b(?:https?|ssh|git|ftp)://[^\s'\")]+|\b[\w.-]+@[\w.-]+:[\w./~-]+")
 _PATH = re.compile(r"(?<![\w<>.~-])/(?:[^\s'\",:;()]+/)+[^\s'\",:;()]*")
 SHORT = 3
-"""Names with fewer characters are left: they are parts of many words."""
+"""Names with fewer characters are not replaced, because they also occur as ordinary words."""
 
 
 def write_report(examination: Examination, diagnosis: Diagnosis, names: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Checks of sharing: whether remotes answer and are in step, whether anybody can read them, and file permissions."""
+"""Checks of sharing: whether remotes answer and are up to date, whether anybody can read them, and file permissions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NOBODY = {
 """Environment variables that keep git from using any login."""
 
 
-# --- in step
+# --- remotes
 
 
 def check_remotes(examination: Examination) -> Iterator[Diagnostic]:
@@ -92,7 +92,7 @@ def _compare(ws: Workspace, name: str, theirs: Oid | None, seen: Oid | None) -> 
     if theirs is None:
         return ok(f"{name} answers; it does not have this namespace")
     if theirs == ours:
-        return ok(f"{name} answers, and is in step")
+        return ok(f"{name} answers, and is up to date")
     if not store.is_stored(theirs):
         return Diagnostic("warning", f"{name} has commits that were not fetched yet", advice=advice)
     if seen is not None and not store.is_ancestor(seen, theirs):

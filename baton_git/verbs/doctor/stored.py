@@ -42,7 +42,7 @@ def check_refs(examination: Examination) -> Iterator[Diagnostic]:
         if place is not None:
             yield Diagnostic(
                 "warning", f"{ref} is checked out in {place}",
-                "new revisions show there as a revert, and a commit made there would revert them",
+                "git shows new revisions as reverted there, and a commit made there would revert them",
                 "switch that work tree to another branch",
             )  # fmt: skip
     if not broken:
@@ -96,7 +96,7 @@ def _put_back(store: Store, ref: str) -> Repair | None:
 
 
 class Missing(NamedTuple):
-    """An object that is missing or damaged: its type, and where it belongs."""
+    """A missing or damaged object: its id, and its path in a revision or the commit that it is."""
 
     oid: Oid
     where: str
@@ -105,8 +105,8 @@ class Missing(NamedTuple):
 def check_objects(examination: Examination) -> Iterator[Diagnostic]:
     """Find missing or damaged objects of the namespaces.
 
-    The files of the newest revision are read. For older revisions, git checks that all objects exist, in a tenth of the
-    time that baton's own reader needs; only if some are missing does baton find out which.
+    The files of the newest revision are read. For older revisions, git checks that all objects exist, which takes a
+    tenth of the time of baton's own reader. Only if some are missing, baton's reader determines which.
     """
     store = examination.stored
     end = time.monotonic() + examination.seconds
@@ -121,10 +121,10 @@ def check_objects(examination: Examination) -> Iterator[Diagnostic]:
         if missing:
             yield _describe_missing(examination, ref, missing)
         elif number is not None:
-            yield ok(f"{ref}: {count_noun(number, 'object')}, all there")
+            yield ok(f"{ref}: {count_noun(number, 'object')}, none missing")
         else:
             newest = "the newest " if walk.is_cut else ""
-            yield ok(f"{ref}: {newest}{count_noun(walk.commits, 'revision')}, all whole")
+            yield ok(f"{ref}: {newest}{count_noun(walk.commits, 'revision')}, all complete")
 
 
 def _read_tip(store: Store, ref: str) -> Oid | None:
@@ -181,7 +181,8 @@ class _Walk:
         return missing
 
     def _below(self, folder: Folder, path: str, tree: Oid, *, is_read: Callable[[Oid], bool]) -> Iterator[Missing]:
-        """Yield the objects below a folder for which `is_read` is false and that were not visited before."""
+        """Yield the files below a folder for which `is_read` is false, and unreadable folders. What was visited before
+        is skipped."""
         if tree in self._seen:
             return
         self._seen.add(tree)

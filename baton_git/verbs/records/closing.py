@@ -98,7 +98,7 @@ def _check_person(ws: Workspace, tip: Revision, key: Key) -> None:
     is_confirmed = any(judge.is_confirmed(place) for place in (key, Key(Rule.kind, key.id)) if tip.state.entry(place))
     if is_confirmed and not isinstance(ws.confirmed, Vouched):
         raise NeedsHuman(
-            f"a person confirmed {key.id}, so forgetting it takes a person",
+            f"a person confirmed {key.id}, so only a person can forget it",
             hint=f"in a terminal: baton forget {key.id} --reason TEXT",
         )
 

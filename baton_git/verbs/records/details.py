@@ -157,7 +157,7 @@ def _find_beginning(state: State, text: str, kinds: tuple[str, ...]) -> list[Key
 
 
 def _drop_rules(keys: list[Key]) -> list[Key]:
-    """Return the keys without rules that have their pattern in the list."""
+    """Return the keys without each rule whose pattern is in the list, too."""
     patterns = {key.id for key in keys if key.kind == Pattern.kind}
     return [key for key in keys if key.kind != Rule.kind or key.id not in patterns]
 

@@ -110,7 +110,7 @@ def find_live(ws: Workspace, asked: NamedRecord) -> Key:
         raise NotAllowed(f"{key.id} is in the archive", hint=f"baton reopen {key.id} brings it back")
     entry = state.entry(key)
     if isinstance(entry, Unreadable):
-        raise Corrupt(entry.path, entry.why, hint=f"baton rollback --record {key.id} brings an earlier one back")
+        raise Corrupt(entry.path, entry.why, hint=f"baton rollback --record {key.id} restores an earlier version")
     return key
 
 
@@ -164,7 +164,7 @@ def _check_claims(ws: Workspace, tip: Revision, record: Record, edited: Record) 
         _refuse(held)
     if _is_confirmed_text(ws, tip, record, edited) and not isinstance(ws.confirmed, Vouched):
         raise NeedsHuman(
-            f"a person confirmed {record.id}, so changing what it says takes a person",
+            f"a person confirmed {record.id}, so only a person can change its text",
             hint=f"in a terminal: baton edit {record.id}",
         )
 

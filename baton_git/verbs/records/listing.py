@@ -128,7 +128,7 @@ def _drop_before(keys: Sequence[Key], kinds: Sequence[str], after: str | None) -
         return keys
     kind, _, id_ = after.partition("/")
     if kind not in kinds:
-        raise NotFound("item to go on from", after, hint=FieldHint("begin again, without {after}"))
+        raise NotFound("record to continue from", after, hint=FieldHint("begin again, without {after}"))
     last = (kinds.index(kind), id_)
     return [key for key in keys if (kinds.index(key.kind), key.id) > last]
 

@@ -1,4 +1,4 @@
-"""Plan and apply rollbacks: to an older revision, without a session, or without one change; always by a new commit."""
+"""Plan and apply rollbacks: restore an older revision, or revert a session or one change; always by a new commit."""
 
 from __future__ import annotations
 

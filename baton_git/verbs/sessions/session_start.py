@@ -81,7 +81,7 @@ class BegunSession(NamedTuple):
 
 
 class Persona(NamedTuple):
-    """The agent whose last checkpoint the brief shows, and the part of it already restored."""
+    """The agent whose last checkpoint the brief shows, and the lines already restored from that checkpoint."""
 
     agent: str | None
     restored: Sequence[str] = ()
@@ -252,8 +252,8 @@ def _describe_revert(ws: Workspace, version: Revision) -> list[str]:
     if older is None:
         return []
     name = ws.branch.name(older.commit)
-    text = f"the newest commit was made by hand and goes back to {name}, without what came after it"
-    return [f"{text} (baton diff ~1 ~0 shows what; baton undo reverts it)"]
+    text = f"the newest commit was made by hand and restores {name}, without the later changes"
+    return [f"{text} (baton diff ~1 ~0 shows them; baton undo brings them back)"]
 
 
 def _run_due_checks(ws: Workspace, now: datetime, before: Revision, seconds: float, problems: list[str]) -> Checks:
@@ -389,7 +389,8 @@ def _make_sections(
 def _make_parts(
     ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
 ) -> Iterator[Section]:
-    """Yield the sections of the brief; unreadable records cost only their own section."""
+    """Yield the sections of the brief. If a section cannot be made, it is left out and the reason is added to
+    `problems`."""
     judge = ws.judgement(version)
     for make in SECTIONS:
         try:
@@ -409,7 +410,8 @@ def _make_restored_section(persona: Persona) -> Section:
 def _make_system_sections(
     ws: Workspace, now: datetime, version: Revision, problems: list[str], persona: Persona, *, handoff: bool
 ) -> Iterator[Section]:
-    """Yield the sections of the seed systems; a failure costs only that system's section."""
+    """Yield the sections of the systems. If a system fails, its sections are left out and the reason is added to
+    `problems`."""
     request = BriefRequest(ws, version.state, now, persona.agent, bool(persona.restored), handoff, problems)
     for system in SYSTEMS:
         try:

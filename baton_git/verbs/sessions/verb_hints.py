@@ -11,7 +11,7 @@ HINTS = {
     "decision": ("add",),
     "recall": (),
 }
-"""Verbs that store or look up lasting facts, by their first word."""
+"""Verbs that store or look up facts for later sessions, by the first word of their names."""
 
 
 def describe_verbs(*, as_tools: bool = False) -> str:
@@ -20,6 +20,6 @@ def describe_verbs(*, as_tools: bool = False) -> str:
     if as_tools:
         names = [f"{word}_{verb}" for word, verbs in hints.items() for verb in verbs]
         names += [word for word, verbs in hints.items() if not verbs]
-        return f"To record and look up facts which must last, use the tools of baton: {', '.join(names)}."
+        return f"To save and look up facts for later sessions, use the tools of baton: {', '.join(names)}."
     commands = [f"baton {word} {'/'.join(verbs) or 'QUESTION'}" for word, verbs in hints.items()]
-    return f"To record and look up facts which must last: {', '.join(commands)} (all have --help)."
+    return f"To save and look up facts for later sessions: {', '.join(commands)} (all have --help)."

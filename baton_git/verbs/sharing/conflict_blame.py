@@ -69,7 +69,9 @@ def find_writers(ws: Workspace, conflicts: Sequence[Conflict]) -> dict[str, Writ
             for parent, following in chain.from_iterable(onward for _, onward in here):
                 waiting[parent].append(following)
             for trail, onward in here:
-                if not onward and trail.side is not None and entry.parents:  # without parents, a shallow clone may end
+                if (
+                    not onward and trail.side is not None and entry.parents
+                ):  # a shallow clone may end at a commit without parents
                     by_conflict[trail.conflict.id][trail.side] = entry
             if not waiting:
                 break

@@ -1,4 +1,4 @@
-"""Say how many records of a remote wait for a review, and how they are accepted."""
+"""Describe the commits of a remote that wait for a review, and the command that accepts them, in one line."""
 
 from __future__ import annotations
 

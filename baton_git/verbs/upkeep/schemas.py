@@ -111,10 +111,10 @@ def _narrow_field(field: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]
 
 def _make_decisions_schema() -> dict[str, Any]:
     """Build the schema of a list of `Decision.as_data`, which has no pydantic model."""
-    place = {
+    key = {
         "kind": {"enum": [*KINDS, *SINGLETONS], "description": "Its kind.", "type": "string"},
         "id": {"description": "Its id; empty for a single file.", "type": "string"},
-        "archived": {"description": "Present, and true, for a place in the archive.", "type": "boolean"},
+        "archived": {"description": "Present, and true, for a record in the archive.", "type": "boolean"},
     }
     value = "absent if there is none."
     contested = {
@@ -125,7 +125,7 @@ def _make_decisions_schema() -> dict[str, Any]:
         "winner": _make_choice(ContestedValue, "winner", "The side whose value the merge keeps."),
     }
     decision = {
-        **place,
+        **key,
         "action": _make_choice(Decision, "action", "What the merge does."),
         "result": {
             "description": "The merged record; absent if the record is removed, or ours is kept.",
@@ -133,9 +133,9 @@ def _make_decisions_schema() -> dict[str, Any]:
         },
         "to": {
             "$ref": "#/$defs/Place",
-            "description": "The place of the result, if it is not the place of the record.",
+            "description": "The key of the result, if it differs from the key of the record.",
         },
-        "leaves": {"$ref": "#/$defs/Place", "description": "The place that becomes empty."},
+        "leaves": {"$ref": "#/$defs/Place", "description": "The key under which the record is removed."},
         "contested": {
             "description": "The values in conflict.",
             "items": {"$ref": "#/$defs/Contested"},
@@ -146,12 +146,12 @@ def _make_decisions_schema() -> dict[str, Any]:
         "$schema": DIALECT,
         "$id": f"urn:baton-git:format:{FORMAT}:{DECISIONS}",
         "title": DECISIONS,
-        "description": "The merge decisions for all records, in the order of their places.",
+        "description": "The merge decisions for all records, in the order of their keys.",
         "type": "array",
         "items": {"$ref": "#/$defs/Decision"},
         "$defs": {
             "Decision": _make_table("The merge decision for one record.", decision, ["kind", "id", "action"]),
-            "Place": _make_table("The place of a record.", place, ["kind", "id"]),
+            "Place": _make_table("The key of a record.", key, ["kind", "id"]),
             "Contested": _make_table("A value that both sides changed.", contested, ["field", "winner"]),
         },
     }

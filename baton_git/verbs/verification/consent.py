@@ -67,7 +67,7 @@ def _load_approved(ws: Workspace) -> frozenset[tuple[str, str]]:
 def _describe_origin(label: Label) -> str:
     if label.kind == "received":
         name = one_line(label.remote, 60)
-        return f"this check came from {name} (all of it: baton trust --from {name})"
+        return f"this check came from {name} (to trust all its checks: baton trust --from {name})"
     return f"this check was not written with baton on this machine ({one_line(label.author, 80)})"
 
 

@@ -42,7 +42,10 @@ class NewOccurrence(Input):
     context: str = Field("", description="The situation in which it happened.", examples=["deploying X"])
     rule: str | None = Field(None, description="The rule that would prevent it.")
     about: About = Field([])
-    id: str | None = Field(None, min_length=1, description="The id to use; an existing one counts that pattern.")
+    id: str | None = Field(
+        None, min_length=1,
+        description="The id to use. If a pattern has this id, the mistake is counted for it. Default: a new id.",
+    )  # fmt: skip
 
 
 class ProposedRule(Input):
@@ -82,7 +85,7 @@ class GraduatePattern(Input):
     tool=Tool(
         "Count a mistake.",
         hidden=("id", "about"),
-        fields={"what": "The same words or id count it"},
+        fields={"what": "The same text, or its id, counts it"},
     ),
     examples=('baton pattern record "Assumed Docker without reading compose" --context "deploying X"',),
 )

@@ -175,7 +175,7 @@ def test_an_idle_stream_sends_comments(api: Any, listen: Listen, monkeypatch: py
 def test_there_are_only_so_many_streams_and_one_that_ends_makes_room(
     serve: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams.Places.__init__, "__defaults__", (1,))
+    monkeypatch.setattr(streams.StreamLimit.__init__, "__defaults__", (1,))
     server = serve()
     address = httpx2.URL(server.url)
     with socket.create_connection((address.host, address.port)) as first:
@@ -209,8 +209,8 @@ def test_a_bug_in_a_stream_is_logged(
 
 
 @pytest.mark.slow
-def test_the_pages_streams_and_those_of_the_api_share_their_places(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams.Places.__init__, "__defaults__", (1,))
+def test_the_pages_streams_and_those_of_the_api_share_one_limit(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams.StreamLimit.__init__, "__defaults__", (1,))
     server = serve()
     cookies = dict(httpx2.get(server.url).cookies)
     with httpx2.stream("GET", f"{server.url}/v1/events", timeout=5) as first:

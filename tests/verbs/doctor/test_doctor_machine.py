@@ -217,7 +217,7 @@ def test_the_state_of_a_remote_against_the_branch_is_reported(
     git(top, "remote", "add", "origin", str(there))
     assert "does not have this namespace" in findings("remotes")[0]["summary"]
     baton("sync")
-    assert findings("remotes")[0]["summary"] == "origin answers, and is in step"
+    assert findings("remotes")[0]["summary"] == "origin answers, and is up to date"
 
     first = git(top, "rev-parse", branch)
     baton("followup", "add", "More")

@@ -43,7 +43,7 @@ def test_repairing_an_unreadable_record_restores_it_and_the_undo_breaks_it_again
     commit_by_hand(git, top, "open_loops/stray.txt", "what is this\n")
     broken, stray = sorted(findings("records", code=1), key=lambda finding: str(finding["summary"]))
     assert broken["summary"].startswith(record)
-    assert broken["repair"].startswith(f"Bring {record} back as it was at")
+    assert broken["repair"].startswith(f"Restore {record} as at ")
     assert (stray["severity"], stray["repair"]) == ("error", None)
 
     done = baton("doctor", "records", "--fix", "--yes", code=1)

@@ -7,9 +7,9 @@ from fastapi import APIRouter
 from baton_git.interfaces.http.api import events
 from baton_git.interfaces.http.api.verb_routes import verb_router
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.http.streams import Places
+from baton_git.interfaces.http.streams import StreamLimit
 
 
-def routers(site: Site, places: Places) -> list[APIRouter]:
-    """Return the routers of the API. `places` limits the number of streams."""
-    return [verb_router(), events.router(site, places)]
+def routers(site: Site, stream_limit: StreamLimit) -> list[APIRouter]:
+    """Return the routers of the API."""
+    return [verb_router(), events.router(site, stream_limit)]

@@ -57,15 +57,15 @@ class Acting(NamedTuple):
             tip = ws.branch.read()
             if not is_named(self.if_match, tip.commit):
                 raise Outdated(str(tip.namespace), tip.number, tip.commit)
-            if "*" in (one.strip() for one in self.if_match.split(",")):  # `*` matches any version
+            if "*" in (tag.strip() for tag in self.if_match.split(",")):  # `*` matches any version
                 yield ws
                 return
             branch = ws.branch
-            held = _ConditionalBranch(
+            conditional = _ConditionalBranch(
                 **{field.name: getattr(branch, field.name) for field in fields(branch)}, condition=_Condition(tip)
             )
             try:
-                yield replace(ws, branch=held)
+                yield replace(ws, branch=conditional)
             except Stale as error:
                 raise Outdated(error.namespace, error.actual, branch.read().commit) from error
 
@@ -124,7 +124,10 @@ SessionHeader = Annotated[str | None, Header(description="The acting session, in
 AgentHeader = Annotated[str | None, Header(description="The acting agent.", examples=["claude"])]
 IfMatch = Annotated[
     str | None,
-    Header(description='Refuse with 412 unless this is the ETag of the newest version (`"none"`: it must not exist).'),
+    Header(
+        description="Refuse with 412 unless this is the ETag of the newest version "
+        '(`"none"`: the namespace must not exist).'
+    ),
 ]
 
 
@@ -154,4 +157,4 @@ def _text(value: str | None) -> str | None:
 Who = Annotated[Acting, Depends(_acting)]
 """The headers that identify the sender of a change, and If-Match, which makes it depend on the newest revision."""
 Reader = Annotated[Acting, Depends(_reading)]
-"""Who only reads."""
+"""The same headers without If-Match, for requests that only read."""

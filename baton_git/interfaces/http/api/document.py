@@ -40,51 +40,51 @@ def install(app: FastAPI, *, is_guarded: bool) -> None:
     Args:
         is_guarded: whether requests need the token.
     """
-    made: dict[str, Any] = {}
+    document: dict[str, Any] = {}
 
     def openapi() -> dict[str, Any]:
-        if not made:
-            made.update(_document(app, is_guarded))
-        return made
+        if not document:
+            document.update(_make_document(app, is_guarded))
+        return document
 
-    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's own way of having it changed
+    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI documents this assignment
 
 
-def _document(app: FastAPI, is_guarded: bool) -> dict[str, Any]:
+def _make_document(app: FastAPI, is_guarded: bool) -> dict[str, Any]:
     data = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     components = data.setdefault("components", {})
     components.setdefault("securitySchemes", {})["bearer"] = BEARER
     components.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
     data["security"] = [{"bearer": []}] if is_guarded else [{"bearer": []}, {}]
-    operations = list(_operations(data))
-    used = {name for _, one in operations for name in one.get("tags", ())}
+    operations = list(_list_operations(data))
+    used = {name for _, operation in operations for name in operation.get("tags", ())}
     data["tags"] = [{"name": name, "description": text} for name, text in TAGS.items() if name in used]
-    for path, one in operations:
+    for path, operation in operations:
         if path == "/health":
-            one["security"] = []
-        _set_summary(one)
-        _add_refusals(path, one)
-        _add_tag(path, one)
+            operation["security"] = []
+        _set_summary(operation)
+        _add_refusals(path, operation)
+        _add_tag(path, operation)
     return data
 
 
-def _operations(data: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _list_operations(data: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for path, methods in data["paths"].items():
-        for one in methods.values():
-            yield path, one
+        for operation in methods.values():
+            yield path, operation
 
 
 def _add_refusals(path: str, operation: dict[str, Any]) -> None:
     """Add the error responses of session-baton's and PAIF's paths, which their handlers do not declare."""
     if path.startswith(SESSION_BATON):
-        refused, plain = refusals(421), {400, 401, 403, 429, *REFUSED}
+        responses, with_detail = refusals(421), {400, 401, 403, 429, *REFUSED}
     elif not path.startswith("/v1/") and path != "/health":
-        refused, plain = refusals(*WRITES), {400, 401, 429}
+        responses, with_detail = refusals(*WRITES), {400, 401, 429}
     else:
         return
     operation["responses"].pop("422", None)
-    refused |= {status: _make_detail_response(status) for status in plain}
-    for status, response in refused.items():
+    responses |= {status: _make_detail_response(status) for status in with_detail}
+    for status, response in responses.items():
         operation["responses"].setdefault(str(status), response)
 
 
@@ -102,7 +102,7 @@ def _make_detail_response(status: int) -> dict[str, Any]:
 
 
 def _set_summary(operation: dict[str, Any]) -> None:
-    """Use the first sentence of the docstring as the summary of each path, instead of the function's name."""
+    """Use the first paragraph of the docstring as the summary of an operation, instead of the function's name."""
     text = operation.get("description", "")
     first, _, rest = text.partition("\n\n")
     if first:

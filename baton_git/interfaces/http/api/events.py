@@ -19,7 +19,7 @@ from baton_git.interfaces.http.body import Routes
 from baton_git.interfaces.http.changes import changes
 from baton_git.interfaces.http.problems import describe_problem
 from baton_git.interfaces.http.site import Site
-from baton_git.interfaces.http.streams import EVENTS, Places, Stream
+from baton_git.interfaces.http.streams import EVENTS, Stream, StreamLimit
 from baton_git.namespace.results import COMMIT
 
 HEARTBEAT = 15.0
@@ -36,7 +36,7 @@ data: {{"namespace": "project:x", "revision": 13, "commit": "{COMMIT}", "time": 
 """
 
 
-def router(site: Site, places: Places) -> APIRouter:
+def router(site: Site, stream_limit: StreamLimit) -> APIRouter:
     """Return the route of the stream of changes."""
     routes = Routes(tags=["events"], responses=refusals())
     content = {EVENTS: {"schema": {"type": "string"}, "example": EXAMPLE}}
@@ -61,7 +61,7 @@ def router(site: Site, places: Places) -> APIRouter:
         """
         if namespace is not None:
             Namespace(namespace)
-        return Stream(stream_events(site, namespace, last_event_id), places)
+        return Stream(stream_events(site, namespace, last_event_id), stream_limit)
 
     return routes
 

@@ -30,7 +30,7 @@ from baton_git.verbs.table import all_verbs
 BODY = "asked"
 """The parameter of a handler that takes the body."""
 KNOWN = "if_none_match"
-"""The parameter of a handler that takes the ETags which the client knows."""
+"""The parameter of a handler for the ETags of the client, from If-None-Match."""
 
 
 class _IdConvertor(PathConvertor):
@@ -69,7 +69,7 @@ def verb_router() -> APIRouter:
 
 
 def _responses(verb: Verb[Any, Any]) -> Responses:
-    """Return the responses of a route other than the usual one."""
+    """Return the responses of a route, except for that with the usual status."""
     also: Responses = {
         status: {"model": verb.result_model, "description": text} for status, text in verb.other_status.items()
     }
@@ -92,8 +92,8 @@ def _handler(verb: Verb[Any, Any]) -> Callable[..., Response]:
         fields = {verb.body: body} if verb.body else body.model_dump(exclude_unset=True) if body is not None else {}
         given = {name: value for name, value in values.items() if value is not None} | fields
         asked = verb.parse(given, now=site.now())
-        place: AbstractContextManager[Any] = who.on(site) if who is not None else nullcontext()
-        with place as ws:
+        workspace: AbstractContextManager[Any] = who.on(site) if who is not None else nullcontext()
+        with workspace as ws:
             verb.check_namespace(ws)
             commit = ws.branch.read(asked.at).commit if known is not None else None
             if known is not None and is_named(known, commit):
