@@ -15,7 +15,7 @@ from baton_git.core.records.base import Record
 from baton_git.core.records.conflict import Conflict
 from baton_git.core.records.rule import Rule
 from baton_git.core.records.work_items import ActiveDecision, FollowUp, Head, OpenLoop, Pattern
-from baton_git.core.state import HEAD, State, key_of
+from baton_git.core.state import HEAD, State, key_of, name_kind
 
 Model = TypeVar("Model")
 
@@ -167,7 +167,7 @@ def _decisions(state: State, judge: BriefJudge) -> list[ActiveDecision]:
 
 
 def record_line(record: object, now: datetime, judge: BriefJudge) -> str | None:
-    """Return the brief's line for a live record; None for a kind without such lines, and for anything else."""
+    """Return the brief's line for a live record; None for an object of a type without such a line."""
     match record:
         case OpenLoop():
             return loop_line(record, now, judge)
@@ -221,6 +221,6 @@ def rule_line(rule: Rule, judge: BriefJudge) -> str:
 
 
 def conflict_line(conflict: Conflict) -> str:
-    record = f"{conflict.record_kind.replace('_', ' ')} {conflict.record_id}".strip()
+    record = f"{name_kind(conflict.record_kind)} {conflict.record_id}".strip()
     field = conflict.field or "removed on one side"
     return f"- {one_line(f'{conflict.id}: {record}, {field}', LINE)}"

@@ -45,7 +45,7 @@ def refuse_changes(before: State, after: State) -> None:
     """Raise NotAllowed if the edits of `after` change an immutable field."""
     for key in after.edits:
         for breach in breaches(key, before.entry(key), after.entry(key)):
-            raise NotAllowed(f"{key}: {breach.field} {WHY}", hint="create a new record instead")
+            raise NotAllowed(f"{key.display_name}: {breach.field} {WHY}", hint="create a new record instead")
 
 
 def restore_fixed(before: State, after: State) -> tuple[State, set[Key]]:

@@ -137,7 +137,7 @@ def _encode(key: Key, entry: Entry) -> bytes:
     try:
         return toml.dumps(entry.as_data()) if key.archived else row.codec.encode(entry)
     except InvalidDocument as error:
-        raise InvalidDocument(error.faults, where=str(key)) from error
+        raise InvalidDocument(error.faults, where=key.display_name) from error
 
 
 def fits(key: Key, entry: Entry) -> bool:
@@ -151,7 +151,8 @@ def _limit(key: Key) -> int:
 
 def _check_size(key: Key, text: bytes) -> None:
     if len(text) > _limit(key):
-        raise LimitExceeded(str(key), len(text), _limit(key), "bytes", hint="keep the long text in a file and name it")
+        hint = "keep the long text in a file and name it"
+        raise LimitExceeded(key.display_name, len(text), _limit(key), "bytes", hint=hint)
 
 
 def _is_given(key: Key) -> bool:

@@ -31,6 +31,11 @@ class Key(NamedTuple):
         """Return `open loop OL-1`. Trailers of commits contain this text, so it must not change."""
         return f"{'archived ' if self.archived else ''}{self.kind.replace('_', ' ')} {self.id}".rstrip()
 
+    @property
+    def display_name(self) -> str:
+        """The key as messages show it: `follow-up FU-1`, `archived open loop OL-1`."""
+        return f"{'archived ' if self.archived else ''}{name_kind(self.kind)} {self.id}".rstrip()
+
 
 def name_kind(kind: str) -> str:
     """Return the name of a kind for messages: `open loop`, `follow-up`."""
@@ -232,7 +237,8 @@ class State:
         for archived in (False, True):
             key = Key(record.kind, record.id, archived)
             if self.entry(key) is not None:
-                raise NotAllowed(f"{key} exists already", hint=FieldHint("leave out {id} to get a new one"))
+                hint = FieldHint("leave out {id} to get a new one")
+                raise NotAllowed(f"{key.display_name} exists already", hint=hint)
         return self.put(record)
 
     def archive(self, record: Record, *, at: str, reason: str, session: str | None) -> State:

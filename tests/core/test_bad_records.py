@@ -96,7 +96,7 @@ def test_yaml_and_json_have_the_same_limit() -> None:
 
 
 def test_a_number_that_no_file_can_hold_is_refused_with_the_name_of_its_record() -> None:
-    with pytest.raises(InvalidDocument, match=r"follow up FU-1: a value is an integer of more than 4,300 digits"):
+    with pytest.raises(InvalidDocument, match=r"follow-up FU-1: a value is an integer of more than 4,300 digits"):
         layout.encode({Key("follow_up", "FU-1"): item(defer_count=10**4300)})
     with pytest.raises(InvalidDocument, match=r"open loop OL-1: .*half of a surrogate pair"):
         layout.encode({Key("open_loop", "OL-1"): loop(x="\ud800")})

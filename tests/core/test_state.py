@@ -130,13 +130,15 @@ def test_a_damaged_record_is_not_overwritten() -> None:
         assert "kept as it is" in caught.value.hint
 
 
-def test_adding_refuses_an_id_that_is_live_or_was_closed() -> None:
+def test_adding_refuses_the_id_of_a_live_or_archived_record() -> None:
     state = State().add(loop())
     with pytest.raises(NotAllowed, match="open loop OL-1 exists already"):
         state.add(loop(action="another"))
     with pytest.raises(NotAllowed, match="archived open loop OL-1 exists already"):
         state.archive(loop(), at=AT, reason="", session=None).add(loop())
     assert state.add(item(id="OL-1")).ids("follow_up") == {"OL-1"}
+    with pytest.raises(NotAllowed, match=r"^follow-up FU-1 exists already"):
+        State().add(item(id="FU-1")).add(item(id="FU-1"))
 
 
 def test_archiving_moves_the_record_with_when_why_and_by_whom() -> None:

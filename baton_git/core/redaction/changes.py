@@ -8,7 +8,7 @@ from functools import lru_cache
 from baton_git.core.errors import Fault, InvalidDocument
 from baton_git.core.records.base import Part
 from baton_git.core.redaction import Redaction, holds_secret, redact
-from baton_git.core.state import Entry, Key, State
+from baton_git.core.state import Entry, Key, State, name_kind
 
 Redactions = tuple[tuple[Key, Redaction], ...]
 """Redacted secrets with the keys of their records."""
@@ -26,7 +26,7 @@ def redact_edits(before: State, after: State) -> tuple[dict[Key, Entry | None], 
         edits[key] = record
         if not isinstance(record, Part):
             continue
-        refuse_secret(f"id of {key.kind.replace('_', ' ')}", key.id)
+        refuse_secret(f"id of {name_kind(key.kind)}", key.id)
         data, secrets = redact(record.as_data(), known=_strings(before, key))
         if secrets:
             edits[key] = type(record).model_validate(data)

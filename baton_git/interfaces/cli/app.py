@@ -151,7 +151,7 @@ class App(Call):
         if written.before.commit is None and written.revision.commit is not None:
             self.tell_new_namespace(written.revision.namespace)
         for key, redaction in written.redactions:
-            self.say(f"redacted: {redaction.kind} in {key}, {redaction.path}")
+            self.say(f"redacted: {redaction.kind} in {key.display_name}, {redaction.path}")
         if written.checked_out_at is not None:
             self.say(CHECKED_OUT.format(written.checked_out_at))
 

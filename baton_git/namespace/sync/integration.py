@@ -119,7 +119,7 @@ def _find_problems(before: State, after: State) -> Iterator[str]:
     yield from (f"{record.path}: cannot be read: {record.why}" for record in find_new_unreadable(before, after))
     for key in sorted(before.differing(after)):
         for breach in immutable_fields.breaches(key, before.entry(key), after.entry(key)):
-            yield f"{key}: {breach.field} {immutable_fields.WHY}, but was changed"
+            yield f"{key.display_name}: {breach.field} {immutable_fields.WHY}, but was changed"
 
 
 def _find_own_problems(branch: Branch, tips: BranchTips) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ def forget_record(ws: Workspace, now: datetime, asked: ForgetRecord) -> Forgotte
     if key.archived:
         raise NotFound(f"live {KINDS[key.kind].title}", asked.id, hint=f"it is in the archive: baton show {key.id}")
     if key.kind == Conflict.kind:
-        raise NotAllowed(f"{key} is open until somebody resolves it", hint=f"baton resolve {key.id}")
+        raise NotAllowed(f"{key.display_name} is open until somebody resolves it", hint=f"baton resolve {key.id}")
 
     def change(tip: Revision) -> State:
         _check_person(ws, tip, key)
@@ -124,7 +124,8 @@ def reopen_record(ws: Workspace, now: datetime, asked: ReopenRecord) -> Reopened
     key = find_record(ws.branch.read().state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
     if key.kind not in EDITABLE:
         names = ", ".join(KINDS[kind].name(2) for kind in EDITABLE)
-        raise NotAllowed(f"{key} cannot be reopened: only {names} can", hint=f"baton rollback --record {key.id}")
+        message = f"{key.display_name} cannot be reopened: only {names} can"
+        raise NotAllowed(message, hint=f"baton rollback --record {key.id}")
 
     def change(tip: Revision) -> State:
         state, record = _take_out(tip.state, key)

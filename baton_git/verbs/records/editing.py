@@ -105,7 +105,7 @@ def find_live(ws: Workspace, asked: NamedRecord) -> Key:
     key = find_record(state, asked.id, check_kind(asked.kind) if asked.kind is not None else None)
     if key.kind not in EDITABLE:
         names = ", ".join(KINDS[kind].name(2) for kind in EDITABLE)
-        raise NotAllowed(f"{key} cannot be edited: only {names} can", hint=_OWN_VERBS.get(key.kind, ""))
+        raise NotAllowed(f"{key.display_name} cannot be edited: only {names} can", hint=_OWN_VERBS.get(key.kind, ""))
     if key.archived:
         raise NotAllowed(f"{key.id} is in the archive", hint=f"baton reopen {key.id} brings it back")
     entry = state.entry(key)

@@ -166,7 +166,8 @@ def _restore_record(ws: Workspace, tip: Revision, old: Revision, key: Key) -> Pr
         both.append(Key(Rule.kind, key.id))  # a pattern is restored together with its rule
     entries = {key: old.state.entry(key) for key in both}
     if any(isinstance(entry, Unreadable) for entry in entries.values()):
-        raise NotAllowed(f"{key} cannot be read at {_name(ws, old)} either", hint="choose an older revision")
+        message = f"{key.display_name} cannot be read at {_name(ws, old)} either"
+        raise NotAllowed(message, hint="choose an older revision")
     assert tip.tree is not None
     assert old.tree is not None
     paths = [path_of(key) for key in both]

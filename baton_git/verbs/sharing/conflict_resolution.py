@@ -180,7 +180,7 @@ def _put_record(state: State, key: Key, entry: Part | None, data: dict[str, Any]
 def _check_claim(state: State, key: Key, entry: Part | None, claim: Record) -> None:
     """Check that the resolved record keeps its id and claims nothing that needs a person's confirmation."""
     if claim.id != key.id and not key.archived:
-        raise NotAllowed(f"{key} cannot become {claim.id}: the id of a record never changes", hint=_KEEP)
+        raise NotAllowed(f"{key.display_name} cannot become {claim.id}: the id of a record never changes", hint=_KEEP)
 
     def tier_of(id_: str) -> str | None:
         decision = state.entry(Key(ActiveDecision.kind, id_))
@@ -208,7 +208,7 @@ def _resolve_record(ws: Workspace, now: datetime, state: State, key: Key, entry:
         return state
     data = chosen[0]
     if not isinstance(data, dict) or "unreadable" in data:
-        raise InvalidArgument(f"{key}: the value of that side is not a record", hint=_KEEP)
+        raise InvalidArgument(f"{key.display_name}: the value of that side is not a record", hint=_KEEP)
     is_archived = "record" in data and "at" in data and "id" not in data
     if is_archived:
         archived = parse(Archived, data)

@@ -85,7 +85,7 @@ def _mentions(key: Key, entry: Entry | None, wanted: str) -> bool:
 def _build_row(state: State, key: Key) -> RecordRow:
     entry = state.entry(key)
     if entry is None or isinstance(entry, Unreadable):
-        return RecordRow(key, "", entry or Unreadable(str(key), "is gone"))
+        return RecordRow(key, "", entry or Unreadable(key.display_name, "is gone"))
     return RecordRow(key, title_of(key.kind, _read_fields(entry)), entry)
 
 
