@@ -24,7 +24,7 @@ _POLL_SECONDS = 0.05
 def check(spec: CheckSpec, world: World) -> Outcome:
     """Run exactly the approved argv in the work tree, without a shell and with an empty stdin.
 
-    `Failed` if the program exits with another status than 0. `Unknown` if it did not run to its end: it is not
+    `Failed` if the program exits with a status other than 0. `Unknown` if it did not run to its end: it is not
     approved on this machine, there is no work tree or no such program, or the time limit was reached (the program and
     its child processes are then killed).
     """

@@ -33,7 +33,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class NotApproved(Unknown):
-    """The check was not made because the user has not approved it on this machine. Shown, but not stored."""
+    """The check was not made because the user has not approved it on this machine. It is shown, but not stored."""
 
 
 Outcome = Passed | Failed | Unknown

@@ -42,7 +42,7 @@ def names_of(argv: Sequence[str]) -> Iterator[str]:
     """Yield the names for a command line: the program and, for an interpreter, the script (or `-m` module)."""
     if not argv:
         return
-    program = os.path.basename(argv[0])  # noqa: PTH119  a Path would drop a final slash and choke on nothing
+    program = os.path.basename(argv[0])  # noqa: PTH119  `Path.name` ignores a final slash
     yield program
     if _INTERPRETER.match(program):
         yield from _script(argv[1:])

@@ -87,7 +87,10 @@ def _live_changes(key: Key, before: State, after: State, closed: set[Key]) -> It
 
 
 def _take_archived(key: Key, without: State, having: State, closed: set[Key]) -> Archived | None:
-    """Return the archived record of `key` that only `having` has, and remove its key from `closed`."""
+    """Return the first archived copy of `key` among `closed` that only `having` contains, and remove it from `closed`.
+
+    Return None if there is none.
+    """
     for candidate in sorted(candidate for candidate in closed if candidate.kind == key.kind):
         entry = having.entry(candidate)
         if isinstance(entry, Archived) and entry.record.get("id") == key.id and without.entry(candidate) is None:
@@ -165,7 +168,7 @@ def commit_subject(changes: list[RecordChange], limit: int = 5) -> str:
 
 
 def describe_change(change: RecordChange) -> str:
-    """Return the change of one record in words; empty for mere bookkeeping."""
+    """Return the change of one record in words; empty for a change that logs and commit subjects leave out."""
     if change.kind in (HEAD.kind, SHAPE.kind):
         return _describe_head(change)
     about = f": {one_line(change.title, 50)}" if change.title and change.kind != "session" else ""

@@ -40,7 +40,7 @@ _FIELD = re.compile(r"\{(\w+)\}")
 class FieldHint(str):
     """A hint that names fields of a verb's input, such as `leave out {id}`.
 
-    As a text it has the names of the fields; an interface that calls them something else uses `with_names`.
+    The string itself contains the names of the input's fields. An interface that uses other names calls `with_names`.
     """
 
     def __new__(cls, template: str) -> Self:
@@ -51,7 +51,7 @@ class FieldHint(str):
     _template: str
 
     def with_names(self, names: Mapping[str, str]) -> str:
-        """Return the hint with other names of fields; a field without one keeps its own."""
+        """Return the hint with the fields named as in `names`; a field that is not in `names` keeps its name."""
         return _FIELD.sub(lambda match: names.get(match[1], match[1]), self._template)
 
 

@@ -214,7 +214,7 @@ class Judge(Protocol):
     """Judges records by their provenance."""
 
     def is_superseded(self, decision: ActiveDecision) -> bool:
-        """Whether the decision was superseded by somebody who may do so."""
+        """Whether the decision counts as superseded: its status counts only if an entitled author changed it."""
 
     def tier(self, key: Key, declared: str) -> str:
         """Return the tier of a record for the rules; `declared` is the tier in the record itself."""
@@ -312,7 +312,7 @@ def settle_state(state: State, now: datetime, policy: Policy) -> State:
 def archive_closed(state: State, now: datetime, session: str | None, judge: Judge) -> State:
     """Archive the records that earlier sessions closed: verified loops and superseded decisions.
 
-    A decision is archived only if it was superseded by somebody who may do so.
+    A decision is archived only if `judge` also counts it as superseded.
     """
     for loop in state.records(OpenLoop):
         if loop.status == "verified":
@@ -360,16 +360,26 @@ def hold_claims(
     base: Record | None, claim: Record, tier_of: Callable[[str], str | None], *, evidence: bool = True,
     judge: Judge = DECLARED,
 ) -> tuple[Record, list[HeldClaim]]:  # fmt: skip
-    """Return the record of a document without its unauthorised changes, and the list of these.
+    """Return the record of a document without its unauthorised changes, and the list of these changes.
 
-    The following changes are held back, so that the field keeps the value of `base`: a graduation, a tier that is
-    lowered or raised to `human_confirmed`, a decision that moves back, and a supersession that the ACA table forbids.
+    The following changes are held back:
+
+    - the graduation of a pattern, its end, and any change of `graduated_to`;
+    - a new status of a dismissed pattern;
+    - a tier that is lowered, or raised to `human_confirmed`;
+    - the status of a decision that moves back;
+    - a supersession that the ACA table forbids. The tier of a superseding decision that does not exist counts as
+      `llm_derived` if `base` is given; otherwise the supersession is allowed;
+    - a new result of a probe, if `evidence` is true.
+
+    A field whose change is held back keeps the value of `base`. A pattern that claims a graduation becomes a rule
+    candidate, unless it is stored as dismissed.
 
     Args:
         base: the stored record, or None for a new one.
         claim: the record in the document.
         tier_of: returns the tier of the decision with an id, or None if there is none.
-        evidence: whether to hold back results of probes, too.
+        evidence: whether to hold back new results of probes.
         judge: decides the tier of stored records.
     """
     holds = _holds(base, claim, tier_of, judge)

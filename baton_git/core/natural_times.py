@@ -102,7 +102,7 @@ def relative_time(then: datetime, now: datetime) -> str:
 
 
 def describe_age(text: str | None, now: datetime) -> str:
-    """Return how long ago an ISO time was, as `relative_time` says it; any other text on one line, empty for None."""
+    """Return an ISO time in the words of `relative_time`; any other text on one line; an empty text for None."""
     time = parse_time_or_none(text)
     return relative_time(time, now) if time is not None else one_line(text or "", 40)
 

@@ -136,7 +136,7 @@ class Verb(NamedTuple, Generic[I, R]):
         method: the method of the HTTP route; empty if there is no route.
         path: the path of the HTTP route; `{id}` stands for the field `id`.
         more_paths: further paths with the same method, without placeholders for some optional fields.
-        body: the field that the whole request body is the value of; if empty, the body holds the fields by name.
+        body: the field whose value is the whole request body; if empty, the body is an object with the fields.
         refuses: HTTP error statuses, in addition to those that every route may return.
         query: fields that a writing request takes from the query string instead of the body.
         status: the HTTP status on success.
@@ -144,7 +144,7 @@ class Verb(NamedTuple, Generic[I, R]):
         conditional: whether GET requests with If-None-Match may be answered with 304. Requires that the result depends
             only on the revision that the input field `at` names.
         standalone: it needs no workspace and is called with None instead.
-        anywhere: it does not use the namespace of the workspace, which need not exist.
+        anywhere: it does not use the workspace's namespace, so that namespace need not exist.
         tag: its group of routes in the OpenAPI document.
         positional: the fields that are positional arguments on the command line.
         tool: the MCP tool; None if there is no tool.

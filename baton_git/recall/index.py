@@ -243,13 +243,13 @@ class RecallIndex:
             [*values, limit],
         )
 
-    def beside(self, passage: Passage, wanted: PassageFilter, limit: int) -> list[Hit]:
-        """Return the turns of a passage's session."""
+    def list_turns(self, session: str, wanted: PassageFilter, limit: int) -> list[Hit]:
+        """Return at most `limit` turns of a session, in the order in which they were indexed."""
         condition, values = wanted.condition()
         return self._hits(
             f"SELECT p.id, p.terms, {_prefixed()} FROM passages p "  # noqa: S608  values are bound
             f"WHERE p.session = ? AND p.kind = ? AND {condition} ORDER BY p.id LIMIT ?",
-            [passage.session, TURN, *values, limit],
+            [session, TURN, *values, limit],
         )
 
     def of_blob(self, group: str, path: str, blob: str) -> tuple[Passage, ...]:

@@ -31,11 +31,11 @@ MIN_EVIDENCE = 0.375
 _NEARLY = 0.7
 """Share of the best score from which a passage is nearly as good."""
 _BACKGROUND = 200
-"""Number of imaginary other passages in the index for `_evidence`: in a small index, every word would be common."""
+"""Number of passages that `_evidence` adds to the size of the index; otherwise all words of a small one are common."""
 _UNKNOWN = 0.45
 """Weight of a significant term that no passage contains, relative to a rare term."""
 _UNKNOWN_NAME = 1.7
-"""The same for a proper name if no passage contains any of the names: other results do not answer such a question."""
+"""The weight of a proper name if no passage contains any proper name of the question: then no passage answers it."""
 _ELSEWHERE = 0.6
 """Weight, as evidence, of a term that only another passage of the same session contains."""
 
@@ -127,7 +127,7 @@ def score_hits(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Ranked
 
 
 def _drop_repeated(hits: Sequence[Hit], weights: Mapping[str, float]) -> list[Hit]:
-    """Return the passages without digests whose matching terms all occur in the turns of the same session."""
+    """Return the passages except digests whose matching terms all occur in matching turns of the same session."""
     turns: dict[str, set[str]] = defaultdict(set)
     for hit in hits:
         if hit.passage.kind == TURN:
@@ -144,7 +144,7 @@ def _find_neighbours(index: RecallIndex, ranked: Sequence[Ranked], wanted: Passa
     known = {match.hit.number for match in ranked}
     sessions = {match.passage.session: match.passage for match in reversed(ranked) if match.passage.session}
     best = list(sessions.values())[: -_NEIGHBOUR_SESSIONS - 1 : -1]
-    hits = (hit for passage in best for hit in index.beside(passage, wanted, _NEIGHBOURS))
+    hits = (hit for passage in best for hit in index.list_turns(passage.session, wanted, _NEIGHBOURS))
     return [hit for hit in hits if hit.number not in known]
 
 
@@ -164,7 +164,10 @@ def _score_terms(terms: Sequence[str], weights: Mapping[str, float], average: fl
 def _evidence(
     ranked: Iterable[Ranked], query: Query, frequencies: Mapping[str, int], idf: Mapping[str, float]
 ) -> float:
-    """Return the share of the significant terms in the best session, terms of its best passage counting most."""
+    """Return the share, by weight, of the question's significant terms that the best session contains.
+
+    Terms of the session's best passage count fully, terms that only its other passages contain by `_ELSEWHERE`.
+    """
     known = {term: idf[term] for term in query.strong if frequencies[term]}
     unknown = [term for term in query.strong if not frequencies[term]]
     name_weight = _UNKNOWN if query.proper & known.keys() else _UNKNOWN_NAME

@@ -98,7 +98,7 @@ def is_overview(question: str, query: Query) -> bool:
 
 @lru_cache(maxsize=65_536)
 def _terms_of(token: str) -> tuple[str, ...]:
-    """Return the terms of a token's parts and, if it has several, last the whole name."""
+    """Return the terms of a token's parts, followed by the whole name if there are several parts."""
     if not token.isascii() and _UNSPACED.search(token):
         return tuple(_pairs_of(token))
     words = _words_of(token)

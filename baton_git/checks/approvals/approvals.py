@@ -15,8 +15,12 @@ Approval = TypeVar("Approval")
 
 
 class ApprovedCommand(NamedTuple):
-    """A command that may run: exactly these arguments, since when (ISO 8601), and its files of the work tree as they
-    were then.
+    """An approved command.
+
+    Attributes:
+        argv: its exact arguments.
+        at: the time of the approval, ISO 8601.
+        contents: the digests at that time of the files in the work tree that the arguments name, by path.
     """
 
     argv: tuple[str, ...]
@@ -44,8 +48,10 @@ class TrustedRemote(NamedTuple):
 class Approvals(NamedTuple):
     """The approvals for the repository with the common directory `repository`, in the file `path`.
 
-    Every method raises Corrupt when the file cannot be read: then nothing counts as allowed. Those that change it raise
-    Busy when another process is changing it, and WriteFailed when the disk refuses.
+    Raises:
+        Corrupt: the file cannot be read, so nothing counts as approved. Raised by every method.
+        Busy: another process is changing the file. Raised by the methods that change it, like WriteFailed.
+        WriteFailed: writing to disk failed.
     """
 
     path: Path
@@ -91,7 +97,7 @@ class Approvals(NamedTuple):
         return self._read("checks", lambda entry: ApprovedCheck(*(str(entry[name]) for name in names)))
 
     def approve_check(self, check: ApprovedCheck) -> bool:
-        """Approve a check, in place of the one approved for its record; False if it was approved already."""
+        """Approve a check and revoke the previous approval for its record; False if it was approved already."""
 
         def is_same(entry: Any) -> bool:
             return bool(entry["digest"] == check.digest) and is_of_record(entry)
@@ -164,7 +170,7 @@ class Approvals(NamedTuple):
         is_same: Callable[[Any], bool],
         is_replaced: Callable[[Any], bool] = lambda _: False,
     ) -> bool:
-        """Add an entry in place of those it replaces; False if it is there already."""
+        """Add an entry and remove those for which `is_replaced` is true; False if an entry `is_same` exists already."""
 
         def change(kept: Kept) -> Kept:
             present = kept.get(kind, [])

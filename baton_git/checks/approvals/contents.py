@@ -82,7 +82,7 @@ def _content(path: Path, top: Path, room: int) -> tuple[str, int]:
     try:
         size = real.stat().st_size
         if size > room:
-            raise LimitExceeded(f"{path.name} and what else the command names", size, MAX_BYTES, "bytes")
+            raise LimitExceeded(f"{path.name} and the other files that the command names", size, MAX_BYTES, "bytes")
         with real.open("rb") as file:
             digest = sha256()
             while chunk := file.read(_CHUNK):

@@ -42,7 +42,7 @@ class Decision(NamedTuple):
 
     Attributes:
         key: the key of the record.
-        action: `take`: use theirs, which may be nothing; `merge`: use `result`, combined from both; `rekey`: give a new
+        action: `take`: use theirs, which may be absent; `merge`: use `result`, combined from both; `rekey`: give a new
             id to one of two records with the same id; `keep`: use ours although theirs differs.
         result: the entry to store.
         to: the key for the result, if it is not `key`.

@@ -185,7 +185,7 @@ def merge_value(base: Value, ours: Value, theirs: Value) -> Value | None:
 
 
 def _is_text(side: Value) -> bool:
-    """Whether values equal to this one are also written equally; the keys of equal tables may differ in order."""
+    """Whether the value is text or absent. Other equal values may have different JSON: key order, the sign of zero."""
     return not side or isinstance(side[0], str)
 
 
@@ -227,10 +227,12 @@ def _merge_unknown_table(base: Value, ours: Value, theirs: Value) -> Value | Non
 
 
 def _merge_beside(rule: Beside, stands: Any, tables: tuple[Table, Table, Table], values: Sides) -> Value | None:
-    """Return the value of the side whose value of `rule.field` won.
+    """Return the merged value of a field with the rule `Beside`; None for a conflict. The first case that applies:
 
-    If that field has the same value on both sides, return the value of the only side that changed it, else apply the
-    rule.
+    1. The sides changed neither this field nor `rule.field` in different ways: the value of the side that changed it.
+    2. Exactly one side has `stands`, the merged value of `rule.field`: the value of that side.
+    3. The sides did not change this field in different ways: the value of the side that changed it.
+    4. The two values are combined by the rule.
     """
     value = merge_value(*values)
     if value is not None and merge_value(*_values(rule.field, *tables)) is not None:

@@ -80,9 +80,14 @@ def _origins(place: Key, state: State) -> Iterator[Key]:
 def _place(key: Key, was: Part, state: State, places: list[Key]) -> Key | None:
     """Return the key in `places` that a record moved to, or None if it did not move.
 
-    If `key` is empty now, this is the first place with the same subject or, if there is none, the first one in the
-    archive. If a record with another subject is at `key` now, it is the first place with the same subject as before;
-    otherwise that place must also be in the archive.
+    What is at `key` now decides where the record moved to:
+
+    - the same record, unchanged: it did not move;
+    - nothing: the first place with the same subject or, if there is none, the first place in the archive;
+    - a record with another subject: the first place with the same subject as before;
+    - anything else: the first place in the archive with the same subject.
+
+    Places in the archive count only for live records, and only if a merge did not assign their ids.
     """
     now = state.entry(key)
     if same(now, was):

@@ -105,7 +105,7 @@ class Newest(MergeRule):
 
 
 class Beside(Newest):
-    """The whole table of the side whose value of `field` won; if both sides have that value, that with later `by`."""
+    """The whole table of the side whose value of `field` won; if both have that value, the one with the later `by`."""
 
     __match_args__ = ("by",)
 

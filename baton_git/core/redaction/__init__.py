@@ -65,7 +65,7 @@ def redact_text(text: str) -> tuple[str, tuple[str, ...]]:
             return text, tuple(kinds)
         kinds += [span.kind for span in spans]
         text = _replace(text, spans)
-    # Not expected, because each round should find less. Rather lose the text than leak a secret.
+    # Not expected, because each round should find fewer secrets. The whole text is replaced, so that no secret leaks.
     return _mark(kinds[0]), tuple(kinds)
 
 

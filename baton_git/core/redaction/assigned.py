@@ -34,7 +34,7 @@ _NAMED = (
     r"(?P<sign>:=|=>|->|={1,3}|!==?|:(?!:)|,(?=[ ]?[\"']))(?P<gap>[ \t]{0,40})"
     r"|(?P<call>\()(?=[\"'])|(?P<space>[ \t]{1,40}))"
 )
-"""A name and the operator after it. Without operator it must be an option (`--password …`), or the value end in `;`."""
+"""A name and the operator after it. Without an operator, it is an option (`--password …`), or the value ends in `;`."""
 
 _QUOTED = (
     r"\"(?P<double>[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+)\"|'(?P<single>[^'\\\n]*+(?:\\.[^'\\\n]*+)*+)'|`(?P<back>[^`\n]*+)`"

@@ -90,7 +90,7 @@ def find_rows(folded: str) -> Iterable[Row]:
     """Return the rows with a sign in the case-folded text, in the order of the tables."""
     shapes, commands = list_rows()
     rows = [row for sign, row in shapes if sign in folded]
-    if " -" in folded:  # every command's row matches an option, which begins so
+    if " -" in folded:  # all rows of commands match options, which begin with a dash
         rows += [row for sign, row in commands if sign in folded]
     return dict.fromkeys(rows)
 
