@@ -13,7 +13,7 @@ from baton_git.core.layout import path_of
 from baton_git.core.state import Key
 
 HUGE = "0x" + "f" * 4000
-"""An integer that Python reads, and refuses to write: 4,816 decimal digits."""
+"""An integer that Python can read but refuses to write in decimal: it has 4,816 digits."""
 
 VALUES = (
     HUGE, f"-0x{'f' * 3600}"[1:], "9" * 4300, "9" * 4301, f"0b{'1' * 20_000}", "9223372036854775808",
@@ -47,7 +47,7 @@ def places() -> list[Key]:
 
 
 def text_of(key: Key, changes: dict[str, str]) -> bytes:
-    """Return the file of the record at `key`; the fields in `changes` have these values, in TOML."""
+    """Return the file of the record at `key`, with the fields in `changes` set to the given TOML values."""
     if key.kind == "handover" and not key.archived:
         return "".join(f"{name}: {text}\n" for name, text in {"SESSION_ID": key.id, **changes}.items()).encode()
     fields = {**fields_of(key.kind), **({"id": key.id} if key.kind in KINDS else {})}

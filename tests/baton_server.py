@@ -84,7 +84,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def served(wire: Wire) -> Iterator[Wire]:
-    """Serve the wire on a loopback port; its `url` is set."""
+    """Serve the wire on a loopback port, and set its `url`."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -19,11 +19,11 @@ BROKEN: dict[str, tuple[str | None, int]] = {
     "hangs": ("#!/bin/sh\necho '{\"half'; sleep 611\n", 0o755),
     "hangs and cannot be asked to end": ("#!/bin/sh\ntrap '' TERM HUP INT; echo x >&2; while :; do :; done\n", 0o755),
 }
-"""By what is wrong, the text of the program and its mode."""
+"""The text and the mode of each broken program, by its fault."""
 
 
 def spoil(program: Path, what: str) -> None:
-    """Install a baton that is broken in this way at `program`."""
+    """Install a baton at `program` that is broken in this way."""
     text, mode = BROKEN[what]
     program.unlink(missing_ok=True)
     if text is not None:

@@ -1,11 +1,11 @@
-"""Documents for the tests of the cache, and a URL at which no server answers."""
+"""Documents for the tests of the cache, and a URL without a server."""
 
 from __future__ import annotations
 
 from typing import Any
 
 NOWHERE = "http://127.0.0.1:9"
-"""Nothing listens there."""
+"""No server listens at this address."""
 
 
 def a_loop(number: int, **fields: Any) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Every test is sealed off from the machine; real git repositories; the command `baton`, here and as a process."""
+"""Isolation of every test from the machine, real git repositories, and the command `baton` (in this process or
+another)."""
 
 from __future__ import annotations
 
@@ -29,11 +30,11 @@ from baton_git.namespace.workspace import Workspace
 settings.register_profile("steady", max_examples=25, derandomize=True, deadline=None)
 settings.register_profile("thorough", max_examples=300, derandomize=True, deadline=None)
 settings.load_profile("steady")
-"""The same examples each time, however busy the machine is: a red run is about the change. CI also runs the laws of the
-rules with --hypothesis-profile=thorough; to look for new examples: --hypothesis-profile=default."""
+"""Each run has the same examples and no deadline, so a failure is caused by a change and not by a busy machine. CI also
+runs the property tests with --hypothesis-profile=thorough; to search for new examples: --hypothesis-profile=default."""
 
 SURROUNDINGS = ("GIT_", "BATON_", "XDG_", "CLAUDE", "CODEX_", "GEMINI_")
-"""What variables of the machine begin with that would say something: agents run these tests too."""
+"""Prefixes of environment variables that would affect the tests. They may be set, because agents run the tests, too."""
 
 AUTHOR = {
     f"GIT_{role}_{what}": text
@@ -75,7 +76,8 @@ def _git_config(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def _homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Create new folders one after the other; pytest's own way scans the thousands that exist already."""
+    """Yield the paths of new folders; this is faster than pytest's own way, which scans the thousands of existing
+    folders."""
     folder = tmp_path_factory.mktemp("homes")
     return (folder / str(number) for number in itertools.count())
 
@@ -154,15 +156,16 @@ def _first_commit(tmp_path_factory: pytest.TempPathFactory) -> FolderCopy:
 
 @pytest.fixture
 def top(tmp_path: Path, _first_commit: FolderCopy) -> Path:
-    """Return a work tree called `work` with one commit on main, and the namespace that `baton init` creates."""
+    """Return a work tree named `work` with one commit on main, and the namespace that `baton init` creates."""
     return _first_commit.write(tmp_path / "work")
 
 
 @pytest.fixture
 def baton(top: Path, monkeypatch: pytest.MonkeyPatch) -> Baton:
-    """Runs the command in this process, in the repository `top` or in `cwd`.
+    """Run the command in this process, in the repository `top` or in `cwd`.
 
-    `given` is its standard input; `env` is added to its environment; `code` None accepts any exit status.
+    `given` is its standard input; `env` is added to its environment. The exit status must be `code`; None accepts
+    any status.
     """
 
     def call(
@@ -211,7 +214,7 @@ def baton_process(top: Path) -> Baton:
 
 @pytest.fixture
 def open_workspace(tmp_path: Path) -> Iterator[Callable[..., Workspace]]:
-    """Open workspaces, each with its own store, on the bare repository `name`."""
+    """Return a function that opens workspaces, each with its own store, on the bare repository `name`."""
     stores = []
 
     def make(session: str | None = "s1", *, name: str = "state.git", **more: Any) -> Workspace:
@@ -250,7 +253,7 @@ def pytest_configure() -> None:
 
 
 def refuse_equal_names() -> None:
-    """Refuse two test files of one name: pytest could not collect both in one run."""
+    """Refuse two test files with the same name: pytest could not collect both in one run."""
     folders: dict[str, Path] = {}
     for path in sorted(Path(__file__).parent.rglob("test_*.py")):
         if (path.parent / "__init__.py").exists():

@@ -17,7 +17,7 @@ FAILURES = (Exception, pytest.fail.Exception)
 def for_each(names: str | Sequence[str], cases: Iterable[Any], ids: Ids = None) -> Callable[[Check], Check]:
     """Run a test once for every case, with the arguments of `pytest.mark.parametrize`, and name the cases that fail.
 
-    It is for cases that take no time and share nothing: the fixtures of the test are the same for all of them.
+    Use it for fast cases that share no state: the fixtures of the test are the same for all cases.
     """
     named = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     rows = [_read_case(case, single=names == named[0]) for case in cases]

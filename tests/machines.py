@@ -44,7 +44,7 @@ def loop(id_: str, action: str = "deployed", **more: str) -> bytes:
 
 @dataclass
 class Clock:
-    """A clock that all machines share; each call is a minute later."""
+    """A clock that all machines share. Each call advances it by a minute."""
 
     now: datetime = NOW
 
@@ -55,7 +55,7 @@ class Clock:
 
 @dataclass
 class Machine:
-    """One clone. It writes through the verbs only, except for `by_hand`."""
+    """One clone. It writes only through the verbs, except for `by_hand`."""
 
     name: str
     top: Path
@@ -155,38 +155,40 @@ class Machine:
         self.git("push", "-q", *more, "origin", f"{REF}:{REF}")
 
     def pull(self) -> None:
-        """Take over the remote's branch by git alone, discarding the local one."""
+        """Replace the local branch by the remote's branch, with git alone."""
         self.git("fetch", "-q", "origin", f"+{REF}:{REF}")
 
     # --- syncing
 
     def sync(self, **more: Any) -> SyncOutcome:
-        """Sync; the one namespace must succeed. Return its outcome."""
-        outcome = self.tried(**more)
+        """Sync the only namespace, which must succeed, and return its outcome."""
+        outcome = self.try_sync(**more)
         assert outcome.error is None, outcome.error
         return outcome
 
-    def tried(self, **more: Any) -> SyncOutcome:
-        done = self.synced(**more)
+    def try_sync(self, **more: Any) -> SyncOutcome:
+        """Sync the only namespace, with a remote that can be reached; return its outcome, which may be an error."""
+        done = self.run_sync(**more)
         assert done.offline is None, done.offline
         [outcome] = done.outcomes
         return outcome
 
-    def synced(self, **more: Any) -> Synced:
+    def run_sync(self, **more: Any) -> Synced:
         own = {name: more.pop(name) for name in ("remote", "settle", "named_only") if name in more}
         return sync(self.ws, self.clock(), options=SyncOptions(**more), **own)
 
-    def with_policy(self, policy: str) -> None:
-        self.reach(policies={"origin": policy})
+    def set_policy(self, policy: str) -> None:
+        self.set_remotes(policies={"origin": policy})
 
-    def reach(self, **fields: Any) -> None:
+    def set_remotes(self, **fields: Any) -> None:
         self.ws = replace(self.ws, reach=self.ws.reach._replace(**fields))
 
-    def waiting(self) -> list[str]:
-        found = self.look()
-        return [one.id for one in found.items] if found else []
+    def list_waiting(self) -> list[str]:
+        """Return the ids of the records that wait for a review."""
+        queue = self.load_queue()
+        return [item.id for item in queue.items] if queue else []
 
-    def look(self) -> ReviewQueue | None:
+    def load_queue(self) -> ReviewQueue | None:
         return load_review(self.ws)[1]
 
     def decide(self, take: Any = (), refuse: Any = ()) -> Any:
@@ -195,7 +197,8 @@ class Machine:
     def conflicts(self) -> list[Conflict]:
         return list_open_conflicts(self.ws)
 
-    def contested(self) -> list[tuple[str, str]]:
+    def list_conflicting_fields(self) -> list[tuple[str, str]]:
+        """Return id and field of each open conflict."""
         return [(one.record_id, one.field) for one in self.conflicts()]
 
 
@@ -211,7 +214,7 @@ def machine(folder: Path, name: str, clock: Clock, **reach: Any) -> Machine:
     return Machine(name, top, ws, clock)
 
 
-def settled(*machines: Machine, rounds: int = 3) -> Oid:
+def sync_until_equal(*machines: Machine, rounds: int = 3) -> Oid:
     """Sync the machines in turn until all of them and the remote are at one commit; return it."""
     for _ in range(rounds):
         for one in machines:

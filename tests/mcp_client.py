@@ -10,11 +10,11 @@ from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.context.settings import CommonOptions, Settings
 
 ERAS = {"modern": "auto", "legacy": "legacy"}
-"""What the SDK's client calls them: a handshake with each request, or one at the start (2025-11-25 and older)."""
+"""The modes of the SDK's client: a handshake with each request, or one at the start (2025-11-25 and older)."""
 
 
 def talk(use: Callable[[Any], Awaitable[Any]], *, asked: CommonOptions = CommonOptions(), **options: Any) -> Any:  # noqa: B008
-    """Connect a client to a new server, call `use` with it, and return the result."""
+    """Connect a client to a new server, call `use` with the client, and return the result."""
     from mcp.client import Client  # half a second, which every worker of pytest would pay while it collects
 
     from baton_git.interfaces.mcp.server import server  # as above

@@ -23,8 +23,7 @@ class MemoryItem:
 class MemoryFolder:
     """A folder of `files` (path → content). A missing folder reads as empty, as in the store.
 
-    `torn`: paths whose content cannot be read. `reads` collects the paths that were read, folders with a slash at the
-    end.
+    Reading a path in `torn` fails. `reads` collects the paths that were read; folders end with a slash.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Diverged states: a base, and sides made from it by a few operations each, like those of sessions.
 
-Ids and values are few, so that the sides often collide: the same id for two records, an id used again after its
-record was closed, a contested graduation, files that cannot be read.
+There are few ids and values, so that the sides often conflict: the same id for two records, an id that is reused
+after its record was closed, a contradicted graduation, files that cannot be read.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ EXTRAS = (1, True, 1.0, -0.0, 0.0, None, "a", ["a"], {"a": 1}, {"a": 1, "b": 2},
 
 
 class Step(NamedTuple):
-    """One operation: on which record, on what of it, and with which value; any numbers do."""
+    """One operation: which record, which field of it, and which value. Any numbers are valid."""
 
     op: str
     which: int
@@ -85,7 +85,7 @@ def of_records(state: State, kinds: Iterable[str], *, archived: bool = False) ->
 
 
 def put(state: State, key: Key, entry: Entry | None) -> State:
-    """Return the state with this entry, whether or not it has one."""
+    """Return the state with this entry at the key; None removes the entry."""
     return State(state.source, {**state.edits, key: entry})
 
 
@@ -244,7 +244,7 @@ def _shape(state: State, step: Step) -> State:
 
 
 def _checkpoint(state: State, step: Step) -> State:
-    """Two that are made in the same moment have one id."""
+    """Two checkpoints that are made at the same moment have the same id."""
     id_ = f"zero/2026-11-0{1 + step.which % 3}t10-00-00.000z-s"
     if (
         state.entry(Key("checkpoint", id_)) is not None
@@ -347,7 +347,7 @@ def grown(state: State, steps: Sequence[Step]) -> State:
 
 
 def steps(word: str, *, without: Sequence[str] = (), least: int = 0, most: int = 5) -> st.SearchStrategy[list[Step]]:
-    """The operations of one side. Its titles and texts are `word`, and one that all sides share."""
+    """Draw the operations of one side. Its titles and texts are `word`, or a word that all sides share."""
     ops = [op for op in (*USUAL, *OPS) if op not in without]
     words = st.sampled_from(("same", word, f"{word} 2"))
     numbers = [st.integers(0, most_) for most_ in (9, 7, 40)]
@@ -370,11 +370,11 @@ CANDIDATE = grown(State(), [Step("add", 2, 0, 0, "old"), Step("edit", 0, 1, 1, "
 """A base with one pattern, for which a rule is proposed."""
 
 GATED = ("graduate", "ungraduate", "edit_rule", "edit", "tier", "count")
-"""What can happen to a graduation."""
+"""The operations that can affect a graduation."""
 
 
 class History(NamedTuple):
-    """A base and two sides that grew from it."""
+    """A base and two sides that were made from it."""
 
     base: State
     ours: State
@@ -393,7 +393,8 @@ def merged(base: State, ours: State, theirs: State) -> State:
 
 @st.composite
 def histories(draw: st.DrawFn, *, without: Sequence[str] = (), start: State | None = None) -> History:
-    """Each side works on its own, and does some things that the other does too, with other values."""
+    """Draw histories in which each side has its own operations, and repeats some operations of the other side with
+    different values."""
     start = start or (FURNISHED if draw(st.booleans()) else State())
     base = grown(start, draw(steps("base", without=without)))
     shared = draw(steps("both", without=without, least=1, most=3))
@@ -411,7 +412,7 @@ def histories(draw: st.DrawFn, *, without: Sequence[str] = (), start: State | No
 
 
 def entries(state: State) -> dict[Key, Entry]:
-    """Everything."""
+    """Return all entries of a state."""
     keys = [HEAD, SHAPE, *of_records(state, kinds.KINDS), *of_records(state, kinds.KINDS, archived=True)]
     return {key: entry for key in keys if (entry := state.entry(key)) is not None}
 
@@ -430,14 +431,14 @@ def read(files: Tree) -> State:
 
 
 def record_of(entry: Entry | None) -> dict[str, Any]:
-    """The fields of a record, live or closed."""
+    """Return the fields of a record, live or closed."""
     if isinstance(entry, Archived):
         return entry.record
     return entry.as_data() if isinstance(entry, Part) else {}
 
 
 def titles(state: State) -> set[tuple[str, str]]:
-    """Kind and title of each record of session-baton, live or closed."""
+    """Return kind and title of each record of session-baton's kinds, live or closed."""
     return {
         (key.kind, record_of(entry)[KINDS[key.kind].about])
         for key, entry in entries(state).items()
@@ -445,8 +446,8 @@ def titles(state: State) -> set[tuple[str, str]]:
     }
 
 
-def told(state: State) -> set[tuple[str, str]]:
-    """The titles that conflicts keep."""
+def conflict_titles(state: State) -> set[tuple[str, str]]:
+    """Return the titles that conflicts contain."""
     found = set()
     for one in state.records(Conflict):
         for value in (one.ours, one.theirs):

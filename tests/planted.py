@@ -19,7 +19,7 @@ def some(alphabet, size, most=None):
 
 
 def mixed(alphabet, size, most=None):
-    """Whether a text has a letter and a digit, as random tokens of some length have."""
+    """Draw a text with a letter and a digit, like most random tokens."""
     return some(alphabet, size - 2, (most or size) - 2).map(lambda text: f"a{text}7")
 
 

@@ -23,9 +23,9 @@ PLANTED = (
 UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
-"""Control characters, what turns the direction of a text, what is invisible, and separators of lines."""
+"""Control characters, invisible characters, line separators, and characters that change the direction of text."""
 LINK = "javascript:alert(6)"
-"""Where a page might make a link of a text."""
+"""A dangerous URL, for texts that a page might turn into a link."""
 ID = """"><img src=x onerror=alert(7)>{{7*7}}"""
 TIME = "2026-11-21T10:00:00Z"
 SESSION = "<b onclick=alert(8)>s</b>"
@@ -38,7 +38,7 @@ FIXED: Mapping[str, Any] = {
     "pattern": {"status": "rule_candidate", "count": 3},
     "open_loop": {"status": "failed"}, "conflict": {"record_kind": "open_loop", "record_id": ID},
 }  # fmt: skip
-"""What a model checks beyond the types of its fields."""
+"""Values that a model requires beyond the types of its fields: by kind and path of the field."""
 
 NEVER_CLOSED = ("rule", "conflict", "identity", "checkpoint", "snapshot", "handover", "handoff", "turns")
 
@@ -75,7 +75,7 @@ def state_of(text: str, *, archived: bool) -> State:
 
 
 def filled(model: type[Part], text: str, fixed: Mapping[str, Any] | None = None, path: str = "") -> dict[str, Any]:
-    """Fill every field of a model, and one unknown field."""
+    """Return data with every field of a model, and one unknown field."""
     fixed = {"id": ID, **(fixed or {})}
     data: dict[str, Any] = {"unknown_<b>_field": {text: [text]}}
     for name, field in model.model_fields.items():

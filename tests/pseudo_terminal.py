@@ -14,8 +14,11 @@ ADOPT = (
     "import fcntl, os, signal, sys, termios; fcntl.ioctl(2, termios.TIOCSCTTY, 0); "
     "signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
 )
-"""Makes its terminal that of its session, and becomes what it is given. A fork of the tests' own process, which has
-threads, may stand still before it becomes anything. Ctrl-C counts again even where the tests run in the background."""
+"""A program that makes its stderr the controlling terminal of its session, and then executes its arguments.
+
+A fork of the tests' own process, which has threads, could hang before it executes anything. The program also restores
+the effect of Ctrl-C, which is ignored if the tests run in the background.
+"""
 
 
 def at_terminal(top, argv):
@@ -30,8 +33,8 @@ def at_terminal(top, argv):
 
 
 def typing(top, *words, asked="confirm", typed=b"", before=None):
-    """Run the command on a pseudo-terminal; when it has asked, call `before` and type `typed`, repeated every second as
-    people do.
+    """Run the command on a pseudo-terminal. Once the screen shows `asked`, call `before`, and type `typed`, repeated
+    every second as people do.
 
     Return its exit status and the screen.
     """
@@ -57,7 +60,7 @@ def typing(top, *words, asked="confirm", typed=b"", before=None):
 
 
 def typing_here(monkeypatch, top, *words, typed=b"", **variables):
-    """Run the command in this process with a pseudo-terminal for input and messages, on which `typed` is waiting.
+    """Run the command in this process with a pseudo-terminal for input and output; `typed` is typed in advance.
 
     Return its exit status and the screen.
     """
@@ -76,7 +79,7 @@ def typing_here(monkeypatch, top, *words, typed=b"", **variables):
 
 
 def whole_screen(terminal):
-    """Return everything that was written to a pseudo-terminal whose other end is, or will be, closed."""
+    """Return everything that was written to a pseudo-terminal. Its other end must be closed, now or later."""
     screen = b""
     while True:
         try:

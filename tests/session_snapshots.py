@@ -1,4 +1,4 @@
-"""Helpers for the tests of snapshots: a first snapshot, an environment, files, and ways to look at them."""
+"""Helpers for the tests of snapshots: a first snapshot, an environment, files, and functions to open sessions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def a_snapshot(
 
 
 def a_recording(*bodies: dict[str, Any]) -> dict[str, Any]:
-    """Return ECC's recording of these bodies, one hour apart."""
+    """Return ECC's recording of these snapshots, one hour apart."""
     times = [f"2026-11-20T{hour:02}:00:00.000Z" for hour in range(len(bodies))]
     return {
         "schemaVersion": "ecc.session.recording.v1",
@@ -69,7 +69,7 @@ def put(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def aged(path: Path, seconds: float) -> None:
-    """Make a file older than NOW."""
+    """Make a file some seconds older than NOW."""
     at = NOW.timestamp() - seconds
     os.utime(path, (at, at))
 

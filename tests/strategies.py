@@ -1,4 +1,4 @@
-"""Hypothesis strategies for names, JSON, records, documents and states, and the settings of all laws."""
+"""Hypothesis strategies for names, JSON, records, documents and states, and the settings of all property tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton_git.core.state import State
 
 
 def examples(count: int) -> int:
-    """Return the settings for `count` examples, and proportionally more in other profiles."""
+    """Return the number of examples: `count` in the default profile, and proportionally more in other profiles."""
     return count * settings().max_examples // settings.get_profile("steady").max_examples
 
 
@@ -23,7 +23,7 @@ laws = settings(
     max_examples=examples(25),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
-"""For every law of the rules: few examples by default, many with --hypothesis-profile=thorough, as CI tries them."""
+"""For every property test: few examples by default, many with --hypothesis-profile=thorough, as in CI."""
 
 NASTY_KEYS = (
     "", "$", "$$", "$null", "$int", "$$null", "a.b", "a b", '"', "'", "\n", "\x00", "é", "e\u0301", "kind", "dated",
@@ -31,7 +31,7 @@ NASTY_KEYS = (
     "given", "replace", "copy", "model_config", "model_fields", "model_fields_set", "model_extra", "model_dump",
     "__class__", "__dict__", "__init__", "__pydantic_extra__", "__pydantic_fields_set__", "self", "cls", "record", "x",
 )  # fmt: skip
-"""Keys that a codec or a model could take for its own."""
+"""Keys that a codec or a model could mistake for internal names."""
 
 NASTY_TEXTS = (
     "", " ", "\n", "\r", "\r\n", "a\r\nb\n", '"""', "'''", "\\", 'a"""\n"', "\x00\x1b[31m\x7f", "\u0085\u2028\ufeff",
@@ -156,7 +156,7 @@ documents = extended(
 )  # fmt: skip
 """Whole session-baton documents, with unknown fields at every level."""
 
-# --- states for merging: few ids and few values, so that the sides meet
+# --- states for merging: few ids and few values, so that the sides often change the same record
 
 SMALL_IDS = ("OL-1", "FU-1", "x")
 words = st.sampled_from(("", "a", "a\nb\n", "é"))

@@ -1,7 +1,8 @@
 """The same short session in the formats of each agent's releases: a fixture for every form of transcript.
 
-Whoever reads it finds the goal, a list of three items, the files, two commits (one of them quiet), and in the list of
-last calls the same five; and does not find the edit that failed, the commit that failed, and the one only spoken of.
+A reader must find the goal, a list of three items, the files, two commits (one of them quiet), and the same five
+calls in the list of last calls. It must not find the edit that failed, the commit that failed, and the commit that
+is only mentioned.
 """
 
 from __future__ import annotations
@@ -298,7 +299,7 @@ GEMINI = {"sessionId": "g-1", "projectHash": "h", "startTime": TIME.format(0), "
 
 
 def gemini_lines() -> Records:
-    """Since 0.40: every message with a call is written twice, and one is taken back."""
+    """Since 0.40: every message with a call is written twice, and one message is removed."""
     found: Records = [GEMINI, {"$set": {"messages": _messages()[:1]}}]
     for message in _messages()[1:]:
         if "toolCalls" in message:
@@ -334,7 +335,7 @@ SESSIONS: dict[str, tuple[str, bytes]] = {
 
 
 def damaged(text: bytes) -> dict[str, bytes]:
-    """The files that crashing programs leave; the facts are the same."""
+    """Return the files that crashed programs leave; the facts in them are the same."""
     first, _, rest = text.partition(b"\n")
     return {
         "blank and garbage lines": b"\n\n" + first + b"\ngarbage\n\n[1]\n" + rest,

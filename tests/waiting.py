@@ -1,4 +1,4 @@
-"""Wait for something that happens in another thread or process, no longer than it takes."""
+"""Wait for a condition that another thread or process makes true, no longer than necessary."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def until(holds: Callable[[], Any], seconds: float = 60.0) -> Any:
-    """Return the value of `holds` once it is true; fail when that takes longer than `seconds`."""
+    """Return the value of `holds` once it is true; fail if that takes longer than `seconds`."""
     deadline = time.monotonic() + seconds
     pause = 0.002
     while not (found := holds()):

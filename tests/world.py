@@ -41,12 +41,12 @@ def acting(ws: Workspace, session: str | None) -> Workspace:
 
 
 def stored(ws: Workspace, kind: str, id_: str, *, archived: bool = False) -> Any:
-    """Return the entry at a key in the newest revision."""
+    """Return the record at a key in the newest revision; None if there is none."""
     return ws.branch.read().state.entry(Key(kind, id_, archived))
 
 
 def by_hand(ws: Workspace, files: Mapping[str, bytes | None], *, message: str = "by hand", minutes: float = 0) -> Oid:
-    """Commit on top of the tip as a person would: without trailers."""
+    """Commit on top of the tip as a person would: without trailers. A file whose content is None is removed."""
     store, ref = ws.branch.store, ws.branch.ref
     tip = store.tip(ref)
     draft = store.draft()

@@ -18,7 +18,7 @@ from agent_clis.terminal import Terminal, terminal
 
 @dataclass(frozen=True)
 class Ran:
-    """The result of a headless run. `requests` are those that its model received for the session."""
+    """The result of a headless run. `requests` are the requests that its model received for the session."""
 
     session: str
     out: str
@@ -81,7 +81,7 @@ class Agent:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return an environment without anything of the machine but its PATH; `baton` is that of this interpreter."""
+        """Return an environment with nothing of the machine but its PATH; `baton` is that of this interpreter."""
         path = [str(Path(sys.executable).parent), str(self.folder / "node_modules/.bin"), os.environ["PATH"]]
         git = {name: value for name, value in os.environ.items() if name.startswith("GIT_")}
         fixed = {"PATH": ":".join(path), "HOME": str(self.place.home), "TERM": "xterm-256color", "LANG": "C.UTF-8"}
@@ -94,7 +94,7 @@ class Agent:
         return there
 
     def with_tokens(self, tokens: int) -> Agent:
-        """Return the same agent, set to compact a conversation of this many tokens on its own."""
+        """Return the same agent, set to compact a conversation of this many tokens automatically."""
         short = replace(self, place=replace(self.place, tokens=tokens))
         self.cli.configure(short.place)
         return short
@@ -115,7 +115,7 @@ class Agent:
 
     @contextmanager
     def session(self, *, resume: str | None = None) -> Iterator[Session]:
-        """Start the CLI in a terminal; it is ready for input."""
+        """Start the CLI in a terminal, and yield it when it is ready for input."""
         argv = self.cli.interactive(resume)
         with (
             tempfile.TemporaryDirectory(prefix="t") as short,  # the name of a socket must be short

@@ -15,9 +15,10 @@ KEY = "sk-ant-scripted-model-on-loopback"
 
 @dataclass(frozen=True)
 class Place:
-    """The places of a CLI: its `home`, the `project` that it works in, the `url` of its model.
+    """The folders and the model's URL of a CLI: its `home`, the `project` that it works in, the `url` of its model.
 
-    `tokens` above 0 is the length of a conversation at which it compacts on its own, for CLIs with such a setting.
+    `tokens` above 0 is the length of a conversation at which it compacts automatically, for CLIs with such a
+    setting.
     """
 
     home: Path
@@ -29,8 +30,8 @@ class Place:
 class Cli(Protocol):
     """The differences between the three CLIs.
 
-    `ready` is on the screen when a terminal session takes input, `compacted` after a compaction; `prompt_event` and
-    `stop_event` are its names of the events for a sent prompt and a finished turn.
+    A terminal session shows `ready` when it accepts input, and `compacted` after a compaction. `prompt_event` and
+    `stop_event` are the CLI's names of the events for a sent prompt and a finished turn.
     """
 
     name: str
@@ -46,7 +47,11 @@ class Cli(Protocol):
     def headless(self, prompt: str, resume: str | None) -> list[str]: ...
     def interactive(self, resume: str | None) -> list[str]: ...
     def rests(self, after: str) -> bool:
-        """Whether it waits for input and its hooks are done; `after` is the screen below the last answer."""
+        """Return whether the CLI waits for input and its hooks are done.
+
+        Args:
+            after: the screen after the last answer.
+        """
         ...
 
     def session(self, out: str) -> str:

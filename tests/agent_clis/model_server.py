@@ -18,7 +18,7 @@ from agent_clis.wires import SUMMARY, Action, Kind, Say, Turn, Wire, aside, text
 
 @dataclass(frozen=True)
 class Request:
-    """A request of the CLI. `conversation` is every text of its messages, including tool calls and results."""
+    """A request of the CLI. `conversation` contains every text of its messages, including tool calls and results."""
 
     path: str
     kind: Kind

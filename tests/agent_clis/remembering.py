@@ -31,7 +31,7 @@ def run(agent: Agent, *argv: str, cwd: Path | None = None) -> str:
 
 
 def asked(agent: Agent, *words: str) -> Any:
-    """Run baton and return its JSON answer."""
+    """Run baton and return its JSON output."""
     return json.loads(run(agent, "baton", *words, "--json"))
 
 
@@ -42,7 +42,7 @@ def prepare(agent: Agent, scope: str = "--user") -> None:
 
 
 def plan(agent: Agent) -> None:
-    """Return the script of a turn that edits a file, notes the remaining work, and commits; the last answer is not
+    """Return the script of a turn that edits a file, records the remaining work, and commits. The final answer is not
     included."""
     agent.model.play(Say("I begin."), Write(str(agent.project / FILE), 'def greet():\n    return "hello"\n'))
     agent.model.play(Shell(f"baton todo add '{TODO}'"))

@@ -20,7 +20,7 @@ EVENTS = {
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a hook. `marks` are those in the transcript at that time."""
+    """One call of a hook. `marks` are the marks in the transcript at that time."""
 
     event: str
     why: str
@@ -46,7 +46,7 @@ class Spy:
 
     @property
     def command(self) -> str:
-        """As baton's hook line does: the shell is replaced by the program."""
+        """The hook's command. Like baton's hook line, it replaces the shell by the program."""
         words = ["python3", str(SPY), str(self.folder / "journal"), str(self.folder / "replies")]
         return f"! command -v python3 >/dev/null 2>&1 || exec {shlex.join(words)}"
 

@@ -1,4 +1,4 @@
-"""A program in a terminal of its own tmux: type text into it, and read the screen until something appears."""
+"""A program in a terminal of a separate tmux: type text into it, and wait until the screen shows a text."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import psutil
 
 
 def until(happened: Callable[[], bool], what: Callable[[], str], seconds: float = 40) -> None:
-    """Wait until `happened` is true.
+    """Wait until `happened` returns true.
 
     Raises:
-        AssertionError: it was not within `seconds`; the message names `what`.
+        AssertionError: it did not within `seconds`; the message contains the text of `what`.
     """
     end = time.monotonic() + seconds
     while not happened():

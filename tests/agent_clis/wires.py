@@ -79,7 +79,7 @@ def _id(kind: str) -> str:
 
 
 class Anthropic:
-    """Messages, as Claude Code sends them."""
+    """The Messages API, as Claude Code uses it."""
 
     def kind(self, path: str, body: Json) -> Kind:
         if "Your task is to create a detailed summary" in _said(body["messages"][-1:]):
@@ -120,7 +120,7 @@ class Anthropic:
 
 
 class OpenAI:
-    """Responses, as Codex sends them."""
+    """The Responses API, as Codex uses it."""
 
     def kind(self, path: str, body: Json) -> Kind:
         if "CONTEXT CHECKPOINT COMPACTION" in _said(body["input"][-1:]):
@@ -157,7 +157,7 @@ class OpenAI:
 
 
 class Gemini:
-    """`streamGenerateContent`, as Gemini CLI sends it."""
+    """`streamGenerateContent`, as Gemini CLI uses it."""
 
     def kind(self, path: str, body: Json) -> Kind:
         if "state_snapshot" in _said(body.get("systemInstruction")):

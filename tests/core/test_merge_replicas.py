@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from merge_histories import Step, Tree, grown, read, steps, titles, told, tree
+from merge_histories import Step, Tree, conflict_titles, grown, read, steps, titles, tree
 from strategies import examples, laws
 
 from baton_git.core.merge import apply, decide
@@ -141,7 +141,7 @@ def test_no_added_title_is_lost(happened: list[Event], order: list[int]) -> None
     world, at = lived(happened)
     added = {title for version in world.states.values() for title in titles(version)}
     result = world.states[synced(world, at, order)[0]]
-    assert added <= titles(result) | told(result)
+    assert added <= titles(result) | conflict_titles(result)
 
 
 @some

@@ -1,4 +1,4 @@
-"""The few words of JSON Schema that our schemas use, checked by hand: the tests need no library for it."""
+"""Check data against the few keywords of JSON Schema that our schemas use, without a library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KNOWN = {
 
 
 def faults(data: Any, schema: dict[str, Any], root: dict[str, Any], path: str = "") -> Iterator[str]:
-    """The places of `data` that `schema` does not allow."""
+    """Return the paths in `data` that `schema` does not allow, each with its fault."""
     if "$ref" in schema:
         yield from faults(data, root["$defs"][schema["$ref"].rpartition("/")[2]], root, path)
     if "anyOf" in schema and all(any(faults(data, one, root, path)) for one in schema["anyOf"]):

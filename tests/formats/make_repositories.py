@@ -48,11 +48,11 @@ RULES = {
 REVISION = "Baton-Revision:"
 WORKED_ON = ("open_loop", "follow_up", "pattern", "active_decision")
 Files = Mapping[str, Any]
-"""Path → text, `{"base64": …}`, or one of them with its `Mode`; None removes the file."""
+"""Path → text or `{"base64": …}`, optionally with a `Mode`; None removes the file."""
 
 
 class Mode(NamedTuple):
-    """A file of another mode than 100644."""
+    """A file whose mode is not 100644."""
 
     mode: bytes
     content: Any
@@ -64,7 +64,7 @@ class Commit(NamedTuple):
     Attributes:
         name: its branch.
         files: its changes against its first parent.
-        revision: of the trailer `Baton-Revision`; None leaves all trailers out.
+        revision: the number in the trailer `Baton-Revision`; None leaves all trailers out.
     """
 
     name: str
@@ -398,7 +398,7 @@ def choose_steps(chance: random.Random, word: str, most: int) -> list[Step]:
 
 
 def vary(chance: random.Random, steps: list[Step], word: str) -> list[Step]:
-    """Return the steps that both sides take, with other values."""
+    """Return the same steps with random values; each step writes either the word `same` or `word`."""
     return [step._replace(value=chance.randint(0, 40), word=chance.choice(("same", word))) for step in steps]
 
 

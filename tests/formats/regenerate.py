@@ -24,13 +24,13 @@ def schema_text(kind: str) -> str:
 
 
 def page(kind: str, text: str) -> str:
-    """Return the page of a kind with the tables of its schema."""
+    """Return the page of a kind with the tables generated from its schema."""
     assert TABLES.search(text), f"formats/{kind}/README.md has no place for the table of its fields"
     return TABLES.sub(lambda _: "\n".join(tables(kind)) + "\n", text)
 
 
 def tables(kind: str) -> Iterator[str]:
-    """One table for the kind, and one for each part in it that has no page of its own."""
+    """Return a table for the kind, and one for each part of it that has no separate page."""
     data = make_schema(kind)
     yield from table(data)
     for name, part in data.get("$defs", {}).items():

@@ -1,4 +1,4 @@
-"""baton-git passes the conformance runner of `formats/`, like any other implementation; the runner notices faults."""
+"""baton-git passes the conformance runner of `formats/`, like any other implementation. The runner detects faults."""
 
 from __future__ import annotations
 

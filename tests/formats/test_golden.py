@@ -1,4 +1,5 @@
-"""The golden files of `formats/`: what must be read, with its meaning, and what must be refused, with its faults."""
+"""The golden files of `formats/`: valid files are read with the expected meaning, invalid files are refused with the
+expected faults."""
 
 from __future__ import annotations
 
@@ -33,14 +34,14 @@ LEAST = {
     "conflict": (3, 3), "head": (4, 5), "shape": (4, 3), "archived": (4, 4), "rule": (4, 2), "baton": (8, 30),
     "handover": (10, 18),
 }  # fmt: skip
-"""By kind, how many valid and invalid ones there are at least: a corpus that is not found passes no test."""
+"""The minimum numbers of valid and invalid files by kind, so that the tests fail if the files are not found."""
 
 BEYOND = {"other-session", "wrong-count"}
 """Invalid files whose fault no schema can express."""
 
 
 def stored(kind: str, group: str) -> list[Path]:
-    """The stored files of a kind, without the expectations beside them."""
+    """Return the stored files of a kind, without the files of expectations."""
     return sorted(path for path in (FORMATS / kind / group).rglob("*") if path.suffix in SUFFIXES)
 
 
@@ -179,7 +180,7 @@ def test_each_field_and_each_choice_occurs_in_a_valid_file(kind: str) -> None:
 
 
 def documents(kind: str) -> list[Path]:
-    """The invalid documents of a kind that is no stored file."""
+    """Return the invalid documents of a kind that is not stored as a file."""
     found = (FORMATS / kind / "invalid").glob("*.json")
     return sorted(path for path in found if not path.name.endswith(".error.json"))
 
@@ -295,7 +296,7 @@ def test_a_component_that_no_id_has_is_refused(component: str) -> None:
 
 
 def by_the_book(text: str) -> str:
-    """Encode a name by the steps of `formats/README.md`: a second implementation."""
+    """Encode a name by the steps of `formats/README.md`, as a second implementation would."""
     plain_bytes = b"abcdefghijklmnopqrstuvwxyz0123456789-_."
     made = "".join(chr(byte) if byte in plain_bytes else f"%{byte:02x}" for byte in text.encode())
     made = re.sub(r"\.+", lambda run: dots(run[0]), made)

@@ -1,4 +1,4 @@
-"""The golden merges of `formats/`: of one record, field by field, and of whole trees with the decisions."""
+"""The golden merges of `formats/`: merges of one record by field, and of whole trees, with the merge decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first commit of every namespace, computed by hand: another implementation must arrive at the same ids."""
+"""The first commit of every namespace, computed without baton's code. Other implementations must get the same ids."""
 
 from __future__ import annotations
 

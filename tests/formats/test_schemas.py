@@ -1,4 +1,4 @@
-"""The schemas: generated from the models, the same each time, and those in `formats/`."""
+"""The schemas are generated from the models, are the same each time, and equal those in `formats/`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from baton_git.verbs.upkeep.schemas import DECISIONS, RECORDS, SCHEMAS, make_sch
 
 
 def tables(data: Any) -> Iterator[dict[str, Any]]:
-    """All tables with properties inside a schema."""
+    """Yield all tables with properties inside a schema."""
     if isinstance(data, dict):
         if isinstance(data.get("properties"), dict) and data.get("type") == "object":
             yield data

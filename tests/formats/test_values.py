@@ -94,7 +94,8 @@ def float_text(x: float) -> str:
 
 
 def shortest(x: float) -> str:
-    """The decimal with the fewest digits that reads back as a positive number, the closest one, in scientific notation."""
+    """Return the shortest decimal that reads back as a positive number, and the closest of these, in scientific
+    notation."""
     exact = Decimal(x)
     for digits in range(1, 18):
         ends = (Context(digits, rounding).create_decimal(exact) for rounding in (ROUND_FLOOR, ROUND_CEILING))

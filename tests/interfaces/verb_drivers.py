@@ -1,4 +1,4 @@
-"""Calls a verb through one interface, by nothing but its declaration."""
+"""Call a verb through one interface, using only the verb's declaration."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True)
 class Answer:
-    """The outcome of a call: data, or the code of an error (if the interface has codes) and its words."""
+    """The outcome of a call: data, or the code of an error (if the interface has codes) and its message."""
 
     data: Any = None
     error: str | None = None
@@ -37,7 +37,7 @@ class Answer:
 
 @dataclass
 class Driver:
-    """The library, on a namespace of the repository `place`. It also makes the calls that another interface lacks."""
+    """The library, on a namespace of the repository `place`. It also makes the calls that an interface lacks."""
 
     place: Path
     namespace: str
@@ -145,12 +145,13 @@ class Http(Driver):
 
 @cache
 def http_application(place: Path) -> Any:
-    """The application that serves a repository, cached because making one takes longer than many requests."""
+    """Return the application that serves a repository. It is cached, because making one takes longer than many
+    requests."""
     return application(Site(CommonOptions(str(place), None, None, None)))
 
 
 class Mcp(Driver):
-    """The MCP tools, by a client in memory."""
+    """The MCP tools, called by a client in memory."""
 
     def __enter__(self) -> Self:
         from mcp.client import Client  # half a second, which every worker of pytest would pay while it collects

@@ -30,12 +30,12 @@ ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info")
 GOAL = 0.95
 SECONDS = 900
-"""For one run of tests; a mutant that hangs is dead as well."""
+"""Time limit in seconds for one run of tests. A mutant that hangs counts as detected."""
 DIED, SURVIVED, NO_MUTANT = "died", "survived", "does not apply"
 
 
 class Mutant(NamedTuple):
-    """One change that the tests must notice."""
+    """One change of the code that the tests must detect."""
 
     name: str
     file: str

@@ -1,4 +1,4 @@
-"""Machines around one bare repository, for tests of joining, syncing and reviewing."""
+"""Machines around one bare repository, for tests of merging, syncing and reviewing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from machines import NOW, Clock, Machine, machine
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """The bare repository that all machines have as `origin`."""
+    """Return the bare repository that is the `origin` of all machines."""
     return _bare(tmp_path)
 
 
@@ -64,7 +64,7 @@ def pair(
     template: dict[str, FolderCopy],
     make: Callable[..., Machine],
 ) -> tuple[Machine, Machine]:
-    """Two machines with the same records: a loop `OL-1` and a follow-up `FU-1`."""
+    """Return two machines with the same records: a loop `OL-1` and a follow-up `FU-1`."""
     if not template:
         folder = tmp_path_factory.mktemp("template")
         _fill(folder)

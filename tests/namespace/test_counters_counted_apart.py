@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from going_back import rollback_session, undo_revision
-from machines import REF, Machine, settled
+from machines import REF, Machine, sync_until_equal
 
 from baton_git.core.layout import path_of
 from baton_git.core.records.base import parse
@@ -67,7 +67,7 @@ def records(machine: Machine) -> dict[str, bytes]:
 
 
 def merge_by_sync(ada: Machine, bob: Machine) -> None:
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
 
 
 def merge_by_git(ada: Machine, bob: Machine) -> None:
@@ -89,7 +89,7 @@ def test_counts_of_two_machines_before_their_first_sync_add_up(
         for _ in range(times):
             one.defer("FU-1")
     texts = [one.files() for one in (ada, bob)]
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert ada.get("pattern", "PAT-1").count == mine + yours
     assert ada.get("follow_up", "FU-1").defer_count == mine + yours
     for path in (FOLLOW_UP, PATTERN):
@@ -102,7 +102,7 @@ def test_a_document_imported_on_two_machines_counts_once(ada: Machine, bob: Mach
     for one in (ada, bob):
         write_document(one.ws, one.clock(), document, op="import")
     ada.defer("FU-1")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert ada.get("follow_up", "FU-1").defer_count == 4
 
 
@@ -129,13 +129,13 @@ def test_reverting_one_of_three_sessions_subtracts_only_its_count(ada: Machine, 
     machines = (ada, bob, eve)
     for times, machine in enumerate(machines, 1):
         count(machine, times)
-    settled(*machines, rounds=4)
+    sync_until_equal(*machines, rounds=4)
     ada.defer("FU-1")
-    settled(*machines, rounds=4)
+    sync_until_equal(*machines, rounds=4)
     assert counts(eve) == [6, 7, 6, 6, 6]
     revert(ada, "s-bob")
     assert counts(ada) == [4, 5, 4, 4, 4]
-    settled(*machines, rounds=4)
+    sync_until_equal(*machines, rounds=4)
     revert(eve, "s-ada")
     assert counts(eve) == [3] * 5
     revert(eve, "s-eve")
@@ -145,7 +145,7 @@ def test_reverting_one_of_three_sessions_subtracts_only_its_count(ada: Machine, 
 def test_later_counts_of_others_are_kept(ada: Machine, bob: Machine, make: Any) -> None:
     count(ada, 1)
     count(bob, 1)
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     eve = make("eve")
     eve.sync()
     record_pattern(eve.ws, eve.clock(), what="w", context="later", id="PAT-1")
@@ -161,7 +161,7 @@ def test_removed_occurrences_do_not_return_with_the_next_session(ada: Machine, b
     for round_, machines in enumerate(((ada, bob), (eve[0], bob))):
         for one in machines:
             record_pattern(one.ws, one.clock(), what="w", context=str(round_), id="PAT-1")
-        settled(ada, bob)
+        sync_until_equal(ada, bob)
     for session, left in (("s-eve", 3), ("s-ada", 2)):
         revert(ada, session)
         assert (ada.get("pattern", "PAT-1").count, session in str(ada.get("pattern", "PAT-1"))) == (left, False)
@@ -175,7 +175,7 @@ def test_a_document_imported_on_two_machines_stays_until_both_imports_are_revert
     for one in (ada, bob):
         write_document(one.ws, one.clock(), {"session_id": f"s-{one.name}", **document}, op="import")
     ada.defer("FU-1")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     revert(bob, "s-ada")
     assert bob.get("follow_up", "FU-1").defer_count == 3
     revert(bob, "s-bob")
@@ -186,18 +186,18 @@ def test_reverting_a_session_removes_conflicts_with_its_changes(pair: tuple[Mach
     ada, bob = pair
     ada.change("open_loop", "OL-1", action="here")
     bob.change("open_loop", "OL-1", action="there")
-    settled(ada, bob)
-    assert ada.contested() == [("OL-1", "action")]
+    sync_until_equal(ada, bob)
+    assert ada.list_conflicting_fields() == [("OL-1", "action")]
     for session, action in (("s-bob", "here"), ("s-ada", "there")):
         revert(ada, session)
-        assert (ada.get("open_loop", "OL-1").action, ada.contested()) == (action, [])
+        assert (ada.get("open_loop", "OL-1").action, ada.list_conflicting_fields()) == (action, [])
         undo_revision(judge(ada), ada.clock())
 
 
 def test_two_records_of_one_id_keep_the_ids_that_the_merge_gave_them(ada: Machine, bob: Machine) -> None:
     ada.loop("OL-1", "deployed the shop")
     bob.loop("OL-1", "cleaned the disk")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     ids = {ada.get("open_loop", id_).action: id_ for id_ in ada.state.ids("open_loop")}
     for session, left in (("s-ada", "cleaned the disk"), ("s-bob", "deployed the shop")):
         revert(ada, session)

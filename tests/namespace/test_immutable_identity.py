@@ -6,7 +6,7 @@ from typing import Any
 
 import going_back
 import pytest
-from machines import Machine, settled
+from machines import Machine, sync_until_equal
 
 from baton_git.core.errors import NotAllowed
 from baton_git.core.names import Namespace
@@ -95,7 +95,7 @@ def test_a_merge_restores_an_immutable_part_changed_by_hand(known: Pair, forged:
     bob.loop("OL-2")
     bob.sync()
     assert purpose(bob) == ME["purpose"]["statement"]
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert purpose(ada) == ME["purpose"]["statement"]
 
 
@@ -123,7 +123,7 @@ def dated(immutable: dict[str, Any], day: int) -> dict[str, Any]:
 def test_of_two_independently_made_values_the_older_is_kept(ada: Machine, bob: Machine, mine: int, yours: int) -> None:
     put(ada, immutable=dated(ME, mine))
     put(bob, immutable=dated(OTHER, yours))
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert purpose(ada) == (ME if mine < yours else OTHER)["purpose"]["statement"]
     [told] = ada.conflicts()
     assert {told.ours["purpose"]["statement"], told.theirs["purpose"]["statement"]} == {

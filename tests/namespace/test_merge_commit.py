@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from machines import REF, Machine, loop, settled
+from machines import REF, Machine, loop, sync_until_equal
 
 from baton_git.core.layout import OLDER_ROOTS, ROOT_FILES
 from baton_git.core.names import Oid
@@ -131,7 +131,7 @@ def test_an_older_root_counts_and_is_merged_with_the_newest_without_a_conflict(
     assert is_root(ada.store, ada.store.commit(new))
     ada.loop("OL-1")
     bob.loop("OL-2")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert {"open_loops/OL-1.toml", "open_loops/OL-2.toml"} <= ada.files().keys()
     assert {name: ada.files()[name] for name in ROOT_FILES} == ROOT_FILES
     assert not [name for name in ada.files() if name.startswith("conflicts/")]
@@ -381,11 +381,11 @@ def test_texts_too_large_to_combine_become_a_conflict(pair: Pair) -> None:
         one.edit("pattern", "PAT-1", 'proposed_rule = "r"', f'proposed_rule = "r\\n{one.name}{"x" * 200_000}"')
     merged(ada, bob)
     assert len(ada.get("pattern", "PAT-1").proposed_rule) < 250_000
-    assert ada.contested() == [("PAT-1", "")]
+    assert ada.list_conflicting_fields() == [("PAT-1", "")]
     resolve(ada.ws, ada.clock(), "PAT-1", "theirs")
     ada.change("pattern", "PAT-1", proposed_rule="short")
     bob.sync()
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
 
 
 def test_archived_on_one_side_and_edited_on_the_other_is_archived_with_the_edit(pair: Pair) -> None:
@@ -404,7 +404,7 @@ def test_git_finds_nothing_wrong_with_what_was_made(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
     bob.loop("OL-3")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     for one in pair:
         done = subprocess.run(["git", "-C", str(one.top), "fsck", "--strict"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from machines import REF, Machine, loop, settled
+from machines import REF, Machine, loop, sync_until_equal
 
 from baton_git.core.names import Oid
 from baton_git.namespace.merge_commit import create_merge_commit
@@ -97,7 +97,7 @@ def test_a_conflict_stops_git_merge_until_add_and_commit(person: Person) -> None
     person.ada.change("open_loop", "OL-1", action="here")
     person.bob.change("open_loop", "OL-1", action="there")
     person.merges(stops=True)
-    assert person.ada.contested() == [("OL-1", "action")]
+    assert person.ada.list_conflicting_fields() == [("OL-1", "action")]
 
 
 def test_two_records_under_one_id(person: Person) -> None:
@@ -138,7 +138,7 @@ def test_git_pull_and_then_a_sync(person: Person) -> None:
     person.git("pull", "-q", "--no-edit", "origin", "baton/x")
     person.git("push", "-q", "origin", "HEAD:baton/x")
     assert ada.get("follow_up", "FU-1").defer_count == 2
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert bob.get("follow_up", "FU-1").defer_count == 2
     assert all(not one.faults for one in validate_branch(ada.ws))
 

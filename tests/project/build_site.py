@@ -15,18 +15,18 @@ from site_pages import TOP, find_assets, read_config, read_pages
 from site_reference import make_reference
 
 FOREIGN_WORKER = "https://unpkg.com/iframe-worker/shim"
-"""What the generator's theme loads for pages that are read from a folder; `docs/site/worker.js` takes its place."""
+"""The script that the generator's theme loads for pages in a local folder; `docs/site/worker.js` replaces it."""
 
 NOT_FOUND = (
     "<h1>404 - Not found</h1>",
     """<h1>There is no such page</h1>
 <p>It may have moved: search for a word of its title, or begin at <a href="/index.html">the front page</a>.</p>""",
 )
-"""What the generator's theme says for an address without a page, and what this site says."""
+"""The theme's text for an address without a page, and the text that replaces it."""
 
 
 def write_sources(folder: Path) -> None:
-    """Write the generator's input."""
+    """Write the input of the site generator."""
     pages = {**read_pages(), **make_reference()}
     config = read_config(set(pages))
     (folder / "zensical.toml").write_text(tomli_w.dumps(config), encoding="utf-8")
@@ -40,7 +40,7 @@ def write_sources(folder: Path) -> None:
 
 
 def build_site(target: Path) -> list[str]:
-    """Build the site into a folder, which is replaced; return its faults, one line each.
+    """Build the site into a folder, replacing the folder; return the faults, one line each.
 
     Raises:
         CalledProcessError: the generator found a fault and has printed it.

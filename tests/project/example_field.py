@@ -1,4 +1,4 @@
-"""Print a field of the JSON on standard input, as `jq .FIELD` does, which may not be installed."""
+"""Print a field of the JSON on standard input, like `jq .FIELD`, because jq may not be installed."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ FIELDS: dict[str, tuple[str, dict[str, object]]] = {
     "PAT": ("patterns", {"what": "Assumed Docker without reading compose.yaml", "count": 3, "threshold": 3}),
     "DEC": ("active_decisions", {"what": "Always use --update-env-vars", "why": "--set-env-vars clears the others"}),
 }
-"""By the letters that ids begin with: the list of the document, and the fields of a record."""
+"""The list of the document and the fields of a record, by the letters with which the ids begin."""
 
 
 def make_document(ids: list[str]) -> dict[str, object]:

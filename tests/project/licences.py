@@ -16,13 +16,13 @@ from packaging.utils import canonicalize_name
 
 PAGE = Path(__file__).parents[2] / "docs" / "licences.md"
 SHIPPED = ("", "http", "mcp")
-"""The extras that people install to use baton; the empty one is baton without any."""
+"""The extras that users of baton install; the empty text is baton without extras."""
 TOOLS = ("test", "lint", "docs", "release", "dev")
-"""The extras that only who works on baton installs."""
+"""The extras that only developers of baton install."""
 
 PERMISSIVE = {"0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "PSF-2.0"}
 FILE_COPYLEFT = {"MPL-2.0"}
-"""Licences whose conditions end at their own files: good enough for a tool, and not to be shipped."""
+"""Licences whose conditions apply only to the package's own files: allowed for tools, but not for what baton needs."""
 
 _SPDX = {
     "Apache 2.0": "Apache-2.0",
@@ -46,7 +46,7 @@ def find_licences(extras: Iterable[str]) -> dict[str, str]:
 
 
 def _walk(name: str, extras: frozenset[str], seen: set[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Each package with each of its extras that is reached."""
+    """Yield each package that the requirements lead to, with each of its extras."""
     for extra in extras | {""}:
         if (name, extra) in seen:
             continue
@@ -59,7 +59,7 @@ def _walk(name: str, extras: frozenset[str], seen: set[tuple[str, str]]) -> Iter
 
 
 def read_licence(name: str) -> str:
-    """The licence of an installed package as an SPDX expression, or in the package's own words."""
+    """Return the licence of an installed package as an SPDX expression, or else as the package states it."""
     found = cast(Message, metadata(name))  # it is one, though only its protocol is declared
     if expression := found.get("License-Expression"):
         return expression
@@ -70,13 +70,13 @@ def read_licence(name: str) -> str:
 
 
 def is_granted(licence: str, allowed: set[str]) -> bool:
-    """Whether an SPDX expression lets us choose licences that are all allowed."""
+    """Return whether an SPDX expression lets us choose licences that are all allowed."""
     choices = [choice.split(" AND ") for choice in licence.split(" OR ")]
     return any(all(part.strip(" ()") in allowed for part in choice) for choice in choices)
 
 
 def find_direct_dependencies() -> set[str]:
-    """The packages that baton and its extras name."""
+    """Return the packages that baton and its extras require directly."""
     return {canonicalize_name(Requirement(text).name) for text in distribution("baton-git").requires or ()}
 
 

@@ -1,15 +1,15 @@
 """Run the examples of a page of the documentation, in one shell and one repository, and compare what they print.
 
 A block of the language `console` has commands after `$ ` and their output; one of `sh` has commands only. A command
-must end with status 0, unless its comment names another one: `# exit 3`. In printed text `…` stands for anything; ids,
-digests and times may differ, but one that occurs twice must be the same each time, and commands are given the id that
-was really printed.
+must end with status 0, unless its comment names another status: `# exit 3`. In output, `…` matches any text. Ids,
+digests and times may differ from the page, but equal values on the page must be equal in the output. In commands, an
+id of the page is replaced by the id that was really printed.
 
-Comments of HTML before a block steer it, unseen by readers:
+HTML comments before a block, which readers do not see, control it:
 
     <!-- not run: REASON -->     the next block is not run
-    <!-- first: COMMANDS -->     commands that run before it and are not shown; `records ID...` makes records, and
-                                 `transcript` that of a session of Claude Code
+    <!-- first: COMMANDS -->     commands that run before it and are not shown; `records ID...` creates records, and
+                                 `transcript` the transcript of a session of Claude Code
     <!-- may exit: 1 5 -->       statuses that the commands of the next block may also end with
 
 To update changed output in a page: `python tests/project/page_examples.py docs/tutorial.md`.
@@ -44,10 +44,10 @@ VARYING = re.compile(
     r"|\b\d{4}-\d\d-\d\d(?:-[0-9a-z]{6}|[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?\b|\b127\.0\.0\.1:\d+"
     r"|\bjust now\b|\b\d+ (?:d|s|seconds?|minutes?|days?) ago\b|\d+(?:\.\d+)? ?ms\b"
 )
-"""What differs from run to run: ids, digests, sessions, days and times, ports, ages."""
+"""Values that differ from run to run: ids, digests, sessions, days and times, ports, ages."""
 
 TIMES = re.compile(r"just now|.* ago|.*ms|\d{4}-\d\d-\d\d(?:[T ].*)?")
-"""Values that differ from place to place as well."""
+"""Values that may also differ between two occurrences on a page."""
 
 LIMIT = 60
 """Seconds that one command may take."""

@@ -1,9 +1,9 @@
 """Check everything that a release needs, and list what is missing: `python tests/project/release.py [--quick]`.
 
-The sdist and the wheel are built twice, in two clones, and must be equal to the byte. Each is installed into empty
-environments, with the lowest and with the newest versions of the dependencies, and used there. `--quick` tries one
-version of Python and two environments, and asks for no date, tag and addresses. The files are left in dist/. It needs
-the extra `release`; docs/releasing.md describes the procedure.
+The sdist and the wheel are built twice, in two clones; the bytes of both builds must be equal. Each is installed
+into empty environments, with the lowest and with the newest versions of the dependencies, and used there. `--quick`
+tests one version of Python and two environments, and does not check the date, tag and addresses. The files are left
+in dist/. It needs the extra `release`; docs/releasing.md describes the procedure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 TOP = Path(__file__).parents[2]
 URLS = ("Source", "Issues", "Changelog")
-"""Addresses that the metadata of a published release must have."""
+"""Names of the addresses that the metadata of a published release must have."""
 NOT_IN_SDIST = {".gitignore"}
 """Tracked files that hatchling includes by itself or that nobody who builds needs."""
 INITIALIZE = {
@@ -43,11 +43,12 @@ for module in pkgutil.walk_packages(baton_git.__path__, "baton_git."):
 
 
 class Problem(Exception):
-    """What keeps the project from being released."""
+    """A problem that prevents a release."""
 
 
 class Installation(NamedTuple):
-    """One environment to be made: which file goes into it, with which extras, Python and resolution."""
+    """An environment to create: the file to install, its extras, the Python version, and the resolution of
+    dependencies."""
 
     artifact: Path
     extras: str
@@ -152,7 +153,7 @@ def check_contents(sdist: Path, wheel: Path) -> None:
 
 
 def list_installations(sdist: Path, wheel: Path, pythons: list[str], quick: bool) -> list[Installation]:
-    """Return the environments to be tried: all combinations, or with `quick` the two that differ most."""
+    """Return the environments to test: all combinations, or with `quick` the two that differ most."""
     if quick:
         return [
             Installation(wheel, "[http,mcp]", pythons[0], "lowest-direct"),
@@ -225,7 +226,7 @@ def expect(actual: object, expected: object) -> None:
 
 
 def try_pipx(wheel: Path, version: str) -> None:
-    """Run the command from the wheel with pipx, in an environment that pipx makes.
+    """Run the command from the wheel with pipx, in an environment that pipx creates.
 
     Raises:
         Problem: it does not start.
@@ -248,7 +249,7 @@ def check_release(quick: bool) -> list[str]:
     """Print each step, and return what is missing for a release.
 
     Raises:
-        Problem: a step failed; those after it were not tried.
+        Problem: a step failed; the later steps were not run.
     """
     project = tomllib.loads((TOP / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     version = read_version((TOP / "baton_git/__init__.py").read_text(encoding="utf-8"))

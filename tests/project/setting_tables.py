@@ -1,4 +1,4 @@
-"""Writes the tables of settings and variables in docs/settings.md anew.
+"""Generate the tables of settings and variables in docs/settings.md.
 
 Run by hand after an entry has changed: `python tests/project/setting_tables.py`.
 """
@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 
 
 def make_page(text: str) -> str:
-    """Return the page with the tables of the registries."""
+    """Return docs/settings.md with the tables generated from the registries."""
     rows = {"settings": map(make_row, SETTINGS.values()), "variables": map(make_variable_row, VARIABLES)}
     for name, lines in rows.items():
         mark = re.compile(rf"(?<=<!-- {name}: made by tests/project/setting_tables.py -->\n).*?(?=<!-- end)", re.DOTALL)

@@ -1,4 +1,4 @@
-"""Check the built site: links, pictures and fragments lead somewhere, and nothing is loaded from another server."""
+"""Check the built site: every link, picture and fragment exists, and nothing is loaded from another server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md, pre-commit and CI name is there: tasks, groups of tests, files."""
+"""The tasks, groups of tests and files that CONTRIBUTING.md, pre-commit and CI name exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of the project: their links lead somewhere, their commands exist, and the first two stay short."""
+"""The pages of the project: their links work, their commands exist, and the first two stay short."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ LINK = re.compile(r"\]\(([^()\s]+)\)")
 
 
 def find_links(text: str) -> list[str]:
-    """The relative targets of links and pictures, without those in code."""
+    """Return the relative targets of links and pictures, without those in code."""
     prose = re.sub(r"`[^`\n]*`", "", FENCE.sub("", text))
     return [target for target in LINK.findall(prose) if not re.match(r"[a-z]+:", target)]
 
 
 @cache
 def find_anchors(page: Path) -> set[str]:
-    """The fragments by which headings are linked, as GitHub makes them."""
+    """Return the fragments of the headings, as GitHub generates them."""
     headings = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -71,7 +71,7 @@ def is_broken(page: Path, target: str) -> bool:
 
 
 def find_commands(text: str) -> Iterator[list[str]]:
-    """The arguments of every `baton` command in the shell examples of a page."""
+    """Return the arguments of every `baton` command in the shell examples of a page."""
     for language, block in FENCE.findall(text):
         lines = block.replace("\\\n", " ").splitlines() if language in ("sh", "console") else []
         for line in [line.removeprefix("$ ") for line in lines if language == "sh" or line.startswith("$ ")]:
@@ -81,7 +81,7 @@ def find_commands(text: str) -> Iterator[list[str]]:
 
 
 def find_calls(words: list[str]) -> Iterator[list[str]]:
-    """The calls of `baton` in one line: their arguments, up to an operator of the shell."""
+    """Return the arguments of each call of `baton` in one line, up to a shell operator."""
     for start, word in enumerate(words):
         if word == "baton" and (start == 0 or re.match(r"[|&;(]|\w+=", words[start - 1])):
             rest = words[start + 1 :]
@@ -90,15 +90,15 @@ def find_calls(words: list[str]) -> Iterator[list[str]]:
 
 
 def find_modules(text: str) -> list[str]:
-    """The modules and folders of the package that a page names in code, for example `core/kinds`."""
+    """Return the modules and folders of the package that a page names in code, for example `core/kinds`."""
     return re.findall(rf"`((?:{'|'.join(LAYERS)})/[\w/]*)`", text)
 
 
 def parse_command(arguments: list[str]) -> None:
-    """Parses a command line without running it.
+    """Parse a command line without running it.
 
     Raises:
-        click.UsageError: there is no such command, option or value.
+        click.UsageError: a command, option or value does not exist.
     """
     command: click.Command = baton
     context = click.Context(

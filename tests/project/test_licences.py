@@ -1,4 +1,4 @@
-"""No copyleft licence comes with baton, and docs/licences.md is complete."""
+"""No dependency has a copyleft licence, and docs/licences.md is complete."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def test_the_tools_are_under_licences_that_end_at_their_own_files(extra: str) ->
 
 
 def test_the_page_names_every_package_that_baton_asks_for() -> None:
-    """Not those that they ask for in their turn: that changes with every release of theirs."""
+    """Indirect dependencies are not compared, because they change with every release of the direct ones."""
     page = PAGE.read_text()
     missing = {name for name in find_direct_dependencies() - {"baton-git"} if f"| {name} |" not in page}
     assert not missing, "write docs/licences.md anew: python tests/project/licences.py"
 
 
 def find_installed_licences(extra: str) -> dict[str, str]:
-    """Without the packages of extras that the README's command does not install."""
+    """Return the licences without the packages of extras that the README's command does not install."""
     try:
         return find_licences([extra])
     except PackageNotFoundError:

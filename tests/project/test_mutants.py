@@ -1,4 +1,4 @@
-"""The mutants of tests/mutation fit the sources; whether the tests notice them is found out by its runner."""
+"""The mutants of tests/mutation apply to the sources. Whether the tests detect them is checked by their runner."""
 
 from __future__ import annotations
 

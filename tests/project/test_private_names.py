@@ -21,17 +21,17 @@ def is_private(name: str) -> bool:
 
 
 def is_own(node: ast.expr) -> bool:
-    """Whether an expression is the object or class itself, as in a method."""
+    """Return whether an expression is the object or class itself, as in a method."""
     return ast.unparse(node) in ("self", "cls", "super()")
 
 
 def name_of(node: ast.expr) -> str | None:
-    """The last part of a dotted name."""
+    """Return the last part of a dotted name."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else None
 
 
 def find_private_names(source: str) -> Iterator[str]:
-    """Yields the private names that a module uses of others, with their lines."""
+    """Yield the private names of other modules that a module uses, with their lines."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute):
             names = [node.attr] if is_private(node.attr) and not is_own(node.value) else []

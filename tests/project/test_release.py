@@ -1,4 +1,4 @@
-"""The faults that the check of a release reports, without building anything."""
+"""The problems that the release check reports. Nothing is built here."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ PROMISED = {"systems/gobby/workflow/test_rendering.py": 1}
 
 
 def find_timings(source: str) -> Iterator[int]:
-    """Yields the lines of assertions that compare how long something took with a number."""
+    """Yield the lines of assertions that compare a duration with a number."""
     if not any(clock in source for clock in CLOCKS):
         return
     for node in ast.walk(ast.parse(source)):

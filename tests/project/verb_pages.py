@@ -57,7 +57,7 @@ class VerbMethods:
 
 
 def make_stub() -> str:
-    """The types of the methods, as a stub file."""
+    """Return the types of the methods as a stub file."""
     imports = {("collections.abc", "Mapping"), ("baton_git.core.verb", "VerbFunction")}
 
     def taken(kind: type[Any]) -> str:
@@ -113,13 +113,13 @@ This page is generated: `python tests/project/verb_pages.py`.
 
 
 def make_page() -> str:
-    """The reference page."""
+    """Return the reference page."""
     verbs = [function for _, function in sorted(functions().items(), key=lambda item: item[1].verb.name)]
     return "\n".join([HEAD, *make_sections(verbs)])
 
 
 def make_sections(verbs: Iterable[VerbFunction[Any, Any]]) -> Iterator[str]:
-    """The lines of the sections of verbs."""
+    """Return the lines of the sections of verbs."""
     return (line for function in verbs for line in _section(function))
 
 

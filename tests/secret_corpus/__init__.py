@@ -1,6 +1,6 @@
-"""Credentials of many kinds in realistic settings, and harmless texts that look like them.
+"""Credentials of many kinds in realistic settings, and harmless texts that look like credentials.
 
-The values are generated when the tests run, always the same, so no file contains anything like a real secret.
+The tests generate the values, the same in each run, so no file contains a text that looks like a real secret.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Planted(NamedTuple):
 
 
 def secrets() -> Iterator[Planted]:
-    """All credentials; those that are known by themselves in several settings."""
+    """Return all credentials; those that are recognised without their context are in several settings."""
     for kind, template in _rows("secrets.txt"):
         text = _filled(kind, template)
         secret = re.search("‹(.*?)›", text, re.DOTALL)[1]
@@ -48,7 +48,7 @@ def secrets() -> Iterator[Planted]:
 
 
 def harmless() -> Iterator[str]:
-    """Texts without a secret."""
+    """Return texts without a secret."""
     for line in _lines("harmless.txt"):
         yield _filled(line, line)
 

@@ -1,7 +1,8 @@
 """Check every commit of a history for lost writes, so that the first faulty commit is identified.
 
-Words like `K00012q` are written once. A merge must have all words that one side brought, and those that both have. A
-commit of one parent may drop words only where its verb is there to do so. Counts are the sum of what was counted.
+Each word such as `K00012q` is written once. A merge must contain all words that either side added, and those that
+both sides have. A commit with one parent may drop words only if its verb is one that removes data. A count must be
+the sum of the counted occurrences.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from baton_git.namespace.commit_log import parse_entry
 WORD = re.compile(rb"[KL]\d{5}q")
 COUNTS = {"follow_up": ("defer_count", 0), "pattern": ("count", 1)}
 GOING_BACK = {"rollback", "rollback-record", "rollback-session", "undo", "redo", "resolve", ""}
-"""Verbs that are there to take something away; without a verb, a person did it by hand."""
+"""Verbs that remove data; the empty name is for commits that a person made by hand."""
 REPLACING = {"wrap", "followup-defer", "pattern-propose", "pattern-record"}
-"""Verbs by which later words take the place of earlier ones."""
+"""Verbs that replace earlier words by later ones."""
 DOCUMENTS = {"write", "import"}
-"""Verbs by which records of one id are written over whole; what a document leaves out is archived."""
+"""Verbs that replace whole records with the same id; records that a document leaves out are archived."""
 
 Title = tuple[str, str]
 
@@ -43,7 +44,7 @@ class History:
     # --- words
 
     def check(self, tip: Oid | None) -> None:
-        """Raises AssertionError at a commit that lost a word."""
+        """Raise AssertionError if a commit of the history lost a word."""
         if tip is None or tip in self._fine:
             return
         for info in self.store.log(tip):
@@ -87,7 +88,8 @@ class History:
     # --- counts
 
     def check_counts(self, tip: Oid) -> int:
-        """Raise AssertionError at the first merge in which a count is not the sum; return the number of merges."""
+        """Raise AssertionError if a predictable count is not the sum of the counted occurrences; return how many counts
+        were checked."""
         unclear = {title for info in self.store.log(tip) for title in self._unclear(info)}
         sums = self._sums(tip)
         plain = {title: found[0] for title, found in self.counts(tip).items() if title not in unclear}
@@ -96,7 +98,7 @@ class History:
         return len(plain)
 
     def _unclear(self, info: CommitInfo) -> set[Title]:
-        """Records with an unpredictable count: duplicated, removed, reverted, or added on both sides."""
+        """Return the records with an unpredictable count: duplicated, removed, reverted, or added on both sides."""
         after = self.counts(info.oid)
         twice = {title for title, found in after.items() if len(found) > 1}
         if len(info.parents) == 1:
@@ -141,7 +143,7 @@ class History:
         return self._counts[commit]
 
     def records(self, commit: Oid) -> Iterator[tuple[Title, Part]]:
-        """All that can be read, live and closed, by kind and title."""
+        """Return all readable records, live and closed, by kind and title."""
         state = state_of(self.store.folder(self.store.commit(commit).tree))
         for kind, field in [(info.kind, info.about) for info in KINDS.values() if info.about]:
             for archived in (False, True):
@@ -151,6 +153,6 @@ class History:
                         yield (kind, str(record_data(entry).get(field))), entry
 
     def rules(self, commit: Oid) -> set[str]:
-        """The titles of the patterns that became rules."""
+        """Return the titles of the patterns that became rules."""
         patterns = [(title, record_data(part)) for (kind, title), part in self.records(commit) if kind == "pattern"]
         return {title for title, data in patterns if data.get("status") == "graduated"}

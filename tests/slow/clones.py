@@ -47,9 +47,9 @@ NOBODY: dict[str, str] = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM"
 
 
 class Act(NamedTuple):
-    """One thing that is done: a verb, on which record, under which id, by which session, and the words it writes.
+    """One action: its verb, the record, the id, the session, and the words that it writes.
 
-    Of the words, `mark(kind)` makes what `claims` looks for later.
+    `mark(kind)` makes a word that `claims` looks for later.
     """
 
     verb: str
@@ -59,14 +59,14 @@ class Act(NamedTuple):
     number: int = 0
 
     def mark(self, kind: str) -> str:
-        """A word that is nowhere else. `K`: nothing but going back may take it away; `L`: later words may take its
-        place; `R`: a rule may choose another."""
+        """Return a unique word. `K`: only undoing and rollbacks may remove it; `L`: later words may replace it; `R`: a
+        rule may choose another word."""
         return f"{kind}{self.number:05d}q"
 
 
 @dataclass
 class Clone:
-    """A work tree with a remote `origin`; `offset` is how wrong its clock is."""
+    """A work tree with a remote `origin`; `offset` is the error of its clock."""
 
     top: Path
     offset: timedelta = timedelta()
@@ -88,7 +88,7 @@ class Clone:
         return self.store.tip(REF)
 
     def users(self) -> str:
-        """What belongs to the user: where HEAD is, the index, other branches, every file of the work tree."""
+        """Return everything that belongs to the user: HEAD, the index, other branches, all files of the work tree."""
         digest = hashlib.sha256()
         for name in (".git/HEAD", ".git/index"):
             digest.update((self.top / name).read_bytes())
@@ -210,7 +210,7 @@ def _supersede(ws: Workspace, now: datetime, act: Act) -> Revision | None:
 
 
 def changed_document(data: Mapping[str, Any], act: Act) -> dict[str, Any]:
-    """A document that an agent changed: records added, changed and left out."""
+    """Return a document that an agent changed: some records are added, some changed, and some left out."""
     new = deepcopy({**data, "session_id": act.session or "s1"})
     if act.which % 2:
         new["context"] = act.mark("L")
@@ -281,14 +281,14 @@ VERBS: dict[str, Verb] = {
 }  # fmt: skip
 
 PLAIN = ("loop add", "followup add", "pattern record", "decision add", "followup defer", "pattern record again")
-"""Of these there are more, so that the others have something to work on."""
+"""These verbs occur more often, so that there are records for the other verbs."""
 
 
 # --- by hand
 
 
 def by_hand(clone: Clone, now: datetime, act: Act) -> Oid | None:
-    """A commit made with git alone, without trailers."""
+    """Create a commit with git alone, without trailers."""
     tip = clone.tip
     if tip is None:
         return None
@@ -368,7 +368,7 @@ def _retitled(root: Folder, clone: Clone, act: Act) -> dict[str, bytes | None]:
 
 
 def _forged(root: Folder, clone: Clone, act: Act) -> dict[str, bytes | None]:
-    """A pattern made a rule by hand, without a confirmation."""
+    """Make a pattern a rule by hand, without a confirmation."""
     one = _pick(clone.workspace(), Pattern, act.which)
     if one is None or one.status == "graduated":
         return {}
@@ -431,19 +431,19 @@ _PROCESSES.set_forkserver_preload([__name__, "baton_git.git.remotes.git_command"
 
 
 def write_many(top: Path, offset: timedelta, passed: timedelta, acts: list[Act], syncs: bool, journal: Path) -> None:
-    """In a process of its own: acts, and syncs in between, each written into the journal once it is acknowledged."""
+    """Run actions, and a sync after each if `syncs`; append the commit of each acknowledged write to the journal."""
     clone = Clone(top, offset)
     out = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for act in acts:
         now = clone.now(passed + timedelta(seconds=act.number))
-        done = attempted(lambda: VERBS[act.verb](clone.workspace(act.session), now, act))  # noqa: B023
+        done = try_action(lambda: VERBS[act.verb](clone.workspace(act.session), now, act))  # noqa: B023
         if isinstance(done, Revision):
             os.write(out, f"{done.commit}\n".encode())
         if syncs:
-            attempted(lambda: sync(clone.workspace(), clone.now(passed)))
+            try_action(lambda: sync(clone.workspace(), clone.now(passed)))
 
 
-def attempted(do: Callable[[], Any]) -> Any:
+def try_action(do: Callable[[], Any]) -> Any:
     """Return the result, or the error if it is an expected one."""
     try:
         return do()
@@ -451,10 +451,10 @@ def attempted(do: Callable[[], Any]) -> Any:
         return error
 
 
-def killed(
+def run_and_kill(
     clone: Clone, passed: timedelta, acts: list[Act], journal: Path, *, syncs: bool, milliseconds: int
 ) -> list[Oid]:
-    """Act in another process, which is killed so many milliseconds after its first output; return the writes that it
+    """Run actions in another process, and kill it some milliseconds after its first output; return the writes that it
     acknowledged before."""
     process = _PROCESSES.Process(target=write_many, args=(clone.top, clone.offset, passed, acts, syncs, journal))
     process.start()

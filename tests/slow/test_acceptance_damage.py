@@ -1,4 +1,5 @@
-"""A full disk, a read-only repository, torn files: each command says one clear line, and nothing is lost."""
+"""On a full disk, in a read-only repository, or with damaged files, each command prints one clear line, and nothing is
+lost."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def fill(baton, *more):
 
 
 def fill_up(path):
-    """Writes to `path` until the disk is full."""
+    """Write to `path` until the disk is full."""
     with path.open("wb", buffering=0) as filler, suppress(OSError):
         while True:
             filler.write(b"x" * 4096)
@@ -141,7 +142,7 @@ def test_a_corrupted_record_is_named_kept_and_can_be_rolled_back(baton, git, top
 
 
 def _with_blob(git, top, path, blob):
-    """The tree of the tip with another blob at `path`, made in an index of its own."""
+    """Return the tree of the tip with another blob at `path`, made in a separate index."""
     index = ["-c", f"core.worktree={top}"]
     env = {**os.environ, "GIT_INDEX_FILE": str(top / ".git/scratch-index")}
     for words in (["read-tree", "baton/work"], ["update-index", "--cacheinfo", f"100644,{blob},{path}"]):

@@ -1,4 +1,4 @@
-"""Many processes on one namespace, kills at any moment, git's own gc beside writers: nothing acknowledged is lost."""
+"""Many processes on one namespace, kills at any moment, git's own gc during writes: no acknowledged write is lost."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def finish(processes, seconds=280):
 
 
 def acknowledged(journal: Path) -> list[tuple[str, str]]:
-    """The writes that were acknowledged, with id and commit; a line cut off by a kill does not count."""
+    """Return the acknowledged writes, with id and commit; a line cut off by a kill does not count."""
     lines = journal.read_text().splitlines(keepends=True) if journal.exists() else []
     return [(line.split()[0], line.split()[1]) for line in lines if line.endswith("\n")]
 
@@ -76,7 +76,7 @@ def assert_nothing_lost(git, top, journal):
 
 @pytest.fixture
 def shared(baton, top):
-    """The repository with a follow-up that all writers defer."""
+    """Return a repository with a follow-up that all writers defer."""
     baton("followup", "add", "shared", "--id", "FU-shared")
     return top
 

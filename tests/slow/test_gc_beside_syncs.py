@@ -1,4 +1,4 @@
-"""`git gc --prune=now` in a loop beside syncs: none of them fails, and nothing is lost."""
+"""`git gc --prune=now` runs in a loop during syncs: no sync fails, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The store among other processes: writers, readers, git's own gc, kills at any moment. Nothing may be lost."""
+"""The store is used together with other processes: writers, readers, git's own gc, kills at any moment. Nothing may be
+lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers whose threads share a store, several of them on one repository, kills and git's gc beside them."""
+"""Servers whose threads share a store: several servers on one repository, with kills and git's gc at the same time."""
 
 from __future__ import annotations
 

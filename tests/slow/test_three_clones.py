@@ -1,4 +1,4 @@
-"""Three clones and one remote: after any sequence of actions, all end with the same commit, and nothing is lost."""
+"""Three clones of one remote: after any sequence of actions, all end with the same commit, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from clones import (
     VERBS,
     Act,
     Clone,
-    attempted,
     by_hand,
     changed_document,
-    killed,
     made_clone,
     made_remote,
     raced_sync,
+    run_and_kill,
     run_git,
     sync,
+    try_action,
 )
 from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
@@ -53,7 +53,8 @@ ROUNDS = 4
 
 
 class ThreeClones(RuleBasedStateMachine):
-    """Every acknowledged write is a claim on the last commit: it is in its history, and no commit since lost a word."""
+    """Every acknowledged write must be in the history of the last commit, and no commit since then may have lost one of
+    its words."""
 
     def __init__(self, folder: Path, template: Path) -> None:
         super().__init__()
@@ -101,7 +102,7 @@ class ThreeClones(RuleBasedStateMachine):
     def _write(self, name: str, verb: str, which: int, id_: str | None, session: str | None) -> None:
         clone, act = self.clones[name], self._act(verb, which, id_, session)
         before = clone.tip
-        done = attempted(lambda: VERBS[verb](clone.workspace(session), clone.now(self.passed), act))
+        done = try_action(lambda: VERBS[verb](clone.workspace(session), clone.now(self.passed), act))
         event(f"{verb}: {type(done).__name__}")
         if isinstance(done, BatonError):
             assert clone.tip == before
@@ -119,7 +120,7 @@ class ThreeClones(RuleBasedStateMachine):
 
     @rule(name=clones)
     def an_agent_reads_the_document(self, name: str) -> None:
-        found = attempted(lambda: documents.read_document(self.clones[name].workspace()).baton)
+        found = try_action(lambda: documents.read_document(self.clones[name].workspace()).baton)
         if isinstance(found, dict):
             self.clones[name].documents.append(found)
 
@@ -128,7 +129,7 @@ class ThreeClones(RuleBasedStateMachine):
         clone, act = self.clones[name], self._act("write", which, id_, session)
         if clone.documents:
             data = changed_document(clone.documents[which % len(clone.documents)], act)
-            done = attempted(
+            done = try_action(
                 lambda: document_writing.write_document(clone.workspace(session), clone.now(self.passed), data)
             )
             if not isinstance(done, BatonError):
@@ -150,7 +151,7 @@ class ThreeClones(RuleBasedStateMachine):
         clone = self.clones[name]
         before = clone.tip
         how = {"receive_only": receive_only, "everything": everything, "dry_run": dry_run}
-        done = attempted(lambda: sync(clone.workspace(), clone.now(self.passed), **how))
+        done = try_action(lambda: sync(clone.workspace(), clone.now(self.passed), **how))
         assert not dry_run or clone.tip == before
         self._told(done)
 
@@ -173,13 +174,13 @@ class ThreeClones(RuleBasedStateMachine):
         act = self._act(verb, which, id_)
 
         def meanwhile() -> None:
-            done = attempted(lambda: VERBS[verb](rival.workspace("rival"), rival.now(self.passed), act))
+            done = try_action(lambda: VERBS[verb](rival.workspace("rival"), rival.now(self.passed), act))
             if isinstance(done, Revision):
                 self._acknowledged(done)
             if rival is not clone:
-                attempted(lambda: sync(rival.workspace(), rival.now(self.passed)))
+                try_action(lambda: sync(rival.workspace(), rival.now(self.passed)))
 
-        done = attempted(
+        done = try_action(
             lambda: raced_sync(clone.workspace(), clone.now(self.passed), [meanwhile], before_push=before_push)
         )
         if isinstance(done, BatonError):
@@ -191,7 +192,7 @@ class ThreeClones(RuleBasedStateMachine):
     def it_is_killed(self, name: str, verb: str, syncs: bool, milliseconds: int) -> None:
         clone, acts = self.clones[name], [self._act(verb, number) for number in range(12)]
         journal = self.folder / "journal"
-        self.claims |= {*killed(clone, self.passed, acts, journal, syncs=syncs, milliseconds=milliseconds)}
+        self.claims |= {*run_and_kill(clone, self.passed, acts, journal, syncs=syncs, milliseconds=milliseconds)}
 
     # --- the world around
 
@@ -238,7 +239,7 @@ class ThreeClones(RuleBasedStateMachine):
     @rule(name=clones)
     def a_person_says_to_merge_what_was_set_back(self, name: str) -> None:
         clone = self.clones[name]
-        attempted(lambda: sync(clone.workspace(), clone.now(self.passed), settle="merge"))
+        try_action(lambda: sync(clone.workspace(), clone.now(self.passed), settle="merge"))
 
     @rule(name=st.sampled_from((*NAMES, "remote.git")))
     def git_cleans_up(self, name: str) -> None:
@@ -347,7 +348,8 @@ def machine(folder: Path, template: Path) -> Callable[[], ThreeClones]:
 
 @pytest.mark.timeout(900)
 def test_three_clones_come_together_and_lose_nothing(tmp_path, template):
-    """Nothing is shrunk: real processes and kills do not come out alike twice, and it takes longer than any limit."""
+    """Failing examples are not shrunk: real processes and kills do not give the same result twice, and shrinking takes
+    longer than any limit."""
     run_state_machine_as_test(
         machine(tmp_path, template),  # type: ignore[arg-type]  # what makes one is called as the class is
         settings=settings(

@@ -1,4 +1,4 @@
-"""Many processes write in two clones while both are synced with one remote: none of them loses anything."""
+"""Many processes write in two clones while both clones sync with one remote: no process loses anything."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from claims import History
-from clones import Act, Clone, attempted, made_clone, made_remote, run_git, sync, write_many
+from clones import Act, Clone, made_clone, made_remote, run_git, sync, try_action, write_many
 
 from baton_git.core.records.work_items import FollowUp
 from baton_git.verbs.sharing.sync import Synced
@@ -22,16 +22,16 @@ WRITES = 10
 
 
 def acts_of(number: int) -> list[Act]:
-    """Every second one puts the shared follow-up off."""
+    """Return the actions of one writer: every second action defers the shared follow-up."""
     verbs = ("followup add", "followup defer")
     return [Act(verbs[n % 2], 0, f"FU-{number}-{n}", f"w{number}", number * 100 + n + 1) for n in range(WRITES)]
 
 
 def synced(top: Path, end: float) -> None:
-    """In a process of its own: one sync after the other."""
+    """Sync repeatedly until the time `end`."""
     clone = Clone(top)
     while time.time() < end:
-        done = attempted(lambda: sync(clone.workspace("sync"), clone.now(timedelta())))
+        done = try_action(lambda: sync(clone.workspace("sync"), clone.now(timedelta())))
         assert not isinstance(done, Synced) or not done.offline
 
 

@@ -1,4 +1,4 @@
-"""Small programs called like the agent CLIs, and a repository in which `baton` finds them."""
+"""Small programs with the names of the agent CLIs, and a repository in which `baton` finds them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import psutil
 
 
 class Agents:
-    """A folder of programs; `environment` has it first on the PATH."""
+    """A folder of programs, which is first on the PATH of `environment`."""
 
     def __init__(self, folder: Path, home: Path) -> None:
         self.folder = folder

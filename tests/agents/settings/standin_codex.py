@@ -1,4 +1,4 @@
-"""A stand-in for `codex app-server`, with the same responses about hooks, from the same files."""
+"""A stand-in for `codex app-server`: it gives the same responses about hooks, from the same files."""
 
 import json
 import os

@@ -12,7 +12,7 @@ CLIENT = ("post-commit", "post-merge", "post-checkout", "post-rewrite", "pre-pus
 
 
 def hook(folder: Path, event: str, text: str, *, mode: int = 0o755) -> Path:
-    """Write a hook of another tool."""
+    """Write a hook as another tool would."""
     folder.mkdir(exist_ok=True, parents=True)
     path = folder / event
     path.write_text(text)
@@ -87,7 +87,7 @@ def everything(folder: Path) -> dict[str, tuple[int, bytes | str]]:
 
 
 def eventually(found: Callable[[], object], seconds: float = 40) -> None:
-    """Waits until something is so."""
+    """Wait until `found` returns a true value."""
     end = time.monotonic() + seconds
     while not found():
         assert time.monotonic() < end, "it did not come to pass"

@@ -1,4 +1,4 @@
-"""The servers, one of each per worker, and a fresh repository on one of them for each test."""
+"""The servers, one of each kind per worker, and a new repository on one of them for each test."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Start = Callable[[str], Server]
 
 
 def need(kind: str) -> None:
-    """Skips the test when a program is not there; .ci/run installs them all."""
+    """Skip the test if a program is missing; .ci/run installs them all."""
     missing = [program for program in NEEDED.get(kind, ()) if shutil.which(program) is None]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed here ({PACKAGES})")
@@ -53,7 +53,7 @@ def _entered(stack: ExitStack, make: Callable[[Path], AbstractContextManager[Ser
 
 @pytest.fixture(scope="session")
 def gitolite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Server]]:
-    """By user, the same gitolite."""
+    """Return the servers of one gitolite, by user."""
     need("gitolite")
     with servers.gitolite(tmp_path_factory.mktemp("gitolite")) as users:
         yield users
@@ -61,7 +61,7 @@ def gitolite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ser
 
 @pytest.fixture
 def make_place(start: Start, tmp_path: Path, git: Callable[..., str]) -> Callable[..., Place]:
-    """Makes repositories of users, all with the same repository on the server."""
+    """Return a function that makes local repositories with the same repository on the server."""
     repositories: dict[str, servers.Served] = {}
 
     def make(kind: str, name: str = "here", **extra: str) -> Place:
@@ -84,7 +84,7 @@ ALL = [
 
 @pytest.fixture
 def both(make_place: Callable[..., Place], kind: str) -> tuple[Place, Place]:
-    """Two users of one repository on the server: `ada` and `bob`."""
+    """Return the repositories `ada` and `bob`, of two users of one repository on the server."""
     return make_place(kind, "ada"), make_place(kind, "bob")
 
 

@@ -25,7 +25,7 @@ SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Place:
-    """A repository here, and how it reaches the server."""
+    """A local repository, and its server."""
 
     top: Path
     served: Served
@@ -41,7 +41,10 @@ class Place:
             yield opened
 
     def commit(self, ref: str, content: str, *, parents: tuple[Oid, ...] | None = None) -> Oid:
-        """A commit on `ref` here (or a loose one on `parents`) that adds a file of this name and content."""
+        """Move `ref` to a new commit that adds a file with this name and content.
+
+        The parents are `parents`, or the tip of `ref` by default.
+        """
         with self.store() as store:
             tip = store.tip(ref)
             on = parents if parents is not None else (tip,) if tip else ()
@@ -57,16 +60,16 @@ class Place:
         return {**os.environ, **self.served.environment, **self.extra}
 
     def remote(self, name: str | None = None, **options: object) -> Remote:
-        """The server (its URL unless another name is given)."""
+        """Return the server as a remote, by its URL or by another name."""
         return open_remote(self.repository, name or self.served.url, self.environment(), **options)  # type: ignore[arg-type]
 
     def push(self, ref: str, new: Oid, expected: Oid | None) -> PushOutcome:
         return self.remote().push([Push(ref, new, expected)], seconds=SECONDS)[ref]
 
     def fetch(self, there: str = X, here: str = INCOMING) -> Oid | None:
-        return self.received({there: here}).get(there)
+        return self.fetch_refs({there: here}).get(there)
 
-    def received(self, wants: Mapping[str, str], name: str | None = None, seconds: float = SECONDS) -> dict[str, Oid]:
+    def fetch_refs(self, wants: Mapping[str, str], name: str | None = None, seconds: float = SECONDS) -> dict[str, Oid]:
         """Fetch refs from the server, and return their values."""
         with self.store() as store:
             return fetch_and_check(store, self.remote(name), wants, seconds=seconds).tips

@@ -1,4 +1,4 @@
-"""Real git servers on loopback, each a process (or a thread around git's own) that is surely ended.
+"""Real git servers on loopback. Each is a process, or a thread around git's own server, that is always ended.
 
 Every server keeps bare repositories in a folder and serves them all; `Served` is one of them, as a client sees it.
 """
@@ -28,7 +28,7 @@ QUIET = {
     "GIT_CONFIG_COUNT": "2", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
     "GIT_CONFIG_KEY_1": "http.receivepack", "GIT_CONFIG_VALUE_1": "true", "LC_ALL": "C",
 }  # fmt: skip
-"""The environment of every server: nothing of the machine."""
+"""The environment of every server: nothing of the machine's configuration."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Server:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def make(self, name: str) -> Served:
-        """A new empty repository."""
+        """Create an empty repository."""
         bare = self.folder / f"{name}.git"
         subprocess.run(["git", "init", "-q", "--bare", str(bare)], check=True, env=QUIET)
         return Served(f"{self.start}/{name}.git", bare, self.environment)
@@ -108,7 +108,7 @@ def git_daemon(folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def smart_http(folder: Path) -> Iterator[Server]:
-    """Basic authentication around `git http-backend`; the login is in the URL."""
+    """Serve `git http-backend` behind Basic authentication; the login is in the URL."""
     handler = type("Handler", (_Handler,), {"folder": folder})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
@@ -198,7 +198,7 @@ def ssh_key(file: Path) -> str:
 
 
 def ssh_environment(key: Path) -> dict[str, str]:
-    """What makes a client use this key, and nothing of the machine's own ssh."""
+    """Return variables that make a client use this key, and no ssh configuration of the machine."""
     options = ("IdentitiesOnly=yes", "StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR")
     quick = ("KexAlgorithms=curve25519-sha256",)
     return {"GIT_SSH_COMMAND": " ".join(["ssh -F none -i", str(key), *(f"-o {one}" for one in (*options, *quick))])}
@@ -206,7 +206,7 @@ def ssh_environment(key: Path) -> dict[str, str]:
 
 @contextmanager
 def openssh(folder: Path) -> Iterator[Server]:
-    """`git-shell` behind OpenSSH."""
+    """Serve `git-shell` behind OpenSSH."""
     key = folder / "key"
     variables = " ".join(f"{name}='{value}'" for name, value in QUIET.items() if name != "PATH")
     forced = f'command="env {variables} git-shell -c \\"$SSH_ORIGINAL_COMMAND\\"",restrict {ssh_key(key)}'
@@ -229,7 +229,7 @@ repo memory
 
 @contextmanager
 def gitolite(folder: Path) -> Iterator[dict[str, Server]]:
-    """By user, `gitolite` behind a sshd of its own: what lives in its home lives in `folder`."""
+    """Serve `gitolite` behind a separate sshd, with its home in `folder`; yield a server for each user."""
     home = folder / "home"
     home.mkdir()
     keys = {user: ssh_key(folder / user) for user in ("admin", "alice", "bob")}

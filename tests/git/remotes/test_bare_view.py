@@ -34,7 +34,7 @@ def test_temporary_views_are_removed_even_if_abandoned(make_place):
     old.mkdir(parents=True)
     os.utime(old, (1, 1))
     assert place.remote().push([Push(X, first, None)], seconds=SECONDS) == {X: PushAccepted()}
-    assert place.received({X: INCOMING}) == {X: first}
+    assert place.fetch_refs({X: INCOMING}) == {X: first}
     assert not _views(place)
 
 

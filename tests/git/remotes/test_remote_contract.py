@@ -68,14 +68,14 @@ def test_several_some_missing_and_patterns(both: Both, git):
         X: PushAccepted(), Y: PushAccepted(),
     }  # fmt: skip
     git(ada.served.bare, "update-ref", "refs/heads/other", tips[X])
-    assert bob.received({}) == {}
-    assert bob.received({X + "z": "refs/in/z"}) == {}
+    assert bob.fetch_refs({}) == {}
+    assert bob.fetch_refs({X + "z": "refs/in/z"}) == {}
     wanted = {X: "refs/in/x", Y: "refs/in/y", X + "1": "refs/in/x1", X + "2": "refs/in/x2"}
-    assert bob.received(wanted) == tips
-    assert bob.received({X: "refs/in/x", "refs/heads/none": "refs/in/none"}) == {X: tips[X]}
-    assert bob.received({"refs/heads/baton/*": "refs/all/*"}) == tips
-    assert bob.received({"refs/heads/baton/*": "refs/all/*"}) == tips
-    assert bob.received({"refs/heads/nothing/*": "refs/all/*"}) == {}
+    assert bob.fetch_refs(wanted) == tips
+    assert bob.fetch_refs({X: "refs/in/x", "refs/heads/none": "refs/in/none"}) == {X: tips[X]}
+    assert bob.fetch_refs({"refs/heads/baton/*": "refs/all/*"}) == tips
+    assert bob.fetch_refs({"refs/heads/baton/*": "refs/all/*"}) == tips
+    assert bob.fetch_refs({"refs/heads/nothing/*": "refs/all/*"}) == {}
     with bob.store() as store:
         assert store.refs("refs/in/") == {"refs/in/x": tips[X], "refs/in/y": tips[Y]}
         assert store.refs("refs/all/") == {"refs/all/x": tips[X], "refs/all/y": tips[Y]}
@@ -87,9 +87,9 @@ def test_branches_removed_on_the_remote_are_kept_here(both: Both, git):
     ada.push(X, first, None)
     ada.push(Y, first, None)
     wants = {"refs/heads/baton/*": "refs/all/*"}
-    bob.received(wants)
+    bob.fetch_refs(wants)
     git(ada.served.bare, "update-ref", "-d", Y)
-    assert bob.received(wants) == {X: first}
+    assert bob.fetch_refs(wants) == {X: first}
     assert bob.tip("refs/all/y") == first
 
 
@@ -195,7 +195,7 @@ def test_the_users_repository_is_unchanged(both: Both, git):
     git(top, "add", "staged")
     before, refs = _files(top), refs_of(top)
     remote = bob.remote("origin")
-    assert bob.received({X: INCOMING}, "origin") == {X: x}
+    assert bob.fetch_refs({X: INCOMING}, "origin") == {X: x}
     assert refs_of(top).replace(f"{x} commit\t{INCOMING}\n", "") == refs
     after = _files(top)
     objects = ".git/objects/", ".git/baton/", f".git/{INCOMING}"
@@ -270,7 +270,7 @@ def test_access_to_a_missing_repository_is_denied(both: Both):
     ada, _ = both
     url = ada.served.url.replace(".git", "-gone.git")
     with pytest.raises(AccessDenied) as caught:
-        ada.received({X: INCOMING}, url)
+        ada.fetch_refs({X: INCOMING}, url)
     assert caught.value.hint
     assert "s3cr3t" not in str(caught.value)
     with pytest.raises(AccessDenied):

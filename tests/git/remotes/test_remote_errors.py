@@ -17,7 +17,7 @@ SCHEMES = ["git", "http", pytest.param("ssh", marks=pytest.mark.servers)]
 
 def _fetch(place: Place, url: str, seconds: float = 10.0) -> RemoteError:
     with pytest.raises(RemoteError) as caught:
-        place.received({X: INCOMING}, url, seconds)
+        place.fetch_refs({X: INCOMING}, url, seconds)
     return _checked(caught.value)
 
 

@@ -35,7 +35,7 @@ def test_a_remote_has_a_name_and_an_address_without_password(make_place, git):
     assert remote.name == "origin"
     assert place.remote().name == place.served.url.replace(LOGIN, "***")
     assert place.push(X, first, None) == PushAccepted()
-    assert place.received({X: INCOMING}, "origin") == {X: first}
+    assert place.fetch_refs({X: INCOMING}, "origin") == {X: first}
 
 
 @pytest.mark.parametrize("name", ["upstream", "", "--upload-pack=touch x", "-x"])
@@ -55,8 +55,8 @@ def test_a_path_beside_the_work_tree_is_meant_from_its_top(make_place, git, tmp_
     (tmp_path / "near.git").symlink_to(ada.served.bare)
     git(ada.top, "remote", "add", "near", "../near.git")
     monkeypatch.chdir("/")
-    assert ada.received({X: INCOMING}, "near") == {X: first}
-    assert ada.received({X: INCOMING}, "../near.git") == {X: first}
+    assert ada.fetch_refs({X: INCOMING}, "near") == {X: first}
+    assert ada.fetch_refs({X: INCOMING}, "../near.git") == {X: first}
 
 
 def test_a_file_url_will_do(make_place):
@@ -83,7 +83,7 @@ def test_headers_and_rewritten_addresses_of_the_user_are_used(make_place, git, m
     git(place.top, "remote", "add", "origin", "memory:")
     first = place.commit(X, "first")
     assert there.remote("origin").push([Push(X, first, None)], seconds=SECONDS) == {X: PushAccepted()}
-    assert there.received({X: INCOMING}, "origin") == {X: first}
+    assert there.fetch_refs({X: INCOMING}, "origin") == {X: first}
 
 
 def test_the_users_proxy_is_used_unless_it_is_excepted(make_place):
@@ -94,10 +94,10 @@ def test_the_users_proxy_is_used_unless_it_is_excepted(make_place):
     through = type(place)(place.top, place.served, {"http_proxy": proxy})
     first = place.commit(X, "first")
     assert through.remote(url).push([Push(X, first, None)], seconds=SECONDS) == {X: PushAccepted()}
-    assert through.received({X: INCOMING}, url) == {X: first}
+    assert through.fetch_refs({X: INCOMING}, url) == {X: first}
     past = type(place)(place.top, place.served, {"http_proxy": proxy, "no_proxy": "x.org, .invalid"})
     with pytest.raises(Unreachable):
-        past.received({X: INCOMING}, url)
+        past.fetch_refs({X: INCOMING}, url)
 
 
 def test_a_credential_helper_knows_the_password(make_place, git, tmp_path):
@@ -108,7 +108,7 @@ def test_a_credential_helper_knows_the_password(make_place, git, tmp_path):
     git(place.top, "remote", "add", "origin", place.served.url.replace(f"{LOGIN}@", ""))
     first = place.commit(X, "first")
     assert place.remote("origin").push([Push(X, first, None)], seconds=SECONDS) == {X: PushAccepted()}
-    assert place.received({X: INCOMING}, "origin") == {X: first}
+    assert place.fetch_refs({X: INCOMING}, "origin") == {X: first}
 
 
 def test_a_hook_of_git_around_us_does_not_lead_astray(make_place, tmp_path, git):
@@ -178,7 +178,7 @@ def test_a_partial_clone_gets_the_whole_memory(make_place, git, tmp_path):
     git(bob.top, "remote", "add", "origin", bob.served.url)
     git(bob.top, "config", "remote.origin.promisor", "true")
     git(bob.top, "config", "remote.origin.partialclonefilter", "blob:none")
-    assert bob.received({X: INCOMING}, "origin") == {X: first}
+    assert bob.fetch_refs({X: INCOMING}, "origin") == {X: first}
     with bob.store() as store:
         entry = store.folder(store.commit(first).tree)
         assert entry is not None

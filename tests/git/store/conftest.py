@@ -1,4 +1,4 @@
-"""Real git repositories, sealed off from the machine's own git configuration."""
+"""Real git repositories, isolated from the machine's own git configuration."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def git() -> Git:
 
 @pytest.fixture
 def top(tmp_path: Path, git: Git) -> Path:
-    """A work tree with one commit on main."""
+    """Return a work tree with one commit on main."""
     folder = tmp_path / "work"
     folder.mkdir()
     git(folder, "init", "-b", "main")

@@ -13,7 +13,7 @@ WHO = "Agent <agent@machine>"
 
 
 class Writer:
-    """Puts commits on one ref, each at a later second than the one before."""
+    """Writes commits to one ref, each at a later second than the previous one."""
 
     def __init__(self, store: Store, ref: str = REF) -> None:
         self.store = store

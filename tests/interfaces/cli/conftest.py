@@ -25,7 +25,7 @@ Baton = Callable[..., Any]
 
 @pytest.fixture(scope="session")
 def template() -> dict[str, FolderCopy]:
-    """Return the filled repository and the files beside it, created once."""
+    """Return copies of the filled repository and the files next to it, which are created once."""
     return {}
 
 
@@ -65,7 +65,7 @@ def refill(top: Path, filled: Path, template: dict[str, FolderCopy]) -> Callable
 
 
 def lay_out(folder: Path, top: Path) -> None:
-    """Create the files that commands are given."""
+    """Create the files that are passed to commands."""
     (folder / "baton.json").write_text('{"session_id": "doc", "context": "from a file"}')
     (folder / "handover.txt").write_text("SESSION_ID: run-1\ncurrent_challenge: find_slot\n")
     (folder / "broken.txt").write_text("current_challenge: find_slot\n")

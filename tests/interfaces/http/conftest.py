@@ -32,7 +32,7 @@ NAMESPACE = "project:x"
 
 @dataclass
 class Client:
-    """A running server; paths are below `url`. Requests send the token, if there is one, and `params`."""
+    """A client of a running server; paths are below `url`. Requests send the token, if there is one, and `params`."""
 
     url: str
     site: Site
@@ -48,7 +48,7 @@ class Client:
 
     @property
     def folder(self) -> Path:
-        """The work tree that is served."""
+        """Return the work tree that is served."""
         return Path(str(self.site.options.repo))
 
     @property
@@ -56,7 +56,8 @@ class Client:
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     def ask(self, method: str, path: str, body: Any = None, *, code: int | None = 200, **more: Any) -> httpx2.Response:
-        """Send a request. `body` is sent as JSON, `code` None accepts any status; others are httpx's."""
+        """Send a request with `body` as JSON. The status must be `code`; None accepts any status. Other arguments are
+        httpx's."""
         sent = {} if body is None else {"json": body}
         answer = self._client.request(method, path, **sent, **more)
         assert code in (None, answer.status_code), f"{method} {path}: {answer.status_code} {answer.text[:2000]}"
@@ -79,7 +80,7 @@ class Client:
         return self.ask("POST", path, body, code=code, **more)
 
     def problem(self, method: str, path: str, code: int, body: Any = None, **more: Any) -> dict[str, Any]:
-        """The problem details of a request that is refused."""
+        """Return the problem details of a request that is refused."""
         answer = self.ask(method, path, body, code=code, **more)
         assert answer.headers["content-type"] == "application/problem+json"
         told = answer.json()
@@ -105,7 +106,7 @@ def _operations(document: Any) -> Iterator[tuple[re.Pattern[str], str, set[int]]
 
 @contextmanager
 def running(site: Site, **options: Any) -> Iterator[str]:
-    """The address at which `site` is served; `options` are `application`'s."""
+    """Serve `site` and yield its address; `options` are those of `application`."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
@@ -148,13 +149,13 @@ def serve(top: Path) -> Iterator[Serve]:
 
 @pytest.fixture
 def server(serve: Serve) -> Client:
-    """A server that asks for no token."""
+    """Return a client of a server without a token."""
     return serve()
 
 
 @pytest.fixture
 def guarded(serve: Serve) -> Client:
-    """A server that asks for the token `TOKEN`."""
+    """Return a client of a server that requires the token `TOKEN`."""
     return serve(token=TOKEN)
 
 
@@ -181,10 +182,12 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 @pytest.fixture
 def wire(_shared: Client) -> Iterator[Client]:
-    """The same server for many tests, since to start one takes half a second; each has the name of a namespace of its
-    own, which all its requests name and which does not exist yet. Its repository has the remote `origin`, which the
-    clone `other` beside it has as well, the same once more as `reviewed`, with that policy, and `gone`, which is not
-    there."""
+    """Return a client of a server that many tests share, because starting one takes half a second.
+
+    All requests of a test name one namespace, which is different for each test and does not exist yet. The
+    repository has three remotes: `origin`, which the clone `other` also has; `reviewed`, the same repository with
+    the policy `review`; and `gone`, which does not exist.
+    """
     namespace = f"test:{uuid4()}"
     client = Client(_shared.url, _shared.site, None, namespace, {"namespace": namespace})
     yield client
@@ -193,7 +196,7 @@ def wire(_shared: Client) -> Iterator[Client]:
 
 @pytest.fixture
 def api(wire: Client) -> Client:
-    """The server `wire`, with a namespace that exists."""
+    """Return the client `wire`, with a namespace that exists."""
     with wire.site.work(wire.namespace) as ws:
         begin(ws.branch)
     return wire
@@ -201,5 +204,5 @@ def api(wire: Client) -> Client:
 
 @pytest.fixture
 def run_server() -> Callable[..., AbstractContextManager[str]]:
-    """`running`, for who wants to see a server end."""
+    """Return `running`, for tests that must see a server end."""
     return running

@@ -1,6 +1,7 @@
-"""Requests to session-baton's API, good, bad and odd; session_baton_answers.json has the original's responses.
+"""Valid, invalid and odd requests to session-baton's API; session_baton_answers.json has the original's responses.
 
-To record them again from an original with an empty database: python tests/interfaces/http/session_baton_cases.py http://127.0.0.1:9101
+To record them again from an original with an empty database: python tests/interfaces/http/session_baton_cases.py
+http://127.0.0.1:9101
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ ODD = "../../etc/passwd\n:x y/é"
 
 
 class Case(NamedTuple):
-    """One request, after the document `before` was written (if there is one)."""
+    """One request. If there is a document `before`, it is written first."""
 
     method: str
     path: str
@@ -138,7 +139,7 @@ CASES = {
 
 
 class Answer(NamedTuple):
-    """What matters of an answer; points in time, which differ, are `T`, and our address is `URL`."""
+    """The compared parts of a response. Times, which differ, are replaced by `T`, and the server's address by `URL`."""
 
     status: int
     headers: dict[str, str]

@@ -1,4 +1,4 @@
-"""A client in memory, of both eras of the protocol, in the repository `top`."""
+"""A client in memory, for both eras of the protocol, in the repository `top`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Call = Callable[..., Any]
 
 
 BOTH = [pytest.param(era, id=name, marks=[] if name == "modern" else pytest.mark.slow) for name, era in ERAS.items()]
-"""What is the same in both eras is tried in the older one where there is time."""
+"""Behaviour that is the same in both eras is tested in the older one only in the slow group."""
 
 
 @pytest.fixture(params=BOTH)
@@ -22,7 +22,7 @@ def era(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def here(baton, top, monkeypatch) -> None:
-    """The current folder is a repository with a namespace."""
+    """Make a repository with a namespace the current folder."""
     baton("init")
     monkeypatch.chdir(top)
 

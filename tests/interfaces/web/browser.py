@@ -24,7 +24,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 CHROMIUM, DRIVER = "/usr/bin/chromium", "/usr/bin/chromedriver"
 MISSING = f"chromium and its driver are not installed here ({CHROMIUM}, {DRIVER})"
 SHOTS = os.environ.get("SHOTS_OF_PAGES")
-"""A folder for pictures of every page; none are made where it is not named."""
+"""A folder for pictures of every page; None if no pictures are made."""
 
 
 def is_installed() -> bool:
@@ -33,7 +33,7 @@ def is_installed() -> bool:
 
 @dataclass
 class Browser:
-    """One browser, on the pages of one server."""
+    """A browser that shows the pages of one server."""
 
     driver: webdriver.Chrome
     url: str
@@ -45,7 +45,7 @@ class Browser:
         return self.driver.find_elements(By.CSS_SELECTOR, css)
 
     def one(self, css: str) -> WebElement:
-        """The first such element, once the page has it."""
+        """Return the first matching element; wait until the page has one."""
         try:
             return self.until(lambda: self.all(css))[0]
         except TimeoutException:
@@ -56,7 +56,7 @@ class Browser:
         return self.until(lambda: (self.one(css).text,))[0]
 
     def reads(self, words: str) -> bool:
-        """Wait until the page contains the text: a click may lead to another page a moment later."""
+        """Wait until the page contains the text, because a click may open another page a moment later."""
         try:
             return self.until(lambda: words in self.text())
         except TimeoutException:
@@ -66,7 +66,7 @@ class Browser:
         self.one(css).click()
 
     def press(self, words: str) -> None:
-        """Clicks the button, or the link, that is called so."""
+        """Click the button or link with this text."""
         found = [one for one in self.all("main button, main a, main summary") if one.text.strip() == words]
         assert found, f"nothing is called {words!r}: {[one.text for one in self.all('main button')]}"
         self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", found[0])
@@ -79,7 +79,7 @@ class Browser:
         return WebDriverWait(self.driver, seconds, 0.05, [StaleElementReferenceException]).until(lambda _: test())
 
     def size(self, width: int, height: int) -> None:
-        """The size of the window as a page sees it: a headless window itself is never narrower than 500."""
+        """Set the size of the window as a page sees it. (A headless window is never narrower than 500 pixels.)"""
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 

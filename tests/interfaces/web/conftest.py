@@ -1,4 +1,4 @@
-"""A server of the pages, for each test its own."""
+"""A server of the pages, a new one for each test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Serve = Callable[..., Served]
 
 @pytest.fixture
 def serve(top: Path) -> Iterator[Serve]:
-    """Starts a server of `top` and the namespace `shop`."""
+    """Return a function that starts a server of `top` and the namespace `shop`."""
     with ExitStack() as stack:
 
         def start(
@@ -45,7 +45,7 @@ def serve(top: Path) -> Iterator[Serve]:
 
 @pytest.fixture
 def elsewhere() -> Iterator[tuple[str, list[str]]]:
-    """Another server on this host, and the cookies that it was sent."""
+    """Start another server on this host; yield its address and the cookies that it receives."""
     received: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -57,7 +57,7 @@ def elsewhere() -> Iterator[tuple[str, list[str]]]:
             self.wfile.write(b"<!doctype html><title>elsewhere</title><link rel=icon href=data:,>")
 
         def log_message(self, *_: object) -> None:
-            """Nothing: the tests' output is not for it."""
+            """Print nothing into the output of the tests."""
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)

@@ -27,7 +27,7 @@ TOKEN = "an-öpen-sesame of the tests"
 
 @dataclass
 class Served:
-    """A running server, and a browser: it keeps cookies and the seal of its login, and fills in forms."""
+    """A running server and its visitor, who keeps cookies and the seal of the login, and fills in forms."""
 
     url: str
     site: Site
@@ -68,7 +68,7 @@ class Served:
 
 
 def hidden(page: str, fields: dict[str, str]) -> dict[str, str]:
-    """The hidden fields of the form on a page that has all of the named fields (buttons apart)."""
+    """Return the hidden fields of the form that has all of the named fields (buttons do not count)."""
     forms = re.findall(r"<form[^>]*method=\"post\".*?</form>", page, re.DOTALL)
     wanted = [name for name in fields if name != "every"]
     form = next(one for one in forms if all(f'name="{name}"' in one for name in wanted) and "/logout" not in one)
@@ -77,7 +77,7 @@ def hidden(page: str, fields: dict[str, str]) -> dict[str, str]:
 
 
 def pages_of(site: Site, page_token: str | None = None) -> ASGIApp:
-    """The pages without the APIs, which saves each test a quarter of a second."""
+    """Return the application with the pages but without the APIs, which saves each test a quarter of a second."""
     app = FastAPI()
     app.include_router(routes.router(site, page_token=page_token))
     return Guard(app, site.token, is_page=routes.is_page)

@@ -1,4 +1,4 @@
-"""A namespace like one after some weeks of work on two machines, with everything that the pages can show."""
+"""A namespace as after some weeks of work on two machines, with everything that the pages can show."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NS = ("--namespace", "shop")
 
 @dataclass(frozen=True)
 class World:
-    """Two clones of one repository: the served one, and another machine."""
+    """Two clones of one repository: `here` is served, `there` is another machine."""
 
     baton: Baton
     git: Git
@@ -47,7 +47,7 @@ def two_machines(baton: Baton, git: Git, top: Path) -> World:
 
 
 def rich(world: World) -> World:
-    """Make loops, follow-ups, patterns, decisions, conflicts, handovers, and a queue to review."""
+    """Create loops, follow-ups, patterns, decisions, conflicts, handovers, and commits that wait for review."""
     here = world.here
     here("boot", *CLAUDE)
     here("loop", "add", "Deployed the shop to staging", "--id", "OL-stage", "--expect", "its health answers 200",

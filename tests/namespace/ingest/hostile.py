@@ -1,4 +1,4 @@
-"""Objects that no git would make, written into a bare repository, and a branch that leads to them."""
+"""Objects that git would never make, written into a bare repository, and a branch that refers to them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Hostile:
     bare: Path
 
     def write(self, kind: str, data: bytes) -> bytes:
-        """A loose object; its binary id."""
+        """Write a loose object and return its binary id."""
         raw = b"%s %d\0" % (kind.encode(), len(data)) + data
         digest = hashlib.sha1(raw)
         path = self.bare / "objects" / digest.hexdigest()[:2] / digest.hexdigest()[2:]
@@ -34,7 +34,7 @@ class Hostile:
         return self.write("blob", data)
 
     def tree(self, *entries: tuple[bytes, bytes, bytes]) -> bytes:
-        """A tree with these entries (mode, name, id) in this order."""
+        """Write a tree with these entries (mode, name, id) in this order."""
         return self.write("tree", b"".join(b"%s %s\0%s" % entry for entry in entries))
 
     def commit(self, tree: bytes, *parents: str, message: str = "by hand") -> str:
@@ -52,7 +52,7 @@ class Hostile:
         return commit
 
     def root(self, *more: tuple[bytes, bytes, bytes]) -> bytes:
-        """The tree of a namespace with these entries as well."""
+        """Write the tree of a namespace with these additional entries."""
         ours = [(FILE, name.encode(), self.blob(text)) for name, text in ROOT_FILES.items()]
         return self.tree(*sorted([*ours, *more], key=lambda one: one[1] + b"/" * (one[0] == FOLDER)))
 
@@ -62,7 +62,7 @@ class Hostile:
         return self.lead_to(self.commit(self.root(*more), *parents))
 
     def bomb(self, width: int = 100, levels: int = 6) -> tuple[bytes, bytes, bytes]:
-        """A folder of `width ** levels` paths in few objects."""
+        """Return a tree entry for a folder with `width ** levels` paths in few objects."""
         inside = self.blob()
         mode = FILE
         for _ in range(levels):
@@ -71,7 +71,7 @@ class Hostile:
         return (FOLDER, b"bomb", inside)
 
     def delta_bomb(self, size: int, times: int) -> tuple[bytes, bytes]:
-        """Two blobs in a small pack: zeros, and a delta that copies them so many times; their binary ids."""
+        """Write two blobs in a small pack: zeros, and a delta that copies them repeatedly; return their binary ids."""
         copy = bytes([0xF0]) + size.to_bytes(3, "little")
         delta = _varint(size) + _varint(size * times) + copy * times
         first = _entry_head(3, size) + zlib.compress(bytes(size))

@@ -131,7 +131,7 @@ def test_a_tree_of_a_billion_paths_is_rejected_at_once(pair: Pair, mallory: Host
     commit = mallory.push(mallory.bomb())
     why = rejected(bob)
     assert f"commit {commit[:8]}: has more than 200,000 files" in why
-    assert bob.tried().error is not None
+    assert bob.try_sync().error is not None
     assert bob.tip
 
 
@@ -202,7 +202,7 @@ def test_a_tip_that_was_rejected_is_not_fetched_again_by_the_next_session(pair: 
     mallory.lead_to(bob.tip or "")
     assert list(sync_at_start(bob.ws, bob.clock())) == []
     mallory.push(mallory.bomb())
-    assert bob.tried().error is not None
+    assert bob.try_sync().error is not None
     assert " fetch " in trace.read_text()
 
 
@@ -322,7 +322,7 @@ def test_the_next_sync_accepts_the_corrected_branch(pair: Pair, mallory: Hostile
     ada, bob = pair
     good = mallory.tip()
     mallory.push(mallory.bomb())
-    assert bob.tried().error is not None
+    assert bob.try_sync().error is not None
     mallory.lead_to(good)
     ada.loop("OL-2")
     ada.sync()

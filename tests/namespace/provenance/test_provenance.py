@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from going_back import rollback_record, rollback_to
-from machines import REF, Machine, settled
+from machines import REF, Machine, sync_until_equal
 
 from baton_git.checks.approvals import Approvals
 from baton_git.core.brief_sections import SECTIONS
@@ -105,7 +105,7 @@ def signing(one: Machine, folder: Path) -> AllowedSigners:
 def test_a_tier_written_by_hand_is_shown_as_a_claim(ada: Machine, tmp_path: Path, is_signing: bool) -> None:
     ada.decision("DEC-1", tier="llm_derived")
     if is_signing:
-        ada.reach(signers=signing(ada, tmp_path))
+        ada.set_remotes(signers=signing(ada, tmp_path))
     ada.edit("active_decision", "DEC-1", "llm_derived", "human_confirmed")
     ada.edit("active_decision", "DEC-1", "because", "I say so")
     assert kind(ada, Key("active_decision", "DEC-1")) == "hand"
@@ -155,7 +155,7 @@ def test_a_permitted_supersession_takes_effect(patterned: Pair, tmp_path: Path) 
     bob.decision("DEC-2", tier="human_confirmed", vouched=Vouched("Bob", "terminal"))
     supersede_decision(bob.ws, bob.clock(), "DEC-1", "DEC-2")
     assert bob.ws.judgement().is_superseded(bob.get("active_decision", "DEC-1"))
-    settled(bob, ada)
+    sync_until_equal(bob, ada)
     assert not ada.ws.judgement().is_superseded(ada.get("active_decision", "DEC-1"))
     assert "origin says that DEC-2 takes its place; to accept: baton trust --from origin" in brief(ada)
     trusting(ada, tmp_path)
@@ -165,11 +165,11 @@ def test_a_permitted_supersession_takes_effect(patterned: Pair, tmp_path: Path) 
 def test_a_foreign_decision_does_not_supersede_a_confirmed_one(patterned: Pair, tmp_path: Path) -> None:
     ada, bob = patterned
     ada.decision("DEC-3", tier="human_confirmed", vouched=Vouched("Ada", "terminal"))
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     bob.decision("DEC-4")
     bob.edit("active_decision", "DEC-4", "llm_derived", "human_confirmed")
     supersede_decision(bob.ws, bob.clock(), "DEC-3", "DEC-4")
-    settled(bob, ada)
+    sync_until_equal(bob, ada)
     assert (
         "DEC-3 [confirmed, still in force here: origin says that DEC-4 takes its place; to accept: baton trust"
         in brief(ada)
@@ -229,7 +229,7 @@ def test_a_graduation_here_is_a_rule_in_force_here_alone(patterned: Pair, tmp_pa
     ada, bob = patterned
     ada.graduate("PAT-1")
     assert (rules(ada), kind(ada, PATTERN)) == (["PAT-1"], "confirmed")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert (rules(ada), rules(bob)) == (["PAT-1"], [])
     approvals = trusting(bob, tmp_path)
     assert rules(bob) == ["PAT-1"]
@@ -249,7 +249,7 @@ def test_a_claimed_rule_can_be_confirmed_here(patterned: Pair) -> None:
 def test_another_text_of_a_rule_needs_another_confirmation(patterned: Pair) -> None:
     ada, bob = patterned
     ada.graduate("PAT-1")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     bob.by_hand({"rules/PAT-1.md": FORGED}, CONFIRMED)
     bob.push()
     ada.sync()
@@ -277,7 +277,7 @@ def test_records_unchanged_by_a_merge_stay_confirmed(patterned: Pair, goes_on: b
     bob.sync()
     if goes_on:
         bob.loop("OL-72")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert rules(ada) == ["PAT-1"]
     assert (kind(ada, Key("open_loop", "OL-71")), kind(bob, Key("open_loop", "OL-71"))) == ("received", "agent")
 
@@ -308,7 +308,7 @@ def test_a_manual_merge_does_not_revive_a_rule(patterned: Pair) -> None:
 def test_only_a_signed_confirmation_counts_where_keys_are_configured(patterned: Pair, tmp_path: Path) -> None:
     ada, bob = patterned
     signers = signing(bob, tmp_path)
-    ada.reach(signers=signers)
+    ada.set_remotes(signers=signers)
     bob.graduate("PAT-1")
     bob.sync()
     ada.sync()
@@ -335,7 +335,7 @@ def test_the_order_of_syncs_makes_no_difference(patterned: Pair, order: tuple[in
     tips = [one.tip for one in patterned]
     first, second = (patterned[number] for number in order)
     first.sync()
-    merged = settled(second, first)
+    merged = sync_until_equal(second, first)
     assert list(ada.store.commit(merged).parents) == sorted(
         (tip for tip in tips if tip), key=lambda tip: tip != ada.tip and tip != tips[0]
     )
@@ -350,7 +350,7 @@ def test_declared_tiers_come_back_byte_for_byte(patterned: Pair) -> None:
     written = bob.files()[path]
     bob.push()
     ada.loop("OL-71")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert ada.files()[path] == bob.files()[path] == written
 
 
@@ -358,10 +358,10 @@ def test_a_graduation_taken_back_reaches_the_others(patterned: Pair) -> None:
     ada, bob = patterned
     before = ada.ws.branch.read().number
     ada.graduate("PAT-1")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     rollback_record(ada.ws, ada.clock(), "PAT-1", str(before))
     bob.loop("OL-72")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     for one in patterned:
         assert (one.get("pattern", "PAT-1").status, one.state.records(Rule)) == ("rule_candidate", [])
         assert one.conflicts() == []
@@ -372,11 +372,11 @@ def test_a_contested_graduation_counts_only_after_a_person_confirms_it(patterned
     ada.graduate("PAT-1")
     dismiss_pattern(bob.ws, bob.clock(), "PAT-1")
     ada.sync()
-    settled(bob, ada)
+    sync_until_equal(bob, ada)
     for one in patterned:
         assert one.get("pattern", "PAT-1").status == "dismissed"
         assert one.state.records(Rule) == []
-        assert ("PAT-1", "status") in one.contested()
+        assert ("PAT-1", "status") in one.list_conflicting_fields()
 
 
 def test_accepting_a_rewritten_branch_puts_no_rule_in_force(patterned: Pair) -> None:
@@ -394,7 +394,7 @@ def test_accepting_a_rewritten_branch_puts_no_rule_in_force(patterned: Pair) -> 
 
 def test_partly_accepted_changes_still_count_as_received(patterned: Pair) -> None:
     ada, bob = patterned
-    ada.with_policy("review")
+    ada.set_policy("review")
     bob.loop("OL-71")
     bob.loop("OL-72")
     bob.sync()
@@ -435,7 +435,7 @@ def test_losing_the_kept_labels_loses_nothing(patterned: Pair) -> None:
     ada.graduate("PAT-1")
     for number in range(10):
         bob.loop(f"OL-9{number}")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     before = ada.ws.judgement().labels_as_data(ada.state)
     folder = ada.store.repository.common_dir / "baton" / "provenance" / "labels" / "x"
     kept = list(folder.iterdir())

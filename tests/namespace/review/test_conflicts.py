@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from going_back import undo_revision
-from machines import Machine, settled
+from machines import Machine, sync_until_equal
 
 from baton_git.core.errors import (
     Ambiguous,
@@ -39,7 +39,7 @@ def contested(pair: Pair) -> Pair:
     ada, bob = pair
     ada.change("open_loop", "OL-1", action="here")
     bob.change("open_loop", "OL-1", action="there")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     return ada, bob
 
 
@@ -55,17 +55,17 @@ def test_a_resolution_is_synced_to_the_other_machine(contested: Pair, side: Any)
     settle(ada, conflict.id, side)
     assert ada.get("open_loop", "OL-1").action == getattr(conflict, side)
     bob.loop("OL-2")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert bob.conflicts() == []
     assert bob.get("open_loop", "OL-1").action == getattr(conflict, side)
 
 
 def test_an_empty_id_names_no_conflict(pair: Pair) -> None:
     end_session(pair[0].ws, pair[0].clock(), context="at first")
-    settled(*pair)
+    sync_until_equal(*pair)
     for one in pair:
         end_session(one.ws, one.clock(), context=f"where {one.ws.actor.machine} stands")
-    settled(*pair)
+    sync_until_equal(*pair)
     [conflict] = pair[0].conflicts()
     assert (conflict.record_kind, conflict.record_id) == ("head", "")
     with pytest.raises(NotFound):
@@ -108,7 +108,7 @@ def test_the_author_of_a_side_is_who_set_the_field_and_not_the_last_writer(pair:
     bob.change("open_loop", "OL-1", action="there")
     other = bob.tip
     bob.change("open_loop", "OL-1", evidence="seen")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     [conflict] = ada.conflicts()
     told = find_writers(ada.ws, [conflict])[conflict.id]
     assert {getattr(conflict, side): entry.commit for side, entry in told.items()} == {"here": first, "there": other}
@@ -118,13 +118,13 @@ def test_a_value_that_won_an_earlier_merge_keeps_its_author(pair: Pair, make: An
     """The value came through a merge in which it won, although the other value may be newer."""
     ada, bob = pair
     eve = make("eve")
-    settled(ada, bob, eve)
+    sync_until_equal(ada, bob, eve)
     wrote = {}
     for one, value in ((bob, "there"), (ada, "here"), (eve, "third")):
         one.change("open_loop", "OL-1", action=value)
         wrote[value] = one.tip
-    settled(ada, bob)
-    settled(ada, bob, eve)
+    sync_until_equal(ada, bob)
+    sync_until_equal(ada, bob, eve)
     found = ada.conflicts()
     told = find_writers(ada.ws, found)
     assert len(found) == 2
@@ -148,7 +148,7 @@ def test_a_shallow_clone_names_no_author_beyond_its_boundary(contested: Pair, tm
 def test_another_value_is_chosen(contested: Pair) -> None:
     ada, bob = contested
     settle(ada, "OL-1", value="both")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert bob.get("open_loop", "OL-1").action == "both"
     assert bob.conflicts() == []
 
@@ -166,12 +166,12 @@ def test_two_conflicts_of_one_record_need_their_ids(pair: Pair) -> None:
     ada, bob = pair
     ada.change("open_loop", "OL-1", action="here", expected_outcome="here")
     bob.change("open_loop", "OL-1", action="there", expected_outcome="there")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     with pytest.raises(Ambiguous):
         settle(ada, "OL-1", "ours")
     for one in ada.conflicts():
         settle(ada, one.id, "theirs")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert bob.conflicts() == []
 
 
@@ -193,22 +193,22 @@ def test_a_conflict_in_an_archived_record_is_resolved_in_the_archive(contested: 
     settle(ada, "OL-1", "theirs")
     assert ada.get("open_loop", "OL-1", archived=True).record["action"] == wanted
     assert ada.get("open_loop", "OL-1") is None
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
 
 
 def test_different_resolutions_conflict_again(contested: Pair) -> None:
     ada, bob = contested
     settle(ada, "OL-1", value="one")
     settle(bob, "OL-1", value="two")
-    settled(ada, bob)
-    assert ada.contested() == [("OL-1", "action")]
+    sync_until_equal(ada, bob)
+    assert ada.list_conflicting_fields() == [("OL-1", "action")]
 
 
 def test_equal_resolutions_on_both_sides_stay_resolved(contested: Pair) -> None:
     ada, bob = contested
     settle(ada, "OL-1", "theirs")
     settle(bob, "OL-1", "theirs")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert ada.conflicts() == []
 
 
@@ -220,7 +220,7 @@ def test_removed_on_one_side_and_edited_on_the_other(pair: Pair, side: Any) -> N
     ada, bob = pair
     ada.by_hand({"open_loops/OL-1.toml": None, "notes": b"cleaned up\n"})
     bob.change("open_loop", "OL-1", action="edited")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     [conflict] = ada.conflicts()
     assert (conflict.record_id, conflict.field) == ("OL-1", "")
     assert ada.get("open_loop", "OL-1").action == "edited"
@@ -228,14 +228,14 @@ def test_removed_on_one_side_and_edited_on_the_other(pair: Pair, side: Any) -> N
     assert ada.conflicts() == []
     kept = ada.get("open_loop", "OL-1") or ada.get("open_loop", "OL-1", archived=True)
     assert kept is not None
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
 
 
 def test_a_conflict_with_an_unreadable_side_is_resolved_only_with_the_readable_one(pair: Pair) -> None:
     ada, bob = pair
     ada.by_hand({"open_loops/OL-1.toml": b"broken ["})
     bob.change("open_loop", "OL-1", action="edited")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     [conflict] = ada.conflicts()
     loser = "theirs" if conflict.winner == "ours" else "ours"
     with pytest.raises(InvalidArgument):
@@ -252,13 +252,13 @@ def test_two_files_of_one_name(pair: Pair, side: Any) -> None:
     ada, bob = pair
     ada.by_hand({"notes": b"here\n"})
     bob.by_hand({"notes": b"there\n"})
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     [conflict] = ada.conflicts()
     wanted = ada.store.read(getattr(conflict, side)["blob"])
     settle(ada, conflict.id, side)
     files = {path: text for path, text in ada.files().items() if path.startswith("notes")}
     assert files == {"notes": wanted}
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert bob.conflicts() == []
 
 
@@ -266,10 +266,10 @@ def test_two_files_of_one_name(pair: Pair, side: Any) -> None:
 def test_a_file_that_one_side_removed(pair: Pair, side: Any) -> None:
     ada, bob = pair
     ada.by_hand({"notes": b"first\n"})
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     ada.by_hand({"notes": None, "other": b"x\n"})
     bob.by_hand({"notes": b"second\n"})
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     [conflict] = ada.conflicts()
     settle(ada, conflict.id, side)
     assert ada.conflicts() == []
@@ -280,7 +280,7 @@ def test_a_conflict_of_a_file_cannot_be_resolved_with_a_value(pair: Pair) -> Non
     ada, bob = pair
     ada.by_hand({"notes": b"here\n"})
     bob.by_hand({"notes": b"there\n"})
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     with pytest.raises(InvalidArgument):
         settle(ada, "notes", value="x")
 
@@ -291,16 +291,16 @@ def test_a_conflict_of_a_file_cannot_be_resolved_with_a_value(pair: Pair) -> Non
 def test_resolving_a_conflict_graduates_nothing(pair: Pair) -> None:
     ada, bob = pair
     ada.pattern("PAT-1")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     bob.edit("pattern", "PAT-1", 'status = "rule_candidate"', 'status = "graduated"')
     bob.push()
     dismiss_pattern(ada.ws, ada.clock(), "PAT-1")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     [found] = [one for one in ada.conflicts() if one.field == "status"]
     with pytest.raises(NeedsHuman):
         settle(ada, "PAT-1", value="graduated")
     settle(ada, found.id, found.winner)
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert bob.get("pattern", "PAT-1").status == "dismissed"
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from machines import Machine, loop, settled
+from machines import Machine, loop, sync_until_equal
 
 from baton_git.core.errors import Corrupt, NeedsHuman, NotFound, Unsettled
 from baton_git.git.signing import AllowedSigners, Signer
@@ -30,7 +30,7 @@ Make = Callable[..., Machine]
 def waiting(pair: Pair) -> Pair:
     """Let Ada review what Bob sent: the new loop `OL-2`, the changed `OL-1`, and the deferred `FU-1`."""
     ada, bob = pair
-    ada.with_policy("review")
+    ada.set_policy("review")
     bob.loop("OL-2")
     bob.change("open_loop", "OL-1", action="deployed twice")
     bob.defer("FU-1")
@@ -45,7 +45,7 @@ def kinds(outcome) -> list[str]:
 
 def test_fetched_commits_wait_and_are_listed_by_record(waiting: Pair) -> None:
     ada, _ = waiting
-    found = ada.look()
+    found = ada.load_queue()
     assert found is not None
     assert found.commits == 3
     assert [(one.kind, one.id) for one in found.items] == [
@@ -71,7 +71,7 @@ def test_status_and_boot_show_the_number_of_waiting_commits_only(waiting: Pair) 
 def test_nothing_is_pushed_while_commits_wait_and_that_is_reported(waiting: Pair) -> None:
     ada, _ = waiting
     ada.loop("OL-9")
-    done = ada.synced()
+    done = ada.run_sync()
     assert kinds(done.outcomes[0]) == ["wait"]
     assert done.pending == 1
     assert any("sent after the review" in one for one in describe_sync(done))
@@ -102,15 +102,15 @@ def test_one_record_is_accepted_one_rejected_and_one_left(waiting: Pair) -> None
     assert ada.get("open_loop", "OL-2")
     assert ada.get("open_loop", "OL-1").action == "deployed"
     assert ada.get("follow_up", "FU-1").defer_count == 0
-    assert ada.waiting() == ["FU-1"]
+    assert ada.list_waiting() == ["FU-1"]
     ada.sync()
-    assert ada.waiting() == ["FU-1"]
+    assert ada.list_waiting() == ["FU-1"]
 
 
 def test_rejections_are_kept_and_pushed_with_the_rest(waiting: Pair) -> None:
     ada, bob = waiting
     ada.decide(take=["OL-2", "FU-1"], refuse=["OL-1"])
-    assert ada.waiting() == []
+    assert ada.list_waiting() == []
     done = ada.sync()
     assert kinds(done) == ["send"]
     assert "Baton-Rejected: OL-1" in ada.git("log", "-1", "--format=%b", str(ada.tip))
@@ -124,7 +124,7 @@ def test_rejections_are_kept_and_pushed_with_the_rest(waiting: Pair) -> None:
     bob.loop("OL-5")
     bob.sync()
     ada.sync()
-    assert ada.waiting() == ["OL-5"]
+    assert ada.list_waiting() == ["OL-5"]
 
 
 def test_a_later_change_of_a_rejected_record_is_offered_again(waiting: Pair) -> None:
@@ -135,7 +135,7 @@ def test_a_later_change_of_a_rejected_record_is_offered_again(waiting: Pair) -> 
     bob.change("open_loop", "OL-1", action="deployed thrice")
     bob.sync()
     ada.sync()
-    assert ada.waiting() == ["OL-1"]
+    assert ada.list_waiting() == ["OL-1"]
     ada.decide(take=["OL-1"])
     assert ada.get("open_loop", "OL-1").action == "deployed thrice"
 
@@ -146,7 +146,7 @@ def test_a_later_change_is_offered_again_during_a_review(waiting: Pair) -> None:
     bob.change("open_loop", "OL-1", action="deployed thrice")
     bob.sync()
     ada.sync()
-    assert ada.waiting() == ["FU-1", "OL-1", "OL-2"]
+    assert ada.list_waiting() == ["FU-1", "OL-1", "OL-2"]
 
 
 def test_everything_can_be_rejected(waiting: Pair) -> None:
@@ -154,7 +154,7 @@ def test_everything_can_be_rejected(waiting: Pair) -> None:
     before = ada.files()
     ada.decide(take=(), refuse=None)
     assert ada.files() == before
-    assert ada.waiting() == []
+    assert ada.list_waiting() == []
     ada.sync()
     bob.sync()
     assert bob.files() == before
@@ -168,9 +168,9 @@ def test_the_order_of_decisions_makes_no_difference(waiting: Pair, one_by_one: l
         ada.decide(take=[id_])
     files = {path: text for path, text in ada.files().items() if not path.startswith("sessions/")}
     assert files == {path: text for path, text in bob.files().items() if not path.startswith("sessions/")}
-    assert ada.waiting() == []
-    ada.with_policy("auto")
-    settled(ada, bob)
+    assert ada.list_waiting() == []
+    ada.set_policy("auto")
+    sync_until_equal(ada, bob)
 
 
 def test_counters_are_not_counted_twice(waiting: Pair) -> None:
@@ -185,8 +185,8 @@ def test_counters_are_not_counted_twice(waiting: Pair) -> None:
     assert ada.get("follow_up", "FU-1").defer_count == 3
     ada.decide(take=None)
     assert ada.get("follow_up", "FU-1").defer_count == 3
-    ada.with_policy("auto")
-    settled(ada, bob)
+    ada.set_policy("auto")
+    sync_until_equal(ada, bob)
     assert bob.get("follow_up", "FU-1").defer_count == 3
 
 
@@ -198,8 +198,8 @@ def test_concurrent_local_writes_are_kept(waiting: Pair) -> None:
     ada.decide(take=None)
     one = ada.get("open_loop", "OL-1")
     assert (one.action, one.expected_outcome) == ("deployed twice", "something else")
-    ada.with_policy("auto")
-    settled(ada, bob)
+    ada.set_policy("auto")
+    sync_until_equal(ada, bob)
     assert bob.get("open_loop", "OL-7")
 
 
@@ -209,7 +209,7 @@ def test_new_commits_in_the_middle_are_added_to_what_waits(waiting: Pair) -> Non
     bob.loop("OL-8")
     bob.sync()
     ada.sync()
-    assert ada.waiting() == ["FU-1", "OL-8"]
+    assert ada.list_waiting() == ["FU-1", "OL-8"]
     ada.decide(take=None)
     assert ada.get("open_loop", "OL-1").action == "deployed"
     assert ada.get("open_loop", "OL-8")
@@ -217,7 +217,7 @@ def test_new_commits_in_the_middle_are_added_to_what_waits(waiting: Pair) -> Non
 
 def test_a_review_decides_only_about_the_shown_commits(waiting: Pair) -> None:
     ada, bob = waiting
-    found = ada.look()
+    found = ada.load_queue()
     assert found is not None
     bob.loop("OL-8")
     bob.sync()
@@ -236,7 +236,7 @@ def test_a_lost_review_memory_asks_again_and_accepts_nothing(waiting: Pair) -> N
     ada, _ = waiting
     ada.decide(take=["OL-2"], refuse=["OL-1"])
     memory(ada).unlink()
-    assert ada.waiting() == ["FU-1", "OL-1"]
+    assert ada.list_waiting() == ["FU-1", "OL-1"]
     assert ada.get("open_loop", "OL-1").action == "deployed"
 
 
@@ -249,7 +249,7 @@ def test_a_damaged_review_memory_is_reported_and_accepts_nothing(waiting: Pair, 
     with pytest.raises(Corrupt, match="review"):
         ada.decide(take=None)
     with pytest.raises(Corrupt):
-        ada.look()
+        ada.load_queue()
     assert ada.tip == tip
     begin_session(ada.ws, ada.clock())
 
@@ -279,15 +279,15 @@ def test_a_namespace_that_is_not_here_yet_waits_as_well(pair: Pair, make: Make) 
     done = eve.sync()
     assert kinds(done) == ["wait"]
     assert eve.tip is None
-    assert eve.waiting() == ["FU-1", "OL-1"]
+    assert eve.list_waiting() == ["FU-1", "OL-1"]
     with pytest.raises(NotFound):
         eve.decide(take=["OL-99"])
     assert eve.tip is None
     eve.decide(take=["OL-1"])
     assert eve.state.ids("open_loop") == {"OL-1"}
     eve.decide(take=None)
-    eve.with_policy("auto")
-    settled(eve, bob)
+    eve.set_policy("auto")
+    sync_until_equal(eve, bob)
 
 
 def test_accepting_all_of_a_new_namespace_takes_it_unchanged(pair: Pair, make: Make) -> None:
@@ -305,37 +305,37 @@ def test_archiving_on_the_other_machine_is_one_change(pair: Pair) -> None:
     from baton_git.verbs.work_items.loops import close_loop
 
     ada, bob = pair
-    ada.with_policy("review")
+    ada.set_policy("review")
     close_loop(bob.ws, bob.clock(), "OL-1", reason="done")
     bob.by_hand({"notes": b"a note\n"})
     bob.sync()
     ada.sync()
-    assert ada.waiting() == ["notes", "OL-1"]
+    assert ada.list_waiting() == ["notes", "OL-1"]
     ada.decide(take=["OL-1"], refuse=["notes"])
     assert ada.get("open_loop", "OL-1") is None
     assert ada.get("open_loop", "OL-1", archived=True)
     assert "notes" not in ada.files()
-    assert ada.waiting() == []
+    assert ada.list_waiting() == []
 
 
 def test_a_contested_value_is_kept_as_a_conflict(waiting: Pair) -> None:
     ada, bob = waiting
     ada.change("open_loop", "OL-1", action="deployed here")
     ada.decide(take=["OL-1"])
-    assert ada.contested() == [("OL-1", "action")]
+    assert ada.list_conflicting_fields() == [("OL-1", "action")]
     ada.decide(take=None)
-    assert ada.contested() == [("OL-1", "action")]
-    ada.with_policy("auto")
-    settled(ada, bob)
+    assert ada.list_conflicting_fields() == [("OL-1", "action")]
+    ada.set_policy("auto")
+    sync_until_equal(ada, bob)
 
 
 def test_unreadable_records_are_shown_and_can_be_rejected(pair: Pair) -> None:
     ada, bob = pair
-    ada.with_policy("review")
+    ada.set_policy("review")
     bob.by_hand({"open_loops/OL-9.toml": b"broken ["})
     bob.push()
     ada.sync()
-    assert ada.waiting() == ["OL-9"]
+    assert ada.list_waiting() == ["OL-9"]
     ada.decide(take=(), refuse=None)
     assert "open_loops/OL-9.toml" not in ada.files()
 
@@ -363,7 +363,7 @@ def signed(pair: Pair, keys: Path) -> Pair:
     """Let Ada automatically accept commits that Bob signed."""
     ada, bob = pair
     signers = AllowedSigners(keys / "allowed", "ssh-keygen", dict(os.environ))
-    ada.reach(policies={"origin": "signed"}, signers=signers)
+    ada.set_remotes(policies={"origin": "signed"}, signers=signers)
     signing(bob, keys / "bob")
     return ada, bob
 
@@ -393,7 +393,7 @@ def test_the_first_commit_without_an_allowed_signature_and_all_later_ones_wait(
     assert kinds(done) == ["forward", "wait"]
     assert (done.received, done.waiting) == (1, 2)
     assert ada.get("open_loop", "OL-2")
-    assert ada.waiting() == ["OL-3", "OL-4"]
+    assert ada.list_waiting() == ["OL-3", "OL-4"]
     assert kinds(ada.sync()) == ["wait"]
 
 
@@ -424,7 +424,7 @@ def test_a_different_first_commit_does_not_bypass_signatures(signed: Pair, make:
 
 def test_without_a_file_of_signers_all_commits_wait_with_a_hint(signed: Pair) -> None:
     ada, bob = signed
-    ada.reach(signers=None)
+    ada.set_remotes(signers=None)
     bob.loop("OL-2")
     bob.sync()
     done = ada.sync()
@@ -444,7 +444,7 @@ def test_commits_that_lack_a_signature_can_be_reviewed(signed: Pair, keys: Path)
 
 def test_only_accepting_a_rule_needs_a_person(pair: Pair) -> None:
     ada, bob = pair
-    ada.with_policy("review")
+    ada.set_policy("review")
     bob.pattern("PAT-7")
     bob.graduate("PAT-7")
     bob.loop("OL-7")

@@ -42,7 +42,7 @@ def test_a_run_continues_on_another_machine(ada: Machine, bob: Machine) -> None:
     together(ada, bob)
     assert run(ada).step.current_challenge == "confirm"
     assert run(ada).state == {"p": 1, "q": 2}
-    assert ada.contested() == []
+    assert ada.list_conflicting_fields() == []
 
 
 def test_two_steps_from_the_same_step_conflict_as_a_whole(ada: Machine, bob: Machine) -> None:
@@ -50,7 +50,7 @@ def test_two_steps_from_the_same_step_conflict_as_a_whole(ada: Machine, bob: Mac
     go(ada, "confirm", 2, a=1)
     go(bob, "find_slot", 3, b=1)
     together(ada, bob)
-    assert ada.contested() == [("run-1", "step")]
+    assert ada.list_conflicting_fields() == [("run-1", "step")]
     steps = {("confirm", "kairos://confirm", 2), ("find_slot", "kairos://find_slot", 3)}
     found = run(ada).step
     assert (found.current_challenge, found.chain_uri, found.step_index) in steps
@@ -65,7 +65,7 @@ def test_the_same_step_on_both_is_no_conflict(ada: Machine, bob: Machine) -> Non
     go(bob, "confirm", 2)
     later = run(bob).updated_at
     together(ada, bob)
-    assert ada.contested() == []
+    assert ada.list_conflicting_fields() == []
     assert run(ada).updated_at == later
 
 
@@ -74,7 +74,7 @@ def test_partial_state_is_merged_key_by_key(ada: Machine, bob: Machine) -> None:
     keep(ada, p="ada", table={"a": 1})
     keep(bob, p="bob", table={"b": 1}, more=True)
     together(ada, bob)
-    assert ada.contested() == [("run-1", "state.p")]
+    assert ada.list_conflicting_fields() == [("run-1", "state.p")]
     assert run(ada).state == {"p": run(bob).state["p"], "table": {"a": 1, "b": 1}, "more": True}
 
 
@@ -83,7 +83,7 @@ def test_a_run_begun_on_both_machines_is_merged(ada: Machine, bob: Machine) -> N
     go(bob, "resolve", 1, b=1)
     together(ada, bob)
     assert run(ada).state == {"a": 1, "b": 1}
-    assert ada.contested() == []
+    assert ada.list_conflicting_fields() == []
 
 
 def test_a_run_ended_on_one_machine_and_stepped_on_another_is_ended_with_the_step(ada: Machine, bob: Machine) -> None:

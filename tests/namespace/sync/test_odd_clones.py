@@ -70,7 +70,7 @@ def test_a_remote_with_another_object_format_is_reported_with_a_hint(ada: Machin
     subprocess.run(["git", "-C", str(tmp_path / "cara"), "remote", "add", "origin", "../origin.git"], check=True)
     cara = machine(tmp_path, "cara", Clock())
     with pytest.raises(RemoteError, match="mismatched algorithms: client sha256; server sha1") as caught:
-        cara.synced()
+        cara.run_sync()
     assert caught.value.hint.endswith("git clone <remote>")
     cara.store.close()
 
@@ -133,7 +133,7 @@ def test_objects_that_no_remote_has_stay_missing_and_are_named(pair: Pair, tmp_p
     unpacked(bob)
     file_of(bob, f"{REF}:open_loops/OL-2.toml").unlink()
     bob = reopened(bob, tmp_path)
-    done = bob.tried()
+    done = bob.try_sync()
     assert "open_loops/OL-2.toml" in str(done.error)
     assert "the remote does not have it" in str(done.error)
     assert bob.store.tip(INCOMING)

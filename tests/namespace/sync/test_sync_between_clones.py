@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from going_back import undo_revision
-from machines import INCOMING, REF, SEEN, Machine, loop, settled
+from machines import INCOMING, REF, SEEN, Machine, loop, sync_until_equal
 
 from baton_git.core.errors import Busy, InvalidArgument, NeedsHuman, NotAllowed, NotFound, Unsettled
 from baton_git.core.names import Oid
@@ -88,7 +88,7 @@ def test_equal_branches_need_no_sync(pair: Pair) -> None:
     done = ada.sync()
     assert kinds(done) == ["nothing"]
     assert ada.git("for-each-ref") == before
-    assert describe_sync(ada.synced()) == []
+    assert describe_sync(ada.run_sync()) == []
 
 
 def test_a_sync_of_two_empty_repositories_succeeds(ada: Machine) -> None:
@@ -102,7 +102,7 @@ def test_independently_created_namespaces_are_merged(ada: Machine, bob: Machine)
     bob.loop("OL-2")
     ada.sync()
     bob.sync()
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert ada.get("open_loop", "OL-1")
     assert ada.get("open_loop", "OL-2")
     assert ada.git("rev-list", "--max-parents=0", REF).split() == [bob.git("rev-list", "--max-parents=0", REF)]
@@ -114,7 +114,7 @@ def test_three_machines_converge_to_one_commit(make: Make) -> None:
         one.loop(f"OL-{one.name}")
         one.follow_up("FU-1")
         one.defer("FU-1")
-    settled(*machines)
+    sync_until_equal(*machines)
     assert all(one.get("open_loop", f"OL-{other.name}") for one in machines for other in machines)
     before = [one.tip for one in machines]
     assert [kinds(one.sync()) for one in machines] == [["nothing"]] * 3
@@ -126,7 +126,7 @@ def test_counters_of_both_sides_add_up(pair: Pair) -> None:
     ada.defer("FU-1")
     bob.defer("FU-1")
     bob.defer("FU-1")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert ada.get("follow_up", "FU-1").defer_count == 3
 
 
@@ -137,8 +137,8 @@ def test_a_conflict_shows_both_values(pair: Pair) -> None:
     ada.sync()
     done = bob.sync()
     assert len(done.conflicts) == 1
-    settled(ada, bob)
-    assert ada.contested() == bob.contested() == [("OL-1", "action")]
+    sync_until_equal(ada, bob)
+    assert ada.list_conflicting_fields() == bob.list_conflicting_fields() == [("OL-1", "action")]
 
 
 def test_two_records_under_one_id_both_stay(pair: Pair) -> None:
@@ -154,7 +154,7 @@ def test_two_records_under_one_id_both_stay(pair: Pair) -> None:
         ours, theirs = (f'("{titles[name]}") has' for name in (here, there))
         assert f"the one that was here {ours} the id {ids[titles[here]]} now, " in done.notes[0]
         assert done.notes[0].endswith(f"the one from origin {theirs} {ids[titles[there]]}")
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     said = {one.action for one in ada.state.records(type(ada.get("open_loop", "OL-2")))}
     assert {"deployed the shop", "cleaned the disk"} <= said
 
@@ -167,8 +167,8 @@ def test_all_pulls_namespaces_that_only_the_remote_has(pair: Pair) -> None:
     other = ada.ws.branch.sibling("refs/heads/baton/y")
     assert other is not None
     other.create(ada.ws.stamp("init", ada.clock()))
-    ada.synced(everything=True)
-    done = bob.synced(everything=True)
+    ada.run_sync(everything=True)
+    done = bob.run_sync(everything=True)
     assert [one.namespace for one in done.outcomes] == ["x", "y"]
     assert bob.store.tip("refs/heads/baton/y") == ada.store.tip("refs/heads/baton/y")
 
@@ -178,7 +178,7 @@ def test_without_all_only_the_own_branch_is_fetched(pair: Pair) -> None:
     other = ada.ws.branch.sibling("refs/heads/baton/y")
     assert other is not None
     other.create(ada.ws.stamp("init", ada.clock()))
-    ada.synced(everything=True)
+    ada.run_sync(everything=True)
     bob.sync()
     assert not [ref for ref in bob.store.refs("refs/") if ref.endswith("/y")]
 
@@ -189,7 +189,7 @@ def test_an_invalid_namespace_does_not_stop_the_others(pair: Pair) -> None:
     ada.git("push", "-q", "origin", "HEAD:refs/heads/baton/zoo")
     ada.loop("OL-2")
     ada.sync()
-    done = bob.synced(everything=True)
+    done = bob.run_sync(everything=True)
     errors = {one.namespace: one.error for one in done.outcomes}
     assert errors == {"x": None}
     assert bob.tip == ada.tip
@@ -288,7 +288,7 @@ def test_a_rejected_push_shows_the_servers_message(pair: Pair, bare: Path) -> No
     ada, _ = pair
     hook(bare, "pre-receive", "echo 'not on a Sunday' >&2; exit 1")
     ada.loop("OL-2")
-    done = ada.tried()
+    done = ada.try_sync()
     assert isinstance(done.error, NotAllowed)
     assert not isinstance(done.error, Unsettled)
     assert "not on a Sunday" in str(done.error)
@@ -307,7 +307,7 @@ def test_an_unreachable_remote_is_not_an_error(pair: Pair, tmp_path: Path) -> No
     away = tmp_path / "away.git"
     (tmp_path / "origin.git").rename(away)
     ada.git("remote", "set-url", "origin", "git://127.0.0.1:1/x.git")
-    done = ada.synced()
+    done = ada.run_sync()
     assert done.offline
     assert done.pending == 2
     assert "working offline, 2 commits pending" in describe_sync(done)[0]
@@ -321,7 +321,7 @@ def test_sessions_without_a_remote_report_nothing(tmp_path: Path, ada: Machine) 
     assert list(sync_at_start(ada.ws, ada.clock())) == []
     assert list(sync_at_end(ada.ws, ada.clock()).lines) == []
     with pytest.raises(NotFound):
-        ada.synced()
+        ada.run_sync()
 
 
 def test_automatic_sync_pushes_only_to_remotes_that_have_the_branch(ada: Machine) -> None:
@@ -350,7 +350,7 @@ def test_a_clone_fetched_by_git_is_synced_automatically(pair: Pair, make: Make) 
 
 def test_autosync_false_disables_automatic_sync(pair: Pair) -> None:
     ada, _ = pair
-    ada.reach(automatic=False)
+    ada.set_remotes(automatic=False)
     ada.loop("OL-2")
     assert list(sync_at_end(ada.ws, ada.clock()).lines) == []
 
@@ -398,7 +398,7 @@ def test_a_rewritten_branch_stops_the_sync_with_a_hint(rewritten: Pair) -> None:
     ada, _ = rewritten
     before = ada.git("for-each-ref", REF, SEEN, "refs/baton-backup")
     for _ in range(2):  # it does not wear off
-        done = ada.tried()
+        done = ada.try_sync()
         assert kinds(done) == ["stop"]
         assert isinstance(done.error, Unsettled)
         assert "without 2 commits that it had" in str(done.error)
@@ -417,7 +417,7 @@ def test_settle_merge_combines_both_branches(rewritten: Pair) -> None:
     ada, bob = rewritten
     ada.sync(settle="merge")
     bob.sync()
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
     assert {"OL-1", "OL-lost", "OL-lost-too", "OL-instead"} == bob.state.ids("open_loop")
 
 
@@ -430,7 +430,7 @@ def test_settle_theirs_drops_removed_commits_and_keeps_unsent_ones(rewritten: Pa
     [backup] = ada.store.refs("refs/baton-backup/").values()
     assert backup == was
     bob.sync()
-    settled(ada, bob)
+    sync_until_equal(ada, bob)
 
 
 def test_settle_theirs_does_not_touch_a_branch_that_was_not_rewritten(pair: Pair) -> None:
@@ -459,10 +459,10 @@ def test_a_branch_deleted_there_stops_too(pair: Pair) -> None:
     ada, bob = pair
     bob.git("push", "-q", "origin", f":{REF}")
     ada.loop("OL-2")
-    done = ada.tried()
+    done = ada.try_sync()
     assert isinstance(done.error, Unsettled)
     assert ada.git("ls-remote", "origin", REF) == ""
-    done = ada.tried(settle="theirs")
+    done = ada.try_sync(settle="theirs")
     assert isinstance(done.error, Unsettled)
     assert ada.git("ls-remote", "origin", REF) == ""
     ada.sync(settle="merge")
@@ -485,7 +485,7 @@ def test_a_remote_manual_revert_waits_even_below_later_commits(pair: Pair) -> No
     done = ada.sync()
     assert kinds(done) == ["wait"]
     assert ada.get("open_loop", "OL-2")
-    assert ada.waiting() == ["OL-2", "OL-3"]
+    assert ada.list_waiting() == ["OL-2", "OL-3"]
 
 
 def test_a_reverted_revert_does_not_wait(pair: Pair) -> None:
@@ -504,7 +504,7 @@ def test_a_local_manual_revert_is_not_pushed_silently(pair: Pair) -> None:
     ada, _ = pair
     ada.loop("OL-2")
     ada.by_hand({"open_loops/OL-2.toml": None})
-    done = ada.tried()
+    done = ada.try_sync()
     assert isinstance(done.error, Unsettled)
     assert "baton undo" in done.error.hint
     assert ada.sync(settle="merge").pending == 0
@@ -519,7 +519,7 @@ def test_a_remote_of_any_name_shows_what_waits_and_is_pending(pair: Pair, bare: 
     bob.loop("OL-2")
     bob.sync()
     ada.git("remote", "add", name, str(bare))
-    ada.reach(policies={name: "review"}, remote=name)
+    ada.set_remotes(policies={name: "review"}, remote=name)
     ada.sync()
     ada.loop("OL-3")
     found = read_status(ada.ws)
@@ -541,10 +541,10 @@ def test_an_invalid_policy_is_reported_before_anything_happens(pair: Pair) -> No
     ada, bob = pair
     bob.loop("OL-2")
     bob.sync()
-    ada.with_policy("reviewed")
+    ada.set_policy("reviewed")
     was = ada.git("for-each-ref")
     with pytest.raises(InvalidArgument, match=r"remote\.origin\.batonPolicy"):
-        ada.synced()
+        ada.run_sync()
     assert ada.git("for-each-ref") == was
     assert any("batonPolicy" in one for one in sync_at_start(ada.ws, ada.clock()))
     with pytest.raises(NeedsHuman, match=r"reviewed .* counts as review"):

@@ -28,7 +28,7 @@ Rows = list[tuple[Any, Any, Any]]
 
 @contextmanager
 def server_at(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection as session-baton's storage.py opens and keeps it."""
+    """Open a database as session-baton's storage.py does, and keep the connection open."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")
@@ -49,7 +49,7 @@ def put(
 
 @pytest.fixture
 def database(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a database of session-baton with these batons, as it lies there when the server has stopped."""
+    """Return a function that makes a database of session-baton with these batons, as a stopped server leaves it."""
 
     def make(**batons: Any) -> Path:
         path = tmp_path / "baton.sqlite3"
@@ -83,13 +83,13 @@ def _full(limit: int = 4096) -> Iterator[None]:
 
 @pytest.fixture
 def full_disk() -> Callable[..., AbstractContextManager[None]]:
-    """While it is entered, the system refuses to let a file grow beyond `limit` bytes."""
+    """Return a context manager in which the system refuses to let a file grow beyond `limit` bytes."""
     return _full
 
 
 @pytest.fixture
 def read_only_folder() -> Iterator[Path]:
-    """A folder that this process may read but not write, also when the tests run as root."""
+    """Yield a folder that this process may read but not write, even if the tests run as root."""
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         folder = Path(name)
         (folder / "there.json").write_text('{"session_id": "s"}')
