@@ -117,7 +117,7 @@ class AgentTokens:
 
     def _stamp(self) -> tuple[int, int, int] | None:
         try:
-            status = os.stat(self.path)  # noqa: PTH116  asked at every request
+            status = os.stat(self.path)  # noqa: PTH116  faster; this runs for every request
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

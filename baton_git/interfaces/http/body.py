@@ -75,7 +75,7 @@ class _ParsedRequest(Request):
         parsed."""
         raw = await self.body()
         if raw and _is_json(self.headers.get("content-type", "")):
-            self._json = await _parse_json(raw)  # where `Request.json` keeps what it has parsed
+            self._json = await _parse_json(raw)  # `Request.json` returns this attribute if it is set
 
 
 @dataclass(frozen=True)

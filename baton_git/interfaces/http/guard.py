@@ -89,7 +89,7 @@ class Guard:
         path, method = scope["path"], scope["method"]
         headers = _read_headers(scope)
         if not self._is_allowed_host(headers.get(b"host", b"")):
-            hint = "use 127.0.0.1 or localhost, or start it with --allow-host NAME"
+            hint = "use 127.0.0.1 or localhost, or start the server with --allow-host NAME"
             return refusal(path, 421, "wrong_host", "the Host header does not name this server", hint=hint)
         if method not in SAFE and _is_foreign(headers):
             return refusal(path, 403, "cross_site", "a page of another site may not write here")
@@ -108,8 +108,11 @@ class Guard:
         return self.hosts is None or name_of(host) in self.hosts
 
     def _identify_caller(self, path: str, authorization: bytes, address: str) -> Caller | Response:
-        """Identify the sender of a request, or reject the request. Like session-baton, this does not depend on the
-        path."""
+        """Identify the sender of a request, or reject the request.
+
+        `/health` needs no token, and pages check their own cookie. For all other paths a token is required even if the
+        path does not exist, as in session-baton.
+        """
         if path.rstrip("/") == "/health":
             return Caller("nobody")
         if not self.token and not self.agents:
@@ -118,10 +121,10 @@ class Guard:
             return Caller("nobody")
         if not authorization.startswith(b"Bearer "):
             return _deny_access(path, "missing bearer token")
-        brought = authorization[len(b"Bearer ") :]
-        if self.token and is_token(brought, self.token):
+        token = authorization[len(b"Bearer ") :]
+        if self.token and is_token(token, self.token):
             return Caller("owner")
-        agent = self.agents.of(brought) if self.agents else None
+        agent = self.agents.of(token) if self.agents else None
         if agent is None:
             return self._answer_wrong_token(path, address)
         return Caller("agent", agent.agent, agent.namespace)
@@ -137,9 +140,9 @@ class Guard:
         return SafeJSONResponse({"detail": message}, 429, headers)
 
 
-def is_token(brought: bytes, token: str) -> bool:
-    """Return whether these bytes are the token in UTF-8, compared in constant time."""
-    return hmac.compare_digest(brought, token.encode("utf-8", "surrogateescape"))
+def is_token(candidate: bytes, token: str) -> bool:
+    """Return whether `candidate` is the token in UTF-8, compared in constant time."""
+    return hmac.compare_digest(candidate, token.encode("utf-8", "surrogateescape"))
 
 
 def name_of(host: bytes) -> str:
@@ -205,8 +208,8 @@ def _add_headers(send: Send, is_page: bool) -> Send:
 
     async def with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            there = {name for name, _ in message["headers"]}
-            more = [pair for pair in _PAGE if pair[0] not in there] if is_page else _missing(there)
+            present = {name for name, _ in message["headers"]}
+            more = [pair for pair in _PAGE if pair[0] not in present] if is_page else _list_missing(present)
             message["headers"] = [*message["headers"], *more]
         await send(message)
 
@@ -217,5 +220,5 @@ _ALL = list(HEADERS.items())
 _PAGE = [*_ALL, (b"content-security-policy", CONTENT_POLICY)]
 
 
-def _missing(there: set[bytes]) -> list[tuple[bytes, bytes]]:
-    return _ALL if there.isdisjoint(HEADERS) else [pair for pair in _ALL if pair[0] not in there]
+def _list_missing(present: set[bytes]) -> list[tuple[bytes, bytes]]:
+    return _ALL if present.isdisjoint(HEADERS) else [pair for pair in _ALL if pair[0] not in present]

@@ -150,7 +150,8 @@ def _write(site: Site, body: WriteRequest, if_match: str | None) -> Response:
 
 
 def _is_current(if_match: str, current: DocumentRead) -> bool:
-    """Return whether If-Match allows a write: it has the ETag of the current revision, or is `*` and there is one."""
+    """Return whether If-Match allows a write: it has the ETag of the current revision, or it is `*` and the namespace
+    exists."""
     tags = [value.strip() for value in if_match.split(",")]
     return tag(current.version.commit) in tags or (tags == ["*"] and current.version.commit is not None)
 

@@ -74,7 +74,7 @@ class Resources:
         with self.tool_context.reading(namespace) as ws:
             version = ws.branch.read()
             keys = (Key(kind, id), Key(kind, id, archived=True))
-            key = next((one for one in keys if isinstance(version.state.entry(one), Part)), None)
+            key = next((candidate for candidate in keys if isinstance(version.state.entry(candidate), Part)), None)
             entry = version.state.entry(key) if key is not None else None
             if key is None or not isinstance(entry, Part):
                 raise NotFound(name_kind(kind), id)
@@ -84,8 +84,8 @@ class Resources:
         with self.tool_context.reading(namespace) as ws:
             version = ws.branch.read()
             judge = ws.judgement(version)
-            found = [one for one in version.state.records(Rule) if judge.is_confirmed(key_of(one))]
-            return "\n\n".join(one.text.strip() for one in found) or "There are no rules yet."
+            rules = [rule for rule in version.state.records(Rule) if judge.is_confirmed(key_of(rule))]
+            return "\n\n".join(rule.text.strip() for rule in rules) or "There are no rules yet."
 
     def listed(self) -> list[Resource]:
         """List the resources of the server's own namespace."""

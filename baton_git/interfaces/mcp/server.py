@@ -53,7 +53,7 @@ class Served(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Ctx | None = None
     ) -> CallToolResult | InputRequiredResult:
         try:
-            return _safe(await super().call_tool(name, arguments, context))
+            return _make_safe(await super().call_tool(name, arguments, context))
         except (ToolError, MCPError) as error:
             raise refused_call(name, error, self._arguments.get(name, ())) from error
 
@@ -61,12 +61,12 @@ class Served(MCPServer[Any]):
         self, uri: Any, context: Ctx | None = None
     ) -> Iterable[ReadResourceContents] | InputRequiredResult:
         try:
-            found = await super().read_resource(uri, context)
+            contents = await super().read_resource(uri, context)
         except ResourceError as error:
             raise refused_read(str(uri), error) from error
-        if isinstance(found, InputRequiredResult):
-            return found
-        return [replace(one, content=_safe_text(one.content)) for one in found]
+        if isinstance(contents, InputRequiredResult):
+            return contents
+        return [replace(item, content=_make_safe_text(item.content)) for item in contents]
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Ctx | None = None
@@ -91,20 +91,20 @@ class Served(MCPServer[Any]):
         return self._here.listed()
 
 
-def _safe(answer: CallToolResult | InputRequiredResult) -> CallToolResult | InputRequiredResult:
+def _make_safe(answer: CallToolResult | InputRequiredResult) -> CallToolResult | InputRequiredResult:
     """Return a tool's response with control characters removed from its text."""
     if isinstance(answer, InputRequiredResult):
         return answer
     blocks = [
-        one.model_copy(update={"text": safe_json(one.text) if answer.structured_content else terminal(one.text)})
-        if isinstance(one, TextContent)
-        else one
-        for one in answer.content
+        block.model_copy(update={"text": safe_json(block.text) if answer.structured_content else terminal(block.text)})
+        if isinstance(block, TextContent)
+        else block
+        for block in answer.content
     ]
     return answer.model_copy(update={"content": blocks})
 
 
-def _safe_text(content: str | bytes) -> str | bytes:
+def _make_safe_text(content: str | bytes) -> str | bytes:
     return terminal(content) if isinstance(content, str) else content
 
 

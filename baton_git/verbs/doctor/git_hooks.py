@@ -23,12 +23,12 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
     if examination.common_dir == examination.local.data / "state.git":
         yield ok("your own store has no hooks")
         return
-    place = HookLocation.of(examination.stored.repository, examination.git)
-    ours = _list_scripts(examination, place)
-    states = status(place, list(ours.values()), examination.local.health)
+    location = HookLocation.of(examination.stored.repository, examination.git)
+    ours = _list_scripts(examination, location)
+    states = status(location, list(ours.values()), examination.local.health)
     stopped = [state for state in states if not state.runs]
     stale = [state for state in states if state.runs and "not up to date" in state.said]
-    if len(stopped) == len(states) and not place.scripts.is_dir():
+    if len(stopped) == len(states) and not location.scripts.is_dir():
         yield ok("not installed; after baton hooks install, each commit checks the open loops")
         return
     if not stopped and not stale:
@@ -36,20 +36,20 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
     for problem, events in _group_states(stopped).items():
         yield Diagnostic(
             "error", f"{', '.join(events)}: {problem}", "another tool wrote there, files were removed, or baton moved",
-            "baton hooks install", _install_git_hooks(place, ours),
+            "baton hooks install", _install_git_hooks(location, ours),
         )  # fmt: skip
     if stale:
         yield Diagnostic(
             "warning", f"{', '.join(state.event for state in stale)}: not up to date", "baton was updated since",
-            "baton hooks install", _install_git_hooks(place, ours),
+            "baton hooks install", _install_git_hooks(location, ours),
         )  # fmt: skip
     yield from read_hook_log(examination, "hooks.log")
 
 
-def _list_scripts(examination: Examination, place: HookLocation) -> dict[str, HookScript]:
+def _list_scripts(examination: Examination, location: HookLocation) -> dict[str, HookScript]:
     """Return the hook scripts that are or would be installed here, by event."""
     wanted = events_for(examination.stored.repository)
-    events = [event for event in EVENTS if event in wanted or (place.scripts / event).exists()]
+    events = [event for event in EVENTS if event in wanted or (location.scripts / event).exists()]
     return scripts(events, examination.prefix, examination.local.own_command)
 
 
@@ -62,21 +62,25 @@ def _group_states(states: Iterable[EventState]) -> dict[str, list[str]]:
     return groups
 
 
-def _install_git_hooks(place: HookLocation, ours: dict[str, HookScript]) -> Repair | None:
+def _install_git_hooks(location: HookLocation, ours: dict[str, HookScript]) -> Repair | None:
     """Return the repair that installs git's hooks; None if a newer baton or another tool owns them."""
-    files = list_files(place.scripts)
-    if place.mode == "external" or any((mark := _marker(path)) and mark > _own_version(ours) for path in files):
+    files = list_files(location.scripts)
+    if location.mode == "external" or any((mark := _marker(path)) and mark > _own_version(ours) for path in files):
         return None
-    config = place.repository.common_dir / "config"
+    config = location.repository.common_dir / "config"
     return Repair(
         "Install the git hooks again; hooks of others run first and are kept",
-        partial(_run_install, place, ours),
-        lambda: [*list_files(place.scripts, *place.folders), *(place.scripts / event for event in ours), config],
+        partial(_run_install, location, ours),
+        lambda: [
+            *list_files(location.scripts, *location.folders),
+            *(location.scripts / event for event in ours),
+            config,
+        ],
     )
 
 
-def _run_install(place: HookLocation, ours: dict[str, HookScript]) -> None:
-    install(place, ours)
+def _run_install(location: HookLocation, ours: dict[str, HookScript]) -> None:
+    install(location, ours)
 
 
 def _marker(path: Path) -> int | None:

@@ -50,23 +50,25 @@ def _name(examination: Examination, path: Path) -> str:
 
 
 def _list_left(examination: Examination) -> Iterator[Path]:
-    yield from _dead_locks(examination)
-    yield from _dead_packs(examination)
-    yield from _old_files(examination)
+    yield from _find_dead_locks(examination)
+    yield from _find_dead_packs(examination)
+    yield from _find_old_files(examination)
 
 
-def _dead_locks(examination: Examination) -> Iterator[Path]:
-    """Return locks and tickets of baton's refs that no living process holds."""
+def _find_dead_locks(examination: Examination) -> Iterator[Path]:
+    """Yield locks and tickets of baton's refs that no living process holds."""
     common_dir, tickets = examination.common_dir, examination.stored.locks.folder
     held = {identity_of(path) for path in tickets.glob("ticket-*") if is_ownerless(path) is False}
-    locks = [path for place in (examination.prefix, INCOMING, REMOTES, BACKUP) for path in _files(common_dir / place)]
+    locks = [
+        path for prefix in (examination.prefix, INCOMING, REMOTES, BACKUP) for path in _list_files(common_dir / prefix)
+    ]
     for path in (*(path for path in locks if path.suffix == ".lock"), *tickets.glob("ticket-*")):
         if examination.age(path) > LOCK_SECONDS and identity_of(path) not in held:
             yield path
 
 
-def _dead_packs(examination: Examination) -> Iterator[Path]:
-    """Return unfinished packs, and `.keep` marks of processes that are gone."""
+def _find_dead_packs(examination: Examination) -> Iterator[Path]:
+    """Yield unfinished packs, and `.keep` marks of processes that are gone."""
     packs = examination.stored.housekeeping.packs
     for prefix in (TEMPORARY_PACK, TEMPORARY_INDEX):
         yield from (path for path in packs.glob(f"{prefix}*") if examination.age(path) > FILE_SECONDS)
@@ -78,29 +80,29 @@ def _dead_packs(examination: Examination) -> Iterator[Path]:
                 yield keep
 
 
-def _old_files(examination: Examination) -> Iterator[Path]:
-    """Return temporary files below `baton/`, and the quarantine folders of killed fetches."""
+def _find_old_files(examination: Examination) -> Iterator[Path]:
+    """Yield temporary files below `baton/`, and the quarantine folders of killed fetches."""
     folder = examination.common_dir / "baton"
-    for path in _files(folder):
+    for path in _list_files(folder):
         if path.suffix == ".tmp" and examination.age(path) > FILE_SECONDS:
             yield path
     for view in folder.glob("view-*"):
         if examination.age(view) > VIEW_SECONDS:
-            yield from _files(view)
+            yield from _list_files(view)
 
 
-def _files(folder: Path) -> Iterable[Path]:
+def _list_files(folder: Path) -> Iterable[Path]:
     return (path for path in folder.rglob("*") if path.is_file() or path.is_symlink())
 
 
 def _remove(paths: list[Path]) -> Repair:
     """Return the repair that removes files. A file that changed meanwhile belongs to a running process and stays."""
-    seen = {path: _stamp(path) for path in paths}
+    seen = {path: _read_stamp(path) for path in paths}
 
     def run() -> None:
         with durable_files.writing("the folder of leftover files"):
             for path in paths:
-                if _stamp(path) == seen[path]:
+                if _read_stamp(path) == seen[path]:
                     path.unlink(missing_ok=True)
         for view in {parent for path in paths for parent in path.parents if parent.name.startswith("view-")}:
             shutil.rmtree(view, ignore_errors=True)
@@ -108,7 +110,7 @@ def _remove(paths: list[Path]) -> Repair:
     return Repair(f"Remove {count_noun(len(paths), 'file')} that killed processes left", run, lambda: paths)
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _read_stamp(path: Path) -> tuple[int, int] | None:
     """Return a value that changes when a file is written or replaced."""
     try:
         status = path.lstat()

@@ -173,7 +173,7 @@ def check_permissions(examination: Examination) -> Iterator[Diagnostic]:
         shown = ", ".join(map(str, open_to_others[:NAMED])) + (", …" if len(open_to_others) > NAMED else "")
         yield Diagnostic(
             "error", f"other users can read {shown}", "they were copied, or made with another umask",
-            "baton doctor --fix", _close(open_to_others),
+            "baton doctor --fix", _make_private(open_to_others),
         )  # fmt: skip
     if examination.store is not None:
         yield from _find_foreign(examination)
@@ -181,27 +181,27 @@ def check_permissions(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def _list_exposed(examination: Examination) -> Iterator[Path]:
-    """Return private files (texts of sessions, approvals, logins, the ledger) that other users can read."""
-    places = []
+    """Yield private files and folders (texts of sessions, approvals, logins, the ledger) that other users can read."""
+    private = []
     if examination.machine is not None:
         data = examination.machine.data
-        places += [path for path in (data / "approved.json", *data.glob("*.key")) if path.is_file()]
+        private += [path for path in (data / "approved.json", *data.glob("*.key")) if path.is_file()]
     if examination.store is not None:
         folder = examination.common_dir / "baton"
-        places += [folder / name for name in ("agents", "turns", "recall", "http", "doctor", "repository-id")]
-        places += (folder / "provenance").glob("ledger/*")
-    for path in places:
+        private += [folder / name for name in ("agents", "turns", "recall", "http", "doctor", "repository-id")]
+        private += (folder / "provenance").glob("ledger/*")
+    for path in private:
         if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077:
             yield path
 
 
-def _close(paths: list[Path]) -> Repair:
+def _make_private(paths: list[Path]) -> Repair:
     def run() -> None:
         for path in paths:
             with durable_files.writing(str(path)):
                 path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
 
-    return Repair(f"Make {count_noun(len(paths), 'place')} private to you", run, lambda: paths)
+    return Repair(f"Make {count_noun(len(paths), 'path')} private to you", run, lambda: paths)
 
 
 def _list_written_files(examination: Examination) -> Iterator[Path]:

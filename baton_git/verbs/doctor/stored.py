@@ -38,10 +38,10 @@ def check_refs(examination: Examination) -> Iterator[Diagnostic]:
     yield from broken
     heads = [ref for ref in names if ref.startswith(examination.prefix)]
     for ref in heads:
-        place = store.checked_out_at(ref)
-        if place is not None:
+        work_tree = store.checked_out_at(ref)
+        if work_tree is not None:
             yield Diagnostic(
-                "warning", f"{ref} is checked out in {place}",
+                "warning", f"{ref} is checked out in {work_tree}",
                 "git shows new revisions as reverted there, and a commit made there would revert them",
                 "switch that work tree to another branch",
             )  # fmt: skip
@@ -53,9 +53,9 @@ def _list_refs(examination: Examination) -> list[str]:
     """Return all refs of baton, readable or not; only those of the namespace if the machine is not examined."""
     common_dir = examination.common_dir
     names: set[str] = set()
-    for place in (examination.prefix, INCOMING, REMOTES, BACKUP):
-        names.update(ref for ref, _ in packed_below(examination.stored.ref_files.packed, place))
-        files = (path for path in (common_dir / place).rglob("*") if path.is_file() and path.suffix != ".lock")
+    for prefix in (examination.prefix, INCOMING, REMOTES, BACKUP):
+        names.update(ref for ref, _ in packed_below(examination.stored.ref_files.packed, prefix))
+        files = (path for path in (common_dir / prefix).rglob("*") if path.is_file() and path.suffix != ".lock")
         names.update(path.relative_to(common_dir).as_posix() for path in files)
     if examination.machine is None:
         names = {ref for ref in names if examination.ws.branch.namespace.component in ref.split("/")}

@@ -95,7 +95,7 @@ def forget_record(ws: Workspace, now: datetime, asked: ForgetRecord) -> Forgotte
 def _check_person(ws: Workspace, tip: Revision, key: Key) -> None:
     """Refuse to forget a record that a person confirmed, unless a person asks for it."""
     judge = ws.judgement(tip)
-    is_confirmed = any(judge.is_confirmed(place) for place in (key, Key(Rule.kind, key.id)) if tip.state.entry(place))
+    is_confirmed = any(judge.is_confirmed(claim) for claim in (key, Key(Rule.kind, key.id)) if tip.state.entry(claim))
     if is_confirmed and not isinstance(ws.confirmed, Vouched):
         raise NeedsHuman(
             f"a person confirmed {key.id}, so only a person can forget it",

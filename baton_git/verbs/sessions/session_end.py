@@ -63,17 +63,15 @@ def end_gone_sessions(ws: Workspace, now: datetime, last_seen: Mapping[str, str]
     Args:
         last_seen: when each session was last seen (ISO 8601), by session.
     """
-
     if last_seen:
         ws.update("wrap", now, lambda tip: mark_gone(tip.state, now, last_seen))
 
 
 def _put_context(ws: Workspace, now: datetime, tip: Revision, context: str, *, replace_all: bool) -> State:
     head = tip.state.head
-    guards = (
-        ws.actor.session is not None and not replace_all
-    )  # without a session, it is unknown which context the writer has seen
-    keeps = guards and head.context not in (_find_context_at_start(ws, tip), context, "")
+    # without a session, it is unknown which context the writer has seen
+    is_checked = ws.actor.session is not None and not replace_all
+    keeps = is_checked and head.context not in (_find_context_at_start(ws, tip), context, "")
     text = f"{head.context.rstrip()}\n\n{context}" if keeps else context
     session = {"session_id": ws.session, "updated_at": iso(now)} if ws.actor.session else {"updated_at": iso(now)}
     return tip.state.put(head.replace(context=text, **session), HEAD)

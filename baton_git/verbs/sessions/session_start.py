@@ -147,7 +147,7 @@ def begin_session(ws: Workspace, now: datetime, options: StartOptions = DEFAULT_
     return BegunSession(
         session, parent, after, heading, sections,
         brief=_compose(ws, heading, sections, options.mark, options.budget),
-        checks=checks.found,
+        checks=checks.results,
         closed=tuple(loop.id for loop in closed),
         problems=tuple(dict.fromkeys(problems)),
         news=news,
@@ -263,16 +263,15 @@ def _run_due_checks(ws: Workspace, now: datetime, before: Revision, seconds: flo
         due = due_checks(before.state)
         if not due:
             return Checks()
-        from baton_git.verbs.verification.checks import (
-            run_checks,  # imports the probes, which a start without due checks does not need
-        )
+        # imports the probes, which a start without due checks does not need
+        from baton_git.verbs.verification.checks import run_checks
 
         made = run_checks(ws, now, before, due, seconds, MOST_AT_START)
     except (BatonError, OSError) as error:
         problems.append(_describe_error(error))
         return Checks()
-    if made.left:
-        problems.append(f"{made.left} more checks did not run, only the {MOST_AT_START} most urgent (baton verify)")
+    if made.skipped:
+        problems.append(f"{made.skipped} more checks did not run, only the {MOST_AT_START} most urgent (baton verify)")
     return made
 
 
@@ -294,7 +293,7 @@ def _record_begin(
 
     def change(tip: Revision) -> ProposedState:
         state = settle_state(archive_closed(tip.state, now, ws.actor.session, ws.judgement(tip)), now, ws.policy)
-        state = mark_gone(apply_results(state, loops, select_news(state, checks.kept)), now, left, LEFT)
+        state = mark_gone(apply_results(state, loops, select_news(state, checks.to_store)), now, left, LEFT)
         return ProposedState(add_session(ws, now, state, parent), trailers=((VERSION, __version__),))
 
     try:
@@ -307,13 +306,13 @@ def _record_begin(
 
 
 def _list_checked(state: State, checks: Checks, problems: list[str]) -> list[OpenLoop]:
-    return [loop for loop in _list_records(state, OpenLoop, problems) if loop.id in checks.kept]
+    return [loop for loop in _list_records(state, OpenLoop, problems) if loop.id in checks.to_store]
 
 
 def _with_results(version: Revision, before: Revision, checks: Checks, problems: list[str]) -> Revision:
     """Return the revision with the results of the checks, including repeated ones, which are not stored again."""
     loops = _list_checked(before.state, checks, problems)
-    return version._replace(state=apply_results(version.state, loops, checks.kept))
+    return version._replace(state=apply_results(version.state, loops, checks.to_store))
 
 
 def add_session(ws: Workspace, now: datetime, state: State, parent: str | None) -> State:
@@ -348,9 +347,8 @@ def _list_records(state: State, model: Any, problems: list[str]) -> list[Any]:
 
 def _list_unreadable(state: State, problems: list[str]) -> list[Unreadable]:
     try:
-        kinds = (
-            kind for kind, info in KINDS.items() if not info.left_behind
-        )  # of the others, only the records shown are read
+        # of the other kinds, only the records shown are read
+        kinds = (kind for kind, info in KINDS.items() if not info.left_behind)
         return list(state.unreadable((*SINGLETONS, *kinds)))
     except (BatonError, OSError) as error:
         problems.append(_describe_error(error))

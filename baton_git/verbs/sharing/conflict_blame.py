@@ -69,9 +69,8 @@ def find_writers(ws: Workspace, conflicts: Sequence[Conflict]) -> dict[str, Writ
             for parent, following in chain.from_iterable(onward for _, onward in here):
                 waiting[parent].append(following)
             for trail, onward in here:
-                if (
-                    not onward and trail.side is not None and entry.parents
-                ):  # a shallow clone may end at a commit without parents
+                # a shallow clone may end at a commit without parents
+                if not onward and trail.side is not None and entry.parents:
                     by_conflict[trail.conflict.id][trail.side] = entry
             if not waiting:
                 break
@@ -141,14 +140,14 @@ def _find_sides(ws: Workspace, parents: Sequence[Oid], conflict: Conflict) -> li
                 commits[side] = parent
     if not commits:  # path_of would fail for an invalid record id
         return []
-    places = (False,) if kind in SINGLETONS else (False, True)
-    paths = tuple(path_of(Key(kind, id_, archived)) for archived in places)
+    is_archived = (False,) if kind in SINGLETONS else (False, True)
+    paths = tuple(path_of(Key(kind, id_, archived)) for archived in is_archived)
     return [(parent, _Trail(conflict, side, paths)) for side, parent in commits.items()]
 
 
 def _has_value(ws: Workspace, commit: Oid, conflict: Conflict, side: Side) -> bool:
     """Return whether the contested field has the side's value at a commit."""
     with suppress(BatonError):  # the record id or a revision from another machine may be invalid
-        there = find_current_value(ws.branch.revision_at(commit).state, conflict)
-        return there is not None and alike(there, get_side_value(conflict, side))
+        value = find_current_value(ws.branch.revision_at(commit).state, conflict)
+        return value is not None and alike(value, get_side_value(conflict, side))
     return False

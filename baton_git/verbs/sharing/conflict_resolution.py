@@ -201,7 +201,6 @@ _KEEP = "to keep the current value: resolve with ours"
 
 
 def _resolve_record(ws: Workspace, now: datetime, state: State, key: Key, entry: Any, chosen: tuple[Any, ...]) -> State:
-
     if not chosen:
         if isinstance(entry, Record) and not key.archived:
             return state.archive(entry, at=iso(now), reason="removed on one side", session=ws.actor.session)

@@ -170,7 +170,8 @@ def _find_key(path: str, kind: str | None) -> Key:
 def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[ValidatedFile]:
     """Validate every file of a namespace, including the archive.
 
-    Files that are not records are only listed. The brief and the exported document are generated and validated too.
+    Files that are not records are only listed. The brief is generated, and the exported documents are generated and
+    validated.
 
     Raises:
         NotFound: the namespace or the revision does not exist.
@@ -193,7 +194,7 @@ def validate_branch(ws: Workspace, at: str | None = None) -> Iterator[ValidatedF
 
 
 def _find_document_faults(ws: Workspace, version: Revision) -> tuple[Fault, ...]:
-    """Find the faults of a revision's brief and exported document."""
+    """Generate a revision's brief and exported documents, and return the faults of these documents."""
     judge = ws.judgement(version)
     for make in SECTIONS:
         make(version.state, version.time or datetime.fromtimestamp(0, UTC), ws.policy, judge)
@@ -210,7 +211,7 @@ def _find_document_faults(ws: Workspace, version: Revision) -> tuple[Fault, ...]
 
 def _check_other_file(path: str) -> ValidatedFile:
     """Return the result for a file that is not a record. It has a fault if it is in a folder of records."""
-    places = {row.folder for row in kinds.KINDS.values()} | {kinds.ARCHIVE}
-    if path.split("/")[0] in places:
+    record_folders = {row.folder for row in kinds.KINDS.values()} | {kinds.ARCHIVE}
+    if path.split("/")[0] in record_folders:
         return ValidatedFile(path, "unknown", (Fault("", "is not the file of a record"),))
     return ValidatedFile(path, "other")

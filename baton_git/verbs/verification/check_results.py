@@ -22,16 +22,16 @@ class Checks(NamedTuple):
     """Results of checks, by loop id.
 
     Attributes:
-        found: all results.
-        kept: the results to store; a check that lacks approval on this machine is not stored.
+        results: all results.
+        to_store: the results to store, which exclude those of checks without approval on this machine.
         waiting: the ids of checks that wait for the user's approval.
-        left: how many checks did not run because of the limit.
+        skipped: the number of checks that did not run because of the limit.
     """
 
-    found: Mapping[str, LastCheck] = MappingProxyType({})
-    kept: Mapping[str, LastCheck] = MappingProxyType({})
+    results: Mapping[str, LastCheck] = MappingProxyType({})
+    to_store: Mapping[str, LastCheck] = MappingProxyType({})
     waiting: tuple[str, ...] = ()
-    left: int = 0
+    skipped: int = 0
 
 
 def due_checks(state: State) -> list[OpenLoop]:

@@ -104,9 +104,9 @@ def check_loops(
     checks = run_checks(ws, now, version, loops, budget_seconds)
 
     def change(tip: Revision) -> State:
-        return apply_results(tip.state, loops, select_news(tip.state, checks.kept))
+        return apply_results(tip.state, loops, select_news(tip.state, checks.to_store))
 
-    return CheckResults.of_checks(ws.update("verify", now, change), checks.found)
+    return CheckResults.of_checks(ws.update("verify", now, change), checks.results)
 
 
 def run_checks(
@@ -130,8 +130,8 @@ def run_checks(
     answers = waiting | _run_specs(ws, specs, budget_seconds)
     code = head_commit(ws.branch.store) if specs and ws.folder else None
     evidence = {loop.id: _make_evidence(answers[loop.id], now, code) for loop in loops if loop.id in answers}
-    kept = {id_: check for id_, check in evidence.items() if not isinstance(answers[id_].outcome, NotApproved)}
-    return Checks(evidence, kept, tuple(refusals), len(allowed) - len(specs))
+    to_store = {id_: check for id_, check in evidence.items() if not isinstance(answers[id_].outcome, NotApproved)}
+    return Checks(evidence, to_store, tuple(refusals), len(allowed) - len(specs))
 
 
 def _run_specs(ws: Workspace, specs: Mapping[str, CheckSpec], budget_seconds: float) -> dict[str, CheckResult]:

@@ -56,8 +56,8 @@ def verify_due(
         _settle_mark(ws, methods)
         return None
     checks = run_checks(ws, now, version, loops, seconds)
-    kept = {id_: check for id_, check in checks.kept.items() if check.result != "unknown"}
-    written = ws.update("verify", now, lambda tip: apply_results(tip.state, loops, select_news(tip.state, kept)))
+    answered = {id_: check for id_, check in checks.to_store.items() if check.result != "unknown"}
+    written = ws.update("verify", now, lambda tip: apply_results(tip.state, loops, select_news(tip.state, answered)))
     _settle_mark(ws, methods)
     return written
 

@@ -17,7 +17,8 @@ NOTHING: Any = object()
 
 
 def answer(data: Any, status: int = 200, *, commit: Oid | None = NOTHING) -> Response:
-    """Return `data` as JSON, with the ETag of a revision if `commit` names one."""
+    """Return `data` as JSON, with an ETag if `commit` is passed: that of the commit, or for None that of a missing
+    namespace."""
     headers = {} if commit is NOTHING else {"ETag": tag(commit)}
     return Response(_bytes(data), status, headers, "application/json")
 
@@ -34,5 +35,5 @@ def _replace_unsafe(data: Any) -> Any:
     if isinstance(data, dict):
         return {str(name): _replace_unsafe(value) for name, value in data.items()}
     if isinstance(data, list | tuple):
-        return [_replace_unsafe(one) for one in data]
+        return [_replace_unsafe(item) for item in data]
     return None if isinstance(data, float) and not math.isfinite(data) else data

@@ -141,10 +141,10 @@ def _parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empt
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def _annotate(info: FieldInfo, place: Callable[..., Any], kind: Any = None) -> Any:
+def _annotate(info: FieldInfo, parameter: Callable[..., Any], kind: Any = None) -> Any:
     """Return the annotation of a parameter; `kind` overrides the type of the field."""
     return Annotated[
-        kind or info.annotation, *info.metadata, place(description=info.description, examples=info.examples)
+        kind or info.annotation, *info.metadata, parameter(description=info.description, examples=info.examples)
     ]
 
 
