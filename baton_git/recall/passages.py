@@ -88,7 +88,7 @@ def _split_turn(number: str, prompt: str, answer: str, where: Mapping[str, str])
 
 
 def split_record(key: Key, part: Part, **where: str) -> Iterator[Passage]:
-    """Yield the passages of a live or archived record; `where` holds further fields of `Passage`."""
+    """Yield the passages of a live or archived record; `where` contains further fields of `Passage`."""
     data = part.record if isinstance(part, Archived) else part.as_data()
     if key.kind == SHARED_TURNS:
         yield from _split_shared(data, where)
@@ -105,7 +105,7 @@ def title_of(kind: str) -> str:
 
 
 def _lines_of(data: Any, name: str = "") -> Iterator[str]:
-    """Yield the texts in plain data, one line per field."""
+    """Yield the texts in plain data, each after the name of its field unless the name is in `_UNNAMED`."""
     if isinstance(data, dict):
         for field, value in data.items():
             if field not in _SKIPPED and (name, field) != ("anchors", "commit"):

@@ -89,7 +89,7 @@ def _proper_names(question: str) -> set[str]:
 def is_overview(question: str, query: Query) -> bool:
     """Whether a question is about the progress of the work as a whole.
 
-    It must have at least two of `OVERVIEW_WORDS`, and no significant terms besides these.
+    The question must have at least two of `OVERVIEW_WORDS`, and no other significant terms.
     """
     words = {word for token in _TOKEN.findall(_fold(question[:MAX_QUESTION])) for word in _words_of(token)}
     about = {stem(word) for word in words - OVERVIEW_WORDS}

@@ -25,7 +25,7 @@ Contents = Mapping[str, str]
 
 
 def contents_of(argv: Sequence[str], folder: Path | None, search_path: str) -> Contents:
-    """Return the files that a command started in `folder` names.
+    """Return the digests of the files in `folder` that a command started there names.
 
     Args:
         folder: the work tree, or None.
@@ -69,7 +69,7 @@ def _inside(word: str, top: Path) -> Path | None:
 
 
 def _program(name: str, top: Path, search_path: str) -> str:
-    """Return the path of a program that is started in the work tree, or "" if it is not found."""
+    """Return the path of a program in the folders of PATH, relative ones from the work tree; "" if it is not found."""
     candidates = (os.path.join(top, entry, name) for entry in search_path.split(os.pathsep))  # noqa: PTH118
     return next((path for path in candidates if os.path.isfile(path) and os.access(path, os.X_OK)), "")  # noqa: PTH113
 

@@ -13,7 +13,11 @@ _QUIET = (SHAPE.kind, Conflict.kind)
 
 
 def apply(ours: State, decisions: Sequence[Decision], *, record_conflicts: bool = True) -> State:
-    """Return `ours` after `decisions`, with a `Conflict` for each contested value."""
+    """Return `ours` with the decisions applied, and a `Conflict` for each contested value unless its kind has none.
+
+    Args:
+        record_conflicts: whether to add the conflicts.
+    """
     edits: dict[Key, Entry | None] = {decision.leaves: None for decision in decisions if decision.leaves is not None}
     edits |= {
         decision.to or decision.key: decision.result

@@ -82,7 +82,7 @@ def _time_order(text: Any) -> tuple[bool, str, str]:
 
 
 def _size_order(value: Any) -> tuple[bool, float, str]:
-    """Return a sort key that puts numbers first, by size."""
+    """Return a sort key: integers first, by size, then other values by their canonical JSON."""
     number = isinstance(value, int) and not isinstance(value, bool)
     return not number, value if number else 0, canonical_json(value)
 
@@ -105,7 +105,10 @@ def _merge_sets(base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any])
 
 
 def _merge_keyed(by: str, base: Sequence[Any], ours: Sequence[Any], theirs: Sequence[Any]) -> list[Any]:
-    """Like `_merge_sets`, but merge items with the same key field by field; if both changed one, the larger wins."""
+    """Like `_merge_sets`, but merge items with the same key by field. If both sides changed a field, the larger wins.
+
+    Items whose key occurs twice in a list are compared as a whole.
+    """
 
     def key(item: Any) -> str:
         value = item.get(by) if isinstance(item, Mapping) else None

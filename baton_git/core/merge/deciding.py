@@ -155,7 +155,7 @@ class _Merger:
         return [placement for placement in placements if placement.key not in held] + rules
 
     def _rule_winner(self, rule: Key) -> Prefer | None:
-        """Return the side whose rule wins, or None if the graduations do not differ and the texts can be merged."""
+        """Return the side whose rule wins; None if the graduation of its pattern does not decide that."""
         our_rule, their_rule, was = (side.entry(rule) for side in (self.ours.state, self.theirs.state, self.base))
         if same(our_rule, their_rule):
             return None
@@ -224,7 +224,7 @@ def _merge_records(key: Key, entries: tuple[Entry | None, Part, Part], prefer: P
 
 
 def _merge_frames(was: Entry | None, frames: list[Archived]) -> Archived:
-    """Return the time, reason and session of closing: from the side that changed them, else the earlier ones."""
+    """Return the closing (time, reason, session) of the only side that changed it, else the earlier closing."""
     before = _closing(was) if isinstance(was, Archived) else None
     changed = [frame for frame in frames if _closing(frame) != before] or frames
     return min(changed, key=lambda frame: (frame.at, canonical_json(frame.as_data()), ordered_json(frame.as_data())))

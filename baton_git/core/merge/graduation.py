@@ -21,10 +21,11 @@ def is_graduated(data: Table) -> bool:
 def graduation_winner(
     base: Table, ours: Table, theirs: Table, prefer: Prefer | None, *, one_sided: bool = False
 ) -> Prefer | None:
-    """Return the side whose graduation wins; None if there is nothing to decide.
+    """Return the side whose graduation wins. None if the pattern is graduated on neither side, if both sides have the
+    same graduation, or (without `one_sided`) if only one side changed it.
 
-    If only one side graduated the pattern, the other side wins. Of two graduations, the preferred side wins, else the
-    one with the lower tier, else the larger by value.
+    If the pattern is graduated on one side only, the other side wins. Of two graduations, the preferred side wins, else
+    the one with the lower tier, else the larger by value.
 
     Args:
         one_sided: whether to also return a side if it alone changed the graduation.
@@ -56,7 +57,9 @@ def _trust(data: Table) -> int:
 def gate_graduation(
     merged: dict[str, Any], contested: list[ContestedValue], sides: tuple[Table, Table, Table], prefer: Prefer | None
 ) -> list[ContestedValue]:
-    """Replace the graduation in `merged` (in place) with the whole graduation of the winning side.
+    """Replace the graduation in `merged` (in place) with the whole graduation of the winning side, if a side wins.
+
+    If the tier in `merged` is lower than that of the winning side, it stays.
 
     Returns:
         The updated list of conflicts.
