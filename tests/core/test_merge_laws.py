@@ -14,6 +14,7 @@ from merge_histories import (
     OPS,
     History,
     about_field,
+    conflict_titles,
     entries,
     grown,
     histories,
@@ -22,7 +23,6 @@ from merge_histories import (
     steps,
     stored,
     titles,
-    told,
     tree,
 )
 from strategies import examples, laws
@@ -138,7 +138,7 @@ def test_the_order_of_fields_does_not_affect_a_merge(history: History) -> None:
 @given(histories())
 def test_no_record_that_a_side_added_or_renamed_is_lost(history: History) -> None:
     result = history.merged()
-    kept = titles(result) | told(result)
+    kept = titles(result) | conflict_titles(result)
     for side in (history.ours, history.theirs):
         assert titles(side) - titles(history.base) <= kept
 
@@ -158,7 +158,7 @@ def once(state: State) -> dict[tuple[str, str], Key]:
 def test_no_record_that_neither_side_removed_is_lost(history: History) -> None:
     base, ours, theirs = (once(one) for one in history)
     result = history.merged()
-    kept = titles(result) | told(result)
+    kept = titles(result) | conflict_titles(result)
     assert {name for name in base if name in ours and name in theirs} <= kept
 
 
