@@ -234,7 +234,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("interface", DRIVERS)
 @pytest.mark.parametrize("life", LIVES)
-def test_a_verb_lives_the_same_life_in_every_interface(baton, place, monkeypatch, interface, life):
+def test_a_sequence_of_verbs_has_the_same_results_in_every_interface(baton, place, monkeypatch, interface, life):
     monkeypatch.chdir(place)
     options = (place, f"{interface} {list(LIVES).index(life)}", SESSION if "session" in life else None, baton)
     library, names = Driver(*options), dict[str, str]()

@@ -46,7 +46,7 @@ def test_a_loop_is_added_with_its_check(baton, options, verify):
 
 
 @pytest.mark.parametrize("option", ["http", "file", "process", "port", "commit", "manual"])
-def test_a_check_of_nothing_is_refused(baton, option):
+def test_a_check_with_an_empty_argument_is_refused(baton, option):
     refused = baton("loop", "add", "Did it", "--expect", "works", f"--verify-{option}", "", code=2)
     assert f"--verify-{option} is empty" in refused.err
     assert baton("read").json["revision"] == 0
@@ -76,7 +76,7 @@ def test_a_loop_that_waits_for_approval_shows_how_to_approve_it(baton):
     assert baton("trust", "--list", "--json").json["waiting"] == {made.id: ["true"]}
 
 
-def test_a_loop_is_settled_by_hand_and_closed(baton, filled):
+def test_a_loop_is_verified_by_hand_and_closed(baton, filled):
     baton("loop", "verify", "OL-1", "--failed", "--note", "no answer")
     (loop,) = records(baton, "open_loops")
     assert (loop["status"], loop["last_check"]["why"]) == ("failed", "no answer")
@@ -210,7 +210,7 @@ def test_a_new_boot_is_a_new_session_though_the_last_was_never_wrapped(baton):
     assert second["parent"] == first["session"]
 
 
-def test_status_counts(baton, filled):
+def test_status_reports_counts_and_active_sessions(baton, filled):
     found = baton("status", "--json").json
     assert (found["open_loops"], found["active_decisions"]) == ({"open": 1}, {"active": 2})
     assert [one["id"] for one in found["active_sessions"]] == ["s1"]
@@ -219,7 +219,7 @@ def test_status_counts(baton, filled):
 # --- looking back and going back
 
 
-def test_diff_and_show_speak_of_records_and_fields(baton, filled):
+def test_diff_and_show_print_records_and_fields(baton, filled):
     baton("loop", "verify", "OL-1", "--passed")
     said = baton("diff", "~1").out
     assert "OL-1" in said
@@ -230,7 +230,7 @@ def test_diff_and_show_speak_of_records_and_fields(baton, filled):
     assert "have the same records" in baton("diff", "~0").err
 
 
-def test_log_filters_and_counts(baton, filled):
+def test_log_filters_and_limits_its_commits(baton, filled):
     baton("followup", "defer", "FU-1", "--session", "s2", "--agent", "codex")
     assert [one["subject"] for one in baton("log", "--by-session", "s2", "--json").json] == ["FU-1 deferred"]
     assert len(baton("log", "--by-agent", "codex", "--oneline").out.splitlines()) == 1
@@ -240,7 +240,7 @@ def test_log_filters_and_counts(baton, filled):
     assert baton("log", "--until", "1980-01-01", "--json").json[0]["op"] == "root"
 
 
-def test_the_graph_draws_who_worked_after_whom(baton):
+def test_the_graph_draws_each_session_below_its_parent(baton):
     for session, parent in (("a", None), ("b", "a"), ("c", "a")):
         data = {"session_id": session, **({"parent_session": parent} if parent else {})}
         baton("write", "--file", "-", given=json.dumps(data))
@@ -249,7 +249,7 @@ def test_the_graph_draws_who_worked_after_whom(baton):
     assert [one["id"] for one in baton("log", "--graph", "--json").json] == ["a", "b", "c"]
 
 
-def test_a_graph_of_sessions_that_follow_each_other_in_a_circle_is_drawn(baton):
+def test_a_graph_of_sessions_with_circular_parents_is_drawn(baton):
     for session, parent in (("a", "b"), ("b", "a"), ("c", "c")):
         baton("write", "--file", "-", given=json.dumps({"session_id": session, "parent_session": parent}))
     assert len(baton("log", "--graph").out.splitlines()) == 3
@@ -328,12 +328,12 @@ def test_reading_and_starting_a_session_load_only_what_they_need(baton, baton_pr
     assert loaded & SLOW_TO_LOAD == set()
 
 
-def test_an_option_before_the_command_is_an_error_with_its_right_place(baton):
+def test_an_option_before_the_command_is_an_error_with_a_hint(baton):
     done = baton("--repo", ".", "status", code=2)
     assert "--repo goes after the command" in done.err
 
 
-def test_a_read_response_is_distinguished_from_a_document(baton):
+def test_writing_a_read_response_is_refused_with_a_hint(baton):
     baton("followup", "add", "x")
     done = baton("write", "--file", "-", given=baton("read").out, code=1)
     assert "jq .baton" in done.err
@@ -344,7 +344,7 @@ def test_a_log_of_an_unknown_record_is_an_error(baton):
     assert "there is no record 'nope'" in baton("log", "--record", "nope", code=1).err
 
 
-def test_hints_call_fields_what_the_command_line_calls_them(baton):
+def test_hints_name_the_options_of_the_command_line(baton):
     baton("loop", "add", "Sent", "--expect", "reply", "--id", "OL-1")
     confirmed = ("decision", "add", "Use X", "--why", "fast", "--tier", "human_confirmed")
     assert baton(*confirmed, code=1).err.endswith(", or leave out --tier\n")
@@ -364,7 +364,7 @@ def test_counted_nouns_have_one_plural_form(baton):
     assert {"turns", "handoffs", "open_loops"} <= baton("status", "--json").json.keys()
 
 
-def test_checks_may_take_as_long_as_a_single_one(baton):
+def test_the_budget_of_verify_is_limited_to_an_hour(baton):
     baton("verify", "--budget", "3600")
     assert "3600" in baton("verify", "--budget", "3601", code=2).err
 
@@ -388,7 +388,7 @@ def test_wrong_words_and_values_are_usage_errors_and_an_unknown_record_is_a_fail
     assert "did you mean OL-deployed?" in baton("log", "--record", "OL-deplyed", code=1).err
 
 
-def test_several_words_are_one_question(baton):
+def test_several_words_of_recall_are_one_question(baton):
     baton("decision", "add", "Drop Kafka", "--why", "nobody runs it")
     assert "Drop Kafka" in baton("recall", "why", "drop", "Kafka").out
 
@@ -415,7 +415,7 @@ def test_reopening_can_be_previewed(baton):
     assert baton("show", item, "--json").json["archived"] is False
 
 
-def test_the_log_names_the_author_where_no_session_acted(baton):
+def test_the_log_names_the_author_if_no_session_acted(baton):
     baton("followup", "add", "Later")
     author = baton("show", "--json").json["author"].partition(" <")[0]
     assert author in baton("log", "--oneline").out

@@ -61,7 +61,7 @@ SAFE = [
 
 
 @pytest.mark.parametrize(("values", "trusted"), SAFE)
-def test_all_safe_directories_count_as_they_do_for_git(baton, top, values, trusted):
+def test_values_of_safe_directory_apply_as_in_git(baton, top, values, trusted):
     if os.geteuid() != 0:
         pytest.skip("giving a file away needs root")
     for path in (top, top / ".git"):
@@ -133,7 +133,7 @@ def test_an_invalid_timeout_is_rejected(baton, filled, seconds):
 # --- 5. the user's own store
 
 
-def test_folders_of_one_name_have_states_of_their_own_outside_of_a_repository(baton, tmp_path):
+def test_folders_of_one_name_outside_of_repositories_have_separate_namespaces(baton, tmp_path):
     names = []
     for parent in ("x", "y"):
         folder = tmp_path / parent / "api"

@@ -70,7 +70,7 @@ def test_rules_that_were_approved_elsewhere_are_confirmed_once_at_import(baton, 
 
 
 @pytest.mark.parametrize("other", [{"pattern": "PAT-2"}, {"rule": "Look"}, {"what": "else"}])
-def test_a_word_for_one_rule_is_none_for_another(other):
+def test_a_confirmation_is_valid_for_only_one_rule(other):
     one = Pattern.model_validate({
         "id": "PAT-1", "what": "w", "first_seen": "2026-11-01", "last_seen": "2026-11-01",
         "status": "rule_candidate", "proposed_rule": "Look first",
@@ -110,7 +110,7 @@ def test_a_person_who_types_yes_vouches_for_a_decision(baton, top):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("typed", [b"y\n", b"\n", b"no\n", b"\x04"])
-def test_another_word_does_not_vouch(baton, top, typed):
+def test_another_typed_word_does_not_confirm_a_decision(baton, top, typed):
     code, _ = typing(top, *DECISION, asked="to confirm", typed=typed)
     assert code in (1, 130)
     assert baton("list", "decision", "--json").json["records"] == []
@@ -162,7 +162,7 @@ def test_without_a_terminal_approval_needs_yes(baton, git, top, risky, words):
     assert baton("trust", "--list").out != before
 
 
-def test_a_remote_is_believed_until_that_is_revoked_or_its_address_changes(baton, git, top):
+def test_trust_in_a_remote_is_listed_and_can_be_revoked(baton, git, top):
     git(top, "remote", "add", "origin", "https://ada:secret@example.org/x.git")
     done = baton("trust", "--yes", "--from", "origin")
     assert done.err.endswith("approved: origin (https://***@example.org/x.git)\n")
@@ -185,7 +185,7 @@ def test_a_printed_command_line_parses_to_its_arguments():
     assert shell_line(argv).isprintable()
 
 
-def test_a_no_to_deleting_a_namespace_is_a_plain_refusal(baton, top):
+def test_answering_no_keeps_the_namespace(baton, top):
     baton("loop", "add", "Deployed", "--expect", "it answers", "--id", "OL-1")
     code, screen = typing(top, "namespace", "delete", "work", asked="[y/N]", typed=b"n\n")
     assert (code, "nothing was deleted" in screen, "interrupted" in screen) == (1, True, False)

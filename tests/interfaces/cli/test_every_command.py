@@ -747,7 +747,7 @@ def test_bad_input_is_one_clear_line_and_changes_nothing(baton, filled, top, com
         assert read_refs(top) == before, words
 
 
-def test_every_command_is_given_bad_input_in_three_ways():
+def test_every_command_has_at_least_three_cases_of_bad_input():
     counts = {command: sum(words[: len(command)] == command for words in BAD) for command in leaves()}
     assert {command: count for command, count in counts.items() if count < 3} == {}
 

@@ -52,7 +52,7 @@ def options(top: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return given
 
 
-def test_without_files_the_defaults_hold(options):
+def test_without_settings_files_the_defaults_apply(options):
     assert options() == (Options(), [])
 
 
@@ -75,7 +75,7 @@ def test_a_project_can_only_restrict_the_users_settings(options, own, project, n
     assert (getattr(found, name), problems) == (expected, [])
 
 
-def test_a_project_never_loosens_single_facts_and_git(options):
+def test_a_project_cannot_loosen_the_users_settings_for_facts_and_git(options):
     own = "{extract: {initial_goal: false}, git: {include_diff_stats: false, max_commits: 3}}"
     project = "{extract: {initial_goal: true, todowrite: false}, git: {include_diff_stats: true, max_commits: 30}}"
     found, _ = options(own, project)
@@ -119,7 +119,7 @@ def test_settings_that_are_not_a_file_are_ignored(options, top, make):
 # --- in words
 
 
-def test_sections_tell_every_fact():
+def test_rendered_sections_contain_every_fact():
     text = render_sections(FACTS)
     for expected in (
         "### Active Task\n**Report** (7)\nStatus: in_progress\nto all", "- [x] a\n- [>] b\n- [ ] c",
@@ -132,7 +132,7 @@ def test_sections_tell_every_fact():
     assert render_sections({}) == ""
 
 
-def test_sentences_tell_every_fact():
+def test_the_narrative_contains_every_fact():
     assert narrative(FACTS).split("\n\n") == [
         "The session was asked: Fix it", "It was working on Report, in_progress.", "Done: a.", "At work: b.",
         "Still to do: c.", "It committed abc1234 (Add); ? (Lost).", "It changed /r/a.py; /r/b [2J.py.",

@@ -125,7 +125,7 @@ def test_of_many_processes_that_take_a_step_only_one_succeeds(baton: Baton, top:
     assert state(baton)["current_challenge"] == f"c{winner}"
 
 
-def test_resuming_by_uri_and_as_the_only_one(baton: Baton) -> None:
+def test_resume_selects_the_run_by_uri_or_the_only_live_run(baton: Baton) -> None:
     step(baton, "resolve")
     assert state(baton)["SESSION_ID"] == "run-1"
     step(baton, "other", session="run-2")
@@ -188,7 +188,7 @@ def test_a_run_without_a_name_gets_a_new_id(baton: Baton, top: Path) -> None:
     assert baton(*words).out.strip() != id_
 
 
-def test_never_begun_and_ended_are_two_answers(baton: Baton) -> None:
+def test_resuming_distinguishes_an_ended_run_from_one_that_never_began(baton: Baton) -> None:
     step(baton, "resolve")
     baton("handover", "clear", "--outcome", "abandoned")
     ended = baton("handover", "resume", "--session", "run-1", "--json", code=1)
@@ -201,7 +201,7 @@ def test_never_begun_and_ended_are_two_answers(baton: Baton) -> None:
 # --- the workspace copy
 
 
-def test_the_copy_is_kept_where_it_is_set_up(baton: Baton, git: Git, top: Path) -> None:
+def test_the_copy_is_kept_at_the_configured_path(baton: Baton, git: Git, top: Path) -> None:
     git(top, "config", "baton.handoverFile", f".kairos/{NAME}")
     (top / "below").mkdir()
     step(baton, "resolve", cwd=top / "below")
@@ -271,9 +271,7 @@ def test_a_late_edit_of_a_run_that_has_ended_is_a_conflict_and_changes_nothing(
     assert git(top, "for-each-ref") == before
 
 
-def test_resuming_leaves_the_copy_of_a_run_that_has_ended_and_clearing_it_again_takes_it_away(
-    baton: Baton, top: Path
-) -> None:
+def test_only_clearing_an_ended_run_again_removes_its_copy(baton: Baton, top: Path) -> None:
     step(baton, "resolve", "--file", NAME)
     baton("handover", "clear", "--outcome", "completed")
     baton("handover", "resume", "--session", "run-1", "--file", NAME, code=1)
@@ -282,7 +280,7 @@ def test_resuming_leaves_the_copy_of_a_run_that_has_ended_and_clearing_it_again_
     assert not (top / NAME).exists()
 
 
-def test_a_copy_that_cannot_be_written_does_not_hide_where_the_run_stands(baton: Baton, top: Path) -> None:
+def test_a_resume_shows_the_run_even_if_its_copy_cannot_be_written(baton: Baton, top: Path) -> None:
     step(baton, "resolve")
     (top / "file").write_text("")
     done = baton("handover", "resume", "--file", "file/x.txt", "--json")
@@ -290,7 +288,7 @@ def test_a_copy_that_cannot_be_written_does_not_hide_where_the_run_stands(baton:
     assert "cannot write file/x.txt" in done.json["file_problem"]
 
 
-def test_a_step_whose_copy_fails_reports_that_git_has_it(baton: Baton, top: Path) -> None:
+def test_a_step_whose_copy_fails_reports_that_it_was_stored_in_git(baton: Baton, top: Path) -> None:
     (top / "file").write_text("")
     done = step(baton, "resolve", "--index", "1", "--file", "file/x.txt", "--json", code=1)
     assert "the step of run-1 is in git, but cannot write file/x.txt" in done.err
@@ -352,7 +350,7 @@ def test_control_and_direction_characters_do_not_steer_a_terminal(baton: Baton, 
     assert typing(top, "export", "kairos", "-", asked="nothing")[1] == screen
 
 
-def test_a_conflict_leaves_the_copy_alone(baton: Baton, top: Path) -> None:
+def test_a_conflict_leaves_the_copy_unchanged(baton: Baton, top: Path) -> None:
     step(baton, "resolve", "--file", NAME)
     step(baton, "confirm")
     before = (top / NAME).read_bytes()
@@ -410,7 +408,7 @@ def test_the_documents_example_round_trips_byte_for_byte(baton: Baton, tmp_path:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_a_version_of_before_can_be_exported(baton: Baton, tmp_path: Path) -> None:
+def test_an_older_revision_of_a_run_can_be_exported(baton: Baton, tmp_path: Path) -> None:
     step(baton, "resolve")
     step(baton, "confirm")
     baton("export", "kairos", str(tmp_path / NAME), "--at", "~1")
@@ -461,7 +459,7 @@ def test_a_value_that_is_not_text_is_named(baton: Baton) -> None:
 # --- the verbs that all records have
 
 
-def test_the_log_the_diff_and_going_back_know_runs(baton: Baton, top: Path) -> None:
+def test_log_diff_undo_and_rollback_work_for_runs(baton: Baton, top: Path) -> None:
     step(baton, "resolve", "--index", "1", "a=1", "--file", NAME)
     step(baton, "confirm", "a=2", "--file", NAME)
     log = baton("log", "--record", "run-1", "--json").json

@@ -101,7 +101,7 @@ def test_every_documented_field_can_be_given_as_an_option_or_in_a_file(baton, tm
     assert by_options["metadata"]["duration_seconds"] == by_file["metadata"]["duration_seconds"] == 7
 
 
-def test_options_count_more_than_the_file_and_unknown_fields_survive(baton):
+def test_options_override_the_file_and_unknown_fields_are_kept(baton):
     body = '{"session_checkpoint": {"context": {"conversation_summary": "file", "mood": "calm"}, "more": [null]}}'
     baton("checkpoint", "--agent", "zero", "--file", "-", "--summary", "option", given=body)
     found = baton("restore", "--agent", "zero", "--json").json["checkpoint"]
@@ -120,7 +120,7 @@ def test_options_count_more_than_the_file_and_unknown_fields_survive(baton):
         ("", 1, "not JSON"),
     ],
 )
-def test_a_bad_body_is_one_line_with_the_field(baton, body, code, said):
+def test_an_invalid_body_is_an_error_of_one_line_with_the_field(baton, body, code, said):
     done = baton("checkpoint", "--agent", "zero", "--file", "-", given=body, code=code)
     [line] = [line for line in done.err.splitlines() if line.startswith("baton: ")]
     assert said in line
@@ -155,7 +155,7 @@ def test_an_option_counts_more_than_the_settings_and_these_more_than_a_variable(
     assert baton("checkpoint", "--summary", "y", env=two).id.startswith("two/")
 
 
-def test_broken_settings_are_one_line_and_only_where_they_are_needed(baton, config):
+def test_broken_settings_are_an_error_only_if_they_are_needed(baton, config):
     config("paif_config:\n  agent_id: [\n")
     done = baton("checkpoint", "--summary", "x", code=1)
     assert done.err.startswith("baton: .claude/CLAUDE.md: not YAML: ")
@@ -194,7 +194,7 @@ def test_an_identity_is_read_in_the_language_of_its_file(baton, tmp_path, name, 
     assert "Hedging" in found["voice"]["taboo_categories"]
 
 
-def test_an_identity_from_options_is_shown_and_made_once(baton):
+def test_an_identity_is_created_from_options_only_once(baton):
     baton(
         "identity", "init", "--agent", "zero", "--purpose", "Keep the memory", "--value", "honesty",
         "--secondary", "care", "--never", "inventing", "--tone", "dry", "--quirk", "short", "--taboo", "as an AI",
@@ -281,13 +281,13 @@ def test_records_saved_before_wrap_are_kept(baton, config):
         assert (found["context"]["conversation_summary"], found["working_memory"]["open_files"]) == ("done", ["a.py"])
 
 
-def test_a_restore_names_the_session_that_the_next_checkpoint_is_of(baton):
+def test_a_restore_returns_the_session_of_the_next_checkpoint(baton):
     baton("checkpoint", "--agent", "zero", "--summary", "x")
     session = baton("restore", "--agent", "zero", "--json").json["session"]
     assert baton("checkpoint", "--agent", "zero", "--summary", "y").id.endswith(session)
 
 
-def test_a_look_begins_no_session(baton):
+def test_a_restore_with_look_writes_nothing(baton):
     baton("checkpoint", "--agent", "zero", "--summary", "x")
     before = baton("status", "--json").json["revision"]
     looked = baton("restore", "--agent", "zero", "--look", "--json").json
@@ -356,7 +356,7 @@ def test_the_session_of_a_file_has_no_line_break(baton):
     assert "metadata.session_id: session 'a\\nb': must be 1 to 128 printable characters on one line" in done.err
 
 
-def test_the_same_checkpoint_again_is_said_to_be_there(baton):
+def test_saving_the_same_checkpoint_again_reports_that_it_exists(baton):
     body = json.dumps({"session_id": "s", "ended_at": "2026-04-04T18:34:00Z", "conversation_summary": "x"})
     first = baton("checkpoint", "--agent", "zero", "--file", "-", given=body)
     again = baton("checkpoint", "--agent", "zero", "--file", "-", given=body)
@@ -377,7 +377,7 @@ def test_settings_that_are_not_a_regular_file_do_not_block(baton_process, top):
 
 
 @pytest.mark.parametrize("raw", [CONFIG.replace("Rules", "R\xfcles").encode("latin-1"), CONFIG.encode("utf-16")])
-def test_settings_that_are_no_utf_8_are_said_to_be_none(baton, top, raw):
+def test_settings_that_are_not_utf_8_are_an_error(baton, top, raw):
     (top / ".claude").mkdir()
     (top / ".claude" / "CLAUDE.md").write_bytes(raw)
     assert ".claude/CLAUDE.md: not UTF-8 text: " in baton("restore", code=1).err
@@ -389,7 +389,7 @@ def test_settings_files_of_other_encodings_are_ignored(baton, top):
     assert "no agent is named" in baton("restore", code=2).err
 
 
-def test_settings_before_a_letter_that_is_cut_are_read(baton, config):
+def test_settings_before_a_truncated_character_are_read(baton, config):
     config(CONFIG + "é" * 600_000)
     assert baton("checkpoint", "--summary", "x").id.startswith("zero/")
 
@@ -400,11 +400,11 @@ def test_settings_before_a_letter_that_is_cut_are_read(baton, config):
      (("--purpose", "p", "--taboo", ""), 2, "--taboo is empty"),
      (("--purpose", "p", "--created-by", "nobody"), 1, "must be human:NAME or agent:NAME, not 'nobody'")],
 )  # fmt: skip
-def test_an_identity_is_not_made_of_nothing(baton, words, code, said):
+def test_an_identity_without_content_is_rejected(baton, words, code, said):
     assert said in baton("identity", "init", "--agent", "zero", *words, code=code).err
     assert baton("status", "--json").json["revision"] == 0
 
 
-def test_a_folder_of_another_agent_is_said_to_be_one(baton, filled):
+def test_importing_the_folder_of_another_agent_is_rejected(baton, filled):
     done = baton("import", "paif", str(filled / "checkpoints" / "zero"), "--agent", "claude", code=2)
     assert "holds checkpoints of 'zero', not of 'claude'" in done.err

@@ -188,7 +188,7 @@ def test_a_bare_repository_is_named_after_its_folder(baton, git, tmp_path):
     assert name_of(baton("init", "--json", cwd=tmp_path / "project.git")) == "project"
 
 
-def test_packed_refs_are_read_and_written_over(baton, git, filled, top):
+def test_packed_refs_are_read_and_replaced(baton, git, filled, top):
     git(top, "pack-refs", "--all")
     before = baton("read").json["revision"]
     baton("followup", "defer", "FU-1")
@@ -233,7 +233,7 @@ def test_a_git_directory_without_read_permission_is_an_error(git, top, command):
     assert f"{top / '.git'} cannot be read: permission denied" in done.stdout + done.stderr
 
 
-def test_a_folder_that_was_removed_under_ones_feet_is_one_clear_line(baton_process, tmp_path):
+def test_a_removed_current_folder_is_an_error(baton_process, tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
     line = f"rm -r {gone}; exec {sys.executable} -m baton_git status"
@@ -242,7 +242,7 @@ def test_a_folder_that_was_removed_under_ones_feet_is_one_clear_line(baton_proce
     assert done.stderr.startswith("baton: the current folder does not exist any more\n")
 
 
-def test_the_numbers_of_the_rules_are_configurable(baton, git, top):
+def test_the_thresholds_of_the_rules_are_configurable(baton, git, top):
     git(top, "config", "baton.elevateAt", "1")
     baton("followup", "add", "x", "--id", "FU-1")
     baton("followup", "defer", "FU-1")

@@ -139,7 +139,7 @@ def test_adapters_are_listed_in_the_form_of_ecc(baton):
     assert [one["id"] for one in done.json["adapters"]][-1] == "baton"
 
 
-def test_an_adapter_of_others_that_cannot_be_used_is_a_line_of_warning(baton, tmp_path, monkeypatch):
+def test_an_unusable_third_party_adapter_is_reported_as_a_warning(baton, tmp_path, monkeypatch):
     info = {"broken-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n"}
     put(
         tmp_path / "site",
@@ -236,7 +236,7 @@ def test_output_of_plugins_is_not_part_of_the_result(baton, tmp_path, monkeypatc
     assert len(baton("session", "adapters", "--json").json["adapters"]) == 7
 
 
-def test_omissions_are_a_line_of_warning(baton, home):
+def test_omissions_are_reported_in_one_warning(baton, home):
     (home / ".codex").symlink_to(".codex")
     done = baton("session", "list")
     assert "claude:beef0000" in done.out
@@ -244,7 +244,7 @@ def test_omissions_are_a_line_of_warning(baton, home):
     assert len(done.err.splitlines()) == 1
 
 
-def test_a_call_that_cannot_be_meant_is_refused(baton, tmp_path):
+def test_invalid_arguments_of_session_commands_are_refused(baton, tmp_path):
     put(tmp_path, {"deep.json": "[" * 90 + "]" * 90, "big.json": "1" * 5000, "x.json": given(a_snapshot())})
     assert "not both" in baton("session", "record", "x", "--file", "y", code=2).err
     assert "--kind" in baton("validate", "--kind", "ecc_session", code=2).err
@@ -291,7 +291,7 @@ def test_one_bad_recording_among_others_is_named_and_fails(baton, tmp_path):
     assert len(baton("session", "list", "--recorded").out.splitlines()) == 2
 
 
-def test_a_file_of_eccs_that_has_more_is_left_alone_and_named(baton, tmp_path):
+def test_an_export_does_not_replace_a_file_with_more_history(baton, tmp_path):
     data = a_recording(*(a_snapshot(worker(state=f"step-{n}")) for n in (1, 2)))
     put(tmp_path, {"dmux-tmux/proof.json": json.dumps(data)})
     baton("session", "record", "--file", "-", given=given(a_snapshot()))
@@ -321,7 +321,7 @@ def test_an_import_into_a_checked_out_branch_reports_it(baton, git, top, tmp_pat
 
 
 @pytest.mark.slow
-def test_counts_of_two_machines_are_merged_and_both_in_the_history(baton, git, top, tmp_path):
+def test_snapshots_of_two_machines_are_merged_into_one_history(baton, git, top, tmp_path):
     git(tmp_path, "init", "-q", "--bare", "hub.git")
     hub = str(tmp_path / "hub.git")
     other = tmp_path / "other" / "work"

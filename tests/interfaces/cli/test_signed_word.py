@@ -44,7 +44,7 @@ def test_an_agents_terminal_takes_a_passphrase_and_the_commit_is_signed(baton, f
     git(top, "-c", f"gpg.ssh.allowedSignersFile={allowed}", "verify-commit", "baton/work")
 
 
-def test_a_key_without_a_passphrase_is_no_persons_word(baton, filled, top, key):
+def test_a_key_without_a_passphrase_does_not_confirm_for_a_person(baton, filled, top, key):
     before = baton("read").json["commit"]
     path = key("")
     decide = ("decision", "add", "x", "--why", "y", "--tier", "human_confirmed", "--sign")

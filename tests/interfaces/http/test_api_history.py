@@ -83,7 +83,7 @@ def test_a_revision_can_be_undone_only_once(story: Any) -> None:
     assert story.problem("POST", "/v1/undo", 403, {"revision": "3"})["error"] == "not_allowed"
 
 
-def test_going_back_for_all_for_one_record_and_without_a_session(story: Any) -> None:
+def test_rollback_takes_a_record_a_session_or_a_revision(story: Any) -> None:
     assert story.post("/v1/rollback", {"record": "OL-1"}).json()["changes"][0]["id"] == "OL-1"
     story.post("/v1/rollback", {"of_session": "s-1"})
     assert story.get("/v1/records", params={"kind": "open_loop"}).json()["records"] == []
@@ -137,7 +137,7 @@ def test_if_match_counts_for_a_requests_first_write(story: Any) -> None:
     assert story.problem("POST", "/v1/undo", 412, {}, headers={"If-Match": seen})["error"] == "revision_conflict"
 
 
-def test_if_match_is_of_a_commit_and_a_star_of_any(story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_match_compares_commits_and_a_star_accepts_any(story: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the write, another process sets the branch to another commit with the same number."""
     real, moved = Branch.update, []
 

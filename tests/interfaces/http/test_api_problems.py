@@ -36,29 +36,29 @@ def test_an_unknown_path_or_method_has_problem_details(api: Any) -> None:
     assert problem["error"] == "method_not_allowed"
 
 
-def test_an_unknown_id_is_not_found_also_with_a_line_break(api: Any) -> None:
+def test_unknown_ids_with_line_breaks_are_not_found(api: Any) -> None:
     for path in ("/v1/records/no%0Asuch/reopen", "/v1/records/loop/no%0Asuch%0A/forget"):
         assert api.problem("POST", path, 404, {"reason": "x"} if "forget" in path else {})["error"] == "not_found"
     assert api.problem("GET", "/v1/records/no%0Asuch%0A", 404)["error"] == "not_found"
 
 
 @pytest.mark.parametrize("name", ["BATON-SESSION", "BATON-AGENT"])
-def test_a_name_that_cannot_be_one_is_refused(api: Any, name: str) -> None:
+def test_an_invalid_session_or_agent_name_is_rejected(api: Any, name: str) -> None:
     problem = api.problem("POST", "/v1/undo", 422, headers={name: "x" * 200})
     assert (problem["error"], problem["what"]) == ("invalid_name", name.lower().removeprefix("baton-"))
 
 
-def test_a_session_may_have_a_name_beyond_latin(api: Any) -> None:
+def test_a_session_name_may_have_non_latin_characters(api: Any) -> None:
     api.post("/v1/loops", {"action": "x", "expect": "y"}, code=201, headers=[(b"baton-session", "名前".encode())])
     assert api.get("/v1/log").json()["commits"][0]["session"] == "名前"
 
 
-def test_a_token_is_asked_for_with_a_problem(guarded: Any) -> None:
+def test_a_wrong_token_gets_problem_details(guarded: Any) -> None:
     guarded.get("/v1/status")
     problem = guarded.problem("GET", "/v1/status", 401, headers={"Authorization": "Bearer wrong"})
     assert (problem["error"], problem["detail"]) == ("access_denied", "invalid token")
 
 
-def test_an_answer_is_json_whatever_is_stored() -> None:
+def test_a_response_is_valid_json_for_any_stored_value() -> None:
     body = bytes(answer({"half": "\ud800", "number": float("nan"), "list": [float("inf"), {"a": 1}]}).body)
     assert body.decode() == '{"half": "\ufffd\ufffd\ufffd", "number": null, "list": [null, {"a": 1}]}'

@@ -32,7 +32,7 @@ def test_an_end_based_on_an_older_revision_is_rejected(api: Any) -> None:
     assert api.problem("POST", "/v1/boot", 422, {"budget": 1})["error"] == "invalid_request"
 
 
-def test_the_settings_of_paif_hold_over_http_too(api: Any) -> None:
+def test_the_settings_of_paif_apply_over_http(api: Any) -> None:
     file = api.folder / ".claude" / "CLAUDE.md"
     file.parent.mkdir()
     protocol = "{restore_on_start: true, checkpoint_on_exit: true}"
@@ -101,7 +101,7 @@ def test_a_client_that_lost_a_race_gets_the_current_step(api: Any) -> None:
     assert api.problem("GET", "/v1/resume", 422, params=params)["error"] == "invalid_argument"
 
 
-def test_a_snapshot_is_recorded_once_and_its_story_kept(api: Any) -> None:
+def test_a_snapshot_is_recorded_once_and_its_history_is_kept(api: Any) -> None:
     done = api.post("/v1/snapshots", SNAPSHOT, code=201).json()
     assert (done["id"], done["changed"]) == ("claude-history/a1b2c3d4", True)
     assert api.post("/v1/snapshots", SNAPSHOT, code=200).json()["changed"] is False
@@ -118,7 +118,7 @@ def test_a_snapshot_is_recorded_once_and_its_story_kept(api: Any) -> None:
     assert (problem["error"], problem["faults"][0]["path"]) == ("invalid_document", "adapterId")
 
 
-def test_the_list_of_a_session_is_kept_over_http(api: Any) -> None:
+def test_todos_of_a_session_are_managed_over_http(api: Any) -> None:
     session = {"Baton-Session": api.post("/v1/boot").json()["session"]}
     api.post("/v1/todos", {"text": "Write it"}, headers=session, code=200)
     done = api.post("/v1/todos/done", {"which": "Write"}, headers=session).json()

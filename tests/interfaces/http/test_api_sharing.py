@@ -94,7 +94,7 @@ def test_waiting_changes_can_be_reviewed(shared: Any, elsewhere: Any) -> None:
     assert shared.problem("POST", "/v1/review", 404, {"accept_all": True}, params=reviewed)["error"] == "not_found"
 
 
-def test_a_contested_value_is_listed_and_settled(shared: Any, elsewhere: Any, baton: Any) -> None:
+def test_a_conflict_is_listed_and_resolved(shared: Any, elsewhere: Any, baton: Any) -> None:
     shared.post("/v1/handovers/run-1/step", {"challenge": "a", "uri": "u:1"})
     shared.post("/v1/sync")
     elsewhere("handover", "step", "--session", "run-1", "--challenge", "b", "--uri", "u:2")

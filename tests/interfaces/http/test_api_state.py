@@ -13,7 +13,7 @@ from baton_git.verbs.work_items.loops import add_loop
 LOOP = {"action": "Deployed X", "expect": "health is 200"}
 
 
-def test_a_namespace_is_made_once(api: Any) -> None:
+def test_a_namespace_is_created_only_once(api: Any) -> None:
     name = f"{api.namespace}/名前"
     made = api.post("/v1/namespaces", {"namespace": name}, code=201).json()
     assert (made["namespace"], made["created"], made["revision"]) == (name, True, 0)
@@ -94,7 +94,7 @@ def test_a_conditional_update_that_loses_a_race_is_rejected(api: Any) -> None:
     assert api.get("/v1/status").json()["revision"] == 2
 
 
-def test_a_sound_branch_is_said_to_be_sound(api: Any) -> None:
+def test_validate_reports_a_branch_without_faults(api: Any) -> None:
     api.post("/v1/loops", LOOP, code=201)
     found = api.get("/v1/validate")
     told = found.json()

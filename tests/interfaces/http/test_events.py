@@ -104,7 +104,7 @@ def test_changes_of_another_process_are_sent(api: Any, listen: Listen, baton_pro
     assert "OL-1" in data["subject"]
 
 
-def test_a_namespace_that_does_not_exist_yet_begins_under_ones_eyes(api: Any, listen: Listen) -> None:
+def test_a_stream_shows_the_creation_of_its_namespace(api: Any, listen: Listen) -> None:
     name = f"{api.namespace}/new"
     stream = listen(api, namespace=name)
     assert stream.next().data["commit"] is None
@@ -158,7 +158,7 @@ def test_a_reset_or_removed_branch_is_an_event(api: Any, listen: Listen, git: An
     assert (gone.name, gone.data["commit"]) == ("current", None)
 
 
-def test_a_name_that_can_be_none_is_refused_before_anything_is_sent(api: Any) -> None:
+def test_an_invalid_namespace_is_rejected_before_the_stream_starts(api: Any) -> None:
     assert api.problem("GET", "/v1/events", 422, params={"namespace": ""})["error"] == "invalid_name"
 
 
@@ -172,7 +172,7 @@ def test_an_idle_stream_sends_comments(api: Any, listen: Listen, monkeypatch: py
 
 
 @pytest.mark.slow
-def test_there_are_only_so_many_streams_and_one_that_ends_makes_room(
+def test_the_number_of_streams_is_limited_until_one_ends(
     serve: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streams.StreamLimit.__init__, "__defaults__", (1,))

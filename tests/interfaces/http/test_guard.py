@@ -64,7 +64,7 @@ def status(app: Any, *headers: tuple[bytes, bytes], **more: Any) -> int:
     [b"127.0.0.1", b"127.0.0.1:9101", b"localhost", b"LocalHost:80", b"localhost.", b"localhost.:9101", b"[::1]",
      b"[::1]:9101", b"127.0.0.1:"],
 )  # fmt: skip
-def test_this_machines_names_are_ours(host):
+def test_names_of_this_machine_are_accepted_as_hosts(host):
     assert status(Guard(inner), (b"host", host)) == 200
 
 
@@ -86,7 +86,7 @@ def test_a_request_needs_exactly_one_valid_host_header():
     assert status(Guard(inner, token="t", hosts=None), (b"authorization", b"Bearer t")) == 200
 
 
-def test_a_name_that_was_allowed_is_ours():
+def test_an_allowed_host_name_is_accepted():
     assert status(Guard(inner, hosts=frozenset({"state.lan"})), (b"host", b"State.LAN:1")) == 200
     assert status(Guard(inner, hosts=frozenset({"state.lan"})), HOST) == 421
     assert name_of(b"[FE80::1]:1") == "fe80::1"
@@ -105,7 +105,7 @@ def test_a_page_of_another_site_writes_nothing(header):
     assert status(Guard(inner), HOST, header, method="GET") == 200
 
 
-def test_a_page_of_ours_may_write():
+def test_a_page_of_the_same_origin_may_write():
     own = (b"origin", b"http://127.0.0.1:9101")
     assert status(Guard(inner), HOST, own, (b"sec-fetch-site", b"same-origin")) == 200
     assert status(Guard(inner), HOST, own, own) == 403
@@ -206,7 +206,7 @@ def test_a_body_that_does_not_arrive_is_408_and_the_connection_ends():
     assert b"0.05 seconds" in body
 
 
-def test_an_answer_that_does_not_come_is_503():
+def test_a_response_that_takes_too_long_is_503():
     async def sleeps(scope: Any, receive: Any, send: Any) -> None:
         await receive()
         try:
@@ -231,7 +231,7 @@ def test_an_application_that_ignores_the_body_has_the_answer_time_limit(headers:
     assert status(TimeLimits(sleeps, receive_seconds=0.03, answer_seconds=0.05), HOST, *headers) == 503
 
 
-def test_an_answer_that_has_begun_may_take_its_time():
+def test_a_response_that_has_started_has_no_time_limit():
     async def streams(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await asyncio.sleep(0.1)
@@ -310,7 +310,7 @@ def test_invalid_requests_are_400_and_close_the_connection(raw):
     assert raw(whole).startswith(b"HTTP/1.1 200 ")
 
 
-def test_odd_requests_that_are_requests_are_answered(raw):
+def test_unusual_requests_get_a_response(raw):
     assert raw(post().replace(b"HTTP/1.1", b"HTTP/1.0")).startswith(b"HTTP/1.1 200 ")
     assert raw(post(path=b"http://evil.example/v1/baton/read")).startswith(b"HTTP/1.1 200 ")
     assert raw(post(path=b"//evil.example/v1/baton/read")).startswith(b"HTTP/1.1 404 ")
@@ -330,7 +330,7 @@ def test_a_chunked_body_over_the_limit_is_413(raw):
         assert answer.startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_connection_on_which_nothing_is_asked_ends(raw, monkeypatch):
+def test_a_connection_without_a_complete_request_is_closed(raw, monkeypatch):
     monkeypatch.setattr(connection, "HEAD_SECONDS", 0.2)
     for data in (b"", b"\r\n", b"GET /health HTTP/1.1\r\nHost: lo"):
         assert raw(data) == b""

@@ -236,7 +236,7 @@ def test_an_invalid_token_gives_no_access(guarded, agents):
         assert answer.json()["detail"] in ("invalid token", "missing bearer token")
 
 
-def test_a_new_token_puts_an_end_to_the_one_before(guarded, agents):
+def test_a_new_token_of_an_agent_replaces_the_old_one(guarded, agents):
     new = guarded.post("/agents", {"agent_id": "zero"}, code=201).json()["token"]
     guarded.get("/sessions/zero", code=401, **bearer(agents["zero"]))
     guarded.get("/sessions/zero", **bearer(new))

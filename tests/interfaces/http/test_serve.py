@@ -193,7 +193,7 @@ def test_loopback_addresses_are_recognised(address):
 
 
 @for_each("address", ["0.0.0.0", "::", "10.0.0.1", "::ffff:10.0.0.1", "169.254.1.1", "128.0.0.1", "fe80::1"])
-def test_others_reach_any_other_address(address):
+def test_other_addresses_do_not_count_as_this_machine(address):
     assert not is_this_machine(address)
 
 

@@ -90,7 +90,7 @@ def test_the_time_of_a_write_is_that_of_the_next_read(api):
         assert found["updated_at"].endswith("+00:00")
 
 
-def test_a_graduation_that_no_person_gave_is_held_and_the_rest_is_written(api):
+def test_an_unconfirmed_graduation_is_held_and_the_rest_is_written(api):
     pattern = {"id": "PAT-1", "what": "w", "first_seen": "2026-01-01", "last_seen": "2026-01-02"}
     baton = {**GOOD, "patterns": [{**pattern, "status": "graduated", "graduated_to": "rules/x.md"}], "context": "kept"}
     done = write(api, baton).json()
@@ -154,7 +154,7 @@ def test_of_many_conditional_writes_only_one_succeeds(api):
     assert sorted(codes) == [200, *[409] * 5]
 
 
-def test_a_read_that_is_at_hand_takes_no_thread(api, monkeypatch):
+def test_a_cached_read_uses_no_thread(api, monkeypatch):
     from baton_git.interfaces.http import reading
 
     write(api, GOOD)

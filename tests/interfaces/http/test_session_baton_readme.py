@@ -166,7 +166,7 @@ def shell(api):
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
-def test_the_readmes_calls_work_as_they_stand_there(shell, api):
+def test_the_calls_of_the_readme_work_unchanged(shell, api):
     assert json.loads(shell(READ)) == {
         "baton": None, "namespace": api.namespace, "updated_at": None, "revision": None, "commit": None,
     }  # fmt: skip

@@ -77,5 +77,5 @@ def test_a_bug_is_reported_as_a_bug_and_leaves_a_report(here, monkeypatch, tmp_p
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_control_characters_of_a_record_do_not_reach_the_line(here):
+def test_control_characters_are_escaped_in_errors(here):
     assert "\x1b" not in refusal("loop_verify", id="\x1b[31m", result="passed")

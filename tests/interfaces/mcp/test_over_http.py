@@ -85,7 +85,7 @@ def test_a_client_writes_a_record(baton, top, mode):
     assert made.structured_content["id"] in [one["id"] for one in baton("read").json["baton"]["follow_ups"]]
 
 
-def test_on_this_machine_it_answers_only_to_its_names_and_no_other_page(baton, top):
+def test_requests_for_other_hosts_or_from_other_origins_are_rejected(baton, top):
     baton("init")
     with running(top) as (_, url):
         assert status(url) == 200
@@ -109,7 +109,7 @@ def test_with_a_token_every_request_needs_it(baton, top):
         assert called(url, "status", {}, token=TOKEN).structured_content["revision"] >= 0
 
 
-def test_without_a_token_it_listens_nowhere_else(baton, top):
+def test_without_a_token_it_listens_only_on_this_machine(baton, top):
     baton("init")
     for host in ("0.0.0.0", "::"):
         done = baton("mcp", "--http", "--host", host, "--port", "0", code=2)
@@ -191,7 +191,7 @@ def test_the_server_stops_cleanly_on_a_signal(baton, top, kind):
     assert (process.returncode, out, err) == (0, "", "")
 
 
-def test_a_client_that_listens_does_not_keep_it_from_ending(baton, top):
+def test_the_server_ends_despite_a_client_that_listens(baton, top):
     baton("init")
     with running(top) as (process, url):
         listening = listen(url)

@@ -51,7 +51,7 @@ def test_reading_the_brief_begins_no_session(here, read, git, top):
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
-def test_a_namespace_of_any_name_has_them(here, read, baton, namespace):
+def test_resources_exist_for_a_namespace_of_any_name(here, read, baton, namespace):
     baton("followup", "add", f"Later in {namespace}", "--id", "FU-1", "--namespace", namespace, "--create")
     encoded = quote(namespace, safe="")
     state = json.loads(read(f"baton://state/{encoded}"))

@@ -103,7 +103,7 @@ def test_a_server_with_many_clients_ignores_the_work_trees_session(here, baton, 
     assert sessions(baton, 1) == ["of-the-file"]
 
 
-def test_a_session_of_the_agent_around_us_that_hooks_know_counts_less_than_the_own(here, baton, top, monkeypatch):
+def test_a_clients_own_session_overrides_the_hook_session_of_the_agent(here, baton, top, monkeypatch):
     monkeypatch.setenv("GEMINI_SESSION_ID", "of-gemini")
     HookSessionStore(str(top / ".git")).save(HookSession("gemini", "of-gemini"))
 

@@ -48,7 +48,7 @@ def test_a_session_begins_with_the_restored_checkpoint_of_paif(call, baton, top)
     assert "Mended the parser" in call("restore", agent="zero")["brief"]
 
 
-def test_settings_of_paif_that_are_broken_stop_nothing(call, top):
+def test_broken_settings_of_paif_are_reported_and_stop_nothing(call, top):
     (top / ".claude").mkdir()
     (top / ".claude" / "CLAUDE.md").write_text("```yaml\npaif_config: [\n```\n")
     assert any("CLAUDE.md" in line for line in call("boot", session="s1")["problems"])

@@ -133,7 +133,7 @@ def test_an_invalid_form_shows_its_errors_and_keeps_the_input(work: None, serve:
     assert served.site.tip("shop") == tip
 
 
-def test_a_click_without_the_mark_asks_for_the_token_and_acts_only_with_it(work: None, serve: Any) -> None:
+def test_a_click_without_the_form_seal_needs_the_token(work: None, serve: Any) -> None:
     served = serve(page_token=TOKEN)
     served.log_in()
     seal, served.seal = served.seal, None
@@ -200,7 +200,9 @@ def test_a_namespace_is_made_renamed_and_deleted(baton: Any, serve: Any) -> None
 # --- edit, forget, reopen
 
 
-def test_a_record_is_edited_by_field_and_only_as_it_was_shown(work: None, baton: Any, serve: Any) -> None:
+def test_a_record_is_edited_by_field_only_if_it_is_unchanged_since_it_was_shown(
+    work: None, baton: Any, serve: Any
+) -> None:
     baton("loop", "add", "Watched it", "--id", "OL-2", "--expect", "calm", "--verify-port", "localhost:5432",
           "--namespace", "shop")  # fmt: skip
     served = serve()

@@ -67,7 +67,7 @@ def test_changes_since_the_page_was_shown_are_shown_first(world: World, serve: A
     assert served.site.tip("shop") == tip
 
 
-def test_typing_without_a_choice_means_that_value_and_with_a_side_it_is_asked_again(world: World, serve: Any) -> None:
+def test_a_typed_value_is_used_only_if_no_side_is_chosen(world: World, serve: Any) -> None:
     served = serve()
     answer = served.send("conflicts", {"choice": "ours", "value": "we wait"}, code=422)
     assert "we wait</textarea>" in answer.text

@@ -125,7 +125,7 @@ def test_an_outdated_rollback_preview_is_shown_again(work: None, baton: Any, ser
     assert served.site.tip("shop") == tip
 
 
-def test_going_back_to_a_rule_takes_a_person_who_types_its_id(work: None, git: Any, top: Path, serve: Any) -> None:
+def test_restoring_a_rule_needs_a_person_who_types_its_id(work: None, git: Any, top: Path, serve: Any) -> None:
     served = serve(page_token=TOKEN)
     served.log_in()
     served.send("graduate?id=PAT-1", {"typed": "PAT-1"})

@@ -33,7 +33,7 @@ def test_sessions_side_by_side_have_lanes_of_their_own_and_a_merge_joins_them() 
     assert [line.sort for line in drawn.lines].count("join") == 1
 
 
-def test_a_lane_is_free_again_once_its_session_is_over() -> None:
+def test_a_lane_is_reused_after_its_session() -> None:
     drawn = draw_commits([entry("c", "s3", "b"), entry("b", "s2", "a"), entry("a", "s1", "r"), entry("r", None)])
     assert {s.lane for s in drawn.stretches} == {0}
 

@@ -58,7 +58,7 @@ def world(baton: Any, git: Any, top: Path) -> World:
     return rich(two_machines(baton, git, top))
 
 
-def test_the_whole_round(world: World, serve: Any, opened: Opened) -> None:
+def test_all_decisions_can_be_made_by_clicks(world: World, serve: Any, opened: Opened) -> None:
     """Resolve, review, edit, graduate, go back with a preview, undo: each by clicks, as the command would have it."""
     served = serve(page_token=TOKEN, whole=True)
     page = opened(served, token=TOKEN)
@@ -197,7 +197,7 @@ def test_no_page_is_wider_than_a_phone_and_each_is_readable_in_both_schemes(
             page.shot(f"{name}-{width}-{scheme}")
 
 
-def test_whatever_is_planted_in_the_state_does_not_run(baton: Any, serve: Any, opened: Opened) -> None:
+def test_scripts_planted_in_records_do_not_run(baton: Any, serve: Any, opened: Opened) -> None:
     baton("init", "--namespace", "shop")
     served = serve(page_token=TOKEN)
     page = opened(served, token=TOKEN)

@@ -24,7 +24,7 @@ def test_a_closed_page_leaves_nothing_in_the_log(baton: Any, serve: Any, caplog:
     assert caplog.records == []
 
 
-def test_a_page_without_a_stream_asks_where_things_stand(baton: Any, serve: Any) -> None:
+def test_a_page_without_a_stream_can_request_the_newest_revision(baton: Any, serve: Any) -> None:
     some_work(baton)
     served = serve()
     served.get("board")

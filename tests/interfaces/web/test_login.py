@@ -33,7 +33,7 @@ def test_with_a_token_every_page_asks_for_it_first(locked: Any) -> None:
     assert "BATON_API_TOKEN" in locked.get("/login").text
 
 
-def test_the_right_token_lets_in_and_leads_on_to_the_page(locked: Any) -> None:
+def test_the_right_token_logs_in_and_redirects_to_the_page(locked: Any) -> None:
     locked.get("board", code=303)
     answer = locked.log_in(page="/login?next=%2Fn%2Fshop%2Fboard")
     assert 'data-next="/n/shop/board"' in answer.text
@@ -45,7 +45,7 @@ def test_the_right_token_lets_in_and_leads_on_to_the_page(locked: Any) -> None:
     assert locked.get("/login", code=303).headers["location"] == "/"
 
 
-def test_behind_tls_the_cookie_is_sent_only_there(locked: Any) -> None:
+def test_behind_tls_the_cookie_is_secure(locked: Any) -> None:
     answer = locked.get("/login", headers={"X-Forwarded-Proto": "https"})
     assert "secure" in answer.headers["set-cookie"].lower()
 
@@ -61,7 +61,7 @@ def test_wrong_tokens_are_limited_and_the_right_one_always_gets_in(locked: Any) 
     assert "Board" in locked.get("board").text
 
 
-def test_whoever_logs_out_is_out(locked: Any) -> None:
+def test_after_logging_out_pages_need_a_login(locked: Any) -> None:
     locked.log_in()
     locked.post("/logout", {"mark": ""})
     locked.get("board", code=303)
@@ -106,7 +106,7 @@ def test_a_ticket_counts_in_every_process_and_only_with_this_token(locked: Any, 
     other.get("board", code=303)
 
 
-def test_a_ticket_is_bound_to_its_kind_and_its_end(locked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ticket_is_bound_to_its_kind_and_expires(locked: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     access = PageAccess(locked.site)
     guest, person = access.welcome(), access.welcome(PERSON)
     assert access.allows(person)
@@ -119,7 +119,7 @@ def test_a_ticket_is_bound_to_its_kind_and_its_end(locked: Any, monkeypatch: pyt
     assert access.visitor(guest.ticket) is None
 
 
-def test_the_key_is_the_users_alone_and_made_once(tmp_path: Path) -> None:
+def test_the_key_is_private_and_created_once(tmp_path: Path) -> None:
     path = tmp_path / "baton" / "page.key"
     key = load_key(path)
     assert load_key(path) == key
@@ -136,7 +136,7 @@ def test_the_login_leads_on_only_to_our_own_pages(text: str) -> None:
     assert next_page("/n/shop/board?q=a%20b") == "/n/shop/board?q=a%20b"
 
 
-def test_an_old_cookie_does_not_come_in_again_after_logging_out(locked: Any) -> None:
+def test_an_old_cookie_is_invalid_after_logging_out(locked: Any) -> None:
     locked.log_in()
     name, ticket = next(iter(locked.client.cookies.items()))
     locked.post("/logout", {"mark": ""})
@@ -144,7 +144,7 @@ def test_an_old_cookie_does_not_come_in_again_after_logging_out(locked: Any) -> 
     locked.get("board", code=303)
 
 
-def test_an_address_waits_at_most_so_long_and_not_all_are_remembered() -> None:
+def test_waiting_times_and_remembered_addresses_are_limited() -> None:
     seconds = [0.0]
     attempts = Attempts(clock=lambda: seconds[0])
     for _ in range(100):

@@ -96,7 +96,7 @@ NOT_THERE = ("/n/nowhere/board", "/n/shop/nothing", "/n/%25zz/board", "/n/shop/r
              "/n/shop/records?kind=nope", "/n/shop/commit/99999", "/n/shop/board/deeper")  # fmt: skip
 
 
-def test_a_missing_record_has_an_error_page(baton: Any, serve: Any) -> None:
+def test_missing_things_have_an_error_page(baton: Any, serve: Any) -> None:
     baton("init", "--namespace", "shop")
     served = serve()
     for path in NOT_THERE:
@@ -153,7 +153,7 @@ def test_the_page_of_a_session_shows_its_brief_changes_and_digest(baton: Any, se
     assert "no session" in served.get("session?id=s77", code=404).text
 
 
-def test_two_points_are_compared_in_the_order_that_was_given(baton: Any, serve: Any) -> None:
+def test_two_revisions_are_compared_in_the_given_order(baton: Any, serve: Any) -> None:
     some_work(baton)
     served = serve()
     one = served.get("compare?a=1&b=3").text

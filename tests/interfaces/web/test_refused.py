@@ -48,7 +48,7 @@ def test_an_invalid_rollback_form_keeps_its_input(baton: Any, serve: Any) -> Non
     assert 'value="~999"' in answer
 
 
-def test_a_form_is_only_good_for_the_way_that_it_showed(baton: Any, serve: Any) -> None:
+def test_a_form_of_one_rollback_cannot_execute_another(baton: Any, serve: Any) -> None:
     some_work(baton)
     served = serve()
     tip = served.site.tip("shop")
@@ -68,7 +68,7 @@ def test_only_forms_are_accepted(baton: Any, serve: Any) -> None:
         assert served.client.post(served.path("back?way=undo"), content=body, headers=headers).status_code == 415
 
 
-def test_a_rule_that_is_one_already_is_not_made_twice(baton: Any, serve: Any) -> None:
+def test_a_rule_is_not_created_twice(baton: Any, serve: Any) -> None:
     some_work(baton)
     served = serve(page_token=TOKEN)
     served.log_in()
@@ -100,7 +100,7 @@ def test_a_history_with_a_gap_is_shown_up_to_it(baton: Any, git: Any, top: Any, 
 
 
 @pytest.mark.slow  # two machines
-def test_a_number_that_two_revisions_have_is_refused_with_both(world: World, serve: Any) -> None:
+def test_an_ambiguous_revision_number_is_refused_with_both_commits(world: World, serve: Any) -> None:
     world.here("followup", "add", "Here", "--id", "FU-here")
     world.there("followup", "add", "There", "--id", "FU-there")
     world.there("sync")

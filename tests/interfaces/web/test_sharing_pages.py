@@ -86,7 +86,7 @@ def test_the_doctor_page_shows_passed_checks(baton: Any, serve: Any) -> None:
     assert "other users can read" not in quiet, "the server's own files are private"
 
 
-def test_the_inbox_names_its_state_and_a_change_makes_another(baton: Any, serve: Any) -> None:
+def test_the_events_of_the_inbox_start_at_its_state(baton: Any, serve: Any) -> None:
     baton("init", *NS)
     served = serve()
     (state,) = re.findall(r'data-events="/events\?since=([0-9a-f]{40})"', served.get("/").text)

@@ -32,7 +32,7 @@ def test_every_text_is_escaped_also_in_attributes_and_a_missing_name_is_an_error
         template.render()
 
 
-def test_an_address_brings_any_name_back() -> None:
+def test_addresses_are_quoted_for_any_name() -> None:
     assert (
         address("a%2fb", "record", id="x&y=\u202e/ü", archived="") == "/n/a%252fb/record?id=x%26y%3D%E2%80%AE%2F%C3%BC"
     )

@@ -57,7 +57,7 @@ def at(minutes: int) -> dict[str, Any]:
 # --- recording
 
 
-def test_the_latest_snapshot_replaces_the_one_before_in_place(ws):
+def test_a_new_snapshot_replaces_the_previous_one_in_the_record(ws):
     first = keep(ws, at(1))
     assert (first.id, first.changed) == (PROOF, True)
     keep(ws, at(2), minutes=5)
@@ -255,7 +255,7 @@ def test_importing_again_adds_what_is_new_since(ws, tmp_path):
     assert states(ws) == ["step-4", "step-3", "step-2", "step-1"]
 
 
-def test_an_older_body_does_not_stay_above_a_newer_one(ws, tmp_path):
+def test_importing_older_bodies_does_not_replace_a_newer_one(ws, tmp_path):
     keep(ws, at(9))
     [done] = import_ecc(ws, later(minutes=5), three(tmp_path)).recordings
     assert done.added == 3
@@ -530,7 +530,7 @@ def test_the_log_and_going_back_know_a_snapshot_by_its_id(ws):
     assert states(ws) == ["step-2", "step-1", "step-2", "step-1"]
 
 
-def test_others_who_write_meanwhile_lose_nothing(ws, tmp_path, open_workspace, monkeypatch):
+def test_a_concurrent_write_is_kept_during_an_import(ws, tmp_path, open_workspace, monkeypatch):
     other = open_workspace("s2")
     keep(ws, at(1))
     real = type(ws.branch).advance
@@ -591,7 +591,7 @@ def test_imported_records_beyond_the_newest_are_archived_too(ws, tmp_path):
 # --- what cannot be written
 
 
-def test_the_name_of_the_session_at_work_is_no_secret(open_workspace, tmp_path):
+def test_a_secret_as_session_name_is_refused_at_import(open_workspace, tmp_path):
     ws = open_workspace(SECRET)
     [done] = import_ecc(ws, NOW, three(tmp_path)).recordings
     assert "secret" in done.why
@@ -599,7 +599,7 @@ def test_the_name_of_the_session_at_work_is_no_secret(open_workspace, tmp_path):
 
 
 @pytest.mark.parametrize("error", [Busy("others"), WriteFailed("full")])
-def test_that_nothing_can_be_written_is_no_fault_of_a_recording(ws, tmp_path, monkeypatch, error):
+def test_a_failed_write_is_not_reported_as_a_fault_of_a_recording(ws, tmp_path, monkeypatch, error):
     def failing(*_: object) -> bool:
         raise error
 
@@ -608,7 +608,7 @@ def test_that_nothing_can_be_written_is_no_fault_of_a_recording(ws, tmp_path, mo
         import_ecc(ws, NOW, three(tmp_path))
 
 
-def test_a_folder_has_a_limit(ws, tmp_path, monkeypatch):
+def test_the_number_of_files_in_an_imported_folder_is_limited(ws, tmp_path, monkeypatch):
     three(tmp_path)
     saved(tmp_path, recording([(time(1), a_snapshot(id_="other"))]))
     monkeypatch.setattr(recording_files, "MAX_FILES", 1)

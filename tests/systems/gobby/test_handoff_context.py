@@ -184,7 +184,7 @@ def test_a_long_goal_is_cut_to_the_budget():
 
 @settings(max_examples=30)
 @given(st.text(max_size=500), st.text(max_size=200))
-def test_texts_of_records_stay_within_their_lines(goal, todo):
+def test_texts_of_records_cannot_add_sections_or_lines(goal, todo):
     found = handoff(facts={"initial_goal": goal, "todo_state": [{"content": todo, "status": "pending"}]})
     sections = split_into_sections(rendered(found), "T", "n", "w", "c")
     assert [one.title for one in sections if not one.title.startswith(("T", "Todos [llm_derived]"))] == []

@@ -33,7 +33,7 @@ def facts_of(extraction: Extraction, **changes: Any) -> Extraction:
     return replace(extraction, facts={**extraction.facts, **changes})
 
 
-def test_facts_are_kept_under_agent_and_session(ws, transcript):
+def test_facts_are_stored_by_agent_and_session(ws, transcript):
     written = keep(ws, NOW, gather(ws, NOW, transcript), trigger="pre_compact", notes="Go on")
     assert written is not None
     kept = read_handoff(ws.branch.read().state, "claude/c-1")

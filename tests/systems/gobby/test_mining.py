@@ -309,7 +309,7 @@ def test_a_session_whose_process_runs_is_left_to_its_hooks(baton, top, home, tmp
     assert kept(baton) == ["claude/hooked", "claude/now", "claude/old"]
 
 
-def test_a_file_without_anything_asked_or_done_is_counted(baton, top, home):
+def test_a_transcript_without_prompts_is_counted_as_empty(baton, top, home):
     path = lay(home, top, "a")
     path.write_text(json.dumps({"type": "summary", "summary": "x", "leafUuid": "u", "cwd": str(top)}) + "\n")
     baton("init")

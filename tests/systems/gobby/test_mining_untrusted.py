@@ -82,7 +82,7 @@ def test_any_folder_can_be_judged(ws: Workspace, folder: str) -> None:
     "content",
     [b"\xff", b"[]\n{}\n", b'{"format": 1, "program": 1, "file": [], "note": 1}\n', b"[" * 100_000, b'{"a": 1}' * 9],
 )
-def test_damaged_notes_are_as_good_as_none(tmp_path: Path, content: bytes) -> None:
+def test_damaged_mining_progress_counts_as_empty(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "notes.jsonl"
     file.write_bytes(content)
     candidate = Candidate("claude", tmp_path / "t", "s", None, None, 1, 2, 3, 4)

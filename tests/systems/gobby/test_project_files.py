@@ -39,7 +39,7 @@ def lines(ws: Any, problems: list[str]) -> list[str]:
     return [line for one in render_handoff(ws, NOW, HANDOFF, problems) for line in one.lines]
 
 
-def test_a_file_of_the_project_is_read_as_far_as_is_wanted(place, top):
+def test_a_file_of_the_project_is_read_up_to_the_limit(place, top):
     place.write_text("hello")
     assert (read_project_file(top, NAME, 100), read_project_file(top, NAME, 4)) == (b"hello", b"hell")
     assert read_project_file(top, "readme", 100) == b"hello\n"
@@ -99,7 +99,7 @@ def test_a_file_that_may_not_be_read_is_a_problem(place, top, monkeypatch):
         read_project_file(top, NAME, 1)
 
 
-def test_looking_for_what_was_left_loads_nothing_that_reads_transcripts():
+def test_injections_do_not_import_the_transcript_readers():
     code = (
         "import sys, baton_git.systems.gobby.injections;"
         "print([name for name in sys.modules if name.startswith(('baton_git.agents.extraction',"

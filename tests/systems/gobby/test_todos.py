@@ -59,7 +59,7 @@ def test_empty_and_duplicate_items_are_rejected(at_work):
 
 
 @pytest.mark.parametrize("session", [None, "nobody"])
-def test_without_a_session_at_work_there_is_no_list(ws, session):
+def test_without_an_active_session_adding_a_todo_is_an_error(ws, session):
     with pytest.raises(NotFound, match="session") as raised:
         add_todo(acting(ws, session), NOW, "a")
     assert "baton boot" in raised.value.hint

@@ -199,7 +199,7 @@ def test_resuming_shows_the_step_and_its_age_and_changes_nothing(ws: Workspace) 
     assert ws.branch.read().commit == before
 
 
-def test_ended_is_not_the_same_as_never_begun(ws: Workspace) -> None:
+def test_resuming_an_ended_run_differs_from_resuming_an_unknown_one(ws: Workspace) -> None:
     begun(ws)
     clear(ws, later(minutes=1), None, "abandoned")
     for how in ({"session": "run-1"}, {"uri": f"{URI}resolve"}):
@@ -218,7 +218,7 @@ def again(ws: Workspace, id_: str, minutes: int, outcome: Outcome) -> None:
     clear(ws, later(minutes=minutes), id_, outcome)
 
 
-def test_a_run_that_ended_twice_has_the_last_end(ws: Workspace) -> None:
+def test_a_run_that_ended_twice_shows_the_last_end(ws: Workspace) -> None:
     begun(ws)
     clear(ws, later(minutes=1), "run-1", "completed")
     again(ws, "run-1", 2, "abandoned")
@@ -242,7 +242,7 @@ def test_archived_runs_after_a_gap_in_the_numbers_are_found(ws: Workspace) -> No
         begun(ws)
 
 
-def test_runs_with_names_that_the_archive_could_make_are_runs_of_their_own(ws: Workspace) -> None:
+def test_a_run_named_like_an_archive_entry_is_a_separate_run(ws: Workspace) -> None:
     begun(ws, "run-1.2")
     clear(ws, later(minutes=3), "run-1.2", "abandoned")
     with pytest.raises(NotFound):
@@ -266,7 +266,7 @@ def test_a_long_name_that_ended_twice_is_found(ws: Workspace) -> None:
 
 
 @pytest.mark.parametrize("name", ["run-1", "run-1.2"])
-def test_a_damaged_run_in_the_archive_is_not_one_that_never_was(ws: Workspace, copy: Copy, name: str) -> None:
+def test_a_damaged_run_in_the_archive_is_an_error(ws: Workspace, copy: Copy, name: str) -> None:
     begun(ws)
     out(ws, copy)
     clear(ws, later(minutes=1), "run-1", "completed")
@@ -404,7 +404,7 @@ def test_times_are_compared_and_not_their_texts_and_one_without_an_offset_is_of_
         time.tzset()
 
 
-def test_an_older_copy_of_ours_is_no_change(ws: Workspace, copy: Copy) -> None:
+def test_an_older_copy_that_baton_wrote_is_not_a_change(ws: Workspace, copy: Copy) -> None:
     begun(ws, a=1)
     old = out(ws, copy)
     for number in (2, 3):
@@ -417,7 +417,7 @@ def test_an_older_copy_of_ours_is_no_change(ws: Workspace, copy: Copy) -> None:
     assert b"step3" in out(ws, copy)
 
 
-def test_without_the_mark_nothing_is_lost(ws: Workspace, copy: Copy) -> None:
+def test_without_the_sync_state_of_a_copy_its_edits_are_merged(ws: Workspace, copy: Copy) -> None:
     begun(ws, a=1)
     out(ws, copy)
     copy.mark.unlink()
@@ -444,7 +444,7 @@ def test_the_file_of_another_run_is_imported_as_that_run(ws: Workspace, copy: Co
     assert b"SESSION_ID: run-1" in out(ws, copy)
 
 
-def test_a_branch_that_was_lost_gets_the_run_again_from_the_file(ws: Workspace, copy: Copy) -> None:
+def test_a_run_missing_from_the_branch_is_restored_from_its_file(ws: Workspace, copy: Copy) -> None:
     begun(ws, a=1)
     out(ws, copy)
     ws.update("gone", NOW, lambda tip: tip.state.remove(Key(Handover.kind, "run-1")))
@@ -628,7 +628,7 @@ def test_a_failed_write_leaves_the_file_unchanged(ws: Workspace, copy: Copy, mon
     assert b"confirm" in out(ws, copy)
 
 
-def test_namespaces_and_files_have_marks_of_their_own(ws: Workspace, tmp_path: Path) -> None:
+def test_each_namespace_and_file_has_a_separate_sync_state(ws: Workspace, tmp_path: Path) -> None:
     other = workspace(ws.branch.store, namespace="a/b")
     copies = [copy_of(one, tmp_path / name) for one in (ws, other) for name in ("a.txt", "b.txt")]
     assert len({one.mark for one in copies}) == 4
@@ -646,6 +646,6 @@ def test_importing_a_file_twice_is_one_commit_and_a_file_must_be_there(ws: Works
     assert (tmp_path / "again.txt").read_bytes() == copy.path.read_bytes()
 
 
-def test_a_state_without_handovers_is_reported(ws: Workspace) -> None:
+def test_resuming_without_a_handover_is_an_error(ws: Workspace) -> None:
     with pytest.raises(NotFound, match="there is no live handover in namespace 'x'"):
         resume(ws, NOW)

@@ -159,7 +159,7 @@ def test_texts_that_look_like_other_values_stay_texts(text: str) -> None:
         ("\u202eb", "\u202eb"), ("\xa0", "\xa0"), ("{half", "{half"), (1.0, "1.0"),
     ],
 )  # fmt: skip
-def test_a_value_is_written_plain_where_it_can_be(value: Any, written: str) -> None:
+def test_a_value_is_quoted_only_if_necessary(value: Any, written: str) -> None:
     assert kairos.text_of(value) == written
 
 
@@ -198,7 +198,7 @@ def test_all_problems_are_reported_together() -> None:
 
 
 @for_each("key", ["", " a", "a ", "a: b", "a\nb", "\ufeffa", "SESSION_ID", "step_index", "updated_at"])
-def test_a_key_that_could_not_be_read_again_is_not_written(key: str) -> None:
+def test_a_key_that_cannot_be_read_back_is_rejected(key: str) -> None:
     with pytest.raises(InvalidDocument):
         kairos.dumps({"id": "s", "state": {key: 1}})
 

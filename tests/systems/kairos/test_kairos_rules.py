@@ -67,7 +67,7 @@ def test_the_next_step_increments_the_index_and_keeps_the_state() -> None:
     assert data["state"] == {"b": 2, "c": 3}
 
 
-def test_without_a_number_there_is_none_to_count_on() -> None:
+def test_a_step_without_a_number_gets_none() -> None:
     assert "step_index" not in after(None, to())["step"]
     assert "step_index" not in after(run(index=None), to())["step"]
     assert after(run(index=None), to(index=7))["step"]["step_index"] == 7
@@ -80,7 +80,7 @@ def test_staying_keeps_the_step_and_updates_the_time() -> None:
     assert after(run(), to("resolve", 1, stays=True, came_from="resolve"))["step"]["step_index"] == 1
 
 
-def test_a_run_in_an_order_of_its_own_keeps_it() -> None:
+def test_a_run_keeps_its_own_order_of_keys() -> None:
     order = ["n", "SESSION_ID", "current_challenge", "chain_uri", "step_index"]
     assert after(run(state={"n": 1}, order=order), to(values={"m": 1}))["order"] == [*order, "m"]
 
@@ -101,11 +101,11 @@ def test_a_run_in_an_order_of_its_own_keeps_it() -> None:
         (None, to(came_from="resolve"), "it cannot continue from resolve"),
     ],
 )
-def test_a_wrong_assumption_about_the_step_is_a_conflict(now: Handover | None, going: StepRequest, why: str) -> None:
+def test_a_wrong_expected_step_is_a_conflict(now: Handover | None, going: StepRequest, why: str) -> None:
     assert conflict(now, going) == why
 
 
-def test_a_step_may_come_again_with_a_larger_number() -> None:
+def test_a_step_may_be_repeated_with_a_larger_number() -> None:
     assert after(run("confirm", 2), to("confirm", 3))["step"]["step_index"] == 3
 
 
@@ -123,7 +123,7 @@ def test_an_invalid_step_is_rejected(going: StepRequest, said: str) -> None:
         take_step(run(), "run-1", going, NOW)
 
 
-def test_there_is_no_staying_in_a_run_that_never_began() -> None:
+def test_staying_in_a_run_that_never_began_is_an_error() -> None:
     with pytest.raises(NotFound):
         take_step(None, "run-1", StepRequest(stays=True), NOW)
 
@@ -163,7 +163,7 @@ def test_an_ended_run_stores_its_order_of_keys_if_toml_changes_it() -> None:
         ("", Age(None, None, "updated_at is missing")), (None, Age(None, None, "updated_at is missing")),
     ],
 )  # fmt: skip
-def test_doubt_about_the_age_is_never_fresh(updated_at: str | None, expected: Age) -> None:
+def test_an_uncertain_age_is_never_fresh(updated_at: str | None, expected: Age) -> None:
     assert compute_age(run().replace(updated_at=updated_at), NOW) == expected
 
 

@@ -177,7 +177,7 @@ def test_without_a_session_each_checkpoint_gets_a_name_of_its_own(nameless):
     assert len(agent_sessions(nameless, "zero")) == 2
 
 
-def test_two_in_one_moment_both_survive(ws):
+def test_checkpoints_of_one_moment_are_all_kept(ws):
     ids = [save_checkpoint(ws, NOW, "zero", {"conversation_summary": str(number)}).id for number in range(3)]
     assert ids == [ids[0], f"{ids[0]}.2", f"{ids[0]}.3"]
     assert len(checkpoint_store.list_all(ws.branch.read().state, "zero")) == 3
@@ -196,7 +196,7 @@ def test_writers_at_the_same_time_all_get_their_checkpoint(open_workspace):
     assert len(checkpoint_store.list_all(spaces[0].branch.read().state, "zero")) == 8
 
 
-def test_agents_keep_apart(ws):
+def test_agents_have_separate_checkpoints_and_identities(ws):
     save_checkpoint(ws, NOW, "zero", {**SUMMARY, "new_skills": [{"name": "x"}]})
     save_checkpoint(ws, NOW, "claude", {"conversation_summary": "mine"})
     assert restore(ws, NOW, "claude").checkpoint.context.conversation_summary == "mine"
@@ -214,7 +214,7 @@ def test_secrets_of_a_scratchpad_are_not_stored(ws):
 # --- periodic ones
 
 
-def test_a_periodic_one_waits_until_the_newest_is_old_enough(ws):
+def test_a_periodic_checkpoint_waits_until_the_newest_is_old_enough(ws):
     first = save_checkpoint(ws, NOW, "zero", SUMMARY, interval_minutes=30)
     assert stored(ws, "checkpoint", first.id).metadata.checkpoint_type == "periodic"
     for minutes in (0, 29):
@@ -227,7 +227,7 @@ def test_a_periodic_one_waits_until_the_newest_is_old_enough(ws):
     assert save_checkpoint(ws, later(minutes=59), "zero", SUMMARY, interval_minutes=30).id
 
 
-def test_a_final_one_is_always_due_and_another_agents_does_not_count(ws):
+def test_a_final_checkpoint_is_always_due_and_agents_have_separate_intervals(ws):
     save_checkpoint(ws, NOW, "zero", SUMMARY)
     assert save_checkpoint(ws, later(minutes=1), "zero", SUMMARY).id
     assert save_checkpoint(ws, later(minutes=1), "claude", SUMMARY, interval_minutes=30).id
@@ -317,7 +317,7 @@ def test_the_start_of_a_session_restores_the_agent_and_shows_it(nameless):
     assert stored(nameless, "identity", "zero").mutable.state.accumulated_experience == 1
 
 
-def test_the_agent_of_the_settings_is_meant_whatever_program_the_session_runs_in(ws):
+def test_the_agent_of_the_settings_overrides_the_sessions_program(ws):
     assert checkpoint_at_end(ws, NOW, CONFIG, summary="x").id.startswith("zero/")
     unnamed = parse(PaifConfig, {"session_protocol": {"checkpoint_on_exit": True}})
     assert checkpoint_at_end(ws, NOW, unnamed, summary="x").id.startswith("claude/")
@@ -392,7 +392,7 @@ def test_the_summary_that_the_agent_saved_itself_counts_more_than_one_made_of_fa
     assert stored(ws, "checkpoint", saved.id).context.conversation_summary == "Mended the parser"
 
 
-def test_a_periodic_checkpoint_keeps_what_is_pending_and_waits_for_its_interval(ws):
+def test_a_periodic_checkpoint_keeps_pending_items_and_waits_for_its_interval(ws):
     save_checkpoint(acting(ws, "s0"), NOW, "zero", {"pending_items": ["P"]})
     assert checkpoint_on_the_way(ws, later(minutes=5), "zero", SessionWork("Asked: a"), 10).id is None
     saved = checkpoint_on_the_way(ws, later(minutes=20), "zero", SessionWork("Asked: a", ("b",)), 10)
@@ -400,7 +400,7 @@ def test_a_periodic_checkpoint_keeps_what_is_pending_and_waits_for_its_interval(
     assert (found.context.pending_items, found.metadata.checkpoint_type) == (("b", "P"), "periodic")
 
 
-def test_the_agent_that_is_asked_for_counts_more_than_that_of_the_settings(ws):
+def test_the_requested_agent_overrides_the_settings(ws):
     assert checkpoint_at_end(ws, NOW, CONFIG, summary="x", asked="one").id.startswith("one/")
     assert "What happened: x" in " ".join(restore_at_start(ws, NOW, CONFIG, asked="one"))
 
@@ -408,7 +408,7 @@ def test_the_agent_that_is_asked_for_counts_more_than_that_of_the_settings(ws):
 # --- sessions that a restore begins
 
 
-def test_a_restore_begins_a_session_that_the_checkpoints_after_it_are_of(nameless):
+def test_checkpoints_after_a_restore_belong_to_the_session_that_it_begins(nameless):
     save_checkpoint(nameless, NOW, "zero", SUMMARY)
     state = restore(nameless, later(minutes=10), "zero").identity.mutable.state
     assert str(UUID(state.session_id)) == state.session_id
@@ -424,7 +424,7 @@ def test_a_restore_begins_a_session_that_the_checkpoints_after_it_are_of(nameles
     assert again.session_id != state.session_id
 
 
-def test_a_session_that_an_identity_only_claims_has_to_be_a_name(nameless):
+def test_an_invalid_session_name_in_an_identity_is_not_used(nameless):
     state = {"session_id": "a\nb", "last_session_at": "no time"}
     init_identity(nameless, NOW, "zero", {"immutable": {"purpose": {"statement": "p"}}, "mutable": {"state": state}})
     saved = save_checkpoint(nameless, NOW, "zero", SUMMARY)
@@ -454,7 +454,7 @@ def test_a_session_start_after_its_end_is_rejected_with_the_field(ws):
 
 
 @pytest.mark.parametrize("session", ["a\nb", "a\x9bb", "a\u202eb", " ", "x" * 129])
-def test_the_session_of_a_body_is_held_to_what_an_option_is(nameless, session):
+def test_a_session_name_in_a_body_is_validated_like_an_option(nameless, session):
     with pytest.raises(InvalidDocument, match=r"metadata\.session_id: session .* must be 1 to 128 printable"):
         save_checkpoint(nameless, NOW, "zero", {**SUMMARY, "session_id": session})
     assert nameless.branch.read().commit is None

@@ -31,7 +31,7 @@ def test_every_documented_phrase_is_found_in_its_category(phrase):
 
 
 @for_each("text", ["", "done", "unthrilled", "maybes", "I thinkable", "a perhapsed b", "excited tomorrow", "today"])
-def test_a_part_of_a_word_is_no_phrase(text):
+def test_a_part_of_a_word_does_not_match_a_phrase(text):
     assert not check_drift(text, None)
 
 

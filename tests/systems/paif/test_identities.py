@@ -74,7 +74,7 @@ def test_an_invalid_identity_writes_nothing(ws, agent, document, error):
     assert ws.branch.read().commit is None
 
 
-def test_a_check_is_counted_either_way(ws):
+def test_passed_and_failed_drift_checks_are_counted(ws):
     init_identity(ws, NOW, "zero", DOCUMENT)
     held = check_text(ws, NOW, "zero", "How can I help?")
     assert held.drift.categories == ("Subservience",)
@@ -131,7 +131,7 @@ def test_secrets_of_an_identity_are_not_stored(ws):
     assert [one.path for _, one in made.written.redactions] == ["immutable.purpose.statement"]
 
 
-def test_a_result_that_cannot_be_counted_is_one_all_the_same(ws):
+def test_a_drift_check_that_cannot_be_counted_still_returns_its_result(ws):
     init_identity(ws, NOW, "zero", DOCUMENT)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))

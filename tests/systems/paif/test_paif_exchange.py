@@ -167,7 +167,7 @@ def test_invalid_files_are_named_and_the_rest_is_imported(ws, folder):
 
 
 @pytest.mark.parametrize("name", ["zero", "."])
-def test_the_folder_of_another_agent_is_no_place_for_ones_own(ws, folder, name):
+def test_the_folder_of_another_agent_cannot_be_imported_as_ones_own(ws, folder, name):
     (folder / "zero" / "broken.json").write_text("no json")
     place = (folder / "zero") if name == "zero" else lay(folder.parent / "loose", {"x.json": document()})
     with pytest.raises(InvalidArgument, match="holds checkpoints of 'zero', not of 'claude'") as caught:
@@ -216,12 +216,12 @@ def test_a_link_to_another_agents_folder_does_not_make_its_checkpoints_ones_own(
     assert [one.why for one in done.refused] == ["metadata.agent_id is 'claude', but the file is that of 'thief'"]
 
 
-def test_a_pipe_is_not_waited_for(ws, folder):
+def test_a_pipe_is_reported_without_waiting(ws, folder):
     os.mkfifo(folder / "zero" / "pipe.json")
     assert [one.why for one in import_paif(ws, NOW, folder).refused] == ["is not a regular file"]
 
 
-def test_a_name_that_a_record_brings_along_leads_nowhere_else(ws, tmp_path):
+def test_a_file_name_stored_in_a_record_cannot_leave_the_folder(ws, tmp_path):
     evil = ["../../evil.json", "/tmp/evil.json", ".hidden.json", "a\n.json", "x.sh", "a/b.json", "x" * 300 + ".json"]
     for number, name in enumerate(evil):
         record = checkpoint_store.place_checkpoint(checkpoint_store.State(), _named(name, number))[0]

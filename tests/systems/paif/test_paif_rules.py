@@ -166,7 +166,7 @@ def test_any_body_is_accepted_or_rejected_with_the_field(body):
      ("2026-04-04T18:34:00.123999", "2026-04-04t18-34-00.123z"), ("2026-04-04", "2026-04-04t00-00-00.000z"),
      ("0999-01-01T00:00:00Z", "0999-01-01t00-00-00.000z")],
 )  # fmt: skip
-def test_the_stamp_of_an_id_is_the_time_in_utc(at, stamp):
+def test_the_time_in_a_checkpoint_id_is_utc(at, stamp):
     assert checkpoint_store.format_stamp(parse_time(at)) == stamp
     assert checkpoint_store.place_checkpoint(State(), record(at=at))[1] == f"zero/{stamp}-s"
 
@@ -212,7 +212,7 @@ def test_an_agent_that_can_have_no_folder_is_refused(agent):
 
 
 @for_each("path", sorted(GOLDEN.glob("*.json")), ids=lambda path: path.stem[-20:])
-def test_the_golden_files_stand_where_a_checkpoint_is_placed(path):
+def test_checkpoints_get_the_ids_of_the_golden_files(path):
     golden = parse(Checkpoint, json.loads(path.read_text()))
     assert len(list(GOLDEN.glob("*.json"))) >= 4
     state, id_ = checkpoint_store.place_checkpoint(State(), golden)
@@ -298,7 +298,7 @@ def test_only_the_newest_fifty_stay_live_and_all_are_found():
 # --- growth
 
 
-def test_news_of_a_checkpoint_is_added_to_the_identity_once():
+def test_updates_of_checkpoints_are_merged_into_the_identity():
     zero = identity_updates.make_empty_identity("zero")
     first = record(identity_updates={
         "new_beliefs": [{"subject": "git", "confidence": 0.5}], "new_skills": [{"name": "py", "level": 1}],
@@ -332,12 +332,12 @@ def test_drift_checks_move_into_the_checkpoint():
     }
 
 
-def test_a_checkpoint_without_news_leaves_the_identity_unchanged():
+def test_a_checkpoint_without_updates_leaves_the_identity_unchanged():
     zero = identity_updates.make_empty_identity("zero")
     assert identity_updates.apply_checkpoint(zero, record()) is zero
 
 
-def test_an_identity_is_born_once():
+def test_an_identity_can_be_made_only_once():
     born = identity_updates.make_identity(None, "zero", {"purpose": {"statement": "p"}}, NOW)
     assert born.immutable is not None
     assert born.immutable.origin.created_at == AT
@@ -365,7 +365,7 @@ def test_the_mutable_part_is_kept_when_the_identity_is_created():
      ({"purpose": {"statement": "x", "domains": "y"}}, "immutable.purpose.domains: must be a list, not 'y'"),
      ({"purpose": {"statement": "x"}, "voice": {"taboo_categories": {"a\x1b": 1}}}, r"categories.'a\\x1b'")],
 )  # fmt: skip
-def test_an_identity_that_cannot_be_one_is_refused_by_field(said, why):
+def test_an_invalid_identity_is_refused_with_the_field(said, why):
     with pytest.raises(InvalidDocument, match=why):
         identity_updates.make_identity(None, "zero", said, NOW)
 

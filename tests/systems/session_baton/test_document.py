@@ -61,7 +61,7 @@ def test_writing_the_same_document_again_changes_nothing(data: dict[str, Any]) -
 
 @laws
 @given(documents, documents)
-def test_no_record_of_the_document_before_is_lost(before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_no_record_of_the_previous_document_is_lost(before: dict[str, Any], after: dict[str, Any]) -> None:
     first = apply_document(State(), parse_document(before), at=AT)
     second = apply_document(first, parse_document(after), at=AT)
     for record in parse_document(before).records:
@@ -88,7 +88,7 @@ def test_only_set_fields_are_returned_in_the_order_of_the_document() -> None:
     assert list(to_document(state)) == ["session_id", "context", "open_loops", "follow_ups"]
 
 
-def test_an_empty_list_and_a_list_that_was_not_there_are_two_things() -> None:
+def test_an_empty_list_and_a_missing_list_are_distinguished() -> None:
     empty = apply_document(State(), parse_document({"session_id": "s", "patterns": []}), at=AT)
     assert to_document(stored(empty)) == {"session_id": "s", "patterns": []}
     absent = apply_document(State(), parse_document({"session_id": "s"}), at=AT)
@@ -199,7 +199,7 @@ def test_a_model_made_decision_is_not_superseded_by_one_whose_trust_is_only_clai
     assert ("DEC-1", "status") in {(one.id, one.field) for one in held}
 
 
-def test_a_decision_that_the_branch_knows_counts_though_the_document_leaves_it_out() -> None:
+def test_a_superseding_decision_may_be_missing_from_the_document() -> None:
     base = State().put(decision(source_tier="llm_derived")).put(decision(id="DEC-2", source_tier="llm_derived"))
     kept, held = hold_back_claims(base, claim(active_decisions=[REPLACED]), DECLARED)
     assert (kept.records[0].as_data().get("status"), len(held)) == ("active", 2)

@@ -81,7 +81,7 @@ def _assert_same(found, data, held):
         assert alike(*kept)
 
 
-def test_writing_the_same_document_again_makes_no_record_new(ws):
+def test_writing_the_same_document_again_changes_no_record(ws):
     write_document(ws, NOW, document(open_loops=[LOOP]))
     again = write_document(ws, later(minutes=1), document(open_loops=[LOOP]))
     assert [one for one in again.written.changes if one.kind != "session"] == []
@@ -169,7 +169,7 @@ def test_a_first_document_starts_from_what_its_parent_session_left(ws):
     assert ids(ws, "follow_ups") == [newer]
 
 
-def test_a_document_of_a_stranger_starts_from_the_newest_version(ws):
+def test_a_document_of_an_unknown_session_is_based_on_the_newest_state(ws):
     made = add_loop(acting(ws, "s1"), NOW, action="a", expect="b")
     write_document(ws, NOW, document("stranger", open_loops=[LOOP]))
     assert ids(ws, "open_loops") == ["OL-1"]
@@ -246,7 +246,7 @@ def test_a_record_archived_meanwhile_and_edited_is_archived_with_the_edit(ws):
     assert stored(ws, "open_loop", "OL-1", archived=True).record["expected_outcome"] == "new"
 
 
-def test_the_side_of_a_merged_write_is_in_the_history(ws):
+def test_a_merged_write_is_a_commit_with_two_parents(ws):
     write_document(ws, NOW, document("s1", open_loops=[LOOP]))
     add_follow_up(acting(ws, "s2"), NOW, item="x")
     write_document(ws, NOW, document("s1", open_loops=[{**LOOP, "status": "failed"}]))
@@ -299,7 +299,7 @@ def test_changes_of_a_decision_that_need_a_person_are_held_back(ws, before, clai
     assert [(one.id, one.field, one.kept) for one in done.held] == [("DEC-1", field, kept)]
 
 
-def test_a_supersession_of_a_model_by_a_model_is_held(ws):
+def test_a_supersession_between_decisions_of_a_model_is_held(ws):
     one, two = ({**DECISION, "id": id_, "source_tier": "llm_derived"} for id_ in ("DEC-1", "DEC-2"))
     write_document(ws, NOW, document(active_decisions=[one, two]))
     done = write_document(
@@ -309,7 +309,7 @@ def test_a_supersession_of_a_model_by_a_model_is_held(ws):
     assert current(ws)["active_decisions"][0]["status"] == "active"
 
 
-def test_a_graduation_cannot_be_won_through_a_merge_with_others_work(ws):
+def test_a_merge_does_not_accept_a_claimed_graduation(ws):
     write_document(ws, NOW, document("s0", patterns=[PATTERN]))
     add_follow_up(acting(ws, "s2"), NOW, item="x")
     done = write_document(ws, NOW, document("s1", "s0", patterns=[CLAIM]))
@@ -330,7 +330,7 @@ def test_importing_twice_changes_nothing(ws):
     assert ws.branch.read().commit == before
 
 
-def test_an_import_keeps_what_is_here(ws):
+def test_an_import_keeps_existing_records(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     add_decision(ws, NOW, what="w", why="y", id="DEC-1")
     write_document(ws, NOW, document("imp", open_loops=[LOOP]), op="import")

@@ -36,14 +36,14 @@ def test_importing_a_file_keeps_existing_records(ws, source):
     assert current(ws)["extra"] == {"a": [None]}
 
 
-def test_taking_over_twice_changes_nothing(ws, source):
+def test_importing_a_file_twice_changes_nothing(ws, source):
     import_session_baton(ws, NOW, source)
     before = ws.branch.read().commit
     import_session_baton(ws, later(days=1), source)
     assert ws.branch.read().commit == before
 
 
-def test_work_between_two_imports_is_kept(ws, source):
+def test_records_added_between_two_imports_are_kept(ws, source):
     import_session_baton(ws, NOW, source)
     made = add_follow_up(ws, NOW, item="here")
     source.write_text(json.dumps({**DATA, "open_loops": [{**LOOP, "status": "failed"}], "follow_ups": []}))
@@ -127,14 +127,14 @@ def test_all_namespaces_are_exported_and_imported_under_their_names(ws, open_wor
         assert read_document(workspace(other.branch.store, namespace=name)).baton["context"] == name
 
 
-def test_the_past_is_given(ws, tmp_path):
+def test_an_older_revision_can_be_exported(ws, tmp_path):
     write_document(ws, NOW, DATA)
     write_document(ws, later(minutes=1), document("foreign", context="newer"))
     export_session_baton(ws, NOW, tmp_path / "o.json", "json", at="1")
     assert json.loads((tmp_path / "o.json").read_text()) == DATA
 
 
-def test_there_is_nothing_to_give_of_a_namespace_that_does_not_exist(ws, tmp_path):
+def test_exporting_a_missing_namespace_is_an_error(ws, tmp_path):
     with pytest.raises(NotFound):
         export_session_baton(ws, NOW, tmp_path / "o.json", "json")
     assert not (tmp_path / "o.json").exists()
@@ -171,7 +171,7 @@ def test_a_handover_file_is_recognised_by_its_name_and_names_its_run():
     assert fault.path == "SESSION_ID"
 
 
-def test_a_branch_is_checked_with_its_archive_and_foreign_files_pass(ws):
+def test_validate_checks_the_archive_and_accepts_foreign_files(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     broken = {"open_loops/OL-9.toml": b"?", "archive/patterns/zz/p.toml": b"?", "patterns/n": b""}
     by_hand(ws, {"notes.txt": b"x", **broken})

@@ -71,7 +71,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     return make
 
 
-def test_the_adapters_stand_in_their_order():
+def test_the_adapters_have_a_fixed_order():
     assert list(ADAPTERS) == ["claude-history", "dmux-tmux", "claude-jsonl", "codex-rollout", "gemini-chat", "baton"]
     assert [adapter.ID for adapter in ADAPTERS.values()] == list(ADAPTERS)
 
@@ -100,7 +100,7 @@ def test_the_target_type_selects_the_adapter(tmp_path):
 
 
 @pytest.mark.parametrize("target", ["x" * 5000, "x" * 300 + ".tmp", "a/" * 3000 + "x.json", "x\0.jsonl", "-"])
-def test_a_target_that_cannot_be_the_name_of_anything_matches_nothing(tmp_path, target):
+def test_an_invalid_target_matches_no_adapter(tmp_path, target):
     with pytest.raises(NotFound, match="No session adapter matched target"):
         look(around(tmp_path), target)
 

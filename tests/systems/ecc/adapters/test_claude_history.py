@@ -262,7 +262,7 @@ def test_notes_of_the_stop_hook_are_read(here):
     assert worker["artifacts"]["toolsUsed"] == ["Edit", "Bash"]
 
 
-def test_placeholders_are_no_data(here):
+def test_placeholders_are_left_out_of_the_snapshot(here):
     for target in ("claude:a1b2", "claude:2026-02-03"):
         worker = look(here, target)["workers"][0]
         assert worker["outputs"]["remainingRisks"] == []

@@ -124,7 +124,7 @@ def test_a_worker_without_a_status_is_in_an_unknown_state(here):
     assert [(one["id"], one["state"], one["health"]) for one in found["workers"]] == [("seed", "unknown", "unknown")]
 
 
-def test_a_file_of_a_worker_that_is_a_folder_or_a_pipe_counts_as_missing(here):
+def test_a_worker_file_that_is_a_folder_or_pipe_counts_as_missing(here):
     a_session(here, seed={"status": STATUS.format("running", FRESH)})
     (here.cwd / ".claude/orchestration/proof/seed/task.md").mkdir()
     os.mkfifo(here.cwd / ".claude/orchestration/proof/seed/handoff.md")

@@ -84,7 +84,7 @@ def test_a_pane_whose_process_has_ended_is_dead_and_its_worker_degraded(tmux, he
     assert worker["health"] == "degraded"
 
 
-def test_a_session_whose_name_only_begins_so_is_another_one(tmux, here, server):
+def test_a_session_name_must_match_completely(tmux, here, server):
     tmux("new-session", "-d", "-s", "proof-of-it", "exec sleep 300")
     assert len(list_panes("proof", server)) == 1
     assert list_panes("proof-of", server) == []

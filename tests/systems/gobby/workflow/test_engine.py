@@ -123,7 +123,7 @@ def test_facts_are_extracted_before_every_compaction(trigger):
     assert "initial_goal" in effects.done[0][1]
 
 
-def test_a_template_makes_the_injected_text_of_what_the_source_has():
+def test_a_template_renders_the_injected_text():
     text = step("inject_context", source="compact_handoff", template="## Go on\n{{ initial_goal }}\n")
     found = outcome(text).injected[0]
     assert found.text == "## Go on\nShip"
@@ -171,7 +171,7 @@ triggers:
         assert any(place in one and what in one and one.startswith("workflow w0: ") for one in found.problems)
 
 
-def test_results_are_names_of_later_actions_and_are_forgotten_after_the_event():
+def test_results_of_an_action_are_visible_to_later_actions_of_the_event_only():
     text = """
 triggers:
   on_stop:
@@ -195,13 +195,13 @@ def test_the_first_block_action_is_used_and_later_actions_are_skipped():
     assert len(found.skipped) == 2
 
 
-def test_a_workflows_own_variables_are_where_a_session_begins():
+def test_a_session_starts_with_the_variables_of_the_workflow():
     text = "variables: {n: 5}\n" + step("increment_variable", name="n")
     assert outcome(text).variables == {"n": 6}
     assert outcome(text, variables={"n": 9}).variables == {"n": 10}
 
 
-def test_marking_a_loop_complete_is_gobbys():
+def test_mark_loop_complete_sets_the_stop_reason():
     found = outcome(step("mark_loop_complete"))
     assert found.variables == {"stop_reason": "completed"}
     assert found.ran[0].result == {"loop_marked_complete": True}
@@ -217,7 +217,7 @@ def test_marking_a_loop_complete_is_gobbys():
         ({"prompt": "x", "timeout": 10**9}, "timeout must be a number"),
     ],
 )
-def test_a_session_that_cannot_be_wished_for_is_an_error(arguments, error):
+def test_an_invalid_request_for_a_session_is_an_error(arguments, error):
     started = []
     found = outcome(step("start_new_session", **arguments), started=started)
     assert found.ran[0].result["error"].startswith(error)

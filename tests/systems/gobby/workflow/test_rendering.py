@@ -93,7 +93,7 @@ def test_a_template_prints_with_the_loops_of_the_document():
     assert render(text, NAMES) == "### Work\n- [>] Test\n- [x] Ship\n"
 
 
-def test_the_filters_keep_text_in_its_place():
+def test_the_filters_quote_and_join_text():
     assert render("{{ text|quoted }}", NAMES) == "| one\n| two"
     assert render("{{ text|one_line }}", NAMES) == "one two"
     assert render("{{ todos|map(attribute='content')|join(', ') }}", NAMES) == "Test, Ship"
@@ -218,7 +218,7 @@ def test_conditions_of_the_shipped_workflow_do_not_load_jinja():
     assert done.stdout == "True False\n"
 
 
-def test_every_rendering_has_its_own_account_of_steps():
+def test_each_rendering_counts_its_steps_separately():
     text = "{% for a in range(4000) %}{{ a }}{% endfor %}"
     assert len({render(text, {}) for _ in range(8)}) == 1
 

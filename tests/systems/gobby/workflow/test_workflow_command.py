@@ -86,7 +86,7 @@ def test_an_approval_of_a_workflow_can_be_withdrawn(baton, project):
     assert baton("workflow", "disallow", "mine", "--json").json["withdrawn"] is False
 
 
-def test_the_project_wins_over_the_user_over_what_is_shipped(baton, project, users):
+def test_a_project_workflow_overrides_the_users_and_that_the_built_in_one(baton, project, users):
     project("session-handoff", MINE.format("p", "project"))
     users("session-handoff", MINE.format("u", "user"))
     assert notices(baton) == ["from user"]
@@ -120,7 +120,7 @@ def test_exactly_what_was_shown_is_allowed(baton, project, top):
     assert states(baton)["mine", "project"] == "on"
 
 
-def test_an_agent_allows_nothing_unasked(baton, project):
+def test_an_agent_cannot_allow_a_workflow(baton, project):
     project("mine", MINE.format("x", "y"))
     for name in ("CLAUDECODE", "CODEX_THREAD_ID", "GEMINI_CLI", "BATON_SPAWNED"):
         done = baton("workflow", "allow", "mine", code=None, env={name: "1"})
@@ -165,7 +165,7 @@ def test_a_broken_workflow_is_reported_and_the_others_run(baton, users):
     assert states(baton)["bad", "user"] == "broken"
 
 
-def test_names_are_switched_in_untracked_configuration(baton, git, top):
+def test_workflows_are_switched_in_untracked_configuration(baton, git, top):
     baton("workflow", "enable", "autonomous-loop")
     baton("workflow", "disable", "session-handoff")
     assert git(top, "config", "baton.enabledWorkflows") == "autonomous-loop"

@@ -244,7 +244,7 @@ def test_ours_replaces_the_version_that_was_shown_and_keeps_it(cache, wire, fold
     assert cached(folder, "work")["_sync_status"] == "synced"
 
 
-def test_ours_does_not_replace_what_was_written_after_it_was_shown(cache, wire, folder, conflict):
+def test_ours_does_not_replace_a_document_that_was_not_shown(cache, wire, folder, conflict):
     wire.put("work", a_baton("newer still"))
     done = cache("send", "work", "--ours", url=wire.url, code=3)
     assert wire.get("work")["context"] == "newer still"
@@ -263,13 +263,13 @@ def test_a_resolution_made_offline_holds_when_the_server_returns(cache, wire, co
     assert wire.get("work")["context"] == "ours"
 
 
-def test_theirs_replaces_ours_and_keeps_it(cache, wire, folder, conflict):
+def test_theirs_replaces_ours_and_keeps_a_copy_of_ours(cache, wire, folder, conflict):
     cache("send", "work", "--theirs", url=wire.url)
     assert cached(folder, "work") == {**wire.get("work"), "_sync_status": "synced"}
     assert a_baton("ours", a_loop(1, action="Shipped")) in kept(folder)
 
 
-def test_merge_makes_one_of_both_by_record_and_field(cache, wire, folder, conflict):
+def test_merge_combines_both_documents_by_record_and_field(cache, wire, folder, conflict):
     done = cache("send", "work", "--merge", "--json", url=wire.url)
     made = wire.get("work")
     assert made["context"] == "ours"
@@ -281,7 +281,7 @@ def test_merge_makes_one_of_both_by_record_and_field(cache, wire, folder, confli
     assert "contested" not in done.json[0]
 
 
-def test_merge_takes_in_what_was_written_after_the_conflict_was_shown_once_that_was_too(cache, wire, conflict):
+def test_merge_includes_later_changes_of_the_server_only_after_showing_them(cache, wire, conflict):
     wire.put("work", {**wire.get("work"), "open_loops": [*wire.get("work")["open_loops"], a_loop(4)]})
     assert "OL-004" in cache("send", "work", "--merge", url=wire.url, code=3).err
     assert wire.get("work")["context"] == "base"
@@ -350,7 +350,7 @@ def test_a_server_with_revisions_decides_by_the_revision(cache, counting):
     assert body["expected_revision"] == 1
 
 
-def test_a_namespace_that_is_new_must_still_be_so_when_it_is_written(cache, counting):
+def test_the_first_write_expects_revision_zero(cache, counting):
     cache("write", "work", url=counting.url, doc=a_baton("one"))
     expected = [body.get("expected_revision") for path, body in counting.asked if path.endswith("write")]
     assert expected == [0, None]  # memory-hall refuses revision 0 for a namespace after it said that it does not exist
@@ -408,7 +408,7 @@ def test_a_file_of_an_unknown_namespace_is_sent_only_by_name(cache, wire, folder
     assert wire.get("a/b")["context"] == "whose"
 
 
-def test_a_file_of_another_namespace_perhaps_is_kept_before_it_is_replaced(cache, wire, folder):
+def test_a_copy_is_kept_of_a_file_that_may_be_of_another_namespace(cache, wire, folder):
     folder.mkdir(parents=True)
     (folder / "a_b.json").write_text(json.dumps({**a_baton("whose"), "_sync_status": "pending_upload"}))
     done = cache("write", "a:b", url=wire.url, doc=a_baton("mine"))
@@ -446,7 +446,7 @@ def test_a_damaged_cache_file_is_reported_and_kept_aside(cache, wire, folder):
     assert cached(folder, "work")["context"] == "one"
 
 
-def test_offline_a_damaged_cache_file_is_no_loss_of_what_waits(cache, wire, folder):
+def test_offline_a_damaged_cache_file_does_not_hide_the_pending_document(cache, wire, folder):
     cache("write", "work", url=NOWHERE, doc=a_baton("waits"))
     (folder / "work.json").write_bytes(b"\xff\x00")
     done = cache("read", "work", url=NOWHERE)
@@ -513,7 +513,7 @@ main()
 
 
 @pytest.mark.slow
-def test_many_at_once_lose_nothing_and_end_in_one_state(folder, counting, tmp_path):
+def test_concurrent_cache_writes_all_reach_the_server(folder, counting, tmp_path):
     names = [f"n{number % 2}" for number in range(6)]
     for number, name in enumerate(names):
         (tmp_path / f"{number}.json").write_text(json.dumps(a_baton(f"{name}-{number}")))

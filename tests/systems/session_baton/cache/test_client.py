@@ -64,7 +64,7 @@ def a_server(url, **settings):
 
 
 @pytest.mark.parametrize("shape", AWAY)
-def test_a_server_that_is_away_is_offline(cache, shape):
+def test_a_server_that_does_not_answer_counts_as_offline(cache, shape):
     with odd(AWAY[shape]) as url:
         done = cache("write", "work", "--timeout", "0.3", url=url, doc=a_baton("waits"))
         assert done.json["status"] == "pending_upload"
@@ -117,7 +117,7 @@ def test_a_token_that_no_header_can_hold_is_an_error_that_does_not_show_it(cache
     assert token not in done.err
 
 
-def test_the_token_does_not_stand_in_the_words_for_a_server():
+def test_the_repr_of_a_server_does_not_contain_its_token():
     assert "s3same" not in repr(a_server("http://h", token="s3same"))
 
 
@@ -128,7 +128,7 @@ def test_the_token_does_not_stand_in_the_words_for_a_server():
         ("HTTP://127.0.0.1:9101//", "http://127.0.0.1:9101"), ("https://h/baton/", "https://h/baton"),
     ],
 )  # fmt: skip
-def test_an_address_has_one_spelling(text, spelled):
+def test_an_address_is_normalised(text, spelled):
     assert str(ServerAddress.parse(text)) == spelled
     assert ServerAddress.parse(spelled) == ServerAddress.parse(text)
 

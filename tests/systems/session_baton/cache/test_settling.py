@@ -39,7 +39,7 @@ def test_a_pending_document_is_compared_before_it_is_sent(cache, wire, folder, c
 
 
 @CHOICES
-def test_a_server_that_moved_on_since_is_shown_again(cache, wire, folder, choice):
+def test_a_newer_document_of_the_server_is_shown_before_a_resolution(cache, wire, folder, choice):
     cache("write", "work", url=wire.url, doc=a_baton("base"))
     wire.put("work", a_baton("shown"))
     cache("write", "work", url=wire.url, doc=a_baton("ours"), code=3)
@@ -62,7 +62,7 @@ def test_a_change_without_a_new_time_is_still_a_change(cache, wire):
 
 
 @pytest.mark.parametrize("words", [["--merge", "--ours"], ["--ours", "--theirs"], ["--theirs", "--merge"]])
-def test_two_ways_to_settle_at_once_are_a_mistake(cache, wire, words):
+def test_two_resolutions_at_once_are_a_usage_error(cache, wire, words):
     cache("write", "work", url=wire.url, doc=a_baton("one"))
     wire.asked.clear()
     done = cache("send", "work", *words, url=wire.url, code=2)
@@ -111,7 +111,7 @@ def test_a_document_pending_for_another_url_is_read_if_the_server_has_none(cache
     assert wire.get("work")["context"] == "waits"
 
 
-def test_sent_to_another_url_it_replaces_nothing_unseen(cache, wire):
+def test_a_document_sent_to_another_url_replaces_nothing_unseen(cache, wire):
     cache("write", "work", url=NOWHERE, doc=a_baton("waits"))
     wire.put("work", a_baton("unseen"))
     done = cache("send", "work", url=wire.url, code=3)
@@ -174,7 +174,7 @@ def test_a_folder_in_the_place_of_a_file_is_reported_with_its_path(cache, wire, 
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"namespace": "work", "url": ""}', "\xff"])
-def test_a_damaged_sidecar_is_reported_without_names_of_python(cache, wire, folder, text):
+def test_a_damaged_sidecar_is_reported_without_python_error_names(cache, wire, folder, text):
     cache("write", "work", url=wire.url, doc=a_baton())
     (folder / ".baton" / "work.json").write_bytes(text.encode("latin-1"))
     said = cache("status").out
@@ -183,7 +183,7 @@ def test_a_damaged_sidecar_is_reported_without_names_of_python(cache, wire, fold
     assert "Document" not in said
 
 
-def test_of_two_namespaces_that_claim_a_file_one_owns_it(cache, wire, folder):
+def test_only_one_of_two_namespaces_that_claim_a_file_owns_it(cache, wire, folder):
     cache("write", "a/b", url=wire.url, doc=a_baton("first"))
     cache("write", "a:b", url=wire.url, doc=a_baton("second"))
     one, two = (folder / ".baton" / f"{name}.json" for name in ("a%2fb", "a%3ab"))
@@ -196,7 +196,7 @@ def test_of_two_namespaces_that_claim_a_file_one_owns_it(cache, wire, folder):
     assert listed == {"a/b": None, "a:b": "a/b"}
 
 
-def test_the_one_that_wrote_the_file_has_it(cache, wire, folder):
+def test_the_namespace_that_wrote_the_file_owns_it(cache, wire, folder):
     cache("write", "a:b", url=wire.url, doc=a_baton("first"))
     cache("write", "a/b", url=wire.url, doc=a_baton("second"))
     note = folder / ".baton" / "a%2fb.json"

@@ -14,7 +14,7 @@ from baton_git.systems.session_baton.importers import ImportedBaton, UnusableEnt
 from .conftest import README_BATON, baton, tree
 
 
-def test_each_file_is_a_baton_without_its_mark(tmp_path: Path) -> None:
+def test_each_file_is_a_baton_without_its_sync_status(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"n": 1, "updated_at": "2026-01-01", "_sync_status": "synced"}))
     (tmp_path / "b.json").write_text(json.dumps({"n": 2, "_sync_status": "pending_upload"}))
     (tmp_path / "c.json").write_text(json.dumps({"n": 3}))
@@ -26,7 +26,7 @@ def test_each_file_is_a_baton_without_its_mark(tmp_path: Path) -> None:
     ]
 
 
-def test_the_mark_as_the_specification_spells_it_counts_only_when_it_is_one(tmp_path: Path) -> None:
+def test_the_sync_status_of_the_specification_counts_only_if_it_is_a_status(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"sync_status": "pending_upload"}')
     (tmp_path / "b.json").write_text('{"sync_status": {"what": "a field of the baton"}}')
     (tmp_path / "c.json").write_text('{"sync_status": "synced", "_sync_status": "pending_upload"}')
@@ -146,14 +146,14 @@ def test_a_full_disk_leaves_every_file_unchanged(tmp_path: Path, full_disk: Any)
     assert tree(tmp_path) == before
 
 
-def test_another_object_in_the_way_leaves_every_file_unchanged(tmp_path: Path) -> None:
+def test_a_folder_at_the_path_of_a_file_stops_the_export(tmp_path: Path) -> None:
     (tmp_path / "b.json").mkdir()
     with pytest.raises(InvalidArgument, match="not a file"):
         write_cache(tmp_path, [baton("a"), baton("b")])
     assert tree(tmp_path) == {}
 
 
-def test_links_that_make_two_files_one_are_refused(tmp_path: Path) -> None:
+def test_a_link_to_another_exported_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "b.json").symlink_to(tmp_path / "a.json")
     with pytest.raises(InvalidArgument, match="link to another file"):
         write_cache(tmp_path, [baton("a"), baton("b")])
@@ -170,7 +170,7 @@ def test_the_mark_in_a_baton_is_written_over_as_session_baton_does_it(tmp_path: 
     assert json.loads((tmp_path / "a.json").read_text()) == {"_sync_status": "synced"}
 
 
-def test_other_files_and_the_rights_of_a_file_stay(tmp_path: Path) -> None:
+def test_other_files_and_the_mode_of_a_file_are_kept(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("{}")
     (tmp_path / "a.json").touch(mode=0o600)
     write_cache(tmp_path, [baton("a")])

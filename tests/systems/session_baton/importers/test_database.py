@@ -180,7 +180,7 @@ def test_a_row_that_is_too_large_is_reported(database: Database, monkeypatch: py
     assert isinstance(small, ImportedBaton)
 
 
-def test_rows_of_one_namespace_are_all_unusable(tmp_path: Path) -> None:
+def test_several_rows_of_one_namespace_are_all_unusable(tmp_path: Path) -> None:
     path = tmp_path / "tenants.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("CREATE TABLE batons (tenant TEXT, namespace TEXT, updated_at TEXT, data TEXT)")
@@ -297,7 +297,9 @@ def test_a_running_server_sees_the_rows_and_can_still_write(tmp_path: Path) -> N
     assert len(rows(path)) == 3
 
 
-def test_a_database_that_a_server_makes_meanwhile_is_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_added_to_a_database_that_a_server_creates_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, link = tmp_path / "b.sqlite3", os.link
 
     def late(source: Path, target: Path) -> None:

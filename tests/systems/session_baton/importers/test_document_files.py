@@ -142,7 +142,7 @@ def test_a_document_is_written_bare_and_readable(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("document", [{"baton": {}}, {"sync_status": "synced"}, {"baton": 1, "namespace": 2}])
-def test_a_document_that_would_be_mistaken_is_written_as_an_answer(tmp_path: Path, document: dict[str, Any]) -> None:
+def test_an_ambiguous_document_is_written_as_a_read_response(tmp_path: Path, document: dict[str, Any]) -> None:
     path = tmp_path / "b.json"
     write_file(path, baton("x", document))
     assert read_file(path) == ImportedBaton("x", document, "2026-06-17", where=str(path))
