@@ -188,7 +188,7 @@ def test_a_client_that_does_not_know_anchors_does_not_remove_them(baton, code, t
 
 
 @pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "x\0y", "a\nb"])
-def test_a_path_of_a_record_from_elsewhere_leads_nowhere(top, path):
+def test_an_anchor_outside_of_the_work_tree_or_with_an_invalid_commit_is_unknown(top, path):
     with Store(Repository.open(top)) as store:
         judge = AnchorJudge(SourceFiles(store, top, dict(os.environ)))
         for commit in ("--output=x", "HEAD", "f" * 40, None):

@@ -41,7 +41,7 @@ def plant(ws: Any) -> set[str]:
     return {one.path for one in entries if isinstance(one, Unreadable)}
 
 
-def test_every_verb_works_beside_bad_records_of_every_kind(ws: Any) -> None:
+def test_every_verb_works_although_records_of_every_kind_are_unreadable(ws: Any) -> None:
     bad = plant(ws)
     live = {path for path in bad if not path.startswith("archive/")}
     made = add_follow_up(ws, NOW, item="Fine", id="FU-fine")

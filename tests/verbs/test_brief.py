@@ -65,7 +65,7 @@ ORDER = (
 )  # fmt: skip
 
 
-def test_a_brief_begins_with_where_the_work_stands_and_ends_with_details(ws):
+def test_a_brief_begins_with_the_context_and_ends_with_details(ws):
     ws.update("x", NOW, lambda tip: tip.state.put(tip.state.head.replace(context="half of it is done"), HEAD))
     handover(ws, "run-1", "find_slot", "2026-11-21T07:56:00Z")
     add_decision(ws, NOW, what="Use TOML", why="people read it")
@@ -134,7 +134,7 @@ def test_many_session_facts_do_not_displace_decisions_and_rules(ws):
     assert text.count("\n| 0 ") > 8
 
 
-def test_handovers_come_the_newest_first_and_say_how_old_they_are(ws):
+def test_handovers_are_listed_newest_first_with_their_age(ws):
     handover(ws, "run-1", "find_slot", "2026-11-21T07:56:00Z")
     handover(ws, "run-2", "create_event", "2026-11-01T00:00:00Z")
     handover(ws, "run-3", "confirm", None)
@@ -162,7 +162,7 @@ def test_the_newest_checkpoint_of_the_acting_agent_is_shown_completely(ws):
     assert "did nothing" not in said
 
 
-def test_agents_do_not_see_what_others_said(ws):
+def test_agents_do_not_see_the_checkpoints_of_other_agents(ws):
     checkpoint(ws, "zero", "a secret of zero")
     checkpoint(ws, "one", "a secret of one")
     said = text(ws)
@@ -198,7 +198,7 @@ def test_texts_cannot_pose_as_lines_of_the_brief(ws):
     assert "\n## Decisions in force" not in said
 
 
-def test_the_budget_holds_and_what_is_left_out_is_counted(ws):
+def test_a_brief_keeps_to_its_budget_and_counts_the_omitted_lines(ws):
     checkpoint(ws, "claude", "x", working_memory={"scratchpad": "line\n" * 3000})
     begun = begin_session(ws, later(minutes=1), StartOptions(budget=1500))
     assert len(begun.brief.text.encode()) <= 1500

@@ -174,7 +174,7 @@ def test_verify_skips_a_loop_without_a_check(here):
     assert verify(here, NOW).evidence == {}
 
 
-def test_a_command_runs_only_after_exactly_it_was_approved(here, tmp_path):
+def test_a_command_runs_only_if_exactly_this_command_was_approved(here, tmp_path):
     mark = tmp_path / "ran"
     made = command(here, *touching(mark))
     trust(here, NOW, (*touching(mark), "more"))

@@ -25,7 +25,7 @@ LOOP = {"id": "OL-001", "action": "Deploy", "expected_outcome": "200", "created_
 ITEM = {"id": "FU-1", "item": "Refactor", "first_seen": "2026-06-17"}
 
 
-def test_a_session_that_booted_does_not_archive_what_others_added_since(ws):
+def test_a_session_that_booted_does_not_archive_records_that_others_added_since(ws):
     begin_session(acting(ws, "A"), NOW)
     mine = current(ws)
     add_loop(acting(ws, "B"), later(minutes=1), action="B deployed", expect="ok", id="OL-B")
@@ -82,7 +82,7 @@ def test_a_repeated_command_does_not_change_another_record(ws):
     assert ids(ws, "follow_ups") == ["FU-10"]
 
 
-def test_an_id_used_again_keeps_its_two_lives_apart(ws):
+def test_a_reused_id_keeps_two_archived_records_apart(ws):
     add_loop(ws, NOW, action="OLD", expect="x", id="OL-001")
     close_loop(ws, NOW, "OL-001")
     write_document(ws, NOW, document("A", open_loops=[{**LOOP, "action": "NEW"}]))
@@ -100,7 +100,7 @@ def _closed(id_):
     return Key("open_loop", id_, archived=True)
 
 
-def test_the_same_words_from_two_sessions_do_not_overwrite_each_other_in_silence(ws):
+def test_different_values_from_two_sessions_become_a_conflict(ws):
     write_document(ws, NOW, document("P"))
     write_document(ws, NOW, document("A", "P", open_loops=[{**LOOP, "status": "failed"}]))
     done = write_document(
@@ -162,7 +162,7 @@ def test_a_record_as_large_as_may_be_can_still_be_closed(ws):
     assert stored(ws, "open_loop", "OL-1", archived=True) is not None
 
 
-def test_leaving_a_record_out_and_adding_it_again_clears_no_gate(ws):
+def test_removing_and_adding_a_decision_again_does_not_bypass_the_checks_of_its_claims(ws):
     decision = {"id": "DEC-1", "what": "w", "why": "y", "created_at": "2026-06-17", "source_tier": "llm_derived"}
     write_document(ws, NOW, document("A", active_decisions=[{**decision, "status": "monitoring"}]))
     write_document(ws, NOW, document("A"))

@@ -40,7 +40,7 @@ def test_the_log_of_nothing_is_empty(ws):
     assert list(read_log(ws)) == []
 
 
-def test_the_log_is_newest_first_with_what_each_commit_changed(ws):
+def test_the_log_lists_the_newest_commits_first_with_their_changes(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     settle_loop(ws, later(minutes=1), made.id, "failed", note="no")
     newest, first, root = read_log(ws)
@@ -105,7 +105,7 @@ def test_the_log_shows_commits_made_by_hand(ws):
     assert (newest.entry.subject, newest.entry.op, [one.id for one in newest.changes]) == ("mine", "", ["FU-1"])
 
 
-def test_show_gives_one_commit(ws):
+def test_show_returns_one_commit(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     add_follow_up(ws, NOW, item="x")
     shown = read_commit(ws, "1")
@@ -113,7 +113,7 @@ def test_show_gives_one_commit(ws):
     assert [one.id for one in shown.changes] == [made.id]
 
 
-def test_compare_leads_from_one_revision_to_another_and_back(ws):
+def test_compare_describes_the_changes_in_both_directions(ws):
     made = add_loop(ws, NOW, action="a", expect="b")
     close_loop(ws, NOW, made.id, reason="gone")
     (there,), (back,) = compare(ws, "1", "2").changes, compare(ws, "2", "1").changes
@@ -136,7 +136,7 @@ def test_the_lineage_includes_archived_sessions(ws):
 # --- rollback
 
 
-def test_rollback_gives_the_files_of_then_byte_for_byte_by_a_new_commit(ws):
+def test_rollback_restores_the_files_byte_for_byte_by_a_new_commit(ws):
     add_loop(ws, NOW, action="a", expect="b")
     by_hand(ws, {"notes/x.txt": b"\xff", "baton.toml": b'# mine\ncontext = "c"\n'})
     then = files(ws)
@@ -173,7 +173,7 @@ def test_a_rollback_is_undone_by_undo(ws):
     assert files(ws) == then
 
 
-def test_rollback_of_a_graduation_takes_the_rule_away(ws):
+def test_rollback_of_a_graduation_removes_the_rule(ws):
     made = record_pattern(ws, NOW, what="w", rule="r")
     propose_rule(ws, NOW, made.id, "r")
     graduate_pattern(replace(ws, confirmed=Confirmed("Ada", "terminal", made.id, "r")), NOW, made.id)
@@ -261,7 +261,7 @@ def test_reverting_a_session_does_not_restore_its_own_undone_changes(ws):
     assert ids(ws, "follow_ups") == ["FU-1"]
 
 
-def test_without_one_session_what_others_did_stays(ws):
+def test_reverting_a_session_keeps_the_records_of_other_sessions(ws):
     add_follow_up(acting(ws, "good"), NOW, item="kept", id="FU-1")
     add_follow_up(acting(ws, "bad"), NOW, item="gone", id="FU-2")
     defer_follow_up(acting(ws, "bad"), NOW, "FU-1")
@@ -295,7 +295,7 @@ def test_a_session_that_did_nothing_cannot_be_rolled_back(ws):
         rollback_session(ws, NOW, "nobody")
 
 
-def test_undoing_a_merged_document_keeps_what_others_wrote(ws):
+def test_undoing_a_merged_document_keeps_the_changes_of_others(ws):
     write_document(ws, NOW, document("s0", follow_ups=[ITEM]))
     add_loop(acting(ws, "other"), NOW, action="a", expect="b", id="OL-9")
     write_document(ws, NOW, document("bad", "s0", follow_ups=[{**ITEM, "item": "changed"}], open_loops=[LOOP]))
@@ -339,7 +339,7 @@ def test_a_redo_after_a_new_change_is_rejected_with_a_hint(ws):
     assert ids(ws, "follow_ups") == ["FU-1", "FU-2"]
 
 
-def test_undo_and_redo_step_over_what_other_sessions_did(ws):
+def test_undo_and_redo_skip_the_changes_of_other_sessions(ws):
     other = acting(ws, "s2")
     add_follow_up(ws, NOW, item="x", id="FU-1")
     add_follow_up(other, NOW, item="y", id="FU-2")
@@ -367,7 +367,7 @@ def test_undo_skips_changes_without_remaining_effect_and_session_starts(ws):
     assert stored(ws, "open_loop", "OL-1").last_check.why == "again"
 
 
-def test_undo_of_an_older_revision_keeps_what_came_after(ws):
+def test_undo_of_an_older_revision_keeps_later_changes(ws):
     add_follow_up(ws, NOW, item="x", id="FU-1")
     defer_follow_up(ws, NOW, "FU-1")
     add_loop(ws, NOW, action="a", expect="b", id="OL-1")
@@ -377,7 +377,7 @@ def test_undo_of_an_older_revision_keeps_what_came_after(ws):
     assert ids(ws, "open_loops") == ["OL-1"]
 
 
-def test_undo_of_a_closing_brings_the_record_back_though_others_came_after(ws):
+def test_undo_of_a_closing_restores_the_record_after_later_changes(ws):
     add_loop(ws, NOW, action="a", expect="b", id="OL-1")
     close_loop(ws, NOW, "OL-1")
     add_follow_up(ws, NOW, item="x")
@@ -386,7 +386,7 @@ def test_undo_of_a_closing_brings_the_record_back_though_others_came_after(ws):
     assert stored(ws, "open_loop", "OL-1", archived=True) is None
 
 
-def test_undo_brings_foreign_files_back_too(ws):
+def test_undo_also_reverts_files_that_are_not_records(ws):
     add_loop(ws, NOW, action="a", expect="b")
     by_hand(ws, {"notes.txt": b"one"})
     undo_revision(ws, NOW)

@@ -88,7 +88,7 @@ def test_kinds_have_the_names_that_people_use(name, kind):
     assert find_kind(name) == kind
 
 
-def test_a_record_is_shown_by_its_id_with_where_it_came_from_and_what_happened(work):
+def test_a_record_is_shown_by_its_id_with_its_provenance_and_history(work):
     shown = show_record(work, NOW, "ol-1")
     assert (shown.kind, shown.title, shown.status, shown.archived) == ("open_loop", "Deployed", "failed", False)
     assert (shown.began.revision, shown.began.session, shown.began.agent) == (1, "s1", "claude")
@@ -101,7 +101,7 @@ def test_a_record_is_shown_by_its_id_with_where_it_came_from_and_what_happened(w
     assert (len(long.history), long.earlier, long.began.op) == (10, 4, "followup-add")
 
 
-def test_records_of_two_kinds_with_one_id_are_told_apart_by_their_kind(work):
+def test_records_of_two_kinds_with_the_same_id_are_distinguished_by_kind(work):
     record_pattern(work, NOW, what="Guessed", id="OL-1")
     with pytest.raises(Ambiguous, match="open_loop/OL-1, pattern/OL-1"):
         show_record(work, NOW, "OL-1")

@@ -55,7 +55,9 @@ def test_a_rename_moves_everything_and_a_late_writer_gets_the_new_name(shop: Wor
     assert rename_namespace(shop, NOW, "x", "y").commit == done.commit  # again, as after an interruption
 
 
-def test_an_interrupted_rename_is_finished_with_what_both_got_meanwhile(shop: Workspace, monkeypatch: Any) -> None:
+def test_an_interrupted_rename_is_finished_with_the_records_added_to_both_names(
+    shop: Workspace, monkeypatch: Any
+) -> None:
     with monkeypatch.context() as here:
         here.setattr("baton_git.namespace.moving.delete_ref", _interrupt)
         with pytest.raises(KeyboardInterrupt):

@@ -119,7 +119,7 @@ def test_a_pattern_with_a_secret_is_recognised_again(ws):
     assert len({record_pattern(ws, NOW, what=words).id for _ in range(2)}) == 1
 
 
-def test_a_pattern_is_known_again_by_its_words_and_proposed_at_three(ws):
+def test_a_pattern_is_recognised_by_its_text_and_proposed_at_three(ws):
     ids = [record_pattern(ws, NOW, what=what, context=f"c{n}").id for n, what in enumerate(["It  Broke", "it broke."])]
     assert len(set(ids)) == 1
     assert stored(ws, "pattern", ids[0]).status == "observing"
@@ -137,7 +137,7 @@ def test_only_the_newest_five_occurrences_are_kept_and_all_are_counted(ws):
     assert [one.context for one in pattern.recent_occurrences] == ["c2", "c3", "c4", "c5", "c6"]
 
 
-def test_a_pattern_graduates_only_with_a_persons_word(ws):
+def test_a_pattern_graduates_only_if_a_person_confirms_it(ws):
     made = record_pattern(ws, NOW, what="w")
     with pytest.raises(NotAllowed, match="not a rule candidate"):
         graduate_pattern(replace(ws, confirmed=ada(made, "Look first")), NOW, made.id)
@@ -207,7 +207,7 @@ def test_decisions_only_move_forward(ws):
         supersede_decision(ws, NOW, two, one)
 
 
-def test_a_decision_without_a_word_on_its_tier_is_the_models(ws):
+def test_a_decision_without_a_tier_is_derived_by_a_model(ws):
     add_decision(ws, NOW, what="a", why="b", evidence=["e"], rejected=["r"], id="DEC-7")
     (decision,) = current(ws)["active_decisions"]
     assert (decision["source_tier"], decision["evidence"], decision["rejected"]) == ("llm_derived", ["e"], ["r"])

@@ -34,7 +34,7 @@ KINDS = sorted(SECRETS)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, len(KINDS), 8), ids=lambda start: KINDS[start])
-def test_no_object_holds_a_planted_secret(start, tmp_path_factory):
+def test_no_object_contains_a_planted_secret(start, tmp_path_factory):
     # Ten characters and more: shorter ones occur by chance among the ids of objects.
     kinds = [SECRETS[kind].filter(lambda pair: len(pair[0]) >= 10) for kind in KINDS[start : start + 8]]
 

@@ -42,21 +42,21 @@ def test_the_frame_of_a_brief_has_an_unpredictable_mark(ws):
     assert begin_session(ws, NOW, StartOptions(mark="m-1")).brief.text.splitlines()[-2] == "=== end of brief m-1 ==="
 
 
-def test_the_first_boot_makes_the_namespace_and_the_session(ws):
+def test_the_first_boot_creates_the_namespace_and_the_session(ws):
     begun = begin_session(ws, NOW)
     assert (begun.session, begun.parent, begun.version.number, begun.problems) == ("s1", None, 1, ())
     assert sessions(ws)["s1"].status == "active"
     assert "Nothing has been recorded yet" in begun.brief.text
 
 
-def test_a_boot_without_a_session_mints_one(ws):
+def test_a_boot_without_a_session_generates_a_session_name(ws):
     begun = begin_session(acting(ws, None), NOW)
     assert begun.session.startswith("2026-11-21-")
     assert begun.session in sessions(ws)
     assert make_session_id(NOW) != make_session_id(NOW)
 
 
-def test_a_session_follows_the_one_before(ws):
+def test_a_new_session_follows_the_previous_session(ws):
     begin_session(ws, NOW)
     end_session(ws, later(minutes=1))
     begun = begin_session(acting(ws, "s2"), later(minutes=2))
@@ -214,7 +214,7 @@ def test_a_broken_ref_is_named(ws):
 
 
 @pytest.mark.slow
-def test_a_held_lock_is_named_and_the_state_is_shown(ws):
+def test_a_start_names_a_held_lock_and_shows_the_state(ws):
     add_loop(ws, NOW, action="Deployed it", expect="b")
     ws.branch.store.locks.wait = 0.1
     (ws.branch.store.repository.common_dir / f"{ws.branch.ref}.lock").touch()
@@ -289,7 +289,7 @@ def test_a_wrap_without_a_boot_keeps_the_existing_context(ws):
     assert current(ws)["context"] == "there\n\nmine"
 
 
-def test_wrap_with_the_revision_replaces_whatever_is_there(ws):
+def test_wrap_with_the_newest_revision_replaces_the_context_of_another_session(ws):
     begin_session(acting(ws, "a"), NOW)
     end_session(acting(ws, "b"), NOW, context="of b")
     revision = ws.branch.read().number
@@ -299,7 +299,7 @@ def test_wrap_with_the_revision_replaces_whatever_is_there(ws):
         end_session(acting(ws, "b"), NOW, context="too late", expected_revision=revision)
 
 
-def test_wrap_without_a_session_ends_none(ws):
+def test_wrap_without_a_session_ends_no_session(ws):
     end_session(acting(ws, None), NOW, context="x")
     assert current(ws)["context"] == "x"
     assert sessions(ws) == {}
@@ -317,7 +317,7 @@ def test_wrap_without_anything_to_say_only_ends_the_session(ws):
 # --- status
 
 
-def test_status_counts_what_there_is_and_names_what_is_broken(ws):
+def test_status_counts_the_records_and_names_the_unreadable_files(ws):
     write_document(ws, NOW, document(open_loops=[LOOP, {**LOOP, "id": "OL-2", "status": "failed"}], patterns=[PATTERN]))
     add_follow_up(ws, NOW, item="x")
     by_hand(ws, {"open_loops/OL-3.toml": b"?", "open_loops/notes": b"hi"})
@@ -330,7 +330,7 @@ def test_status_counts_what_there_is_and_names_what_is_broken(ws):
     assert [one.id for one in found.sessions] == ["s1"]
 
 
-def test_records_are_counted_whatever_made_them(ws):
+def test_adding_a_loop_stores_one_loop_and_no_follow_up(ws):
     add_loop(ws, NOW, action="a", expect="b")
     state = ws.branch.read().state
     assert (len(state.records(OpenLoop)), len(state.records(FollowUp))) == (1, 0)

@@ -96,7 +96,7 @@ def _same_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.environ["PATH"])
 
 
-def test_hooks_of_an_agent_are_checked_repaired_and_as_they_were_after_the_undo(
+def test_agent_hooks_are_checked_and_repaired_and_the_undo_restores_them(
     claude: Path, baton: Any, findings: Any
 ) -> None:
     home = Path(os.environ["HOME"])

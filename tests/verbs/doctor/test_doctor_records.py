@@ -100,7 +100,7 @@ def test_files_left_by_sudo_are_reported(made: Path, findings: Any) -> None:
     assert "sudo chown -R" in finding["advice"]
 
 
-def test_a_damaged_index_is_removed_and_built_anew_by_the_next_question(made: Path, baton: Any, findings: Any) -> None:
+def test_a_damaged_index_is_removed_and_rebuilt_by_the_next_question(made: Path, baton: Any, findings: Any) -> None:
     baton("followup", "add", "Deploy the exporter")
     baton("recall", "exporter")
     index = made / "baton/recall/index.sqlite"
