@@ -1,9 +1,4 @@
-"""The lives of verbs: scenarios of calls, each run through every interface with the same expected results.
-
-A life is a list of steps: a verb, the fields of its input, and the expected fields of its result, or its error's code
-and words. `{name}` in a text is replaced by the id that a step stored under that name. Calls that an interface lacks
-(a tool that models must not call, a hidden field) are made by the library, so that the life can continue.
-"""
+"""Scenarios of calls of verbs, each run through every interface with the same expected results."""
 
 from __future__ import annotations
 
@@ -22,7 +17,8 @@ from baton_git.verbs.table import all_verbs
 
 @dataclass(frozen=True)
 class Step:
-    """A call of `verb` with its expected outcome; `error` is a code and a part of the words. `keep` names the id."""
+    """A call of `verb` with its expected outcome. `error` is an error code and a part of its message. The returned id
+    is stored under the name `keep`."""
 
     verb: str
     fields: Mapping[str, Any] = field(default_factory=dict)
@@ -38,7 +34,7 @@ def step(
 
 
 def document(**lists: Any) -> Step:
-    """A step that reads the state, with the expected records of its lists."""
+    """Return a step that reads the state, with the expected records of its lists."""
     return step("read", {"baton": lists})
 
 
@@ -197,7 +193,7 @@ LIVES: dict[str, list[Step]] = {
 
 
 def fill(value: Any, names: Mapping[str, str]) -> Any:
-    """Put the ids that were kept into the texts of a value."""
+    """Replace the names of stored ids in a value by the ids."""
     if isinstance(value, Mapping):
         return {fill(name, names): fill(item, names) for name, item in value.items()}
     if isinstance(value, list):
@@ -225,7 +221,7 @@ def assert_holds(found: Any, expected: Any, at: str) -> None:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository for all lives; each has a namespace of its own."""
+    """Return a repository for all scenarios; each scenario has a separate namespace."""
     folder = tmp_path_factory.mktemp("lives")
     subprocess.run(["git", "init", "-q", str(folder)], check=True, env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull})
     (folder / "readme").write_text("hello\n")

@@ -33,7 +33,8 @@ def template() -> dict[str, FolderCopy]:
 def top(
     request: pytest.FixtureRequest, tmp_path: Path, _first_commit: FolderCopy, template: dict[str, FolderCopy]
 ) -> Path:
-    """Return the work tree as for every test, or the filled one if the test asks for `filled` and it exists already."""
+    """Return the work tree as for every test, or a filled one if the test asks for `filled` and its copy exists
+    already."""
     copy = template.get("work", _first_commit) if "filled" in request.fixturenames else _first_commit
     return copy.write(tmp_path / "work")
 
@@ -54,7 +55,7 @@ def filled(baton: Baton, top: Path, template: dict[str, FolderCopy]) -> Path:
 
 @pytest.fixture
 def refill(top: Path, filled: Path, template: dict[str, FolderCopy]) -> Callable[[], None]:
-    """Restore everything in `filled`."""
+    """Return a function that restores everything in `filled`."""
 
     def copy_again() -> None:
         for kept, folder in ((template["work"], top), (template["in"], filled)):

@@ -216,7 +216,7 @@ def test_status_reports_counts_and_active_sessions(baton, filled):
     assert [one["id"] for one in found["active_sessions"]] == ["s1"]
 
 
-# --- looking back and going back
+# --- log, diff, undo and rollback
 
 
 def test_diff_and_show_print_records_and_fields(baton, filled):

@@ -1,4 +1,4 @@
-"""Git's configuration, our settings and variables: which are read, which are trusted, and which cannot be read."""
+"""Git's configuration, baton's settings and variables: which are read, which are trusted, and errors in them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_repository_cannot_declare_itself_safe(baton, git, top):
     assert "belongs to another user" in baton("status", code=1).err
 
 
-# --- 3. boot goes on
+# --- 3. boot continues despite invalid settings
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_bad_variable_does_not_stop_a_session_and_a_bad_option_does(baton, nam
     baton("status", env={name: value}, code=2)
 
 
-# --- 4. seconds
+# --- 4. time limits
 
 
 @pytest.mark.parametrize("seconds", ["inf", "nan", "-inf", "1e9", "-1", "3601", "x"])

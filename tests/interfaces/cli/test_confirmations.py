@@ -45,7 +45,7 @@ def test_a_rule_that_changes_while_the_question_waits_is_not_confirmed(baton, fi
 
 
 def test_rules_that_were_approved_elsewhere_are_confirmed_once_at_import(baton, top):
-    """As `baton import session-baton` shows them; without a terminal they stay candidates."""
+    """`baton import session-baton` shows the rules and asks. Without a terminal they stay candidates."""
     pattern = {
         "what": "w",
         "first_seen": "d",

@@ -1,4 +1,4 @@
-"""Rules for every command: help with an example, JSON, streams, exit codes, and what stays untouched."""
+"""Rules for every command: help with an example, JSON, streams, exit codes, and the files that it must not change."""
 
 from __future__ import annotations
 

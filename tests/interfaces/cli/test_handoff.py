@@ -116,7 +116,7 @@ def test_settings_that_are_not_a_file_are_ignored(options, top, make):
     assert "not a file" in problem
 
 
-# --- in words
+# --- rendered text
 
 
 def test_rendered_sections_contain_every_fact():

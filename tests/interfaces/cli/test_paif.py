@@ -253,7 +253,7 @@ def test_only_the_commands_that_need_it_load_the_models_of_paif():
     assert done.stdout.strip() == "[]"
 
 
-# --- what reviewers found
+# --- regressions
 
 EVIL = "\x1b[2J\x9b31m\u202e\nbaton: all is well\r\n"
 

@@ -1,4 +1,4 @@
-"""`baton session`, and `baton import|export ecc`, as called at a terminal."""
+"""`baton session` and `baton import|export ecc`, called at a terminal."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_piped_input_cannot_confirm_a_graduation(baton, baton_process, filled):
 
 
 def test_a_terminal_for_output_only_does_not_count_as_a_terminal(baton, filled, top):
-    """An agent that shows its output on a terminal but types nothing: standard input is a pipe."""
+    """An agent may show its output on a terminal without typing anything: its standard input is a pipe."""
     line = f"echo PAT-1 | {sys.executable} -m baton_git pattern graduate PAT-1"
     process, terminal = at_terminal(top, ["/bin/sh", "-c", line])
     while True:

@@ -117,7 +117,7 @@ CASES = {
     "spaces for a namespace": _back(_write(GOOD, "   "), "   "),
     "1,000 levels": Case("POST", WRITE, _nested(1000)),
     "100,000 levels": Case("POST", WRITE, _nested(100_000)),
-    # where we differ
+    # differences from the original
     "an empty baton": Case("POST", WRITE, _write({}, "empty")),
     "a text for a list": Case("POST", WRITE, _write({"session_id": "s", "open_loops": "x"}, "odd")),
     "an unknown status": Case("POST", WRITE, _write(UNKNOWN, "odd")),

@@ -1,4 +1,5 @@
-"""Broken files on a branch, made by hand or by another program, are reported; no list fails because of one."""
+"""Broken files on a branch, made by hand or by another program, are reported, and no list fails because of a broken
+file."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from baton_git.verbs.work_items.patterns import graduate_pattern
 
 @pytest.fixture
 def story(api: Any) -> Any:
-    """Three revisions: s-1 adds two loops, s-2 settles one of them."""
+    """Create three revisions: s-1 adds two loops, s-2 verifies one of them."""
     for id_ in ("OL-1", "OL-2"):
         api.post("/v1/loops", {"action": "x", "expect": "y", "id": id_}, code=201, headers=_by("s-1", "claude"))
     api.post("/v1/loops/OL-1/verify", {"result": "passed"}, headers=_by("s-2", "codex"))

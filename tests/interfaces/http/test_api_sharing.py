@@ -1,4 +1,4 @@
-"""Other machines over HTTP: sync with remotes that are configured, what waits for a review, conflicts."""
+"""Other machines over HTTP: sync with configured remotes, changes that wait for a review, and conflicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 @pytest.fixture
 def shared(api: Any) -> Any:
-    """A namespace with one loop, which `origin` has as well."""
+    """Return a namespace with one loop, which `origin` also has."""
     api.post("/v1/loops", {"action": "x", "expect": "y", "id": "OL-1"}, code=201)
     assert api.post("/v1/sync").json()["namespaces"][0]["sent"] == 2
     return api
@@ -27,7 +27,7 @@ def shared(api: Any) -> Any:
 
 @pytest.fixture
 def elsewhere(api: Any, baton: Any) -> Callable[..., None]:
-    """Runs the command in the other clone, between two syncs."""
+    """Return a function that runs a command in the other clone, between two syncs."""
 
     def call(*words: str) -> None:
         for line in (("sync",), words, ("sync",)):

@@ -1,4 +1,4 @@
-"""Namespaces, status, the whole state, validation, and acting on a version that one has seen."""
+"""Namespaces, status, the whole state, validation, and conditional writes."""
 
 from __future__ import annotations
 

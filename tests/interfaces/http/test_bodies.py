@@ -1,4 +1,5 @@
-"""JSON of requests is read alike on all paths: no key twice, and not on the event loop when it is large."""
+"""JSON in requests is read in the same way on all paths: without repeated keys, and not on the event loop if it is
+large."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def scope_and_receive(raw: bytes) -> tuple[dict[str, Any], Any]:
 
 
 async def turns_during(work: Any) -> int:
-    """How often the event loop gave others a turn while something was worked at."""
+    """Return how often the event loop ran other tasks during this work."""
     task = asyncio.ensure_future(work)
     turns = 0
     while not task.done():

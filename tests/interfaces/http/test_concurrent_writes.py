@@ -1,4 +1,4 @@
-"""Writes that come at the same time, and the process beside the server that merges their packs."""
+"""Concurrent writes, and the separate process that merges the server's packs."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Event(NamedTuple):
 
 
 class Listener:
-    """A client that reads a stream in a thread of its own."""
+    """A client that reads a stream in a separate thread."""
 
     def __init__(self, url: str, headers: dict[str, str]) -> None:
         self.events: Queue[Event | None] = Queue()
@@ -68,7 +68,7 @@ Listen = Callable[..., Listener]
 
 @pytest.fixture
 def listen() -> Iterator[Listen]:
-    """Opens streams of a server; of the server's namespace, unless `namespace` is None."""
+    """Return a function that opens streams of a server: of its namespace by default, of all if `namespace` is None."""
     opened: list[Listener] = []
 
     def start(server: Any, namespace: str | None = "", since: str | None = None) -> Listener:

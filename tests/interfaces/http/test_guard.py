@@ -1,4 +1,5 @@
-"""Which requests are admitted, and the handling of malformed ones: on the application itself, and by raw sockets."""
+"""Which requests are accepted, and how malformed requests are handled: tested on the application itself, and with raw
+sockets."""
 
 from __future__ import annotations
 
@@ -166,7 +167,7 @@ def test_wrong_tokens_are_limited_and_the_right_one_always_gets_in():
     assert status(guard, HOST, right) == 200
 
 
-# --- every answer
+# --- every response
 
 
 def test_every_response_forbids_caching():

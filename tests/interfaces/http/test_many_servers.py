@@ -1,4 +1,4 @@
-"""Several servers on one repository, one of them killed in the middle: nothing that was acknowledged is lost."""
+"""Several servers on one repository, one of which is killed during writes: no acknowledged write is lost."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Acknowledged:
 
 
 class Writer(threading.Thread):
-    """A session that writes documents, adds records and saves checkpoints, through one server after the other."""
+    """A session that writes documents, adds records and saves checkpoints, through the servers in turn."""
 
     def __init__(self, name: str, servers: list[Process], done: Acknowledged) -> None:
         super().__init__(name=name, daemon=True)
@@ -126,7 +126,11 @@ class Writer(threading.Thread):
             self._done.checkpoints[answer["id"]] = self.name
 
     def _write(self, path: str, body: Any, again: int | None = None) -> dict[str, Any] | None:
-        """The answer; None where a request that was cut off had been carried out, and is refused for that (`again`)."""
+        """Send a write to the servers in turn until it succeeds; return the response.
+
+        Returns None if an earlier try was cut off but had been executed, so that repeating it gets the status
+        `again`.
+        """
         was_cut_off = False
         end = time.monotonic() + 240
         while time.monotonic() < end:
@@ -148,7 +152,7 @@ class Writer(threading.Thread):
         return answer
 
     def _asked(self, port: int, path: str, body: Any) -> tuple[int, Any]:
-        """Status and answer; status 0 where the server went away meanwhile."""
+        """Return status and response; the status is 0 if the server ended during the request."""
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         headers = {"Content-Type": "application/json", "Baton-Session": self.name}
         try:
@@ -200,7 +204,8 @@ def test_acknowledged_writes_survive_a_killed_server(servers, tmp_path, git):
 
 
 def _all_is_there(repository: Path, done: Acknowledged) -> None:
-    """Live or archived: a record that its session knew and a document leaves out is archived."""
+    """Check that all acknowledged records exist, live or archived. A record that its session knew and a document leaves
+    out is archived."""
     assert len(done.records) > CLIENTS * ROUNDS
     assert len(done.checkpoints) == CLIENTS * ROUNDS
     with Store(Repository.open(repository)) as store:

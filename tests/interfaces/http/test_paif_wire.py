@@ -1,4 +1,5 @@
-"""PAIF's wire: a flat body in, a nested answer out; sessions, restores, and a token for each agent."""
+"""PAIF's HTTP interface: flat bodies in requests, nested documents in responses; sessions, restores, and agents'
+tokens."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def test_each_checkpoint_without_a_session_gets_a_new_session(api):
 
 
 def test_missing_fields_of_a_body_get_the_defaults(api):
-    """Return the data as the original returns it; only a missing duration is computed."""
+    """The data equals the original's; only a missing duration is computed in addition."""
     for body, seconds in (({}, 0), ({"duration_seconds": 12}, 12)):
         made = api.post("/checkpoint/zero", body, code=201).json()
         assert made["metadata"]["duration_seconds"] == seconds
@@ -143,7 +144,7 @@ def test_other_interfaces_return_the_same_data(api, baton):
     assert shown["checkpoint"]["context"]["conversation_summary"] == BODY["conversation_summary"]
 
 
-# --- agents with tokens of their own
+# --- agents' tokens
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`baton serve` as a process: its address, refusals and exit, and the environment of programs that it starts."""
+"""`baton serve` as a process: its address, refused options and exit, and the environment of programs that it starts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def serving(*words: str, cwd: Path, **variables: str) -> Iterator[tuple[subproce
 
 
 def refused(*words: str, cwd: Path, code: int, **variables: str) -> str:
-    """The one line (and its hint) with which it does not start."""
+    """Return the error line (and hint) with which the server refuses to start."""
     done = subprocess.run(
         [*ARGV, *words],
         cwd=cwd,
@@ -66,7 +66,7 @@ def refused(*words: str, cwd: Path, code: int, **variables: str) -> str:
     return done.stderr
 
 
-# --- starting and ending
+# --- start and end
 
 
 def test_serve_prints_its_address_exits_with_0_and_hides_its_token(top):
@@ -169,7 +169,7 @@ def test_with_registered_agents_it_does_not_start_without_a_token(baton, top):
     assert "agents are registered" in baton("serve", "--port", "0", code=1).err
 
 
-# --- the token stays here
+# --- the token is not passed on
 
 
 def test_the_sites_environment_for_programs_has_no_token(top, monkeypatch):

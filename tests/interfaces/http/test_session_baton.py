@@ -1,4 +1,5 @@
-"""session-baton's wire, held against what its own server answered; and what that has not: revisions, ETags, `held`."""
+"""session-baton's HTTP interface, compared with recorded responses of its own server, and our additions: revisions,
+ETags, `held`."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ ADDED = ("revision", "commit", "held")
 
 @pytest.fixture
 def api(wire):
-    """In the original, a namespace does not exist before it is written."""
+    """Return a client of a namespace that does not exist yet: in the original, the first write creates it."""
     return wire
 
 

@@ -123,7 +123,7 @@ METHODS = ("http", "file_exists", "process_running", "manual")
 
 
 def test_a_document_begun_by_a_command_fits_the_original_models(api, baton):
-    """Its models require a head with all fields, have four methods, and ignore other keys."""
+    """The original's models require a head with all fields, know four check methods, and ignore other keys."""
     for words in (("--verify-port", "80"), ("--verify-file", "a"), ("--verify-command", "--", "pytest")):
         where = ("-n", api.namespace, "--create")
         baton("loop", "add", f"for {words[-1]}", "--expect", "b", *where, *words, cwd=api.folder)
@@ -144,13 +144,13 @@ def test_a_document_begun_by_a_command_fits_the_original_models(api, baton):
 
 @pytest.fixture
 def api(wire):
-    """In the original, a namespace does not exist before it is written."""
+    """Return a client of a namespace that does not exist yet: in the original, the first write creates it."""
     return wire
 
 
 @pytest.fixture
 def shell(api):
-    """Runs a snippet of the README in a shell; our server has another port and namespace."""
+    """Return a function that runs a snippet of the README in a shell, with our server's port and namespace."""
 
     def run(snippet: str, **variables: str) -> str:
         here = snippet.replace("localhost:9101", urlsplit(api.url).netloc.replace("127.0.0.1", "localhost"))

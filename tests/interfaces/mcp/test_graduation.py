@@ -9,7 +9,7 @@ CODE = "PAT-1"
 
 
 def types(text, asked=None, before=None):
-    """A person at the client who types `text`; the questions are appended to `asked`."""
+    """Return a person at the client who types `text`; the questions are appended to `asked`."""
     from mcp.types import ElicitResult
 
     async def answer(_, params):

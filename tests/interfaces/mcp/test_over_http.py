@@ -1,4 +1,4 @@
-"""`baton mcp --http`: who may come in, and how it ends; a real process, and a real client."""
+"""`baton mcp --http`: which requests are accepted, and how the server ends; with a real process and a real client."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HELLO = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protoc
 
 @contextmanager
 def running(top, *options: str, **env: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The process and its address."""
+    """Run the server; yield the process and its address."""
     process = subprocess.Popen(
         [sys.executable, "-m", "baton_git", "mcp", "--http", "--port", "0", *options],
         cwd=top, env={**os.environ, **env}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -44,7 +44,7 @@ def running(top, *options: str, **env: str) -> Iterator[tuple[subprocess.Popen[s
 
 
 def status(url: str, method: str = "POST", **headers: str) -> int:
-    """The status that a request gets."""
+    """Return the status of the response to a request."""
     try:
         with urllib.request.urlopen(request_for(url, method, **headers), timeout=20) as answer:
             return answer.status
@@ -54,7 +54,7 @@ def status(url: str, method: str = "POST", **headers: str) -> int:
 
 
 def request_for(url: str, method: str = "POST", **headers: str) -> urllib.request.Request:
-    """The handshake of the older era."""
+    """Return a request with the handshake of the older era."""
     sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     sent |= {name: value.encode().decode("latin-1") for name, value in headers.items()}
     return urllib.request.Request(url, data=HELLO, headers=sent, method=method)
@@ -201,7 +201,7 @@ def test_the_server_ends_despite_a_client_that_listens(baton, top):
 
 
 def listen(url: str) -> socket.socket:
-    """A client of the older era with an open stream of events."""
+    """Open a stream of events, as a client of the older era."""
     place = urlsplit(url)
     with urllib.request.urlopen(request_for(url), timeout=20) as answer:
         session = answer.headers["Mcp-Session-Id"]

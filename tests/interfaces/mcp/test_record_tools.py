@@ -1,4 +1,4 @@
-"""Each verb of the records, by its tool, on both eras of the protocol."""
+"""Each verb of the records as a tool, in both eras of the protocol."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mcp_client import talk
 
 @pytest.fixture
 def work(call, era):
-    """Calls a tool on one of the eras."""
+    """Return a function that calls a tool in one of the eras."""
 
     def run(tool, **arguments):
         return call(tool, client={"mode": era}, **arguments)

@@ -40,7 +40,8 @@ def told() -> Any:
 
 
 def pieces(text: str) -> int:
-    """Tokens counted from above: of a word (camelCase apart) one for each 7 letters begun, of signs one for each 3."""
+    """Return an upper estimate of the tokens: one for each 7 letters of a word (parts of camelCase are words), and one
+    for each 3 digits or signs."""
     found = re.findall(r"[A-Z]?[a-z]+|[A-Z]+|\d{1,3}|[^A-Za-z0-9\s]+", text)
     return sum(math.ceil(len(one) / (7 if one.isalpha() else 3)) for one in found)
 

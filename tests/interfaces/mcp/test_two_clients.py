@@ -39,7 +39,7 @@ async def begun(client, **arguments):
 
 
 def sessions(baton, count):
-    """Of the newest commits, the oldest first."""
+    """Return the sessions of the newest commits, oldest first."""
     return [one["session"] for one in reversed(baton("log", "--limit", str(count), "--json").json)]
 
 

@@ -1,4 +1,5 @@
-"""Who acts: the session that is named, that began here, or the agent's own; the agent is the client."""
+"""Who acts: the session that the call names, that began on the connection, or that the agent's CLI has. The agent is
+the client."""
 
 from __future__ import annotations
 

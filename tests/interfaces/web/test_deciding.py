@@ -87,7 +87,7 @@ def test_another_wording_is_shown_before_it_is_confirmed(work: None, git: Any, t
     assert "Read <all> first\nand ask" in git(top, "show", "refs/heads/baton/shop:rules/PAT-1.md")
 
 
-# --- going back
+# --- undo and rollback
 
 
 def test_a_preview_shows_the_changes_and_writes_nothing(work: None, serve: Any) -> None:
@@ -182,7 +182,7 @@ def world(baton: Any, git: Any, top: Path) -> World:
 
 
 def contest(world: World) -> None:
-    """One follow-up with two reasons."""
+    """Give one follow-up two different reasons on two machines."""
     world.here("followup", "add", "Translate", "--id", "FU-1")
     world.here("sync")
     world.there("sync")

@@ -1,4 +1,4 @@
-"""Lanes and merges of the drawn lineage: pure, from the commits alone."""
+"""Lanes and merges in the drawn lineage, computed from the commits alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages in chromium: everything that a person does there, also without a mouse, without scripts, and on a phone."""
+"""The pages in chromium: every action of a person, also without a mouse, without scripts, and on a phone."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def world(baton: Any, git: Any, top: Path) -> World:
 
 
 def test_all_decisions_can_be_made_by_clicks(world: World, serve: Any, opened: Opened) -> None:
-    """Resolve, review, edit, graduate, go back with a preview, undo: each by clicks, as the command would have it."""
+    """Resolve, review, edit, graduate, roll back with a preview, undo: clicks have the same effects as the commands."""
     served = serve(page_token=TOKEN, whole=True)
     page = opened(served, token=TOKEN)
     _settle_the_conflict(page, served)

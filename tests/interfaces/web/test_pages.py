@@ -1,4 +1,4 @@
-"""Every page answers, in one look, with nothing inline and nothing from elsewhere."""
+"""Every page loads with the same layout, without inline scripts, and without anything from other servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGES = ("board", "timeline", "lineage", "handed", "review", "conflicts", "back"
 
 
 def some_work(baton: Any, *more: str) -> None:
-    """Two sessions: a loop, a follow-up that is done, a pattern that is a candidate, a decision."""
+    """Write two sessions: a loop, a follow-up that is done, a rule candidate, and a decision."""
 
     def shop(*words: str) -> None:
         baton(*words, "--namespace", "shop", *more)

@@ -23,7 +23,7 @@ TAGS = {
 
 
 class Reader(HTMLParser):
-    """Texts that a browser could take for elements, attributes and addresses."""
+    """A parser that collects the elements, attributes and addresses that a browser would see."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Begin a review, trust a remote, work on todos, and see the doctor's findings."""
+"""The pages on which a person begins a review, trusts a remote, works on todos, and sees the doctor's findings."""
 
 from __future__ import annotations
 

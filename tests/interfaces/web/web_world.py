@@ -108,7 +108,7 @@ def _patterns(world: World) -> None:
 
 
 def _both_at_once(world: World) -> None:
-    """Two sessions on two machines: one conflict, and a merge."""
+    """Let two machines change records at the same time, which gives a conflict and a merge."""
     here, there = world.here, world.there
     there("boot", *GEMINI)
     there("decision", "add", "The receipt is a PDF", "--why", "customers print it", "--id", "DEC-003", *GEMINI)

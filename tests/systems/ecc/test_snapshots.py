@@ -1,4 +1,5 @@
-"""Recording snapshots: the latest in place, distinct bodies in the history, and ECC's recording files."""
+"""Recording snapshots: the record contains the latest snapshot, the history all different ones; and ECC's recording
+files."""
 
 from __future__ import annotations
 
@@ -45,12 +46,12 @@ def keep(ws: Workspace, data: dict[str, Any], minutes: float = 0) -> Recorded:
 
 
 def states(ws: Workspace, id_: str = PROOF) -> list[str]:
-    """The state of the only worker in each body, newest first."""
+    """Return the state of the only worker in each body, newest first."""
     return [one.snapshot.workers[0].state for one in list_history(ws, id_)]
 
 
 def at(minutes: int) -> dict[str, Any]:
-    """A snapshot that differs from those of other minutes."""
+    """Return a snapshot that differs for each number."""
     return a_snapshot(worker(state=f"step-{minutes}"))
 
 
@@ -457,7 +458,7 @@ def test_a_recording_too_large_to_be_read_again_keeps_no_other_from_being_writte
     assert [one.id for one in done.refused] == ["dmux-tmux/large"]
 
 
-# --- going back
+# --- undo and rollback
 
 
 def exported(ws: Workspace, folder: Path) -> dict[str, Any]:
@@ -588,7 +589,7 @@ def test_imported_records_beyond_the_newest_are_archived_too(ws, tmp_path):
     assert not [one for one in import_ecc(ws, later(minutes=5), tmp_path).recordings if one.revision]
 
 
-# --- what cannot be written
+# --- states that cannot be written
 
 
 def test_a_secret_as_session_name_is_refused_at_import(open_workspace, tmp_path):

@@ -1,4 +1,4 @@
-"""A handoff in words: the names a template can use, and its text as sections that fit a budget."""
+"""A handoff as text: the names that a template can use, and the sections that fit a budget."""
 
 from __future__ import annotations
 

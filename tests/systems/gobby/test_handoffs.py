@@ -1,4 +1,4 @@
-"""Facts of a session, gathered, kept and found again."""
+"""Facts of a session: gathered, stored, and found again."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_the_oldest_records_are_archived_and_can_be_restored(open_workspace, tmp
     assert ws.branch.read().state.ids("handoff") == {"claude/three", "claude/one"}
 
 
-# --- the session's own list
+# --- the session's todos
 
 
 def test_the_sessions_own_todos_are_added_to_the_agents(ws, tmp_path):

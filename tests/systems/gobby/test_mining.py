@@ -36,7 +36,7 @@ def home() -> Path:
 
 
 def talk(cwd: Path, session: str, prompt: str = "Fix it", *, day: int = 2, extra: str = "", part: int = 1) -> bytes:
-    """A session of Claude Code: a prompt, a command, and an answer."""
+    """Return a session of Claude Code: a prompt, a command, and an answer."""
     shared = {"sessionId": session, "cwd": str(cwd), "version": "2.1.329", "gitBranch": "main", "isSidechain": False}
     call = {
         "type": "tool_use",
@@ -54,7 +54,7 @@ def talk(cwd: Path, session: str, prompt: str = "Fix it", *, day: int = 2, extra
 
 
 def lay(home: Path, cwd: Path, session: str, **more: Any) -> Path:
-    """Write a transcript where Claude Code keeps it."""
+    """Write a transcript into the folder of Claude Code."""
     path = home / ".claude" / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(cwd)) / f"{session}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(talk(cwd, session, **more))

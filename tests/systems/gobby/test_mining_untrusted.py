@@ -1,4 +1,4 @@
-"""`baton mine` with malformed and hostile files: it ends, reports them, and imports the others."""
+"""`baton mine` with malformed and hostile files: it ends, reports these files, and imports the others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = ("s", "a b", "-", "é" * 90, ".x")
 
 @st.composite
 def mutated(draw: st.DrawFn) -> tuple[str, bytes]:
-    """A transcript of any agent with some of its bytes replaced, repeated, or cut off."""
+    """Draw a transcript of any agent with some of its bytes replaced, repeated, or cut off."""
     agent, text = SESSIONS[draw(st.sampled_from(sorted(SESSIONS)))]
     for _ in range(draw(st.integers(0, 6))):
         at, length = draw(st.integers(0, len(text))), draw(st.integers(0, 400))

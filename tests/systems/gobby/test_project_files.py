@@ -1,4 +1,4 @@
-"""Files that came with a clone are read without following links, and never waited for."""
+"""Files that came with a clone are read without following links and without waiting for pipes."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def out(ws: Workspace, copy: Copy, id_: str = "run-1") -> bytes:
 
 
 def edited(copy: Copy, *changes: tuple[str, str], at: str = "2026-11-21T09:00:00Z") -> None:
-    """What another client does to the file."""
+    """Change the file as another client would."""
     text = copy.path.read_text()
     for old, new in (*changes, ("2026-11-21T08:00:00Z", at)):
         assert old in text, text
@@ -75,7 +75,7 @@ def edited(copy: Copy, *changes: tuple[str, str], at: str = "2026-11-21T09:00:00
     copy.path.write_text(text)
 
 
-# --- going on
+# --- the next steps
 
 
 def test_each_step_is_a_commit_and_the_history_has_them_all(ws: Workspace) -> None:
@@ -212,7 +212,7 @@ def test_resuming_an_ended_run_differs_from_resuming_an_unknown_one(ws: Workspac
 
 
 def again(ws: Workspace, id_: str, minutes: int, outcome: Outcome) -> None:
-    """A run of this id is live once more, as after going back, and ends at that minute."""
+    """Make the run live again, as a rollback would, and end it at that minute."""
     run = parse(Handover, {"id": id_, "step": {"current_challenge": outcome, "chain_uri": f"{URI}resolve"}})
     ws.update("again", later(minutes=minutes), lambda tip: tip.state.put(run))
     clear(ws, later(minutes=minutes), id_, outcome)

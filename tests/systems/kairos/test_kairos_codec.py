@@ -1,4 +1,4 @@
-"""KAIROS' handover file: documented examples round-trip byte for byte, and other files with equal data."""
+"""KAIROS' handover file: the documented examples round-trip byte for byte, other files without loss of data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ lines = st.lists(
 
 @st.composite
 def handovers(draw: st.DrawFn) -> dict[str, Any]:
-    """Plain data of records, with an order of their keys that need not fit."""
+    """Draw plain data of records, whose order of keys may not match their keys."""
     step = draw(
         st.fixed_dictionaries(
             {},

@@ -1,4 +1,4 @@
-"""How a protocol run advances, when that is a conflict, and when the run is stale."""
+"""How a protocol run advances, which steps are conflicts, and when a run is stale."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def conflict(now: Handover | None, going: StepRequest) -> str:
     return str(caught.value).rpartition(": ")[2]
 
 
-# --- going on
+# --- the next steps
 
 
 def test_the_first_step_begins_the_run() -> None:

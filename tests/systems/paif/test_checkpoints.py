@@ -42,14 +42,14 @@ CONFIG = parse(
 
 @pytest.fixture
 def nameless(open_workspace):
-    """A workspace in which no session acts and no agent is named."""
+    """Return a workspace without a session and without an agent."""
     ws = open_workspace(None)
     return replace(ws, actor=replace(ws.actor, agent=None))
 
 
 @contextmanager
 def full_disk():
-    """While it is entered, the system refuses to let a file grow."""
+    """Within the block, the system refuses to let a file grow."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -211,7 +211,7 @@ def test_secrets_of_a_scratchpad_are_not_stored(ws):
     assert saved.written.redactions
 
 
-# --- periodic ones
+# --- periodic checkpoints
 
 
 def test_a_periodic_checkpoint_waits_until_the_newest_is_old_enough(ws):
@@ -509,7 +509,7 @@ def test_a_preview_of_a_restore_gives_the_same_and_writes_nothing(ws):
         look(ws, NOW, "claude")
 
 
-# --- however much an agent learns
+# --- large identities
 
 
 def beliefs(first, number, size=10):
@@ -539,7 +539,7 @@ def test_a_large_identity_never_prevents_a_checkpoint(ws):
     restore(ws, later(minutes=9), "zero")
 
 
-# --- going back
+# --- undo and rollback
 
 
 def test_a_checkpoint_with_its_identity_updates_is_logged_shown_and_undone(ws):

@@ -1,4 +1,4 @@
-"""`paif_config` in `.claude/CLAUDE.md`: its possible positions, and its faults."""
+"""`paif_config` in `.claude/CLAUDE.md`: where it may be, and its faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PAIF's checkpoint folders: imported and exported without loss, and without touching files outside of the folder."""
+"""PAIF's checkpoint folders are imported and exported without loss, and files outside of the folder are not touched."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def there(root: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What memory-bridge keeps: the layout of the documents."""
+    """Create a folder with the layout that memory-bridge documents."""
     return lay(
         tmp_path / "memory-bridge" / "checkpoints",
         {
@@ -269,7 +269,7 @@ def test_unknown_agents_cannot_be_exported(ws, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-# --- the law
+# --- property tests
 
 parts = {
     "context": extended({}, {"conversation_summary": texts, "pending_items": st.lists(texts, max_size=3),

@@ -22,7 +22,7 @@ DATA = document("foreign", open_loops=[LOOP], follow_ups=[ITEM], context="名前
 
 @pytest.fixture
 def source(tmp_path):
-    """A JSON file with a baton."""
+    """Return a JSON file with a baton."""
     path = tmp_path / "baton.json"
     path.write_text(json.dumps(DATA))
     return path

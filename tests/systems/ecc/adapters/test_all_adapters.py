@@ -1,4 +1,4 @@
-"""Who opens what, adapters that others write, and who is to blame."""
+"""The choice of the adapter for a target, third-party adapters, and errors that name the adapter."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_a_snapshot_is_plain_json_and_of_its_adapter(tmp_path):
         check_snapshot("other", good)
 
 
-# --- adapters that others write
+# --- third-party adapters
 
 
 def test_adapters_are_loaded_from_installed_distributions(tmp_path, install):
@@ -314,7 +314,7 @@ def test_the_lists_of_all_are_one_newest_first(tmp_path, install):
 
 
 def test_a_session_is_listed_once_and_all_are_in_order(tmp_path, install):
-    """The first session to begin may be the last to end, and other packages list their sessions in any order."""
+    """A session that began first may end last, and third-party adapters list their sessions in any order."""
     install("mars-rover", GOOD.replace("2026-11-21T07:30:00Z", "2026-11-19T07:30:00Z"))
     ids = {"a1b2": "2026-01-09", "late": "2026-01-08", "early": "2026-01-07"}
     sessions = [

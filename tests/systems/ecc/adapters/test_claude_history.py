@@ -101,7 +101,7 @@ EMPTY = """# Session: 2026-02-03
 
 @pytest.fixture
 def here(tmp_path: Path):
-    """Three sessions in ECC's folder, an older one in the folder before it."""
+    """Create three sessions in ECC's folder, and an older one in the folder of earlier versions."""
     where = around(tmp_path)
     data = where.home / ".claude/session-data"
     put(
@@ -250,7 +250,7 @@ def test_the_folder_of_claude_can_be_elsewhere(here, tmp_path):
     assert look(moved, "claude:latest")["session"]["id"] == "cafe"
 
 
-# --- what ECC's own reader gets wrong
+# --- files that ECC's own reader reads wrongly
 
 
 def test_notes_of_the_stop_hook_are_read(here):

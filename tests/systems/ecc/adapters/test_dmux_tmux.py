@@ -164,7 +164,7 @@ def test_a_session_with_panes_is_active():
     assert judge_session_state(["failed", "completed"], []) == "failed"
 
 
-# --- what ECC's own reader gets wrong
+# --- files that ECC's own reader reads wrongly
 
 
 def test_a_worker_without_an_objective_does_not_hide_the_others(here):

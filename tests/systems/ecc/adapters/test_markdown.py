@@ -1,4 +1,4 @@
-"""The Markdown that agents leave: sections, bullets, placeholders."""
+"""The Markdown that agents write: sections, bullets, placeholders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`baton`: our own sessions as snapshots."""
+"""The adapter `baton`: sessions of the namespace as snapshots."""
 
 from __future__ import annotations
 

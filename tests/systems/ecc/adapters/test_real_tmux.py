@@ -1,4 +1,4 @@
-"""`dmux-tmux` with a real tmux, which has a socket of its own for each test."""
+"""The adapter `dmux-tmux` with a real tmux, with a separate socket for each test."""
 
 from __future__ import annotations
 

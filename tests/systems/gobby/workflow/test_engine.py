@@ -1,4 +1,4 @@
-"""The engine: the effects of an event's workflows, and that a fault of one does not stop the others."""
+"""The engine: the effects of an event's workflows. A failing workflow does not stop the others."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ triggers:
 
 @pytest.fixture
 def project(top):
-    """Writes a workflow of the project."""
+    """Return a function that writes a workflow of the project."""
 
     def write(name, text):
         folder = top / ".baton" / "workflows"
@@ -34,7 +34,7 @@ def project(top):
 
 @pytest.fixture
 def users(tmp_path, monkeypatch):
-    """Writes a workflow of the user."""
+    """Return a function that writes a workflow of the user."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
     def write(name, text):

@@ -1,4 +1,4 @@
-"""Workflows as files: both forms of the documents, faults with their places, and warnings."""
+"""Workflow files: both documented forms, faults with their positions, and warnings."""
 
 from __future__ import annotations
 

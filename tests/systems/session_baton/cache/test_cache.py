@@ -1,4 +1,4 @@
-"""`baton cache`: written through, sent later, and never over another's work."""
+"""`baton cache`: documents are sent at once or later, and never replace another client's work unseen."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def cached(folder, stem):
 
 
 def mark_dirty(folder, stem):
-    """What session-baton's own `mark_dirty` does."""
+    """Change the file as session-baton's own `mark_dirty` does."""
     path = folder / f"{stem}.json"
     data = json.loads(path.read_text(encoding="utf-8"))
     data["_sync_status"] = "pending_upload"
     path.write_text(json.dumps(data, ensure_ascii=False, indent=2), encoding="utf-8")
 
 
-# --- with a server that answers
+# --- with a server that responds
 
 
 def test_a_write_leaves_session_batons_bytes_on_the_server_and_in_the_cache(cache, wire, folder):
@@ -95,7 +95,7 @@ def test_a_server_that_lost_its_baton_does_not_empty_the_cache(cache, wire, fold
     assert wire.get("work")["context"] == "kept"
 
 
-# --- with none
+# --- without a server
 
 
 def test_an_unsent_document_waits_and_is_sent_with_the_next_write(cache, wire, folder):
@@ -207,7 +207,7 @@ def test_a_document_pending_for_one_server_is_not_sent_to_another(cache, wire):
 
 @pytest.fixture
 def conflict(cache, wire, folder):
-    """Both sides changed the baton; ours was turned away."""
+    """Create a conflict: both sides changed the baton, and the server rejected ours."""
     cache("write", "work", url=wire.url, doc=a_baton("base", a_loop(1), a_loop(2)))
     wire.put("work", a_baton("base", a_loop(1, expected_outcome="201"), a_loop(2), a_loop(3)))
     return cache("write", "work", url=wire.url, doc=a_baton("ours", a_loop(1, action="Shipped")), code=3)
@@ -365,7 +365,7 @@ def test_two_writes_in_one_second_differ_by_the_revision(cache, counting):
     assert counting.get("work")["context"] == "theirs"
 
 
-# --- beside other clients, and after accidents
+# --- other clients, and damaged files
 
 
 def test_documents_marked_dirty_by_another_client_are_sent(cache, wire, folder):
@@ -551,7 +551,7 @@ def test_a_write_waits_for_another_process_only_so_long(wire, folder):
 
 @pytest.fixture(params=[422, 413])
 def picky(wire, request):
-    """The server, which rejects a document with the context `bad`."""
+    """Make the server reject a document with the context `bad`."""
     usual = wire.answer
 
     def answer(path, body, token):
@@ -602,7 +602,7 @@ def test_the_corrected_document_is_sent_and_the_refused_one_kept(cache, picky, f
     assert cached(folder, "work") == {**a_baton("good"), "_sync_status": "synced"}
 
 
-# --- where the server is, and who may ask it
+# --- the server's address and the token
 
 
 def test_the_server_is_named_by_option_variable_or_the_users_setting(cache, wire):

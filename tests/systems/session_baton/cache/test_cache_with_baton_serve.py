@@ -17,7 +17,7 @@ from baton_git.systems.session_baton.client import BatonServer, ServerAddress
 
 @pytest.fixture
 def url(tmp_path):
-    """A server of ours on a store of its own, with a token."""
+    """Run `baton serve` on a separate store, with a token; yield its URL."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "state.git")], check=True)

@@ -1,4 +1,4 @@
-"""A server that answers oddly, or not at all: one clear line within the time, and nothing is lost."""
+"""A server that responds oddly or not at all: one clear line within the time limit, and nothing is lost."""
 
 from __future__ import annotations
 

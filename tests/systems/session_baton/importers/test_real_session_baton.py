@@ -1,4 +1,4 @@
-"""Against session-baton's own code, where it is installed; its storage needs pydantic only."""
+"""Tests with session-baton's own code, if it is installed; its storage needs only pydantic."""
 
 from __future__ import annotations
 
