@@ -49,7 +49,7 @@ class RecordChange(NamedTuple):
         return data
 
     def after(self, field: str) -> Any:
-        """Return the new value of a field, or None if it did not change."""
+        """Return the new value of a field, or None if it did not change or was removed."""
         return next((change.after[0] for change in self.fields if change.field == field and change.after), None)
 
     def rises(self, field: str) -> bool:
@@ -59,7 +59,7 @@ class RecordChange(NamedTuple):
 
 
 def diff(before: State, after: State) -> list[RecordChange]:
-    """Return the changes from one state to the other, ordered by kind and id."""
+    """Return the changes from one state to the other, ordered by kind and id; changes within the archive come last."""
     keys = before.differing(after)
     live = sorted({Key(key.kind, key.id) for key in keys if not key.archived})
     closed = {key for key in keys if key.archived}

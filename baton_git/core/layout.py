@@ -35,7 +35,7 @@ MAX_FOLDERS = 64
 NAMES_KNOWN = 8_192
 """Maximum number of entries in each cache that maps paths to ids or ids to paths."""
 MOST_CARRIED = 1_000
-"""Maximum number of decoded records that the source of a commit passes on to the source of the next one."""
+"""Maximum number of decoded records that the source of a commit passes on; if it has more, it passes on none."""
 FRAMED = 8
 """Factor on `MAX_RECORD_BYTES` for files that baton derives from records, so that any stored record can be archived."""
 
@@ -236,11 +236,11 @@ class TreeSource:
             self.memory.put((key, item.oid), entry, 4 * len(text or b""))
         return entry
 
-    def carried_on(self, root: TreeFolder, edits: Mapping[Key, Entry | None]) -> TreeSource:
+    def make_next(self, root: TreeFolder, edits: Mapping[Key, Entry | None]) -> TreeSource:
         """Return the source of the next commit. Its tree is `root`, which differs by exactly these edits.
 
-        It takes over the records already decoded. An edited record is decoded again only if decoding its file might
-        not return the same record.
+        The new source takes over the records already decoded, if there are at most `MOST_CARRIED`. An edited record is
+        decoded again only if decoding its file might not return the same record.
         """
         known = self._loaded.copy() if len(self._loaded) <= MOST_CARRIED else {}
         ids = self._ids.copy()

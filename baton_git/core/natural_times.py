@@ -34,9 +34,11 @@ _SECONDS_OF_DAY: Final = 86_400
 def expand_time(text: str, now: datetime) -> str:
     """Return the ISO date or time that a phrase means; any other text is returned unchanged.
 
-    Phrases for days, in the local time zone: `today`, `yesterday`, `tomorrow`, `monday`, `last monday` (the last one
-    before today), `last week` (7 days ago), `last month` (30 days ago), `last year` (365 days ago). Phrases for
-    times: `now`, `2 days ago`, `2 days`, `3h` (in the past), `in 2 hours`. A month has 30 days, a year 365.
+    Phrases for days, in the local time zone: `today`, `yesterday`, `tomorrow`, `monday` or `last monday` (both mean the
+    last Monday before today), `last week` (7 days ago), `last month` (30 days ago), `last year` (365 days ago).
+
+    Phrases for times: `now`, `2 days ago`, `2 days` and `3h` (both in the past), `in 2 hours`. A month has 30 days, a
+    year 365.
     """
     phrase = " ".join(text.lower().split())
     if phrase == "now":

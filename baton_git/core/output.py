@@ -110,7 +110,10 @@ def _shell_code(code: int) -> str:
 
 
 def html(value: Any) -> Any:
-    """Return a value for a page, before HTML escaping: unsafe characters of a text are escaped."""
+    """Return a value for a page, before HTML escaping: unsafe characters of a text are escaped, None becomes empty.
+
+    Line ends, tabs, zero-width joiners, and non-breaking and ideographic spaces are not escaped.
+    """
     if value is None:
         return ""
     if not isinstance(value, str) or hasattr(value, "__html__"):

@@ -202,7 +202,7 @@ class Verb(NamedTuple, Generic[I, R]):
 
     @property
     def is_in_session(self) -> bool:
-        """Whether the verb takes the session that acts."""
+        """Whether the verb acts in a session, begins one or ends one, so that its caller may name the session."""
         return self.session is not None or self.effect != READS
 
     @property

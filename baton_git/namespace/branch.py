@@ -404,7 +404,7 @@ class Branch:
         if not work.plain or not isinstance(source, layout.TreeSource):
             return version
         root = self.store.folder(version.tree)
-        return version._replace(state=State(source.carried_on(root, made.state.edits)))
+        return version._replace(state=State(source.make_next(root, made.state.edits)))
 
     def prepare(self, tip: Revision, change: Change, stamp: CommitStamp, expected: int | None) -> Prepared:
         """Compute the commit of a change on top of `tip`, in memory.

@@ -89,7 +89,9 @@ class RecallIndex:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open the index in a folder, or create it; if the file cannot be written, return one in memory.
+        """Open the index in a folder, or create it. A damaged file is replaced.
+
+        If the file cannot be written, return an index in memory.
 
         Raises:
             SearchUnavailable: Python's sqlite was built without full-text search.

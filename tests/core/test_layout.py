@@ -221,7 +221,7 @@ def test_an_edited_state_reads_like_a_stored_one() -> None:
     }
     files = {path: text for path, text in layout.encode(edits).items() if text is not None}
     assert isinstance(state.source, layout.TreeSource)
-    carried = State(state.source.carried_on(MemoryFolder(files), edits))
+    carried = State(state.source.make_next(MemoryFolder(files), edits))
     read = layout.state_of(MemoryFolder(files))
     for kind in kinds.KINDS:
         for archived in (False, True):

@@ -69,7 +69,9 @@ def dump_exactly(data: Mapping[str, Any]) -> str:
 
 
 def dump_simple(data: Mapping[str, Any]) -> str | None:
-    """Return the same text as `dump_exactly`, many times faster; None if the table is not flat and simple."""
+    """Return the same text as `dump_exactly`, many times faster; None if the table has other values than simple texts,
+    lists of these, booleans and integers of 64 bits.
+    """
     lines = []
     for key, value in data.items():
         text = _simple_value(value)

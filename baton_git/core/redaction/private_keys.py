@@ -23,8 +23,8 @@ def find_blocks(text: str, *, is_list: bool = False) -> Iterator[tuple[int, int]
 
     Args:
         text: the text to search.
-        is_list: whether the lines are separate texts. A block without END line then ends with the last line that looks
-            like part of a key, instead of the end of the text.
+        is_list: whether the lines of the text are the items of a list. A block without an END line then ends with the
+            last line that looks like part of a key, instead of the end of the text.
     """
     done = 0
     for begin in lazy_regex(rf"-----BEGIN {_LABEL}|PuTTY-User-Key-File-[23]|(?P<end>-----END {_LABEL})").finditer(text):
@@ -51,7 +51,10 @@ def _find_end(text: str, begin: re.Match[str], is_list: bool) -> int:
 
 
 def _find_start(text: str, done: int, end: int) -> int | None:
-    """Return the start of the lines of a key before an END line; only the last of them may be short."""
+    """Return the start of the lines of a key before an END line, or None if there are none.
+
+    All lines of a key except the last have at least 16 characters.
+    """
     first = max(done, end - _MOST_OF_A_BLOCK)
     start = None
     tokens = [match.span() for match in lazy_regex(r"(?:(?!\\[nr])\S)+").finditer(text, first, end)]
