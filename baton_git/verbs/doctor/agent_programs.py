@@ -38,7 +38,7 @@ def check_hook_cost(examination: Examination) -> Iterator[Diagnostic]:
 
 
 def _list_programs(examination: Examination) -> list[tuple[str, ...]]:
-    """Return the programs that hooks start; of the hooks in a project's settings, only baton's own program."""
+    """Return the working commands of baton that `agents install` would write, for each scope with installed hooks."""
     programs = []
     for setup in examination.local.agents.values():
         inspection = setup.inspection

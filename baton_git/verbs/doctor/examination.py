@@ -40,7 +40,7 @@ class Machine:
         data: the folder of the user's baton data.
         work_tree: the top of the current work tree.
         agents: the agent CLIs, by name.
-        health: tests the programs that git hooks start, each at most once.
+        health: tests the programs that hooks start, each at most once.
         unknown_settings: the keys `baton.*` in git's configuration that are not settings, each with the setting of a
             similar name, or an empty string if no setting has a similar name.
     """

@@ -266,13 +266,15 @@ def _run_due_checks(ws: Workspace, now: datetime, before: Revision, seconds: flo
         # imports the probes, which a start without due checks does not need
         from baton_git.verbs.verification.checks import run_checks
 
-        made = run_checks(ws, now, before, due, seconds, MOST_AT_START)
+        checks = run_checks(ws, now, before, due, seconds, MOST_AT_START)
     except (BatonError, OSError) as error:
         problems.append(_describe_error(error))
         return Checks()
-    if made.skipped:
-        problems.append(f"{made.skipped} more checks did not run, only the {MOST_AT_START} most urgent (baton verify)")
-    return made
+    if checks.skipped:
+        problems.append(
+            f"{checks.skipped} more checks did not run, only the {MOST_AT_START} most urgent (baton verify)"
+        )
+    return checks
 
 
 def _describe_unapproved(checks: Checks) -> list[str]:
