@@ -70,7 +70,7 @@ def prompts(found: list[Event]) -> list[str]:
     return [prompt.text for prompt in only(Prompt, found)]
 
 
-# --- the forms
+# --- the formats
 
 
 def test_bare_lines_are_read(read):
@@ -101,7 +101,7 @@ def test_bare_lines_are_read(read):
 
 
 def test_lines_with_events_beside_them_are_read(read):
-    """As 0.42 to 0.142 write them: a prompt comes first for the model, a reply first for the screen."""
+    """Transcripts of versions 0.42 to 0.142: a prompt is written first for the model, a reply first for the screen."""
     found = read(
         line("session_meta", **META),
         told("user", "<environment_context>x</environment_context>"),
@@ -139,7 +139,7 @@ def test_lines_with_events_beside_them_are_read(read):
 
 
 def test_lines_with_items_are_read(read):
-    """As 0.151 and later write them."""
+    """Transcripts of version 0.151 and later."""
     found = read(
         line("session_meta", **META),
         line("world_state", full=True),

@@ -212,7 +212,7 @@ def test_without_flock_approvals_work_without_a_lock(approvals, monkeypatch):
 
 @pytest.fixture
 def tree(tmp_path):
-    """A work tree with a program, a script, and a folder with a program that is on the PATH."""
+    """Create a work tree with a program, a script, and a folder with a program that is on the PATH."""
     top = tmp_path / "tree"
     for name in ("run", "scripts/check.py", "bin/tool"):
         (top / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Where a check may connect to."""
+"""The addresses to which a check may connect."""
 
 import ipaddress
 

@@ -1,4 +1,4 @@
-"""Commands: real programs, approved or not."""
+"""Checks that run commands: real programs, approved or not."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ def test_the_last_line_is_short_and_printable(world):
 
 
 def test_the_last_output_of_a_program_is_read(world, monkeypatch):
-    """Also when it ends between two looks at it: just after nothing was there to be read."""
+    """This includes output that the program writes and then ends, after the last read returned nothing."""
     real = subprocess.Popen.poll
 
     def poll(self):

@@ -1,4 +1,4 @@
-"""The http probe against real servers on loopback."""
+"""The http check with real servers on loopback."""
 
 import base64
 import http.server

@@ -1,4 +1,4 @@
-"""All checks side by side within one budget."""
+"""All checks run in parallel within one time budget."""
 
 import subprocess
 import sys

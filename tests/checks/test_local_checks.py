@@ -1,4 +1,4 @@
-"""Files, processes, ports, commits and people: each probe against the real thing."""
+"""Checks of files, processes, ports, commits and people, with real ones."""
 
 import os
 import socket

@@ -157,7 +157,7 @@ def test_a_record_that_became_unreadable_is_a_change() -> None:
     assert commit_subject(diff(bad, good)) == "FU-1 can be read again"
 
 
-# --- in words
+# --- text
 
 
 @for_each(

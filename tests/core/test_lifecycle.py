@@ -1,4 +1,4 @@
-"""The life of records: the rules of session-baton's specification and of ACA, each as a table."""
+"""The lifecycle of records: the rules of session-baton's specification and of ACA, each as a table."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def test_a_decision_is_not_superseded_by_itself_or_a_superseded_one() -> None:
         apply_supersession(decision(), decision(id="DEC-2", status="superseded", superseded_by="DEC-3"), DECLARED)
 
 
-# --- what goes to the archive
+# --- archiving
 
 
 def test_verified_loops_and_superseded_decisions_go_to_the_archive_and_nothing_else() -> None:

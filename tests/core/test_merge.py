@@ -1,4 +1,4 @@
-"""Merging three states: the work of both sides survives, and values that no rule can combine are both kept."""
+"""Merging three states: the changes of both sides are kept. If no rule can combine two values, both values are kept."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_record_that_both_sides_imported_is_not_counted_twice() -> None:
     assert result.get(Pattern, "PAT-1").count == 4
 
 
-# --- one rule after the other
+# --- each rule
 
 
 def test_changes_of_different_fields_are_combined() -> None:
@@ -233,7 +233,7 @@ def test_of_two_tiers_the_less_trusted_is_kept() -> None:
     assert result.get(FollowUp, "FU-1").source_tier == "llm_derived"
 
 
-# --- records as wholes
+# --- whole records
 
 
 def test_additions_of_both_sides_survive() -> None:
@@ -354,7 +354,7 @@ def test_rules_extended_on_both_sides_keep_both_additions() -> None:
     assert result.get(Rule, "P").text == "a\nb\nc\n"
 
 
-# --- what cannot be read
+# --- unreadable records
 
 
 def broken(text: bytes = b"broken", path: str = "follow_ups/FU-1.toml") -> State:
@@ -458,7 +458,7 @@ def test_a_reused_id_keeps_the_archived_and_the_new_record() -> None:
         assert result.get(FollowUp, "FU-1") == item(item="b")
 
 
-# --- the gate
+# --- claims and confirmations
 
 GROWN = {"status": "graduated", "source_tier": "human_confirmed", "graduated_to": "rules/PAT-1.md"}
 
@@ -541,7 +541,7 @@ def test_independently_written_rules_are_not_concatenated() -> None:
     assert conflicts(result) == {"text": ("b\n", "a\n", "ours")}
 
 
-# --- beside, either, and unknown fields
+# --- the rules beside and either, and unknown fields
 
 
 def test_the_last_check_comes_from_the_side_whose_status_is_kept() -> None:

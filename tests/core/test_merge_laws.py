@@ -1,4 +1,4 @@
-"""The laws of merging, tested on states that diverged as sessions make them diverge, oddities included."""
+"""Properties of merging, tested on diverged states like those of sessions, including odd ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PLAIN = ("remove", "break", "title", "restore", "archive", "edit_closed", "settl
 """Left out where a record must stay the same one at the same place."""
 
 
-# --- which side is called ours, and merging again
+# --- swapped sides, and repeated merges
 
 
 @some
@@ -322,7 +322,7 @@ def test_a_state_merged_with_itself_without_a_base_stays_as_it_is(history: Histo
     assert tree(merged(State(), history.ours, history.ours)) == tree(history.ours)
 
 
-# --- text that only grows
+# --- texts that are only extended
 
 words = st.text(st.sampled_from("ab .\n"), max_size=4)
 

@@ -1,7 +1,4 @@
-"""Replicas that edit on their own and merge in any order: all come to one state, and nothing that was added is lost.
-
-A pure model of what git does: versions with parents, true merge bases, several of them merged first.
-"""
+"""Replicas that edit separately and merge in any order all reach the same state, and no added record is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names: any text becomes one path component and back, and no two names share one."""
+"""Names: any text is encoded as one path component and decoded again, and no two names share a component."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No secret passes, and ordinary text does."""
+"""Secrets are redacted, and ordinary text is not."""
 
 import json
 import subprocess

@@ -313,7 +313,7 @@ def list_histories() -> Iterator[GoldenRepository]:
     )  # fmt: skip
 
 
-# --- what must come out
+# --- the expected merge
 
 
 def merge_stream(folder: Path, stream: bytes, object_format: str = "sha1") -> tuple[MergeCommit, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The versions of a namespace: the one place where state is written, and the names of revisions."""
+"""The revisions of a namespace: the only code that writes state, and the names of revisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters of one id that two machines began before they first met."""
+"""Counters of one id that two machines began before their first merge."""
 
 from __future__ import annotations
 

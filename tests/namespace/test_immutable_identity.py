@@ -39,7 +39,7 @@ def purpose(machine: Machine) -> str:
 
 @pytest.fixture
 def known(pair: Pair) -> Pair:
-    """Two machines that both have the identity."""
+    """Return two machines that both have the identity."""
     ada, bob = pair
     put(ada, immutable=ME, mutable={"state": {"accumulated_experience": 1}})
     ada.sync()

@@ -1,4 +1,4 @@
-"""The revision that a session saw last: the index agrees with the history, and a write does not read the history."""
+"""The last revision that a session saw: the index agrees with the history, and a write does not read the history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merge commits: every machine makes the same one, for all shapes of histories and files."""
+"""Merge commits: every machine makes the same commit, for all shapes of histories and files."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ LINES = "".join(f"line {number}\n" for number in range(20))
 
 @pytest.fixture
 def noted(pair: Pair) -> Pair:
-    """Two machines that both have `notes.txt` with twenty lines and the binary file `bin`."""
+    """Return two machines that both have `notes.txt` with twenty lines and the binary file `bin`."""
     ada, bob = pair
     ada.by_hand({"notes.txt": LINES.encode(), "bin": b"\0one", "docs/a.txt": b"a\n"})
     ada.sync()

@@ -1,4 +1,4 @@
-"""Revision numbers that two machines gave before they met, and what can be taken back of the other one's work."""
+"""Equal revision numbers that two machines gave before a merge, and undoing the other machine's work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def meet(ada: Machine, bob: Machine) -> None:
 
 @pytest.fixture
 def met(pair: Pair) -> tuple[Machine, str, str]:
-    """A machine with two commits of one number: its own, and one of the other machine, whose history was longer."""
+    """Return a machine with two commits of the same number: its own, and a commit of the other machine, whose history
+    was longer."""
     ada, bob = pair
     ada.loop("OL-ada")
     bob.loop("OL-bob")

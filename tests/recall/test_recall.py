@@ -1,4 +1,4 @@
-"""Recall: what answers a question, in which order, in how many bytes, and when nothing does."""
+"""Recall: what it finds for a question, in which order and in how many bytes, and when it returns nothing."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def ask(ws: Workspace, question: str, **more: Any) -> RecallResult:
 
 @pytest.fixture
 def told(ws: Workspace) -> Workspace:
-    """Sessions about an event bus: one chose Kafka, a later one dropped it."""
+    """Write sessions about an event bus: one session chose Kafka, a later session dropped it."""
     begin(ws.branch)
     keep_turns(
         ws, KAFKA, ("Which event bus?", "I took Kafka with three brokers; the topic is `orders.created`."), day=1

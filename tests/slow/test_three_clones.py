@@ -74,7 +74,7 @@ class ThreeClones(RuleBasedStateMachine):
         self.is_rewound = False
         self._looked: set[Oid] = set()
 
-    # --- what happens
+    # --- actions
 
     @initialize(acts=st.lists(st.tuples(st.sampled_from(PLAIN), numbers, ids), max_size=6))
     def they_have_something_in_common(self, acts: list[tuple[str, int, str | None]]) -> None:
@@ -194,7 +194,7 @@ class ThreeClones(RuleBasedStateMachine):
         journal = self.folder / "journal"
         self.claims |= {*run_and_kill(clone, self.passed, acts, journal, syncs=syncs, milliseconds=milliseconds)}
 
-    # --- the world around
+    # --- disturbances
 
     @rule(what=st.sampled_from(("goes", "comes back", "refuses", "does not answer", "is mended", "is set back")))
     def the_remote(self, what: str) -> None:

@@ -24,7 +24,7 @@ from baton_git.verbs.work_items.loops import add_loop, settle_loop
 
 @pytest.fixture
 def here(ws, tmp_path):
-    """A workspace with a folder, and approvals stored outside of it."""
+    """Return a workspace with a folder, and with approvals stored outside of it."""
     folder = tmp_path / "folder"
     folder.mkdir()
     approvals = Approvals(tmp_path / "data" / "approved.json", ws.branch.store.repository.common_dir)

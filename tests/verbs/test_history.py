@@ -1,4 +1,4 @@
-"""Look back at the history, and go back by a new commit that can itself be undone."""
+"""List the history, and return to older states by new commits that can be undone."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from baton_git.verbs.work_items.patterns import record_pattern
 
 @pytest.fixture
 def work(ws):
-    """Two sessions with records of four kinds; one follow-up is done."""
+    """Write two sessions with records of four kinds; one follow-up is done."""
     add_loop(ws, NOW, action="Deployed", expect="it answers", id="OL-1")
     add_loop(ws, later(minutes=1), action="Sent", expect="they reply", id="OL-2")
     settle_loop(ws, later(minutes=2), "OL-1", "failed", note="no answer")

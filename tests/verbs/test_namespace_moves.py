@@ -34,7 +34,7 @@ with baton_git.open(sys.argv[1]) as opened:
 
 @pytest.fixture
 def shop(ws: Workspace) -> Workspace:
-    """The namespace `x` with one record."""
+    """Return the namespace `x` with one record."""
     begin(ws.branch)
     add_follow_up(ws, NOW, item="Later", id="FU-1")
     return replace(ws, branch=replace(ws.branch, may_begin=False))

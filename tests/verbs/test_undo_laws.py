@@ -1,4 +1,4 @@
-"""Laws of undo and redo, on histories of two sessions that Hypothesis draws."""
+"""Properties of undo and redo, on histories of two sessions that Hypothesis draws."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def commits(found: Extraction) -> list[tuple[str, str]]:
     return [(one["hash"], one["message"]) for one in found.facts["git_commits"]]
 
 
-# --- every form
+# --- every format
 
 
 @pytest.mark.parametrize("name", SESSIONS)
@@ -93,7 +93,7 @@ def test_damage_around_the_records_changes_no_fact(read, name, damage):
     assert (todos(found), commits(found)) == (todos(whole), commits(whole))
 
 
-# --- in pieces
+# --- reading in pieces
 
 
 @SUITE

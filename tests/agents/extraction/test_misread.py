@@ -1,4 +1,4 @@
-"""A transcript in an unknown format is reported; it never passes for a session without facts."""
+"""A transcript in an unknown format is reported, and is never treated as a session without facts."""
 
 from __future__ import annotations
 

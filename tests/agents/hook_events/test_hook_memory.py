@@ -1,4 +1,4 @@
-"""Remembered sessions, where state may be, and when a hook has nothing to do."""
+"""Remembered sessions, the folders of the hooks' state, and when a hook has nothing to do."""
 
 from __future__ import annotations
 

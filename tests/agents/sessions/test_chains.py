@@ -42,7 +42,7 @@ print(json.dumps({{"type": "result", "result": answer, "session_id": session, "t
 
 @pytest.fixture
 def chain(agents, top, tmp_path):
-    """Start a chain as the end of a person's session does; return its records when nothing runs any more."""
+    """Start a chain as the end of a person's session does; return its records when no session is running any more."""
     folder = tmp_path / "config" / "baton" / "workflows"
     folder.mkdir(parents=True)
     (folder / "chain.yaml").write_text(WORKFLOW)

@@ -27,7 +27,7 @@ def records(top):
 
 @pytest.fixture
 def pids(agents, tmp_path):
-    """The file into which the session and its descendants write their process ids."""
+    """Return the file into which the session and its descendants write their process ids."""
     file = tmp_path / "pids"
     agents.shell("claude", f"PIDS={file}; export PIDS\n{FAMILY} sleep 60")
     return file

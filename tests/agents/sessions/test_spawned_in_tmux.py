@@ -23,7 +23,7 @@ NOW = "2026-11-21T20:00:00Z"
 
 @pytest.fixture
 def tmux(agents, tmp_path):
-    """The environment of a separate tmux server with the session `here`."""
+    """Return the environment of a separate tmux server with the session `here`."""
     (tmp_path / "t").mkdir()
     environment = {**agents.environment, "TMUX_TMPDIR": str(tmp_path / "t"), "TERM": "xterm"}
     environment.pop("TMUX", None)

@@ -45,7 +45,7 @@ def ended(records, id_):
     return until(lambda: (found := records.get(id_)).status != "running" and found)
 
 
-# --- the results of the document
+# --- the documented results
 
 
 def test_a_started_session_is_recorded_with_its_result_and_cost(agents, records, spawner):
@@ -81,7 +81,7 @@ def test_whatever_else_fails_is_an_error_with_its_reason(agents, records, spawne
     assert "tmux" in spawner(wish(agents, in_window=True), {})["error"]
 
 
-# --- what each is called with
+# --- the arguments of each CLI
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_no_secret_of_the_prompt_reaches_the_record(agents, records, spawner):
     assert "ghp_" not in records.path(id_).read_text()
 
 
-# --- time, and the end
+# --- time limits and ends of sessions
 
 
 @pytest.mark.slow

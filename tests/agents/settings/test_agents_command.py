@@ -214,7 +214,7 @@ def test_the_time_of_the_last_hook_comes_from_its_mark(baton, home, top):
     assert of(baton("agents", "status", "--json"), "gemini")["last_ran"] is None
 
 
-# --- what Codex trusts
+# --- hooks that Codex trusts
 
 
 def test_codex_skips_untrusted_hooks_and_status_reports_it(baton, codex):

@@ -75,7 +75,7 @@ def pre_commit(folder: Path, event: str, *, config: str = ".pre-commit-config.ya
 
 
 def everything(folder: Path) -> dict[str, tuple[int, bytes | str]]:
-    """Mode and content of every file, and the target of every link, by name."""
+    """Return the mode and content of every file, and the target of every link, by name."""
     found: dict[str, tuple[int, bytes | str]] = {}
     for path in sorted(folder.rglob("*")):
         mode = stat.S_IMODE(path.lstat().st_mode)

@@ -1,4 +1,5 @@
-"""The installed git hooks with every kind of broken baton: a client notices nothing, a server refuses in one line."""
+"""The installed git hooks with every kind of broken baton: a client continues without a message, a server refuses in
+one line."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ SECONDS = {"pre-push": " 10 ", "pre-receive": " 300)", "post-commit": " 120 "}
 
 @pytest.fixture
 def git_dir(tmp_path) -> Path:
-    """The files of a repository that a hook's script reads."""
+    """Create the files of a repository that a hook's script reads."""
     folder = tmp_path / "work.git"
     for name in ("objects", "hooks", "baton/due", "baton/unsent"):
         (folder / name).mkdir(parents=True)
@@ -29,7 +30,7 @@ def git_dir(tmp_path) -> Path:
 
 
 def run(git_dir: Path, event: str, program: Path, text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs the script of an event as git does, with less time for baton."""
+    """Run the script of an event as git does, with a shorter time limit for baton."""
     hook = git_dir / "hooks" / event
     limit = SECONDS[event]
     script = HookScript(event, PREFIX, (str(program),)).text.decode()

@@ -1,4 +1,4 @@
-"""What happens after a commit, a merge, a checkout, a rewrite, and before a push."""
+"""The effects of the hooks after a commit, a merge, a checkout or a rewrite, and before a push."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton_git.git.hooks.script import HookScript
 
 @pytest.fixture
 def hooked(baton, top):
-    """The repository with a namespace and with hooks."""
+    """Return the repository with a namespace and with hooks."""
     baton("init")
     baton("hooks", "install")
     return top
@@ -24,7 +24,7 @@ def hooked(baton, top):
 
 @pytest.fixture
 def loop(baton):
-    """Adds a loop `OL-<number>` with a check."""
+    """Add a loop `OL-<number>` with a check."""
 
     def add(number: int, *check: str) -> None:
         baton("loop", "add", f"Did {number}", "--expect", "y", "--id", f"OL-{number}", *check)
@@ -34,7 +34,7 @@ def loop(baton):
 
 @pytest.fixture
 def diary(git, top):
-    """The subjects of the namespace's commits, newest first."""
+    """Return the subjects of the namespace's commits, newest first."""
     return lambda: git(top, "log", "--format=%s", "baton/work").splitlines()
 
 
@@ -86,7 +86,7 @@ def test_of_many_commits_in_a_row_only_the_last_is_verified(git, hooked, loop, d
 
 @pytest.mark.slow
 def test_hooks_use_no_session_name(baton, git, hooked, loop, diary):
-    """A commit in the name of a session would claim that the session has seen what others wrote."""
+    """A commit with the name of a session would claim that the session has seen the records of others."""
     baton("boot", "--session", "s1", "--no-verify")
     loop(1, "--verify-file", "done")
     (hooked / "done").touch()
@@ -285,7 +285,7 @@ def pushed(git, hooked):
 
 
 def along(top, code):
-    """Lets pre-push call a python program in place of baton."""
+    """Let pre-push call a Python program instead of baton."""
     words = (sys.executable, "-c", code)
     (top / ".git/hooks/pre-push").write_bytes(HookScript("pre-push", "refs/heads/baton/", words).text)
     (top / ".git/baton/unsent").mkdir(exist_ok=True)
@@ -343,7 +343,7 @@ def test_branches_that_the_user_pushes_are_not_pushed_again(hooked, pushed):
 
 @pytest.fixture
 def synced(baton, git, hooked, pushed):
-    """The namespace is at the remote, and has one commit more here."""
+    """Return a repository whose namespace is on the remote, and has one more commit here."""
     git(hooked, "push", "-q", "--no-verify", "origin", "main")
     baton("sync")
     assert not (hooked / ".git/baton/unsent/work").exists()

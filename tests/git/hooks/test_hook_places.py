@@ -1,4 +1,4 @@
-"""Where hooks run, or will not: core.hooksPath, linked work trees, moved and copied repositories, newer gits."""
+"""Whether hooks run: core.hooksPath, linked work trees, moved and copied repositories, newer versions of git."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hook_world import CLIENT, eventually, everything, hook, quiet
 
 @pytest.fixture
 def status(baton, top):
-    """The answer of `baton hooks status`, with the events by name."""
+    """Return the result of `baton hooks status`, with the events by name."""
 
     def ask(cwd: Path = top, **more):
         data = baton("hooks", "status", "--json", cwd=cwd, **more).json
@@ -91,7 +91,7 @@ def test_a_local_setting_that_hides_a_global_one_is_what_counts(baton, git, top,
 
 @pytest.mark.parametrize("value", ["/nowhere/hooks", "/dev/null"])
 def test_a_missing_hooks_path_disables_all_hooks_and_is_reported(baton, git, top, status, value):
-    """beads#5853: an absolute path was stale after a move, and git ran nothing, without a word."""
+    """beads#5853: an absolute path was outdated after a move, and git ran no hooks, without a message."""
     baton("hooks", "install")
     git(top, "config", "core.hooksPath", value)
     found = status()["events"]["post-commit"]
@@ -182,7 +182,7 @@ def test_the_hooks_of_a_copy_leave_the_original_alone(baton, git, top, waits):
 
 @pytest.fixture
 def newer_git(tmp_path, monkeypatch):
-    """A git that reports version 2.54, but ignores the settings of hooks as the installed one does."""
+    """Put a git on the PATH that reports version 2.54, but ignores the settings of hooks as the installed git does."""
     real = shutil.which("git")
     folder = tmp_path / "newer"
     hook(folder, "git", f'#!/bin/sh\n[ "$1" != version ] || {{ echo git version 2.54.1; exit; }}\nexec {real} "$@"\n')

@@ -1,4 +1,4 @@
-"""Installing next to others, upgrading in place, and taking away to the byte."""
+"""Hooks are installed next to those of other tools, upgraded in place, and removed without a trace."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_script_of_a_newer_version_is_left(baton, top, folder):
 
 
 def test_a_newer_hook_of_another_tool_is_not_lost_and_the_stale_one_not_run(baton, git, top, folder):
-    """entireio/cli#2237: the newer hook was overwritten, and the backup of the older one run."""
+    """entireio/cli#2237: the newer hook was overwritten, and the backup of the older hook was run."""
     hook(folder, "post-commit", "#!/bin/sh\necho old >>ran\n")
     baton("hooks", "install")
     hook(folder, "post-commit", "#!/bin/sh\necho new >>ran\n")
@@ -129,7 +129,7 @@ def test_an_edited_script_is_kept_by_install_and_uninstall(baton, top, folder):
 
 
 def test_an_interrupted_installation_is_resumed(baton, top, folder):
-    """beads#2344: half of an installation stayed for ever."""
+    """beads#2344: an interrupted installation stayed incomplete."""
     hook(folder, "post-commit", "#!/bin/sh\necho mine\n")
     before = everything(top / ".git")
     os.link(folder / "post-commit", folder / "post-commit.pre-baton")

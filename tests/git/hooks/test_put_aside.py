@@ -16,7 +16,7 @@ RUNS_OLD = '#!/bin/sh\n[ ! -x "$0.old" ] || "$0.old" "$@" || exit\necho tool >>r
 
 @pytest.fixture
 def folder(baton, git, top):
-    """The folder of hooks, in a repository with a remote and with something to send along."""
+    """Return the folder of hooks, in a repository with a remote and with commits to push."""
     baton("init")
     git(top, "init", "-q", "--bare", "../r.git")
     git(top, "remote", "add", "origin", "../r.git")
@@ -62,7 +62,7 @@ def names(folder):
 
 
 def again(baton):
-    """Whether one more installation changes something."""
+    """Return whether another installation changes anything."""
     return baton("hooks", "install", "--json").json["changed"]
 
 
@@ -85,7 +85,7 @@ def test_pre_commit_that_is_installed_again_moves_nothing_and_loses_nothing(bato
 
 @pytest.fixture
 def moved(baton, folder):
-    """Ours, with an older script of pre-commit's behind it, was moved away by pre-commit."""
+    """Create the state in which pre-commit has moved our script, which runs an older script of pre-commit."""
     baton("hooks", "install")
     shutil.copy(folder / "pre-push", folder / "kept")
     (folder / "pre-push").unlink()

@@ -19,7 +19,7 @@ PREFIX = "refs/heads/baton/"
 
 @pytest.fixture
 def server(baton, git, top):
-    """A bare repository with hooks, the remote `origin` of `top`, which has a namespace of four records."""
+    """Return a bare repository with hooks: the remote `origin` of `top`, which has a namespace of four records."""
     place = top.parent / "r.git"
     git(top, "init", "-q", "--bare", "-b", "main", str(place))
     git(place, "config", "user.name", "Server")
@@ -65,7 +65,7 @@ def by_hand(git, top):
 
 @pytest.fixture
 def daemon(top):
-    """The address of a git daemon for the folder around `top`."""
+    """Run a git daemon for the folder around `top`; yield its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""What git is shown of a repository when it fetches and pushes for us."""
+"""The part of a repository that git sees when it fetches and pushes for baton."""
 
 from __future__ import annotations
 

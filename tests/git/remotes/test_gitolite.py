@@ -20,7 +20,7 @@ As = Callable[[str, str], Place]
 
 @pytest.fixture
 def as_user(gitolite: dict[str, Server], tmp_path, git) -> As:
-    """A repository of the user `name`, and its remote on the server, which is empty at first."""
+    """Return a repository of the user `name`, and its remote on the server, which is empty at first."""
     for repository in ("memory", "private"):
         bare = gitolite["alice"].folder / f"{repository}.git"
         for ref in git(bare, "for-each-ref", "--format=%(refname)").split():

@@ -1,4 +1,5 @@
-"""Servers that are away, silent, slow, strange or closed to us: one kind of error, in time, without the password."""
+"""Servers that do not respond, are slow, respond oddly or refuse access: one kind of error, within the time limit,
+without the password."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def _checked(error: RemoteError) -> RemoteError:
 
 
 def _start(scheme: str) -> str:
-    """With a login, where such a URL can have one."""
+    """Return the beginning of a URL, with a login if the scheme supports it."""
     return {"git": "git://", "ssh": "ssh://ada@", "http": f"http://{LOGIN}@"}[scheme]
 
 
@@ -131,7 +132,7 @@ def test_all_child_processes_are_killed_at_the_time_limit(make_place, tmp_path):
 
 @pytest.mark.slow
 def test_incomplete_packs_are_not_stored(make_place, git):
-    """A server whose repository lost a blob."""
+    """The server's repository has lost a blob."""
     ada, bob = make_place("daemon", "ada"), make_place("daemon", "bob")
     first = ada.commit(X, "first")
     ada.push(X, first, None)

@@ -1,4 +1,4 @@
-"""Small rules of the room, without a server: what texts mean, which ssh is called."""
+"""Small rules of the remotes, without a server: the meaning of git's messages, and the choice of ssh."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_warning_of_git_is_not_the_reason_where_there_is_another():
 
 
 def test_the_last_output_of_git_is_read(tmp_path, monkeypatch):
-    """Also when it ends between two looks at it: just after nothing was there to be read."""
+    """This includes output that git writes and then ends, after the last read returned nothing."""
     real = subprocess.Popen.poll
 
     def poll(self):

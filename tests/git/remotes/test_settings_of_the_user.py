@@ -1,4 +1,4 @@
-"""Names, URLs, settings and the environment: what of the user's setup is honoured, and what must not matter."""
+"""Names, URLs, settings and the environment: which parts of the user's setup apply, and which must have no effect."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ def test_a_credential_helper_knows_the_password(make_place, git, tmp_path):
 
 
 def test_a_hook_of_git_around_us_does_not_lead_astray(make_place, tmp_path, git):
-    """Inside a hook GIT_DIR and its kin name another repository; what we fetch and push runs no hooks of this one."""
+    """Inside a hook, variables such as GIT_DIR name another repository. A fetch or push of baton runs no hooks of that
+    repository."""
     ada = make_place("path", name="ada")
     hooks = ada.top / ".git" / "hooks"
     hooks.mkdir(exist_ok=True)

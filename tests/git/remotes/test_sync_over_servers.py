@@ -1,4 +1,4 @@
-"""`sync` from end to end, over every server: what two users write comes to one commit."""
+"""`sync` from end to end, over every kind of server: the changes of two users are merged into one commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signatures of commits: made here and judged by git, made by git and judged here, and all that may be wrong."""
+"""Signatures of commits: made by baton and verified by git, made by git and verified by baton, and their faults."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOON = 1_772_366_400  # 2026-03-01 12:00 UTC
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the keys `ada`, `eve`, and `locked` with a passphrase."""
+    """Create a folder with the keys `ada`, `eve`, and `locked` (with a passphrase)."""
     folder = tmp_path_factory.mktemp("keys")
     for name, phrase in (("ada", ""), ("eve", ""), ("locked", "secret")):
         argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", phrase, "-C", name, "-f", str(folder / name)]
@@ -47,7 +47,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class World:
-    """A repository, the keys, and the file of allowed signers, with Ada in it."""
+    """A repository, the keys, and the file of allowed signers, which contains Ada."""
 
     def __init__(self, store: Store, keys: Path, git) -> None:
         self.store, self.keys, self.git = store, keys, git
@@ -83,7 +83,7 @@ class World:
         return AllowedSigners(self.file, self.program, os.environ, self.revoked)
 
     def verdict(self, commit: Oid):
-        """Ours, after making sure that git comes to the same."""
+        """Return baton's verdict, after checking that git's verdict is the same."""
         found = self.allowed().verify(self.store.raw_commit(commit))
         settings = ["-c", f"gpg.ssh.allowedSignersFile={self.file}"]
         settings += ["-c", f"gpg.ssh.revocationFile={self.revoked}"] if self.revoked else []
@@ -143,7 +143,7 @@ def test_a_signed_commit_survives_packing_by_us_and_by_git(world):
     assert isinstance(world.verdict(commits[0]), Signed)
 
 
-# --- what git signs
+# --- commits that git signs
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1"])
@@ -173,7 +173,7 @@ def test_a_signed_tag_that_was_merged_is_part_of_what_was_signed(world, tmp_path
     assert isinstance(world.verdict(tip), Signed)
 
 
-# --- what does not count
+# --- signatures that do not count
 
 
 def test_an_unsigned_commit(world):
@@ -310,7 +310,7 @@ def test_several_entries_for_a_key_count_as_in_git(world, options):
     world.verdict(world.commit(world.signer()))
 
 
-# --- what cannot be found out
+# --- signatures that cannot be checked
 
 
 def test_a_signature_that_cannot_be_checked_is_unknown(world, tmp_path):
@@ -408,7 +408,7 @@ def test_a_leading_tilde_is_the_home_of_the_environment(world):
 
 @pytest.fixture
 def agent(keys: Path) -> Iterator[dict[str, str]]:
-    """The environment of an agent that holds Ada's key; its socket has a short path, as sockets must."""
+    """Return the environment of an agent that has Ada's key. Its socket has a short path, as sockets require."""
     with tempfile.TemporaryDirectory(prefix="a") as folder:
         environment = {**os.environ, "SSH_AUTH_SOCK": f"{folder}/s"}
         process = subprocess.Popen(

@@ -46,7 +46,7 @@ def graphs(draw: st.DrawFn) -> list[Drawn]:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """One bare repository for all graphs."""
+    """Return a bare repository for all graphs."""
     folder = tmp_path_factory.mktemp("graphs")
     subprocess.run(["git", "init", "-q", "--bare", str(folder)], check=True)
     with Store(Repository.open(folder)) as store:
@@ -168,7 +168,7 @@ def test_near_tips_of_a_long_history_read_little(numbered):
 
 
 def test_a_side_branch_is_followed_to_where_it_began():
-    """The branches of two machines were merged often; only the commits since the last common merge are read."""
+    """The branches of two machines were merged often. Only the commits since the last common merge are read."""
     line: list[Drawn] = [((), 0, 0)]
     tips = [0, 0]
     for turn in range(1, 2000):

@@ -14,7 +14,7 @@ from baton_git.git.store import Repository, Store
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A separate file system of 600 kB."""
+    """Mount a separate file system of 600 kB."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a small file system")
     folder = tmp_path / "small"

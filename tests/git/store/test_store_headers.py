@@ -1,4 +1,4 @@
-"""Kind and size of objects, read without expanding them, equal those of git."""
+"""Kind and size of objects are read without expanding them, and equal those that git reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXT = "".join(f"line {number} of a text that changes little\n" for number in ra
 
 @pytest.fixture
 def varied(top: Path, git) -> Path:
-    """A repository with similar files (which become deltas), an annotated tag, and large and empty ones."""
+    """Return a repository with similar files (which become deltas), an annotated tag, and large and empty files."""
     for number in range(12):
         (top / "notes").write_text(TEXT.replace(f"line {number} ", "changed "))
         (top / "large").write_bytes(bytes([number]) * 70_000)

@@ -31,7 +31,7 @@ def test_history_is_read_lazily():
 
 @st.composite
 def _histories(draw):
-    """A graph of commits whose clocks disagree by up to `skew` seconds."""
+    """Draw a graph of commits whose clocks differ by up to `skew` seconds."""
     count = draw(st.integers(1, 25))
     skew = draw(st.sampled_from([0, 3, 100]))
     rng = random.Random(draw(st.integers()))

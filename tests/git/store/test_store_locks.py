@@ -229,7 +229,7 @@ def test_a_ref_that_was_moved_on_from_our_value_did_move(store, writer, git, top
 
 @pytest.fixture
 def no_flock(monkeypatch):
-    """A file system without flock."""
+    """Simulate a file system without flock."""
     monkeypatch.setattr(locks, "try_flock", lambda fd: None)
     monkeypatch.setattr(locks, "wait_for_flock", lambda fd: None)
 
@@ -283,7 +283,7 @@ def test_without_flock_a_lock_taken_by_another_is_restored(top, monkeypatch):
     assert lock.read_text() == "of a living one"
 
 
-# --- what killed processes leave
+# --- files left by killed processes
 
 
 def test_a_clock_leaves_no_file_and_takes_over_the_one_that_was_left(top):

@@ -1,4 +1,4 @@
-"""Folders that are files, files that are folders, and unreadable places: each is one clear error, or is skipped."""
+"""Folders instead of files, files instead of folders, and unreadable paths: each is one clear error, or is skipped."""
 
 from __future__ import annotations
 

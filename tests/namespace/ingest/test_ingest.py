@@ -59,11 +59,11 @@ def objects(one: Machine) -> set[str]:
     return set(one.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname)").split())
 
 
-# --- the way in
+# --- fetching and checking
 
 
 class Pruning:
-    """A remote beside which git removes everything that no ref leads to, after each fetch."""
+    """A remote after whose fetches git removes every object that is not reachable from a ref."""
 
     def __init__(self, one: Machine) -> None:
         self.remote, self.one, self.name = remote_of(one), one, "origin"
@@ -100,7 +100,7 @@ def test_git_may_prune_between_the_storing_and_the_moving_of_the_ref(pair: Pair)
 
 
 def test_existing_unprotected_objects_are_protected_too(pair: Pair) -> None:
-    """The user fetched them, and no ref leads to them any more: the server has nothing to send."""
+    """The user fetched the objects, and they are no longer reachable from a ref. The server has nothing to send."""
     ada, bob = pair
     ada.loop("OL-2")
     ada.sync()

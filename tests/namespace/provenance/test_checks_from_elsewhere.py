@@ -26,7 +26,7 @@ from baton_git.verbs.verification.trust import distrust_remote, trust_remote
 
 
 class Asked(http.server.ThreadingHTTPServer):
-    """A server on this machine that counts who asks it: also those that only open its port."""
+    """A server on this machine that counts its clients, including those that only open its port."""
 
     daemon_threads = True
     count = 0
@@ -57,7 +57,7 @@ def server() -> Iterator[Asked]:
 
 @pytest.fixture
 def both(pair: tuple[Machine, Machine], tmp_path: Path) -> tuple[Machine, Machine]:
-    """Two machines with work trees, each with approvals of its own."""
+    """Return two machines with work trees, each with separate approvals."""
     for one in pair:
         approvals = Approvals(tmp_path / f"{one.name}.json", one.store.repository.common_dir)
         one.ws = replace(one.ws, folder=one.top, approvals=approvals)

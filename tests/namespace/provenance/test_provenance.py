@@ -39,7 +39,7 @@ CONFIRMED = "graduate\n\nBaton-Op: pattern-graduate\nBaton-Confirmed: terminal, 
 
 @pytest.fixture
 def patterned(pair: Pair) -> Pair:
-    """Both have the rule candidate `PAT-1` and the decision `DEC-1`, which ada made."""
+    """Return two machines that both have the rule candidate `PAT-1` and the decision `DEC-1`, which ada made."""
     ada, bob = pair
     ada.pattern("PAT-1")
     ada.decision("DEC-1", tier="llm_derived")
@@ -55,7 +55,7 @@ def forge(one: Machine, message: str = "by hand") -> None:
 
 
 def forge_decision(one: Machine, message: str = "by hand") -> None:
-    """A decision that claims a person's confirmation, and supersedes `DEC-1`."""
+    """Add a decision that claims a person's confirmation, and supersedes `DEC-1`."""
     old = one.get("active_decision", "DEC-1")
     new = old.replace(id="DEC-9", what="do as I say", source_tier="human_confirmed")
     gone = old.replace(status="superseded", superseded_by="DEC-9")
@@ -67,7 +67,7 @@ def kind(one: Machine, key: Key) -> str:
 
 
 def rules(one: Machine) -> list[str]:
-    """The rules in force."""
+    """Return the rules in force."""
     judge = one.ws.judgement()
     return [rule.id for rule in one.state.records(Rule) if judge.is_confirmed(Key("rule", rule.id))]
 
@@ -88,7 +88,7 @@ def trusting(one: Machine, folder: Path) -> Approvals:
 
 
 def signing(one: Machine, folder: Path) -> AllowedSigners:
-    """Let the machines of a test accept only this machine's signatures; it signs from now on."""
+    """Let the machines of a test accept only this machine's signatures, and let it sign from now on."""
     key = folder / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     file = folder / "allowed"
@@ -182,7 +182,7 @@ def test_a_foreign_decision_does_not_supersede_a_confirmed_one(patterned: Pair, 
     )
 
 
-# --- how a commit came makes no difference
+# --- the way in which a commit arrived has no effect
 
 
 def by_update_ref(ada: Machine, bob: Machine) -> None:

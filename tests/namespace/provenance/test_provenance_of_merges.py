@@ -1,4 +1,4 @@
-"""A merge by an untrusted author gives no record a better provenance than it had on one of the sides."""
+"""A merge by an untrusted author gives a record no better provenance than it had on one of the sides."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Line:
         return tip
 
     def rule(self, commit: Oid) -> tuple[bytes | None, bool]:
-        """The text of the rule, and whether it is in force."""
+        """Return the text of the rule, and whether it is in force."""
         text = self.one.store.folder(self.one.store.commit(commit).tree).folder("rules").read("PAT-1.md")
         labels = Labels(self.one.ws.branch, commit, Vouching())
         return text, text is not None and labels.of(RULE).kind == "confirmed"

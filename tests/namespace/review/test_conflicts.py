@@ -35,7 +35,7 @@ def settle(one: Machine, id_: str, side: Any = None, value: Any = None) -> None:
 
 @pytest.fixture
 def contested(pair: Pair) -> Pair:
-    """Both machines changed the action of `OL-1`, and both have the conflict."""
+    """Return two machines that both changed the action of `OL-1`, and both have the conflict."""
     ada, bob = pair
     ada.change("open_loop", "OL-1", action="here")
     bob.change("open_loop", "OL-1", action="there")
@@ -285,7 +285,7 @@ def test_a_conflict_of_a_file_cannot_be_resolved_with_a_value(pair: Pair) -> Non
         settle(ada, "notes", value="x")
 
 
-# --- the gate
+# --- claims and confirmations
 
 
 def test_resolving_a_conflict_graduates_nothing(pair: Pair) -> None:

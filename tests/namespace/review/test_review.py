@@ -298,7 +298,7 @@ def test_accepting_all_of_a_new_namespace_takes_it_unchanged(pair: Pair, make: M
     assert eve.tip == bob.tip
 
 
-# --- other things than plain records
+# --- files other than plain records
 
 
 def test_archiving_on_the_other_machine_is_one_change(pair: Pair) -> None:
@@ -345,7 +345,7 @@ def test_unreadable_records_are_shown_and_can_be_rejected(pair: Pair) -> None:
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the keys `bob` and `eve`, and the file `allowed`, which names Bob's."""
+    """Create a folder with the keys `bob` and `eve`, and the file `allowed`, which names Bob's key."""
     folder = tmp_path_factory.mktemp("keys")
     for name in ("bob", "eve"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)

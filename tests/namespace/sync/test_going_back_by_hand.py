@@ -14,7 +14,7 @@ PATH = "open_loops/OL-2.toml"
 
 @pytest.fixture
 def bob(pair: tuple[Machine, Machine]) -> Machine:
-    """A machine whose newest commit adds the loop `OL-2`."""
+    """Return a machine whose newest commit adds the loop `OL-2`."""
     _, bob = pair
     bob.loop("OL-2")
     return bob
@@ -22,7 +22,7 @@ def bob(pair: tuple[Machine, Machine]) -> Machine:
 
 @pytest.fixture
 def known(bob: Machine) -> Oid:
-    """The other machine's state before the revert."""
+    """Return the other machine's tip before the revert."""
     return Oid(str(bob.tip))
 
 

@@ -1,4 +1,4 @@
-"""Clones that lack something: blobs, trees, history, branches, objects that git removed."""
+"""Clones in which something is missing: blobs, trees, history, branches, or objects that git removed."""
 
 from __future__ import annotations
 

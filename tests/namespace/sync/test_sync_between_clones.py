@@ -1,4 +1,4 @@
-"""Machines that sync over one remote: results, reports, and what is not touched."""
+"""Machines that sync with one remote: results, reports, and the data that a sync must not touch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def hook(bare: Path, name: str, text: str) -> None:
     file.chmod(0o755)
 
 
-# --- the plain course
+# --- ordinary syncs
 
 
 def test_the_first_sync_creates_the_remote_branch(ada: Machine) -> None:
@@ -195,7 +195,7 @@ def test_an_invalid_namespace_does_not_stop_the_others(pair: Pair) -> None:
     assert bob.tip == ada.tip
 
 
-# --- saying first what will be done
+# --- dry runs
 
 
 def test_a_dry_run_shows_the_plan_and_changes_no_branch(pair: Pair) -> None:
@@ -363,7 +363,7 @@ def test_the_start_of_a_session_pushes_nothing(pair: Pair) -> None:
     assert ada.git("ls-remote", "origin") == before
 
 
-# --- marks for hooks
+# --- marker files for hooks
 
 
 def test_the_marker_files_say_what_is_unsent_and_which_checks_a_commit_can_settle(pair: Pair) -> None:
@@ -379,12 +379,12 @@ def test_the_marker_files_say_what_is_unsent_and_which_checks_a_commit_can_settl
     assert HookMarkers(bob.store.repository.common_dir).unsent.all() == []
 
 
-# --- rewritten and deleted there
+# --- branches rewritten or deleted on the remote
 
 
 @pytest.fixture
 def rewritten(pair: Pair) -> Pair:
-    """Bob forced the remote's branch back by two commits and went on from there."""
+    """Let Bob force the remote's branch back by two commits and add new commits."""
     ada, bob = pair
     ada.loop("OL-lost")
     ada.loop("OL-lost-too")
@@ -469,7 +469,7 @@ def test_a_branch_deleted_there_stops_too(pair: Pair) -> None:
     assert ada.git("ls-remote", "origin", REF).split()[0] == ada.tip
 
 
-# --- what looks like an oversight
+# --- accidental reverts
 
 
 def test_a_remote_manual_revert_waits_even_below_later_commits(pair: Pair) -> None:

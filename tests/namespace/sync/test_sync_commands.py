@@ -1,4 +1,4 @@
-"""`baton sync`, `review`, `conflicts`, `resolve`, and the sessions that sync by themselves, as commands."""
+"""The commands `baton sync`, `review`, `conflicts` and `resolve`, and sessions that sync automatically."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ REF = "refs/heads/baton/work"
 
 @pytest.fixture
 def here(top: Path, bare: Path, git: Git) -> Path:
-    """The repository `top` with the remote `origin`."""
+    """Return the repository `top` with the remote `origin`."""
     git(top, "remote", "add", "origin", str(bare))
     return top
 
 
 @pytest.fixture
 def there(tmp_path: Path, bare: Path, git: Git) -> Path:
-    """Another clone; its folder has the same name, so its namespace has the same name too."""
+    """Return another clone. Its folder has the same name, so its namespace has the same name, too."""
     folder = tmp_path / "b" / "work"
     git(tmp_path, "init", "-q", "-b", "main", str(folder))
     git(folder, "remote", "add", "origin", str(bare))
@@ -37,7 +37,7 @@ def add(baton: Baton, where: Path, id_: str, action: str = "deployed") -> None:
 
 @pytest.fixture
 def synced(baton: Baton, here: Path, there: Path) -> tuple[Path, Path]:
-    """Two clones that both have the loop `OL-1`."""
+    """Return two clones that both have the loop `OL-1`."""
     baton("init")
     add(baton, here, "OL-1")
     baton("sync")
@@ -181,7 +181,7 @@ WAITING = (
 
 @pytest.fixture
 def waiting(baton: Baton, synced: tuple[Path, Path], git: Git) -> Path:
-    """In `top` the loops OL-2 and OL-3 wait for a review."""
+    """Let the loops OL-2 and OL-3 wait for a review in `top`."""
     here, there = synced
     git(here, "config", "remote.origin.batonPolicy", "review")
     add(baton, there, "OL-2", "SECRET PLAN \x1b[31m")

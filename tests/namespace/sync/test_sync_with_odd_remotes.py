@@ -1,4 +1,4 @@
-"""`baton sync` with branches that are foreign, damaged, endless or code, and with mistakes in its settings."""
+"""`baton sync` with branches that are foreign, damaged, endless or contain source code, and with invalid settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Git = Callable[..., str]
 
 @pytest.fixture
 def clone(top: Path, tmp_path: Path, baton: Baton, git: Git) -> Path:
-    """A plain git clone of the namespace `work`, which `top` syncs with the same remote."""
+    """Return a plain git clone of the namespace `work`, which `top` syncs with the same remote."""
     git(tmp_path, "init", "-q", "--bare", "hub.git")
     git(top, "remote", "add", "origin", str(tmp_path / "hub.git"))
     baton("init")
