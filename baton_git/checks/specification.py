@@ -15,7 +15,7 @@ class CheckSpec(NamedTuple):
     """A check to be made. Each method reads its own fields; if a required field is missing, the outcome is `Unknown`.
 
     Attributes:
-        method: a key of `PROBES`.
+        method: a key of `all_checks.PROBES`.
         expected_status: for `http`; None means 200.
         path: for `file_exists`; relative to `World.folder`, `~` is not expanded.
         process_name: for `process_running`; an exact name.

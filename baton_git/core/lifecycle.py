@@ -163,7 +163,10 @@ def apply_graduation(
     """Return the state with the pattern graduated to a rule. This is the only way to graduate a pattern.
 
     Args:
-        is_claim: accept a pattern whose status is already `graduated` without a confirmation on this machine.
+        confirmed: the person's confirmation of exactly this rule, or None if there is none.
+        rule: the text of the rule; by default the proposed rule of the pattern.
+        is_claim: whether to accept also a pattern whose status is `graduated` already. Such a pattern came from
+            elsewhere, and nobody has confirmed it on this machine.
 
     Raises:
         NeedsHuman: no person confirmed the rule.
