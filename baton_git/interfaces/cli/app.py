@@ -127,7 +127,11 @@ class App(Call):
         self.say(*result.notes)
 
     def tell_conflicts(self, ids: Sequence[str], named: Collection[str]) -> int | None:
-        """Print which conflicts are open, unless all of them are among those that were printed already.
+        """Print the ids of the open conflicts, unless all of them were printed before.
+
+        Args:
+            ids: the ids of the open conflicts.
+            named: the ids that were printed before.
 
         Returns:
             The exit status for open conflicts; None if there are none.
@@ -327,7 +331,10 @@ def read_text(file: str) -> str:
 
 
 def path_from_top(app: App, path: str | None) -> str | None:
-    """Return a path that is relative to the current folder as a path relative to the top of the work tree."""
+    """Return `path`, which is relative to the current folder, as a path relative to the top of the work tree.
+
+    The path is returned unchanged if it is absolute, or if there is no work tree.
+    """
     top = app.settings.folder
     if path is None or top is None or Path(path).is_absolute():
         return path
@@ -335,6 +342,6 @@ def path_from_top(app: App, path: str | None) -> str | None:
 
 
 def fill_about(app: App, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values, with the files of `--about` relative to the top of the work tree."""
+    """Return the values with the paths of `--about` made relative to the top of the work tree."""
     about = values.get("about")
     return values | ({"about": [path_from_top(app, text) for text in about]} if about else {})

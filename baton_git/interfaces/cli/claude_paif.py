@@ -34,8 +34,10 @@ from baton_git.systems.paif.identity_verbs import check_agent_identity
 
 
 def _fill_gravity(app: App, values: Values) -> Values:
-    """Add the agent of the settings. Without one, the text is checked against PAIF's own phrases, and nothing is
-    written."""
+    """Add the agent of the settings.
+
+    Without an agent, the text is checked against PAIF's own phrases, and nothing is written.
+    """
     agent = asked_agent(app)
     return fill_checked(app, values if agent is None else {**values, "agent": agent})
 

@@ -29,8 +29,12 @@ SOURCES = {
 
 
 def offer_for(field: str, word: str) -> Callable[[click.Context, click.Parameter, str], list[Any]] | None:
-    """Return the completion function for a field of a command, of which `word` is the first word; None if the field
-    has no completions."""
+    """Return the function that completes a field of a command; None if the field has no completions.
+
+    Args:
+        field: the name of the field.
+        word: the first word of the command.
+    """
     source = next((source for source, fields in SOURCES.items() if field in fields), None)
     if source is None:
         return None

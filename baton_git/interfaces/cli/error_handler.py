@@ -1,4 +1,4 @@
-"""Run a command, print its errors, and return its exit status. Only here are all exceptions caught."""
+"""Run a command, print its errors, and return its exit status. No other module catches all exceptions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def run(command: click.Command, prog: str = "baton") -> int:
 
 
 def _drop_output() -> None:
-    """Redirect standard output to the null device, so that flushing the rest of it at exit does not fail."""
+    """Redirect standard output to the null device, so that flushing its buffer at exit does not fail."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -87,7 +87,7 @@ def status_of(error: BatonError) -> int:
 
 
 def _report_bug(error: Exception) -> int:
-    """Write a bug report with the traceback to a file, and print where it is; return the exit status."""
+    """Write a bug report with the traceback to a file, and print the path of the file; return the exit status."""
     import tempfile  # both are slow to import, and needed only for a bug
     import traceback
 

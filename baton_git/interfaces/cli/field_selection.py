@@ -11,10 +11,11 @@ from baton_git.core.errors import InvalidArgument
 
 
 def select_fields(data: Any, fields: Sequence[str], known: Collection[str] = ()) -> Any:
-    """Return only these fields of a result; `a.b` is the field `b` of the object `a`. Without fields, return all.
+    """Return only these fields of a result; without fields, return the whole result.
 
-    If the result has the fields, return an object. If the items of its list have them (or of the result itself, if it
-    is a list), return a list of objects.
+    The name `a.b` is the field `b` of the object `a`. If the result is an object with all of the fields, return an
+    object. If the result is a list of objects, or contains one, and these objects have the fields, return a list of
+    objects.
 
     Args:
         known: field names that are valid even if this result does not have them; their value is then null.
@@ -49,7 +50,7 @@ def list_fields(model: type[BaseModel]) -> list[str]:
 
 
 def unknown_field(name: str, names: Collection[str]) -> InvalidArgument:
-    """Return the error for a field that does not exist; `names` are the fields that do."""
+    """Return the error for a field that does not exist; `names` are the existing fields."""
     return InvalidArgument(f"--json: there is no field {name!r}", hint=f"fields: {', '.join(dict.fromkeys(names))}")
 
 

@@ -141,7 +141,7 @@ def _open_workspace(app: App, verb: Verb[Any, Any]) -> Iterator[Any]:
 
 @contextmanager
 def _name_options(verb: Verb[Any, Any]) -> Iterator[None]:
-    """Let the hint of an error call the fields of a verb what the command line calls them."""
+    """Replace the names of the verb's fields in the hint of an error by the names of the command-line options."""
     try:
         yield
     except BatonError as error:
@@ -162,15 +162,15 @@ def _with_typing_person(app: App, verb: Verb[Any, Any], ws: Any) -> Any:
 def _find_left(app: App) -> str | None:
     """Return the session that a new session in this work tree continues; None if there is none.
 
-    It is the current one of the work tree, unless its name was given by a user or its process still runs: after the
-    new session starts, commands that name no session no longer act in it.
+    This is the work tree's current session, unless a user chose its name or its process still runs. It can be
+    continued because, once the new session has started, commands that name no session no longer act in the old one.
     """
     session = app.current.get()
     return session if session is not None and is_minted_session(session) and not app.current.is_held() else None
 
 
 def _remember_session(app: App, verb: Verb[Any, Any], result: Any) -> None:
-    """Store a session that starts as the current one of the work tree; remove it when it ends."""
+    """Store a session that starts as the current session of the work tree; remove the stored session when it ends."""
     if verb.session == "begins":
         app.current.set(result.session)
     elif verb.session == "ends" and app.current.get() == result.session:

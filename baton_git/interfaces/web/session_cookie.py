@@ -36,7 +36,7 @@ class PageAccess:
     """Issues and checks cookies and form marks. Several processes on one repository share the key.
 
     Attributes:
-        is_apart: whether the page has its own token, which opens nothing else, rather than the server's.
+        is_apart: whether the page has a token of its own, which gives access to nothing else, instead of the server's.
     """
 
     def __init__(self, site: Site, page_token: str | None = None, attempts: Attempts | None = None) -> None:
@@ -85,7 +85,7 @@ class PageAccess:
         return Visitor(kind, f"{kind}.{until}.{nonce}.{self._sign(kind, until, nonce)}")
 
     def refuse(self, visitor: Visitor) -> None:
-        """Revoke the ticket of a person who logs out; a guest's ticket opens nothing and is not remembered."""
+        """Revoke the ticket of a person who logs out. A guest's ticket gives no access, so it is not stored."""
         if visitor.kind != PERSON:
             return
         _, until, nonce, _ = visitor.ticket.split(".")
@@ -102,7 +102,7 @@ class PageAccess:
         return visitor.kind == PERSON or not self.has_lock
 
     def try_token(self, brought: str, address: str) -> float | None:
-        """Return None for the token of the page, and for a wrong one the seconds until the next attempt (0: now)."""
+        """Return None if the token is the page's; else the seconds until the next attempt is allowed (0: now)."""
         if self.has_lock and is_token(brought.encode("utf-8", "replace"), self._token):
             return None
         return self._attempts.note_wrong(address)
@@ -112,8 +112,11 @@ class PageAccess:
         return f"{self.cookie}.{visitor.ticket.split('.')[2]}" if visitor.kind == PERSON else ""
 
     def mark(self, visitor: Visitor) -> str:
-        """The mark that every form of this browser contains and no other page can know. The cookie of a logged-in
-        person is not enough to compute it, and only the response to the login contains it."""
+        """The mark in every form of this browser, which pages of other servers cannot know.
+
+        The mark cannot be computed from the cookie alone. For a logged-in person, only the response to the login
+        contains it.
+        """
         return _text(_mac(self._key, "form", visitor.ticket))
 
     def is_mark(self, brought: str, visitor: Visitor) -> bool:
@@ -134,7 +137,10 @@ def load_key(path: Path) -> bytes:
             _make_key(path)
         mode, key = path.stat().st_mode, path.read_bytes()
     if len(key) != KEY_BYTES or mode & 0o077:
-        raise StoreError(f"{path} is no key of ours, or others may read it", hint="remove it; a new one is made")
+        raise StoreError(
+            f"{path} is not a key that baton created, or other users can read it",
+            hint="remove it; baton creates a new one",
+        )
     return key
 
 

@@ -136,8 +136,8 @@ def test_the_narrative_contains_every_fact():
     assert narrative(FACTS).split("\n\n") == [
         "The session was asked: Fix it", "It was working on Report, in_progress.", "Done: a.", "At work: b.",
         "Still to do: c.", "It committed abc1234 (Add); ? (Lost).", "It changed /r/a.py; /r/b [2J.py.",
-        "Not committed are:\n M a.py\n?? b", "Last it did: Ran: make; Ran: ls.",
-        "Perhaps it was decided (heuristic): No regex", "Unknown is git_commits: git is gone.",
+        "Not committed:\n M a.py\n?? b", "Its last actions: Ran: make; Ran: ls.",
+        "Possible decisions (heuristic): No regex", "Unknown is git_commits: git is gone.",
         "Not kept: 12 more of files_modified.",
     ]  # fmt: skip
     assert narrative({}) == ""

@@ -151,7 +151,7 @@ def test_a_click_without_the_form_seal_needs_the_token(work: None, serve: Any) -
 def test_sync_reports_its_changes(baton: Any, git: Any, top: Path, serve: Any) -> None:
     two_machines(baton, git, top)
     served = serve()
-    assert "Everything was in step already" in served.send("do/sync", {"remote": "origin"}, code=200).text
+    assert "Everything was up to date already" in served.send("do/sync", {"remote": "origin"}, code=200).text
     served.send("do/add-follow-up", {"item": "Later"})
     answer = served.send("do/sync", {"remote": "origin"}, code=200).text
     assert "1 commit sent to origin" in answer

@@ -126,7 +126,7 @@ def test_the_key_is_private_and_created_once(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [one.name for one in path.parent.iterdir()] == ["page.key"]
     path.chmod(0o640)
-    with pytest.raises(StoreError, match="others may read it"):
+    with pytest.raises(StoreError, match="other users can read it"):
         load_key(path)
 
 

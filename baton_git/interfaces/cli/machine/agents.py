@@ -195,8 +195,10 @@ def _work_tree(app: App) -> Path:
 
 
 def find_repository(app: App) -> Repository | None:
-    """Return the named repository, or the one around the current folder; None for the user's own store, which has no
-    settings of agent CLIs. No repository is created."""
+    """Return the repository that is named, or else the one around the current folder; do not create a repository.
+
+    Return None outside of a repository, and for the user's own store, which has no settings of agent CLIs.
+    """
     named = app.settings.options.repo or os.environ.get("BATON_REPO")
     if not named and Repository.discover(Path.cwd()) is None:
         return None
@@ -216,8 +218,11 @@ def build_wanted_hooks(agent: str, scope: Scope, *, todo_tools: bool) -> WantedH
 
 
 def find_program(scope: Scope) -> list[str]:
-    """Return the command with which a hook starts baton: its name in committed settings, the running program in the
-    user's own."""
+    """Return the command with which a hook starts baton.
+
+    In a project's settings, which can be committed, this is the name `baton`. In the user's own settings, it is the
+    path of the installed script, or the running Python with `-m` if there is no script.
+    """
     if scope == "project":
         return ["baton"]
     script = Path(sysconfig.get_path("scripts")) / "baton"
@@ -257,7 +262,7 @@ def _codex(app: App) -> Codex:
 
 
 def _trust_hooks(app: App, codex: Codex, file: SettingsFile) -> list[str]:
-    """Trust baton's hooks of this file in codex; return the keys of the hooks that codex runs now."""
+    """Make codex trust baton's hooks in this file; return the keys of the hooks that codex runs from now on."""
     loaded = of_file(codex.hooks(), file.path)
     if not loaded:
         raise InvalidArgument(
@@ -287,7 +292,7 @@ def _forget_trust(app: App, keys: list[str]) -> None:
     try:
         _codex(app).forget(keys)
     except BatonError as error:
-        app.say(f"codex: its trust in the removed hooks could not be deleted, which is harmless: {flat(str(error))}")
+        app.say(f"codex: the trust in the removed hooks could not be deleted, which is harmless: {flat(str(error))}")
 
 
 # --- output

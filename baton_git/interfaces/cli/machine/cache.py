@@ -45,8 +45,8 @@ def _cache_command(name: str, short_help: str, *, asks: bool = True) -> Callable
     """Return a decorator that declares a command on the cache.
 
     Args:
-        asks: whether it uses the server. Its function then gets the `App` and the `BatonCache`, else the `App` and the
-            `CacheFolder`.
+        asks: whether the command uses the server. If so, its function gets the `App` and the `BatonCache`, else the
+            `App` and the `CacheFolder`.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:

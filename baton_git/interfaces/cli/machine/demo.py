@@ -65,7 +65,8 @@ class Narrator:
     def _select_lines(self, done: subprocess.CompletedProcess[str]) -> Iterator[str]:
         """Yield the lines of the output, without empty lines and repeated long lines.
 
-        Standard output is left out if the message on standard error begins with it, as with the id of a new record.
+        Standard output is left out if standard error begins with the same text, for example with the id of a new
+        record.
         """
         news = done.stderr.rstrip().splitlines()
         told = [] if news and news[0].startswith(f"{done.stdout.strip()} ") else _fold(done.stdout)
@@ -77,7 +78,7 @@ class Narrator:
 
 
 def _fold(text: str) -> list[str]:
-    """Return the lines of an output; for a long JSON object, one line with its fields."""
+    """Return the lines of an output; for a long JSON object, return one line with the names of its fields."""
     lines = text.rstrip().splitlines()
     if len(lines) < FOLDED or not text.startswith("{"):
         return lines
@@ -214,7 +215,7 @@ def second_session(stage: Stage, other_stage: Stage) -> None:
     stage.baton("boot")
     stage.story("Another agent reads the state now; later it will write the whole document back")
     document = json.loads(other_stage.baton("read"))["baton"]
-    stage.story("Session 2 goes on: it defers the follow-up three times, and makes the same mistake twice more")
+    stage.story("Session 2 continues: it defers the follow-up three times, and makes the same mistake twice more")
     item = document["follow_ups"][0]["id"]
     for _ in range(3):
         stage.baton("followup", "defer", item)

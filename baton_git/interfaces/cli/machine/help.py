@@ -177,7 +177,7 @@ def help_command(ctx: click.Context, words: tuple[str, ...]) -> None:
 
 
 def _help_of(root: click.Context, words: tuple[str, ...]) -> str:
-    """Return the help of the command that the words name.
+    """Return the help of the command with these words.
 
     Raises:
         click.UsageError: there is no such command or topic.

@@ -58,7 +58,7 @@ def run_command(app: App, event: str, arguments: tuple[str, ...]) -> int | None:
 
 
 def _verify_due(app: App, event: str, _: tuple[str, ...]) -> None:
-    """Run the checks of open loops whose result the event may have changed; git does not wait for this."""
+    """Run the checks of open loops whose result may have changed because of the event. Git does not wait for them."""
     repository = app.settings.repository
     methods, agent = (BY_COMMITS, "server") if event == "post-receive" else (CODE_METHODS, "git-hook")
     with _limit_time(2 * SECONDS + 20, "took too long"), wait_for_turn(repository) as wanted:
@@ -72,8 +72,10 @@ def _verify_due(app: App, event: str, _: tuple[str, ...]) -> None:
 
 
 def _push_along(app: App, _: str, arguments: tuple[str, ...]) -> None:
-    """Push the namespaces that the remote lacks commits of, except those that the user pushes; a failure does not stop
-    the user's push."""
+    """Push the namespaces with commits that the remote lacks, except namespaces that the user is pushing.
+
+    A failure does not stop the user's push.
+    """
     lines = sys.stdin.read()
     with _limit_time(PUSH_SECONDS + 0.5, f"baton: namespaces were not pushed: no answer within {PUSH_SECONDS:g} s"):
         end = time.monotonic() + PUSH_SECONDS

@@ -1,4 +1,4 @@
-"""Ask a person to confirm the rules of an imported baton that say that a person approved them, all at once."""
+"""Ask a person to confirm the rules that a person approved according to an imported baton, all at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from baton_git.verbs.work_items.patterns import graduate_pattern
 
 
 def confirm_rules(app: App, ws: Workspace, ids: Sequence[str], *, sign: bool) -> None:
-    """Show the rules, and create them if a person confirms: at a terminal where no agent acts, or by a signature."""
+    """Show the rules, and create them if a person confirms them.
+
+    A person confirms by a signature, or by typing at a terminal where no agent acts.
+    """
     rules = [(pattern, _rule_of(pattern)) for pattern in (ws.branch.read().state.find(Pattern, id_) for id_ in ids)]
     app.say("", "According to the document, a person approved these rules:")
     for pattern, rule in rules:
@@ -40,6 +43,6 @@ def _can_ask(app: App) -> bool:
 
 
 def _rule_of(pattern: Pattern) -> str:
-    """Return the rule that a pattern proposes, or would propose at its threshold."""
+    """Return the rule that a pattern would propose once it has occurred as often as its threshold."""
     due = propose_when_due(pattern.replace(status="observing", count=max(pattern.count, pattern.threshold)))
     return due.proposed_rule or ""

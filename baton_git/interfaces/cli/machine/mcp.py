@@ -55,8 +55,10 @@ def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -
 
 
 def _alone() -> str | None:
-    """Return the token, and remove the variables that name a session or an agent: clients over HTTP are not the agent
-    in whose shell this server may have been started."""
+    """Return the token, and remove the environment variables that name a session or an agent.
+
+    Clients that connect over HTTP are not the agent in whose shell this server may have been started.
+    """
     for name in ("BATON_SESSION", "BATON_AGENT", *session_variables()):
         take_variable(name)
     return taken_token()

@@ -137,14 +137,14 @@ def _exit_without_workers() -> None:
 
 
 def is_this_machine(address: str) -> bool:
-    """Return whether an address is one of the loopback: in `127.0.0.0/8`, also mapped to IPv6, or `::1`."""
+    """Return whether an address is a loopback address: `::1`, or in `127.0.0.0/8`, also mapped to IPv6."""
     parsed = ipaddress.ip_address(address.partition("%")[0])
     mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
     return (mapped or parsed).is_loopback
 
 
 def resolve_addresses(host: str, port: int) -> list[str]:
-    """Resolve a host name to addresses; the server listens on the first.
+    """Resolve a host name to addresses; the server listens on the first of them.
 
     Raises:
         StoreError: the name cannot be resolved.
@@ -176,8 +176,11 @@ def _listen(host: str, address: str, port: int) -> socket.socket:
 
 
 def _allowed_names(host: str, address: str, allowed: tuple[str, ...], token: str | None) -> frozenset[str] | None:
-    """Return the names that requests may have in `Host`; None for any, if the server has a token and listens to other
-    machines."""
+    """Return the host names that requests may have in the header `Host`; None if every name is allowed.
+
+    Every name is allowed if the server has a token, listens on an address that other machines can reach, and
+    --allow-host is not given.
+    """
     from baton_git.interfaces.http.guard import LOOPBACK
 
     if token is not None and not allowed and not is_this_machine(address):

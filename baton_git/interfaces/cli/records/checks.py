@@ -61,7 +61,7 @@ def trust_command(
     that open loop, and -- COMMAND a command with exactly these arguments. Confirmations and checks from an approved
     remote are accepted; commands from it still need an approval.
 
-    It shows what would be approved, and asks at a terminal. Without a terminal, it needs --yes.
+    The command shows what would be approved, and asks at a terminal. Without a terminal, it needs --yes.
 
     \b
     baton trust OL-7k3f9q

@@ -21,11 +21,11 @@ from baton_git.verbs.records.closing import forget_record
 from baton_git.verbs.records.editing import EDITABLE, EditRecord, edit_record
 
 NOT_OPTIONS = ("id", "source_tier", "graduated_to")
-"""Fields without an option, because other verbs change them. Fields that hold tables have none either."""
+"""Fields without an option, because other verbs change them. Fields that contain tables also have no option."""
 
 
 class EditedField(NamedTuple):
-    """A field that an option changes, and the names of the kinds that have it."""
+    """A field that an option changes, and the plural names of the kinds that have this field."""
 
     info: FieldInfo
     kinds: Sequence[str]
@@ -58,7 +58,7 @@ def _make_option(name: str, field: EditedField) -> Any:
 
 
 def _describe_kinds(name: str, field: EditedField) -> str:
-    """Return the help of an option: the kinds with the field, and its values, by kind if they differ, or what it is."""
+    """Return the help of an option: the kinds that have the field, with the field's values or else its description."""
     kinds = ", ".join(field.kinds)
     choices = {
         KINDS[kind].name(2): ", ".join(values)

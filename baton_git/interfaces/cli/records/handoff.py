@@ -32,7 +32,7 @@ def _fill_extraction(app: App, values: Values) -> Values:
 
 
 def _find_cli(app: App) -> str | None:
-    """Return the agent CLI that wrote the transcript, as --agent names it; None to detect it."""
+    """Return the agent CLI that --agent names as the writer of the transcript; None to detect it."""
     named = app.settings.options.agent
     if named not in (None, AUTO, *AGENTS):
         raise click.UsageError(f"--agent {named!r}: give {', '.join(sorted(AGENTS))} or {AUTO}")

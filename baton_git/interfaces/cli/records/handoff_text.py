@@ -71,7 +71,7 @@ def _sentences(facts: Facts) -> Iterator[str]:
     if goal := facts.get("initial_goal"):
         yield f"The session was asked: {goal}"
     if prompts := _of(facts, "latest_prompts"):
-        yield f"Last it was asked: {prompts[-1]['text']}"
+        yield f"It was last asked: {prompts[-1]['text']}"
     if answer := facts.get("last_answer"):
         yield f"It answered: {answer['text']}"
     if task := facts.get("active_task"):
@@ -87,12 +87,12 @@ def _sentences(facts: Facts) -> Iterator[str]:
             [f"{commit['hash'] or '?'} ({commit['message']})" for commit in _of(facts, "git_commits")],
         ),
         ("It asked: {}", _of(facts, "open_questions")),
-        ("It named as next: {}.", _of(facts, "next_steps")),
-        ("What failed and did not work later: {}.", [error["command"] for error in _of(facts, "errors")]),
+        ("It named these next steps: {}.", _of(facts, "next_steps")),
+        ("These commands failed, and did not succeed later: {}.", [error["command"] for error in _of(facts, "errors")]),
         ("It changed {}.", _of(facts, "files_modified")),
-        ("Not committed are:\n{}", [facts["git_status"]] if facts.get("git_status") else []),
-        ("Last it did: {}.", _of(facts, "recent_activity")),
-        ("Perhaps it was decided (heuristic): {}", [decision["text"] for decision in _of(facts, "key_decisions")]),
+        ("Not committed:\n{}", [facts["git_status"]] if facts.get("git_status") else []),
+        ("Its last actions: {}.", _of(facts, "recent_activity")),
+        ("Possible decisions (heuristic): {}", [decision["text"] for decision in _of(facts, "key_decisions")]),
         ("Unknown is {}.", [f"{name}: {why}" for name, why in facts.get("unknown", {}).items()]),
         ("Not kept: {}.", [f"{number} more of {name}" for name, number in facts.get("left_out", {}).items()]),
     )

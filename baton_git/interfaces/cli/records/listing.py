@@ -82,7 +82,8 @@ def _render_records(app: App, result: ListedRecords) -> None:
 
 
 def _list_records(app: App, ws: Workspace, asked: RecordFilter, values: Values) -> ListedRecords:
-    """List the records; on standard error, also say what of a remote waits and so is not among them."""
+    """List the records; also print to stderr how many commits of each remote wait, because their changes are not
+    listed."""
     if not app.json:
         for remote, commits in waiting_counts(ws):
             app.say(flat(describe_waiting(ws.branch, remote, commits)))

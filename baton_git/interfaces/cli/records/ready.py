@@ -39,7 +39,7 @@ def _item_lines(app: App, item: ReadyItem) -> Iterator[Styled]:
 
 
 def describe_item(item: ReadyItem) -> Styled:
-    """Return the need, the id and the title of an item on one line."""
+    """Return one line for an item: why it needs attention, its id and its title."""
     need = paint(item.need.replace("_", "-"), NEED_ROLES.get(item.need, Role.HEADING), styled=shows_styles())
     padding = INDENT[len(item.need) :]
     return join([need, padding, fit_terminal(f"{item.id}  {item.title}", len(INDENT))])

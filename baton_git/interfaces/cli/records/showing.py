@@ -125,7 +125,7 @@ def _field_lines(app: App, result: ShownRecord) -> Iterator[str]:
 def _show_value(app: App, value: Any) -> str:
     """Return a value as text: the filled fields of a table, a line for each item of a list, a time with its age.
 
-    A table stands on one line, unless one of its fields is a table or a list itself.
+    A table is on one line, unless one of its fields is itself a table or a list.
     """
     if isinstance(value, Mapping):
         fields = {name.replace("_", " "): item for name, item in value.items() if item not in EMPTY}
@@ -139,7 +139,7 @@ def _show_value(app: App, value: Any) -> str:
 
 
 def _show_field(app: App, name: str, value: Any) -> str:
-    """Return `name: text`, or the name alone above a text of several lines."""
+    """Return `name: text`; if the text has several lines, return the name on a line above the text."""
     text = _show_value(app, value)
     return f"{name}:\n{indent(text, '  ')}" if _is_nested(value) or "\n" in text else f"{name}: {text}"
 

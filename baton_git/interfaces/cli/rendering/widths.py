@@ -73,8 +73,10 @@ def _begin(text: str, width: int) -> str:
 
 
 def fit_terminal(text: str, taken: int) -> str:
-    """Return a text on one line, cut to the width of the terminal without `taken` columns; not cut if stdout is no
-    terminal."""
+    """Return a text on one line, cut to the width of the terminal minus `taken` columns.
+
+    The text is not cut if stdout is not a terminal.
+    """
     line, width = terminal_line(text), terminal_width()
     return line if width is None else fit(line, width - taken)
 

@@ -71,7 +71,7 @@ def _value(side: tuple[Any, ...]) -> str:
 
 
 def whole_subject(shown: Shown) -> str:
-    """Return the subject of a commit, with titles and reasons that were cut replaced by the whole text."""
+    """Return the subject of a commit, with the full text of titles and reasons that the subject abbreviates."""
     subject = shown.entry.subject
     for change in shown.changes:
         info = ALL_KINDS.get(change.kind)

@@ -89,7 +89,8 @@ def heading(shown: Shown) -> Styled:
 
 
 def _graph(sessions: Sequence[Session], now: datetime) -> str:
-    """Return the sessions as a tree, each below the session that it continues; a single successor is not indented."""
+    """Return the sessions as a tree: each session is below the one that it continues, and indented only if others
+    continue the same session."""
     parents = {session.id: session.parent for session in sessions}
     children: dict[str, list[Session]] = {session.id: [] for session in sessions}
     roots: list[Session] = []

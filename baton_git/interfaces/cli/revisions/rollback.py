@@ -17,8 +17,10 @@ from baton_git.verbs.revisions.undo import RedoResult, RollbackResult, UndoResul
 
 
 def run_with_person(verb: VerbFunction[Any, Any]) -> Callable[[App, Workspace, Any, Values], Result]:
-    """Return a function that runs a verb, and asks at a terminal before a change of many records, and for a person's
-    confirmation if the verb needs one."""
+    """Return a function that runs a verb and asks a person at a terminal where this is necessary.
+
+    It asks before a change of many records, and for a confirmation that only a person may give.
+    """
 
     def run(app: App, ws: Workspace, asked: Any, values: Values) -> Result:
         if "dry_run" in verb.verb.input_model.model_fields and not values.get("yes"):

@@ -145,9 +145,10 @@ def _limits(given: dict[str, Any]) -> LoopLimits:
 
 @contextmanager
 def _collect_signals() -> Iterator[list[int]]:
-    """Yield a list to which SIGINT, SIGTERM and SIGHUP are added when they arrive; the running session then ends too.
+    """Collect the signals SIGINT, SIGTERM and SIGHUP in a list, and yield that list. A signal also ends the running
+    session.
 
-    They raise no exception, because one could interrupt the start of a session.
+    The handlers raise no exception, because an exception could interrupt the start of a session.
     """
     signals: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

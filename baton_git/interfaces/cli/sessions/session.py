@@ -103,7 +103,7 @@ def _open_target(app: App, ws: Workspace, asked: InspectTarget) -> InspectedTarg
 
 @contextmanager
 def _apart() -> Iterator[None]:
-    """Redirect stdout to stderr, so that adapters of other packages cannot print into the result."""
+    """Redirect stdout to stderr, so that adapters of other packages cannot mix their output with the result."""
     with redirect_stdout(sys.stderr):
         yield
 

@@ -32,7 +32,7 @@ def list_spawned(app: App, ws: Workspace, limit: int) -> None:
 
 
 def marks_of_spawned(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
-    """Return the records of the sessions that baton started here, by the id that the agent CLI gave them."""
+    """Return the records of the sessions that baton started here. The keys are the ids that the agent CLIs assigned."""
     records = open_spawned_sessions(ws)
     reap(records, iso(app.now))
     sessions, problems = records.all()
@@ -41,7 +41,10 @@ def marks_of_spawned(app: App, ws: Workspace) -> dict[str, SpawnedSession]:
 
 
 def mark_of(marks: Mapping[str, SpawnedSession], target: str) -> dict[str, Any]:
-    """Return id and status of the session that `target` (`claude:ID`) names if baton started it here, else nothing."""
+    """Return the id and the status of the session that `target` (`claude:ID`) names.
+
+    Return an empty dictionary if baton did not start that session here.
+    """
     mark = marks.get(target.partition(":")[2])
     return {} if mark is None else {"spawned": mark.id, "status": mark.status}
 

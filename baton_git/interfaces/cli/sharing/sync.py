@@ -32,7 +32,7 @@ from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, and which records would change here.")
 @click.option("--settle", type=click.Choice(["merge", "theirs"]),
               help="If the branch was rewritten or deleted on the remote: merge keeps the changes of both sides; "
-                   "theirs drops the commits that the remote dropped; a backup ref keeps them.")  # fmt: skip
+                   "theirs drops the commits that the remote dropped, and keeps them in a backup ref.")  # fmt: skip
 @YES
 @click.option("--timeout", type=SECONDS, default=DEFAULT, show_default=True, help="Time limit in seconds.")
 def sync_command(
@@ -49,8 +49,9 @@ def sync_command(
 
     REMOTE is the name or the address of a remote. Default: git config baton.remote, or origin.
 
-    No push is ever forced. An unreachable remote is no error: the next sync pushes what is pending. Once a namespace
-    was synced, baton boot fetches and baton wrap pushes automatically, unless git config baton.autosync is false.
+    No push is ever forced. An unreachable remote is not an error: the next sync pushes what is pending. Once a
+    namespace was synced, baton boot fetches and baton wrap pushes automatically, unless git config baton.autosync is
+    false.
 
     \b
     baton sync

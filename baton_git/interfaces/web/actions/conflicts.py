@@ -104,7 +104,7 @@ def settle(request: PageRequest) -> Response:
     id_, choice = unquote(request.form.get("id", "")), request.form.get("choice", "")
     value, is_empty = request.form.get("value", ""), bool(request.form.get(EMPTY))
     if not choice and (value or is_empty):
-        choice = "other"  # without scripts, typing does not choose
+        choice = "other"  # without scripts, typing a value does not select its radio button
     with request.work() as ws:
         try:
             made = _resolve_conflict(request, ws, id_, choice, value, is_empty=is_empty)

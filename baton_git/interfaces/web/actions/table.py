@@ -129,10 +129,10 @@ ACTIONS = {
     "remote-policy": PageAction("remote policy", "Change the policy", "The policy of the remote is changed.",
                                 labels=_REMOTE),
 }  # fmt: skip
-"""By the name in its address, each action."""
+"""The actions, by the names in their addresses."""
 
 ADDING = {_LOOP: "add-loop", _ITEM: "add-follow-up", _PATTERN: "add-pattern", _DECISION: "add-decision"}
-"""By kind, the action that adds a record."""
+"""For each kind, the action that adds a record."""
 
 
 def list_actions(record: Record, *, is_quick: bool = False) -> Iterator[tuple[str, PageAction]]:

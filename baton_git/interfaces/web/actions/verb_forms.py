@@ -127,7 +127,11 @@ def _render_form(request: PageRequest, ws: Workspace, form: VerbForm, status: in
 
 
 def _answer(request: PageRequest, ws: Workspace, form: VerbForm, result: Result) -> Response:
-    """Redirect to where the form was opened, with a notice; show a result that has more to say than a notice."""
+    """Redirect to the page where the form was opened, with a notice about the result.
+
+    Results of a sync, and of checks of several loops, get a page of their own, unless the action has a notice and
+    succeeded.
+    """
     about = form.key.id if form.key is not None else ""
     if isinstance(result, CheckResults) and about and result.id is None:
         check = result.evidence.get(about)
@@ -143,7 +147,7 @@ def _answer(request: PageRequest, ws: Workspace, form: VerbForm, result: Result)
 
 def _describe(result: CheckResults | SyncResult) -> list[str]:
     if isinstance(result, SyncResult):
-        return [*result.said, *result.errors] or ["Everything was in step already."]
+        return [*result.said, *result.errors] or ["Everything was up to date already."]
     lines = [f"{id_}: {check.result}{f', {check.why}' if check.why else ''}" for id_, check in result.evidence.items()]
     return lines or ["No open loop has a check to run."]
 

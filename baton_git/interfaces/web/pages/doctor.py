@@ -19,7 +19,7 @@ from baton_git.verbs.doctor.registry import CHECKS, Check, examine
 
 MOST_NAMESPACES = 40
 SKIPPED = frozenset({"agents", "cost", "mcp", "remotes", "privacy"})
-"""Checks of the agents' CLIs and of the network, which are left to the command."""
+"""Checks of the agents' CLIs and of the network, which only the command `baton doctor` runs."""
 
 
 class FindingGroup(NamedTuple):
@@ -65,7 +65,7 @@ def _run_checks(request: PageRequest, namespace: str | None, checks: Sequence[Ch
 
 
 def _look_at_machine(work_tree: Path | None) -> Machine:
-    """Return the machine as the server's process sees it, without the agents' CLIs."""
+    """Return the data about this machine that the server's process can see, without the agents' CLIs."""
     own, environment = own_command(), outside_git()
     health = ProgramHealth(environment, own)
     return Machine(__version__, tuple(own), environment, Path.home(), data_home() / "baton", work_tree, {}, health)

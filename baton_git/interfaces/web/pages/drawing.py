@@ -49,7 +49,7 @@ class Stretch:
 
     @property
     def telling(self) -> LogEntry:
-        """The newest commit that is not a boot or a wrap; the newest of all if there is no other."""
+        """The newest commit that is not a boot or a wrap; if all commits are, the newest one."""
         return next((entry for entry in reversed(self.commits) if entry.op not in SESSION_OPS), self.last)
 
     @property

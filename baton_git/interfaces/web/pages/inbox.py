@@ -65,7 +65,7 @@ class Glance(NamedTuple):
 
 
 def show(request: PageRequest) -> Response:
-    tips = request.site.digest_tips()  # before anything is read: what comes meanwhile is an update
+    tips = request.site.digest_tips()  # read first, so that a later change counts as an update
     wanted = request.query.get("q", "").strip().casefold()
     every = [namespace for namespace in request.site.namespaces() if wanted in str(namespace).casefold()]
     paging = Paging.of(request, SHOWN, len(every))

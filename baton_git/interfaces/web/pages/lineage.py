@@ -1,5 +1,5 @@
-"""`/n/…/lineage`: the sessions as a graph and as a table: when each worked, which it followed, and which worked at the
-same time."""
+"""`/n/…/lineage`: the sessions as a graph and as a table: when each session worked, which session it continued, and
+which sessions worked at the same time."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def show_handed_over(request: PageRequest) -> Response:
     with request.work() as ws:
         state = ws.branch.read().state
         groups = [_build_group(state, info) for info in KINDS.values() if info.left_behind]
-        return request.render("handed.html", ws, groups=[group for group in groups if group.total])
+        return request.render("handovers.html", ws, groups=[group for group in groups if group.total])
 
 
 def _build_group(state: State, info: KindInfo) -> Group:
