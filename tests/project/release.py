@@ -30,7 +30,7 @@ TOP = Path(__file__).parents[2]
 URLS = ("Source", "Issues", "Changelog")
 """Names of the addresses that the metadata of a published release must have."""
 NOT_IN_SDIST = {".gitignore"}
-"""Tracked files that hatchling includes by itself or that nobody who builds needs."""
+"""Tracked files that hatchling includes automatically, or that a build does not need."""
 INITIALIZE = {
     "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "release-check", "version": "1"},
 }  # fmt: skip

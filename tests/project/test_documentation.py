@@ -158,7 +158,7 @@ def test_the_page_about_settings_names_every_setting_and_variable() -> None:
 
 def test_the_page_about_settings_has_the_tables_of_the_registries() -> None:
     page = setting_tables.PAGE.read_text(encoding="utf-8")
-    assert page == setting_tables.make_page(page), "write it anew: python tests/project/setting_tables.py"
+    assert page == setting_tables.make_page(page), "generate it again: python tests/project/setting_tables.py"
     assert set(POLICY_KEYS) == set(Policy._fields)
 
 

@@ -35,7 +35,7 @@ def test_the_page_names_every_package_that_baton_asks_for() -> None:
     """Indirect dependencies are not compared, because they change with every release of the direct ones."""
     page = PAGE.read_text()
     missing = {name for name in find_direct_dependencies() - {"baton-git"} if f"| {name} |" not in page}
-    assert not missing, "write docs/licences.md anew: python tests/project/licences.py"
+    assert not missing, "generate docs/licences.md again: python tests/project/licences.py"
 
 
 def find_installed_licences(extra: str) -> dict[str, str]:

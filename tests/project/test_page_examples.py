@@ -50,14 +50,14 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
 
 def test_the_tutorial_works_as_written(tmp_path: Path, call: Call) -> None:
     wrong = find_wrong(TUTORIAL, tmp_path, call)
-    assert wrong == [], "write it anew: python tests/project/page_examples.py docs/tutorial.md"
+    assert wrong == [], "generate it again: python tests/project/page_examples.py docs/tutorial.md"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
 def test_the_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
     wrong = find_wrong(page, tmp_path)
-    assert wrong == [], f"write it anew: python tests/project/page_examples.py {page.relative_to(TOP)}"
+    assert wrong == [], f"generate it again: python tests/project/page_examples.py {page.relative_to(TOP)}"
 
 
 def test_an_example_that_is_not_run_has_a_reason() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from verb_pages import PAGE, STUB, TOP, make_page, make_stub
 
-HOW = "write it anew: python tests/project/verb_pages.py"
+HOW = "generate it again: python tests/project/verb_pages.py"
 
 
 def test_the_types_of_the_library_are_those_of_the_verbs() -> None:
