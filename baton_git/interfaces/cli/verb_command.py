@@ -136,7 +136,7 @@ def _open_workspace(app: App, verb: Verb[Any, Any]) -> Iterator[Any]:
             app.tell_problems(ws)
         verb.check_namespace(ws)
         is_new = verb.session == "begins" and not app.settings.session and not app.settings.hooked_session
-        yield replace(ws, actor=replace(ws.actor, session=None, follows=_find_left(app))) if is_new else ws
+        yield replace(ws, actor=replace(ws.actor, session=None, follows=_find_continued_session(app))) if is_new else ws
 
 
 @contextmanager
@@ -159,7 +159,7 @@ def _with_typing_person(app: App, verb: Verb[Any, Any], ws: Any) -> Any:
     return replace(ws, confirmed=Vouched(app.person, "typed"))
 
 
-def _find_left(app: App) -> str | None:
+def _find_continued_session(app: App) -> str | None:
     """Return the session that a new session in this work tree continues; None if there is none.
 
     This is the work tree's current session, unless a user chose its name or its process still runs. It can be

@@ -219,7 +219,7 @@ def second_session(stage: Stage, other_stage: Stage) -> None:
     item = document["follow_ups"][0]["id"]
     for _ in range(3):
         stage.baton("followup", "defer", item)
-    for context in ("a word stood where a list belongs", "a key was misspelt"):
+    for context in ("a string was given instead of a list", "a key was misspelt"):
         stage.baton("pattern", "record", "edited the config without reading its schema", "--context", context)
     pattern = document["patterns"][0]["id"]
     stage.story(

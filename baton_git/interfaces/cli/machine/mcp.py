@@ -43,7 +43,7 @@ def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -
         raise BatonError("baton mcp needs the MCP SDK", hint="pip install 'baton-git[mcp]'")
     if over_http and importlib.util.find_spec("fastapi") is None:
         raise BatonError("baton mcp --http needs fastapi", hint="pip install 'baton-git[mcp,http]'")
-    token = _alone() if over_http else None
+    token = _isolate_environment() if over_http else None
     with app.workspace_anywhere():
         pass  # report invalid options or an unusable repository now, not at the first call
     if over_http:
@@ -54,7 +54,7 @@ def mcp_command(app: App, over_http: bool, host: str | None, port: int | None) -
     server(app).run("stdio")
 
 
-def _alone() -> str | None:
+def _isolate_environment() -> str | None:
     """Return the token, and remove the environment variables that name a session or an agent.
 
     Clients that connect over HTTP are not the agent in whose shell this server may have been started.

@@ -49,13 +49,13 @@ def field_line(change: FieldChange) -> Styled:
     before, after = change.before, change.after
     name = Styled(f"{terminal_line(change.field)}: ")
     if before and after and isinstance(before[0], list | tuple) and isinstance(after[0], list | tuple):
-        gone = [style(f"- {_value((item,))}", RED) for item in _less(before[0], after[0])]
-        come = [style(f"+ {_value((item,))}", GREEN) for item in _less(after[0], before[0])]
+        gone = [style(f"- {_value((item,))}", RED) for item in _subtract(before[0], after[0])]
+        come = [style(f"+ {_value((item,))}", GREEN) for item in _subtract(after[0], before[0])]
         return name + (Styled("  ").join([*gone, *come]) or "in another order")
     return name + style(_value(before), RED) + " → " + style(_value(after), GREEN)
 
 
-def _less(items: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+def _subtract(items: Sequence[Any], others: Sequence[Any]) -> list[Any]:
     """Return `items` without `others`; each of `others` removes one equal item."""
     left = list(items)
     for item in others:

@@ -67,7 +67,7 @@ def _list_sessions(app: App, ws: Workspace, asked: ListTargets, values: Values) 
         summaries = [summarise_snapshot(snapshot).model_dump() for snapshot in kept]
         app.answer(summaries, _make_recorded_table(app, kept))
     else:
-        with _apart():
+        with _redirect_stdout():
             result = list_targets(ws, app.now, asked)
         marks = marks_of_spawned(app, ws)
         data = [{**session.model_dump(), **mark_of(marks, session.target)} for session in result.sessions]
@@ -88,21 +88,21 @@ def _inspect(app: App, ws: Workspace, asked: InspectTarget, values: Values) -> N
 
 
 def _list_adapters(app: App, ws: Workspace, asked: NoInput, values: Values) -> None:
-    with _apart():
+    with _redirect_stdout():
         result = list_session_adapters(ws, app.now, asked)
     app.answer({"adapters": result.as_data()["adapters"]}, render_table(result.adapters, ADAPTER_COLUMNS))
     _warn(app, result)
 
 
 def _open_target(app: App, ws: Workspace, asked: InspectTarget) -> InspectedTarget:
-    with _apart():
+    with _redirect_stdout():
         result = inspect_target(ws, app.now, asked)
     _warn(app, result)
     return result
 
 
 @contextmanager
-def _apart() -> Iterator[None]:
+def _redirect_stdout() -> Iterator[None]:
     """Redirect stdout to stderr, so that adapters of other packages cannot mix their output with the result."""
     with redirect_stdout(sys.stderr):
         yield

@@ -8,11 +8,11 @@
   const login = document.documentElement.dataset.login;
   const entered = document.getElementById("entered");
 
-  function kept() {
+  function readSeal() {
     try { return localStorage.getItem(login); } catch { return null; }
   }
 
-  function keep(seal) {
+  function storeSeal(seal) {
     try {
       const older = Object.keys(localStorage).filter((name) => name.split(".")[0] === login.split(".")[0]);
       for (const one of older) localStorage.removeItem(one);
@@ -21,14 +21,14 @@
   }
 
   function sealForms(root) {
-    const seal = login && kept();
+    const seal = login && readSeal();
     if (!seal) return;
     for (const one of root.querySelectorAll("input[name=mark]")) one.setAttribute("value", seal);
     for (const one of root.querySelectorAll(".key")) one.remove();
   }
 
   if (entered) {
-    keep(entered.dataset.seal);
+    storeSeal(entered.dataset.seal);
     location.replace(entered.dataset.next);
     return;
   }
@@ -196,7 +196,7 @@
     source.addEventListener("open", () => { failed = 0; });
     source.addEventListener("error", () => {
       failed += 1;
-      if (source?.readyState !== EventSource.CLOSED) return;  // the browser reconnects by itself
+      if (source?.readyState !== EventSource.CLOSED) return;  // the browser reconnects automatically
       failed += 5;
       stop();
       asking = setTimeout(begin, ASK_EVERY);
