@@ -19,7 +19,12 @@ from baton_git.core.state import Key
 from baton_git.interfaces.hook.session_facts import find_transcript
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.gobby.handoff_context import collect_template_names, summarize_facts
-from baton_git.systems.gobby.injections import render_handoff, tell_handoffs, tell_previous_sessions, tell_undone
+from baton_git.systems.gobby.injections import (
+    make_handoff_sections,
+    make_previous_session_sections,
+    make_unfinished_section,
+    render_handoff,
+)
 from baton_git.systems.gobby.previous_sessions import (
     extraction_time,
     find_last_handoff,
@@ -143,7 +148,7 @@ class SessionActions:
         own = self._own_handoff()
         if not self._options.enabled or own is None:
             return None
-        undone = tell_undone(self._ws, self._ws.branch.read().state, [own], self._live_sessions)
+        undone = make_unfinished_section(self._ws, self._ws.branch.read().state, [own], self._live_sessions)
         return _handoff_content(own, (*self._sections(own), *undone))
 
     def _previous_session_summary(self) -> SourceContent | None:
@@ -151,7 +156,7 @@ class SessionActions:
             return None
         state = self._ws.branch.read().state
         parent = self._read_handoff(self._session.parent) if self._session.parent else None
-        sections = tell_previous_sessions(
+        sections = make_previous_session_sections(
             self._ws, self._now, state, parent, self._problems, self._options.injection_format, self._live_sessions
         )
         newest = parent or self._last_handoff()
@@ -206,7 +211,7 @@ class SessionActions:
         if not others or not self._options.enabled:
             return ()
         others.sort(key=extraction_time, reverse=True)
-        return tell_handoffs(
+        return make_handoff_sections(
             self._ws, self._now, others, self._problems, self._options.injection_format, self._live_sessions
         )
 

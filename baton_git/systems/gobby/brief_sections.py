@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from baton_git.core.brief import Section
-from baton_git.systems.gobby.injections import tell_last_handoff
+from baton_git.systems.gobby.injections import make_last_handoff_sections
 from baton_git.systems.seed_system import BriefRequest
 
 
 def make_sections(request: BriefRequest) -> Iterator[Section]:
     """Yield the facts of the last session, if transcripts are read."""
     if request.handoff:
-        yield from tell_last_handoff(request.ws, request.now, request.state, request.problems)
+        yield from make_last_handoff_sections(request.ws, request.now, request.state, request.problems)

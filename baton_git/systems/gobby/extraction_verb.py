@@ -45,7 +45,7 @@ class ExtractHandoff(Input):
         None, ge=1, le=1_000_000, description="Use only the last N turns (and the goal).  [all]"
     )
     activity: UpTo = Field(None, description="Include the last N tool uses.  [5]")
-    max_commits: UpTo = Field(None, description="Include at most N commits, the newest.  [20]")
+    max_commits: UpTo = Field(None, description="Include only the newest N commits.  [20]")
     diff_stats: bool = Field(False, description="Include the changed files of each commit.")
     format: Literal["structured", "narrative"] | None = Field(
         None, description="Print sections (`structured`) or sentences (`narrative`).  [structured]"

@@ -39,19 +39,19 @@ FORMATS = {"structured": "handoff.md.j2", "narrative": "handoff-narrative.md.j2"
 TEMPLATES = ".baton/templates"
 """The folder of a project's own templates, relative to the top level of the work tree."""
 MAX_TEMPLATE = 64 * 1024
-MAX_TOLD = 4
+MAX_SHOWN = 4
 """Maximum number of sessions described with their facts; further sessions are only named."""
 MAX_TEXT = 64 * 1024
 """Maximum size of a template, and of its rendered text, in bytes."""
 
 
-def tell_last_handoff(ws: Workspace, now: datetime, state: State, problems: list[str]) -> tuple[Section, ...]:
+def make_last_handoff_sections(ws: Workspace, now: datetime, state: State, problems: list[str]) -> tuple[Section, ...]:
     """Return the sections of the last session of this work tree other than the acting one; empty if there is none."""
     live = list_running(HookSessionStore(str(ws.branch.store.repository.common_dir)))
-    return tell_previous_sessions(ws, now, state, None, problems, live=live)
+    return make_previous_session_sections(ws, now, state, None, problems, live=live)
 
 
-def tell_previous_sessions(
+def make_previous_session_sections(
     ws: Workspace, now: datetime, state: State, parent: Handoff | None, problems: list[str],
     injection_format: str = "structured", live: Collection[str] = (),
 ) -> tuple[Section, ...]:  # fmt: skip
@@ -66,28 +66,32 @@ def tell_previous_sessions(
     """
     ended = _list_ended(ws, state, live)
     newest = parent or next(iter(ended), None)
-    told = [newest] if newest is not None else []
-    if not any(map(has_substance, told)):
-        told += [handoff for handoff in ended if handoff not in told and has_substance(handoff)][:1]
-    beside = list_concurrent(state, newest, live=live, other_than=ws.actor.session)
-    beside = [handoff for handoff in beside if handoff not in told and has_substance(handoff)]
-    sections = tell_handoffs(ws, now, [*told, *beside], problems, injection_format, live)
-    return (*_tell_damaged(state), *sections, *tell_undone(ws, state, [*told, *beside[:MAX_TOLD]], live))
+    shown = [newest] if newest is not None else []
+    if not any(map(has_substance, shown)):
+        shown += [handoff for handoff in ended if handoff not in shown and has_substance(handoff)][:1]
+    concurrent = list_concurrent(state, newest, live=live, other_than=ws.actor.session)
+    concurrent = [handoff for handoff in concurrent if handoff not in shown and has_substance(handoff)]
+    sections = make_handoff_sections(ws, now, [*shown, *concurrent], problems, injection_format, live)
+    return (
+        *_make_damaged_section(state),
+        *sections,
+        *make_unfinished_section(ws, state, [*shown, *concurrent[:MAX_SHOWN]], live),
+    )
 
 
-def tell_handoffs(
+def make_handoff_sections(
     ws: Workspace, now: datetime, handoffs: Sequence[Handoff], problems: list[str],
     injection_format: str = "structured", live: Collection[str] = (),
 ) -> tuple[Section, ...]:  # fmt: skip
     """Return sections about sessions: all facts of the first session that did something, the current state of the other
-    sessions up to `MAX_TOLD`, and one line for each further session."""
+    sessions up to `MAX_SHOWN`, and one line for each further session."""
     sections: list[Section] = []
     whole = next(filter(has_substance, handoffs), None)
-    for handoff in handoffs[:MAX_TOLD]:
+    for handoff in handoffs[:MAX_SHOWN]:
         how = "Active at the same time:" if session_of(handoff) in live else "Handed off by"
         rendered = render_handoff(ws, now, handoff, problems, injection_format, how)
         sections += [section for section in rendered if handoff is whole or section.rank != Rank.DETAILS]
-    lines = tuple(f"- {_describe_origin(ws, handoff, now)}" for handoff in handoffs[MAX_TOLD:])
+    lines = tuple(f"- {_describe_origin(ws, handoff, now)}" for handoff in handoffs[MAX_SHOWN:])
     rest = Section("Also active since then", lines, "sessions", all="baton handoff list", rank=Rank.STANDING)
     return (*sections, *((rest,) if lines else ()))
 
@@ -106,7 +110,8 @@ def _list_ended(ws: Workspace, state: State, live: Collection[str]) -> list[Hand
     return [handoff for handoff in list_handoffs(ws, state, ws.actor.session) if session_of(handoff) not in live]
 
 
-def _tell_damaged(state: State) -> tuple[Section, ...]:
+def _make_damaged_section(state: State) -> tuple[Section, ...]:
+    """Return a section that lists the handoffs that cannot be read; empty if all can be read."""
     entries = (state.entry(Key(Handoff.kind, id_)) for id_ in sorted(state.ids(Handoff.kind)))
     damaged = (entry for entry in entries if isinstance(entry, Unreadable))
     lines = tuple(f"- {one_line(f'{entry.path}: {entry.why}', LINE)}" for entry in damaged)
@@ -114,18 +119,18 @@ def _tell_damaged(state: State) -> tuple[Section, ...]:
     return (section,) if lines else ()
 
 
-def tell_undone(
-    ws: Workspace, state: State, told: Sequence[Handoff] = (), live: Collection[str] = ()
+def make_unfinished_section(
+    ws: Workspace, state: State, shown: Sequence[Handoff] = (), live: Collection[str] = ()
 ) -> tuple[Section, ...]:
     """Return a section with the to-do items that earlier sessions of this work tree left open, except those of the
-    handoffs in `told`."""
-    ended, ids = _list_ended(ws, state, live), [handoff.id for handoff in told]
-    lines = tuple(map(_undone_line, list_unfinished(state, ended, told=ids, acting=ws.actor.session)))
+    handoffs in `shown`."""
+    ended, ids = _list_ended(ws, state, live), [handoff.id for handoff in shown]
+    lines = tuple(map(_describe_unfinished, list_unfinished(state, ended, shown=ids, acting=ws.actor.session)))
     title = "Left undone by earlier sessions [llm_derived] (baton todo done TEXT, or cancel TEXT)"
     return (Section(title, lines, "items left undone", all="baton handoff show", rank=Rank.STANDING),) if lines else ()
 
 
-def _undone_line(item: UnfinishedItem) -> str:
+def _describe_unfinished(item: UnfinishedItem) -> str:
     mark = ">" if item.todo.status == "in_progress" else " "
     return f"- [{mark}] {one_line(item.todo.content, LINE)} (session {short_session(item.session)})"
 

@@ -106,13 +106,13 @@ class UnfinishedItem(NamedTuple):
 
 
 def list_unfinished(
-    state: State, newest_first: Sequence[Handoff], *, told: Collection[str] = (), acting: str | None = None
+    state: State, newest_first: Sequence[Handoff], *, shown: Collection[str] = (), acting: str | None = None
 ) -> list[UnfinishedItem]:
     """Return the to-do items that sessions left open, and that are in no newer list and were not closed later.
 
     Args:
         newest_first: the handoffs to search; only the first `MAX_SESSIONS` are read.
-        told: ids of handoffs that the brief shows in full, so that their items are left out.
+        shown: ids of handoffs that the brief shows in full, so that their items are left out.
         acting: the id of the current session; items of its own list are left out.
     """
     sessions = {session.id: session for session in state.records(Session)}
@@ -126,7 +126,7 @@ def list_unfinished(
         new = [todo for todo in handoff.facts.todo_state if todo.content not in seen]
         seen |= {todo.content for todo in new}
         is_open = [todo for todo in new if todo.status in OPEN and closed.get(todo.content, "") < started]
-        unfinished += [UnfinishedItem(todo, id_) for todo in is_open if handoff.id not in told]
+        unfinished += [UnfinishedItem(todo, id_) for todo in is_open if handoff.id not in shown]
     return unfinished
 
 

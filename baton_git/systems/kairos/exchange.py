@@ -61,9 +61,9 @@ def import_handover(ws: Workspace, now: datetime, asked: ImportHandover) -> Impo
         StepConflict: the run has ended.
     """
     copy = Copy.at(asked.file, ws.branch.store.repository.common_dir, ws.branch.namespace)
-    taken = import_kairos(ws, now, copy)
+    merged = import_kairos(ws, now, copy)
     return ImportedHandover.of(
-        taken.written, SESSION_ID=taken.id, changed=bool(taken.written.changes), contested=list(taken.contested)
+        merged.written, SESSION_ID=merged.id, changed=bool(merged.written.changes), contested=list(merged.contested)
     )
 
 

@@ -39,7 +39,7 @@ from baton_git.namespace.workspace import Workspace
 from baton_git.systems.kairos import codec as kairos
 from baton_git.systems.kairos.handovers import find_last_closed, find_live_run, list_closed_runs, make_ended_error, show
 from baton_git.systems.kairos.record import Handover
-from baton_git.systems.kairos.work_tree_copy import Copy, Known, read_copy
+from baton_git.systems.kairos.work_tree_copy import Copy, StoredContent, read_copy
 
 LOOKED_BACK = 2_000
 """Maximum number of earlier revisions that are compared with a changed file."""
@@ -71,8 +71,8 @@ def merge_copy(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy | None:
     if text is None:
         return None
     run, redactions = _without_secrets(read_text(text, show_path(copy.path)))
-    known = copy.known()
-    unchanged = known is not None and known.is_of(text)
+    stored = copy.read_mark()
+    unchanged = stored is not None and stored.matches(text)
     contested: list[str] = []
 
     def change(tip: Revision) -> State | ProposedState:
@@ -80,13 +80,13 @@ def merge_copy(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy | None:
         if _is_known(ws, tip, run, unchanged=unchanged):
             return tip.state
         _check_not_ended(tip.state, run.id, copy)
-        state, fields = merge_run(tip.state, _find_base(known, tip.state, run.id), run)
+        state, fields = merge_run(tip.state, _find_base(stored, tip.state, run.id), run)
         contested.extend(fields)
         return ProposedState(state, redactions=redactions)
 
     written = ws.update("handover-import", now, change)
     if not unchanged:
-        copy.remember(Known.of(text, kairos.dumps(run.as_data())))
+        copy.write_mark(StoredContent.of(text, kairos.dumps(run.as_data())))
     return MergedCopy(run.id, written, tuple(contested))
 
 
@@ -107,11 +107,11 @@ def write_copy(ws: Workspace, now: datetime, copy: Copy, id_: str, *, over_other
     """
     for _ in range(TRIES):
         run = find_live_run(ws.branch.read().state, id_)
-        there = _read_known_run(copy)
-        other_id = there.id if there is not None and there.id != id_ else None
+        current = _read_stored_run(copy)
+        other_id = current.id if current is not None and current.id != id_ else None
         if run is None or (other_id is not None and not over_others):
             return other_id
-        if there is not None and alike(_orderless(there.as_data()), _orderless(run.as_data())):
+        if current is not None and alike(_orderless(current.as_data()), _orderless(run.as_data())):
             return None
         try:
             if copy.write(kairos.dumps(run.as_data())):
@@ -158,10 +158,10 @@ def export_kairos(
 def _may_replace(path: Path, id_: str, text: bytes) -> bool:
     """Return whether the file is missing or empty, or has `text` or a version of the same run."""
     try:
-        there = read_copy(path)
+        current = read_copy(path)
     except LimitExceeded:
         return False
-    return there is None or there == text or _parse_id(there) == id_
+    return current is None or current == text or _parse_id(current) == id_
 
 
 def import_kairos(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy:
@@ -171,10 +171,10 @@ def import_kairos(ws: Workspace, now: datetime, copy: Copy) -> MergedCopy:
         NotFound: the file is missing or empty.
         InvalidDocument: as in `merge_copy`.
     """
-    taken = merge_copy(ws, now, copy)
-    if taken is None:
+    merged = merge_copy(ws, now, copy)
+    if merged is None:
         raise NotFound("handover in", show_path(copy.path), hint="the file is missing or empty; nothing was changed")
-    return taken
+    return merged
 
 
 def read_text(text: bytes, where: str) -> Handover:
@@ -212,10 +212,10 @@ def _isolate_run(state: State, id_: str) -> State:
     return State() if run is None else State(edits={Key(Handover.kind, id_): run})
 
 
-def _find_base(known: Known | None, state: State, id_: str) -> Handover | None:
+def _find_base(stored: StoredContent | None, state: State, id_: str) -> Handover | None:
     """Return the merge base: the run in the mark. None if there is no mark, it has another run, or git has no live run
     with this id."""
-    base = None if known is None or find_live_run(state, id_) is None else _parse_run(known.text)
+    base = None if stored is None or find_live_run(state, id_) is None else _parse_run(stored.text)
     return base if base is not None and base.id == id_ else None
 
 
@@ -244,10 +244,10 @@ def _without_secrets(run: Handover) -> tuple[Handover, tuple[tuple[Key, Redactio
     return (parse(Handover, data) if redactions else run), tuple((key, redaction) for redaction in redactions)
 
 
-def _read_known_run(copy: Copy) -> Handover | None:
+def _read_stored_run(copy: Copy) -> Handover | None:
     """Return the run in the file if git has the whole content of the file, else None."""
-    text, known = copy.read(), copy.known()
-    return _parse_run(known.text) if text is not None and known is not None and known.is_of(text) else None
+    text, stored = copy.read(), copy.read_mark()
+    return _parse_run(stored.text) if text is not None and stored is not None and stored.matches(text) else None
 
 
 def _parse_run(text: bytes) -> Handover | None:

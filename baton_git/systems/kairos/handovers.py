@@ -282,9 +282,9 @@ def _raise_ended_at(state: State, uri: str) -> None:
         state.entry(Key(Handover.kind, name, archived=True)) for name in sorted(state.ids(Handover.kind, archived=True))
     ]
     closed = [entry for entry in entries if isinstance(entry, Archived)]
-    there = [entry for entry in closed if parse(Handover, entry.record).step.chain_uri == uri]
-    if there:
-        last = max(there, key=lambda entry: entry.at)
+    ended_here = [entry for entry in closed if parse(Handover, entry.record).step.chain_uri == uri]
+    if ended_here:
+        last = max(ended_here, key=lambda entry: entry.at)
         raise make_ended_error(str(last.record["id"]), last)
     for entry in entries:
         if isinstance(entry, Unreadable):

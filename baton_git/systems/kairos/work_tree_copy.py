@@ -46,7 +46,7 @@ def read_copy(path: Path) -> bytes | None:
     return text if text.strip() else None
 
 
-class Known(NamedTuple):
+class StoredContent(NamedTuple):
     """The content of a handover file that was last stored in git.
 
     Attributes:
@@ -58,10 +58,10 @@ class Known(NamedTuple):
     text: bytes
 
     @classmethod
-    def of(cls, raw: bytes, text: bytes) -> Known:
+    def of(cls, raw: bytes, text: bytes) -> StoredContent:
         return cls(sha256(raw).hexdigest(), text)
 
-    def is_of(self, raw: bytes) -> bool:
+    def matches(self, raw: bytes) -> bool:
         """Return whether `raw` is that content."""
         return sha256(raw).hexdigest() == self.digest
 
@@ -87,26 +87,29 @@ class Copy:
         """Return the file's content. Raises as `read_copy`."""
         return read_copy(self.path)
 
-    def known(self) -> Known | None:
-        """Return the content that was last stored in git; None if there is no mark."""
+    def read_mark(self) -> StoredContent | None:
+        """Return the content that was last stored in git; None if there is no valid mark."""
         try:
             digest, newline, text = self.mark.read_bytes().partition(b"\n")
         except OSError:
             return None
-        return Known(digest.decode("ascii", "replace"), text) if newline and len(digest) == 64 else None
+        return StoredContent(digest.decode("ascii", "replace"), text) if newline and len(digest) == 64 else None
 
-    def is_known(self, raw: bytes) -> bool:
+    def is_stored(self, raw: bytes) -> bool:
         """Return whether git has the file content `raw` (without its secrets)."""
-        known = self.known()
-        return known is not None and known.is_of(raw)
+        stored = self.read_mark()
+        return stored is not None and stored.matches(raw)
 
-    def remember(self, known: Known | None) -> None:
-        """Write the mark. A failed write is ignored: the next merge with the file then has no base."""
+    def write_mark(self, stored: StoredContent | None) -> None:
+        """Write the mark, or remove it if `stored` is None.
+
+        A failure is ignored: the next merge with the file then has no base.
+        """
         with suppress(BatonError):
-            if known is None:
+            if stored is None:
                 remove(self.mark)
             else:
-                write_all({self.mark: known.digest.encode() + b"\n" + known.text})
+                write_all({self.mark: stored.digest.encode() + b"\n" + stored.text})
 
     def write(self, text: bytes) -> bool:
         """Write `text`, which git already has, to the file atomically.
@@ -117,11 +120,11 @@ class Copy:
             InvalidArgument, WriteFailed: as in `write_all`.
         """
         now = self.read()
-        if now is not None and not self.is_known(now):
+        if now is not None and not self.is_stored(now):
             return False
         if now != text and not self._replace(text):
             return False
-        self.remember(Known.of(text, text))
+        self.write_mark(StoredContent.of(text, text))
         return True
 
     def _replace(self, text: bytes) -> bool:
@@ -133,7 +136,7 @@ class Copy:
         try:
             write_all({spare: text})
             now = self.read()  # Read again: another client may have written the file while `write_all` synced.
-            if now is not None and not self.is_known(now):
+            if now is not None and not self.is_stored(now):
                 return False
             with writing(self.path):
                 if target.exists():
@@ -151,9 +154,9 @@ class Copy:
             WriteFailed: the file cannot be removed.
         """
         now = self.read()
-        if now is None or not self.is_known(now):
+        if now is None or not self.is_stored(now):
             return False
         with writing(self.path):
             self.path.unlink()
-        self.remember(None)
+        self.write_mark(None)
         return True

@@ -136,13 +136,13 @@ def test_writes_of_others_to_other_runs_are_no_conflict(ws: Workspace, monkeypat
     assert challenge(ws) == "confirm"
 
 
-@pytest.mark.parametrize("going", [to("confirm"), to("other", 2), to("other", came_from="resolve")])
-def test_the_second_client_of_a_step_changes_nothing(ws: Workspace, going: StepRequest) -> None:
+@pytest.mark.parametrize("late_request", [to("confirm"), to("other", 2), to("other", came_from="resolve")])
+def test_the_second_client_of_a_step_changes_nothing(ws: Workspace, late_request: StepRequest) -> None:
     begun(ws)
     step(ws, later(minutes=1), "run-1", to("confirm"))
     before = ws.branch.read().commit
     with pytest.raises(StepConflict):
-        step(ws, later(minutes=2), "run-1", going)
+        step(ws, later(minutes=2), "run-1", late_request)
     assert ws.branch.read().commit == before
 
 
@@ -335,9 +335,9 @@ def test_changes_of_another_client_are_read(ws: Workspace, copy: Copy) -> None:
     begun(ws, n=1)
     out(ws, copy)
     edited(copy, ("resolve", "confirm"), ("step_index: 1", "step_index: 2"), ("n: 1", "n: 2\r\nslot: a: b"))
-    taken = merge_copy(ws, later(minutes=1), copy)
-    assert taken is not None
-    assert (taken.id, taken.contested) == ("run-1", ())
+    merged = merge_copy(ws, later(minutes=1), copy)
+    assert merged is not None
+    assert (merged.id, merged.contested) == ("run-1", ())
     run = show(ws).handover
     assert (run.step.current_challenge, run.step.step_index) == ("confirm", 2)
     assert run.state == {"n": 2, "slot": "a: b"}
@@ -355,9 +355,9 @@ def test_changes_of_different_keys_are_combined(ws: Workspace, copy: Copy) -> No
     out(ws, copy)
     edited(copy, ("a: 1", "a: 2"))
     step(ws, later(minutes=1), "run-1", StepRequest(stays=True, values={"b": 2}))
-    taken = merge_copy(ws, later(minutes=2), copy)
-    assert taken is not None
-    assert taken.contested == ()
+    merged = merge_copy(ws, later(minutes=2), copy)
+    assert merged is not None
+    assert merged.contested == ()
     assert show(ws).handover.state == {"a": 2, "b": 2}
 
 
@@ -369,9 +369,9 @@ def test_of_conflicting_values_the_later_wins_and_the_other_is_kept(
     out(ws, copy)
     edited(copy, ("a: base", "a: file"), ("resolve", "find_slot"), at=at)
     step(ws, later(minutes=1), "run-1", to("confirm", values={"a": "git"}))
-    taken = merge_copy(ws, later(minutes=2), copy)
-    assert taken is not None
-    assert taken.contested == ("step", "state.a")
+    merged = merge_copy(ws, later(minutes=2), copy)
+    assert merged is not None
+    assert merged.contested == ("step", "state.a")
     assert show(ws).handover.state == {"a": stands}
     assert challenge(ws) == ("find_slot" if stands == "file" else "confirm")
     [about_a] = [one for one in list_open_conflicts(ws) if one.field == "state.a"]
@@ -426,19 +426,19 @@ def test_without_the_sync_state_of_a_copy_its_edits_are_merged(ws: Workspace, co
     assert ws.branch.read().commit == before
     copy.mark.unlink()
     edited(copy, ("a: 1", "a: 2\nb: 3"))
-    taken = merge_copy(ws, later(minutes=1), copy)
-    assert taken is not None
+    merged = merge_copy(ws, later(minutes=1), copy)
+    assert merged is not None
     assert show(ws).handover.state == {"a": 2, "b": 3}
-    assert taken.contested == ("state.a",)
+    assert merged.contested == ("state.a",)
 
 
 def test_the_file_of_another_run_is_imported_as_that_run(ws: Workspace, copy: Copy) -> None:
     begun(ws)
     out(ws, copy)
     copy.path.write_text("SESSION_ID: run-2\ncurrent_challenge: x\n")
-    taken = merge_copy(ws, NOW, copy)
-    assert taken is not None
-    assert taken.id == "run-2"
+    merged = merge_copy(ws, NOW, copy)
+    assert merged is not None
+    assert merged.id == "run-2"
     assert challenge(ws, "run-2") == "x"
     assert challenge(ws) == "resolve"
     assert b"SESSION_ID: run-1" in out(ws, copy)
@@ -555,7 +555,7 @@ def test_a_mark_of_an_older_version_is_ignored_and_removed(ws: Workspace, copy: 
     merge_copy(ws, NOW, copy)
     assert ws.branch.read().commit == before
     assert b"in the clear" not in copy.mark.read_bytes()
-    assert copy.is_known(text)
+    assert copy.is_stored(text)
 
 
 def test_the_copy_of_an_ended_run_is_removed_unless_it_was_changed(ws: Workspace, copy: Copy) -> None:

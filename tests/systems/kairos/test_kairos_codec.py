@@ -67,10 +67,10 @@ def orderless(data: dict[str, Any]) -> dict[str, Any]:
 def refused(text: str | bytes) -> str:
     with pytest.raises(InvalidDocument) as caught:
         kairos.loads(text if isinstance(text, bytes) else text.encode(), where="h.txt")
-    said = str(caught.value)
-    assert said.startswith("h.txt: ")
-    assert "\n" not in said
-    return said.removeprefix("h.txt: ")
+    message = str(caught.value)
+    assert message.startswith("h.txt: ")
+    assert "\n" not in message
+    return message.removeprefix("h.txt: ")
 
 
 def test_the_example_of_the_document_round_trips_byte_for_byte() -> None:
@@ -173,7 +173,7 @@ def test_unknown_keys_are_kept_in_their_order_and_new_ones_come_before_updated_a
 
 
 @for_each(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a: 1\nb: 2\n", "SESSION_ID: is missing: the file ends at line 2 without it"),
         ("SESSION_ID: s\r\n\r\nnothing\r\n", "line 3: is no `KEY: value`"),
@@ -186,8 +186,8 @@ def test_unknown_keys_are_kept_in_their_order_and_new_ones_come_before_updated_a
          "line 2, \\x1b[31m: holds a colon and a blank, or a character that is not allowed on a line"),
     ],
 )  # fmt: skip
-def test_faults_are_reported_on_one_line_with_field_and_line_number(text: str | bytes, said: str) -> None:
-    assert refused(text) == said
+def test_faults_are_reported_on_one_line_with_field_and_line_number(text: str | bytes, message: str) -> None:
+    assert refused(text) == message
 
 
 def test_all_problems_are_reported_together() -> None:
@@ -212,7 +212,7 @@ def test_fields_without_a_place_in_the_text_are_rejected(data: dict[str, Any]) -
 
 
 @for_each(
-    ("data", "said"),
+    ("data", "message"),
     [
         ({"state": {"a": "\ud800"}}, "state.a: holds half of a surrogate pair, which is not text"),
         ({"state": {"a": ["\ud800"]}}, "state.a: [0]: holds half of a surrogate pair, which is not text"),
@@ -220,10 +220,10 @@ def test_fields_without_a_place_in_the_text_are_rejected(data: dict[str, Any]) -
         ({"step": {"chain_uri": "\udcff"}}, r"chain_uri: holds '\udcff', half of a surrogate pair, which is not text"),
     ],
 )
-def test_a_value_that_is_not_text_is_rejected_with_its_field(data: dict[str, Any], said: str) -> None:
+def test_a_value_that_is_not_text_is_rejected_with_its_field(data: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidDocument) as caught:
         kairos.dumps({"id": "s", **data})
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 def test_a_control_character_in_a_value_is_read_and_one_in_a_key_is_not() -> None:

@@ -36,13 +36,13 @@ def to(challenge: str = "confirm", index: int | None = None, **more: Any) -> Ste
     return StepRequest(challenge, f"kairos://{challenge}", index, **more)
 
 
-def after(now: Handover | None, going: StepRequest) -> dict[str, Any]:
-    return take_step(now, "run-1", going, NOW).as_data()
+def after(now: Handover | None, step_request: StepRequest) -> dict[str, Any]:
+    return take_step(now, "run-1", step_request, NOW).as_data()
 
 
-def conflict(now: Handover | None, going: StepRequest) -> str:
+def conflict(now: Handover | None, step_request: StepRequest) -> str:
     with pytest.raises(StepConflict) as caught:
-        take_step(now, "run-1", going, NOW)
+        take_step(now, "run-1", step_request, NOW)
     if now is not None:
         assert caught.value.data["current"]["step_index"] == now.step.step_index
         assert describe_step(now) in str(caught.value)
@@ -86,7 +86,7 @@ def test_a_run_keeps_its_own_order_of_keys() -> None:
 
 
 @for_each(
-    ("now", "going", "why"),
+    ("now", "step_request", "why"),
     [
         (run("confirm", 2), to("confirm"), "it is already at this step"),
         (run("confirm", None), to("confirm"), "it is already at this step"),
@@ -101,8 +101,8 @@ def test_a_run_keeps_its_own_order_of_keys() -> None:
         (None, to(came_from="resolve"), "it cannot continue from resolve"),
     ],
 )
-def test_a_wrong_expected_step_is_a_conflict(now: Handover | None, going: StepRequest, why: str) -> None:
-    assert conflict(now, going) == why
+def test_a_wrong_expected_step_is_a_conflict(now: Handover | None, step_request: StepRequest, why: str) -> None:
+    assert conflict(now, step_request) == why
 
 
 def test_a_step_may_be_repeated_with_a_larger_number() -> None:
@@ -110,7 +110,7 @@ def test_a_step_may_be_repeated_with_a_larger_number() -> None:
 
 
 @for_each(
-    ("going", "said"),
+    ("step_request", "message"),
     [
         (StepRequest(), "the step lacks challenge and uri"), (StepRequest("c"), "the step lacks uri"),
         (StepRequest("", "u"), "the step lacks challenge"), (to(values={"": 1}), "is empty"),
@@ -118,9 +118,9 @@ def test_a_step_may_be_repeated_with_a_larger_number() -> None:
         (to(values={"a: b": 1}), "holds a colon and a blank"),
     ],
 )  # fmt: skip
-def test_an_invalid_step_is_rejected(going: StepRequest, said: str) -> None:
-    with pytest.raises(InvalidArgument, match=said):
-        take_step(run(), "run-1", going, NOW)
+def test_an_invalid_step_is_rejected(step_request: StepRequest, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        take_step(run(), "run-1", step_request, NOW)
 
 
 def test_staying_in_a_run_that_never_began_is_an_error() -> None:

@@ -99,9 +99,9 @@ CONFIG = click.option(
 SETTINGS = """\
 --agent names the agent CLI that wrote the transcript: claude, codex, gemini, or auto to detect it.
 
-Settings are the block autonomous_handoff in .baton/config.yaml of the work tree and in ~/.config/baton/config.yaml. A
-project can only restrict your own settings, or choose the format: what your file disables stays disabled, and of two
-numbers the smaller one is used.
+Settings are read from the block autonomous_handoff in .baton/config.yaml of the work tree and in
+~/.config/baton/config.yaml. A project can only restrict your own settings, or choose the format: it cannot enable what
+your file disables, and of two numbers the smaller one is used.
 
 Nothing is written without --keep or --memory."""
 ADDITIONS = {
