@@ -1,7 +1,7 @@
 """session-baton's local cache: write-through, with pending uploads and conflicts.
 
-A document is saved as pending before the server is asked, so a kill at any moment loses nothing. A document that the
-server rejects stays pending, beside the server's document, until the conflict is settled.
+A document is saved as pending before it is sent to the server, so a kill at any moment loses nothing. A document that
+the server rejects stays pending, and the server's document is saved too, until the conflict is resolved.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def resolve_conflict(cache: BatonCache, name: str, choice: Choice) -> CacheOutco
         except Unreachable:
             if shown is None or choice == "theirs":
                 raise
-            now = shown  # the decision stands: the documents are compared again when it is sent
+            now = shown  # apply the decision now; the documents are compared again when ours is sent
         if _has_document(now, ours):
             return _save_settled(cache, entry, now)
         if now.baton is not None and not (shown is not None and _has_document(shown, now.baton)):

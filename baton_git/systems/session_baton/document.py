@@ -102,7 +102,7 @@ def to_document(state: State, updated_at: str | None = None) -> dict[str, Any]:
     gets a head with the fields that session-baton's models require.
 
     Args:
-        updated_at: the time when the state was written, for such a head.
+        updated_at: the time when the state was written, for the head of a state that was not written as a document.
     """
     head, shape = state.readable_head, state.readable_shape
     data = head.as_data()

@@ -6,8 +6,8 @@
     .baton/kept/                 replaced documents; baton never removes them
     .baton/a_b.lock              the lock of the file
 
-The sidecar file is authoritative. The file beside it is a copy that other clients may change; its digest shows
-whether they did.
+The sidecar file is authoritative. The cache file is a copy that other clients may change; the digest of
+the cache file in the sidecar shows whether they did.
 """
 
 from baton_git.systems.session_baton.cache.folder import CacheEntry, CacheFolder

@@ -150,7 +150,7 @@ class CacheFolder:
         for path in sorted((self.path / BESIDE).glob(f"*{SUFFIX}")):
             try:
                 names.append(Namespace.from_component(path.name.removesuffix(SUFFIX)))
-            except InvalidName:  # baton gives no file such a name
+            except InvalidName:  # not the name of a sidecar that baton wrote
                 continue
         return names
 

@@ -1,4 +1,4 @@
-"""The sync state of a cached namespace: the sidecar file beside its cache file."""
+"""The sync state of a cached namespace: the content of its sidecar file."""
 
 from __future__ import annotations
 

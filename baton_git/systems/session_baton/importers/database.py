@@ -83,7 +83,7 @@ FROM batons ORDER BY namespace"""
 def read_database(path: Path, *, wait: float = WAIT) -> list[ImportedBaton | UnusableEntry]:
     """Read all rows of the table, sorted by namespace, without changing the file.
 
-    If the database is not in use, no other file is created beside it.
+    If the database is not in use, no other file is created next to it.
 
     Args:
         wait: seconds to wait for a lock.
@@ -169,7 +169,7 @@ def write_database(path: Path, batons: Iterable[ImportedBaton], *, wait: float =
     """Insert or replace the rows of the batons' namespaces in one transaction, and return their number.
 
     A missing file is created as session-baton creates it, and appears only when it is complete. An existing file
-    keeps its journal mode, its other rows and its other tables. Safe beside a running session-baton.
+    keeps its journal mode, its other rows and its other tables. It is safe to call this while session-baton runs.
 
     Args:
         batons: each needs an `updated_at`, its own or that of its document.
