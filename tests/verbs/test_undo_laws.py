@@ -19,11 +19,14 @@ from baton_git.core.records.base import Part
 from baton_git.core.state import Entry, Key, State
 from baton_git.git.store import Repository, Store
 from baton_git.namespace.workspace import Workspace
+from baton_git.verbs.records.closing import forget_record, reopen_record
+from baton_git.verbs.records.editing import edit_record
 from baton_git.verbs.revisions.undo import redo, rollback, undo
 from baton_git.verbs.sessions.session_start import StartOptions, begin_session
-from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up
+from baton_git.verbs.work_items.decisions import add_decision, monitor_decision
+from baton_git.verbs.work_items.followups import add_follow_up, defer_follow_up, finish_follow_up, merge_follow_up
 from baton_git.verbs.work_items.loops import add_loop, close_loop, settle_loop
-from baton_git.verbs.work_items.patterns import record_pattern
+from baton_git.verbs.work_items.patterns import propose_rule, record_pattern
 
 COUNTED = {"defer_count", "last_deferred", "priority", "count", "recent_occurrences", "last_seen", "status"}
 """Fields in which what one session did and what another did add up."""
@@ -63,6 +66,16 @@ steps = st.one_of(
     st.tuples(st.just(rollback), st.builds(lambda n: {"revision": f"~{n}"}, numbers)),
     st.tuples(st.just(write_by_hand), st.builds(lambda n: {"text": n}, numbers)),
     st.tuples(st.just(start), st.just({})),
+    st.tuples(
+        st.just(edit_record), st.builds(lambda n, text: {"id": f"FU-{n}", "fields": {"item": text}}, numbers, numbers)
+    ),
+    st.tuples(st.just(reopen_record), st.builds(lambda n: {"id": f"FU-{n}"}, numbers)),
+    st.tuples(st.just(forget_record), st.builds(lambda n: {"id": f"FU-{n}", "reason": "x"}, numbers)),
+    st.tuples(st.just(merge_follow_up), st.builds(lambda n: {"id": f"FU-{n}", "into": f"FU-{3 - int(n)}"}, numbers)),
+    st.tuples(st.just(add_decision), st.builds(lambda n: {"what": n, "why": "w", "id": f"DEC-{n}"}, numbers)),
+    st.tuples(st.just(monitor_decision), st.builds(lambda n: {"id": f"DEC-{n}"}, numbers)),
+    st.tuples(st.just(propose_rule), st.builds(lambda n: {"id": "PAT-1", "rule": n}, numbers)),
+    st.tuples(st.just(rollback), st.builds(lambda n: {"record": f"FU-{n}"}, numbers)),
 )  # fmt: skip
 
 

@@ -46,8 +46,7 @@ class SyncAction(NamedTuple):
 
 
 class BranchTips(NamedTuple):
-    """The tips of a branch: the local one, the one on the remote now (`theirs`), and the last known one of the remote
-    (`seen`)."""
+    """The tips of a branch: here (`local`), on the remote now (`theirs`) and when it was last seen (`seen`)."""
 
     local: Oid | None
     theirs: Oid | None
@@ -152,7 +151,7 @@ def _plan_incoming(branch: Branch, tips: BranchTips, accepted: Oid | None) -> It
 
 
 def _find_accepted(branch: Branch, tips: BranchTips, terms: Terms) -> tuple[Oid | None, list[SyncAction]]:
-    """Return the newest remote commit that needs no review, and a `wait` action for the others, if there are any."""
+    """Return the newest accepted remote commit, and a `wait` action for the commits that are not accepted, if any."""
     assert tips.theirs is not None
     why, accepted = _find_newest_accepted(branch, tips, terms)
     if not why:
@@ -193,7 +192,7 @@ _UNSIGNED = (
 
 
 def _find_newest_fitting(new: list[CommitInfo], fits: Callable[[CommitInfo], bool]) -> Oid | None:
-    """Return the newest commit in `new` that fits together with all its ancestors in `new`; None if there is none."""
+    """Return the newest commit in `new` that passes `fits`, as do all its ancestors in `new`; None if there is none."""
     fitting: dict[Oid, bool] = {}
     newest: Oid | None = None
     for info in reversed(new):
