@@ -8,6 +8,7 @@ from typing import NamedTuple
 from baton_git.core.kinds import KINDS
 from baton_git.core.layout import state_of
 from baton_git.core.merge import Decision, apply, are_two, decide, same, take_off_entries, without_counts
+from baton_git.core.merge.decisions import frame_json
 from baton_git.core.merge.id_assignment import with_id
 from baton_git.core.names import Oid
 from baton_git.core.records.archive import Archived
@@ -150,7 +151,7 @@ def _merge_closings(state: State, before: State, after: State) -> dict[Key, Part
         if now is None or was is None or then is None:
             continue
         if any(isinstance(entry, Archived) for entry in (now, was, then)):
-            closings[key] = then if _same_closing(now, was) else now
+            closings[key] = then if frame_json(now) == frame_json(was) else now
     return closings
 
 
@@ -162,13 +163,6 @@ def _only_entry(state: State, key: Key) -> Part | None:
     if live is not None or not isinstance(archived, Archived) or archived.record.get("id") != key.id:
         return None
     return archived
-
-
-def _same_closing(one: Part, other: Part) -> bool:
-    """Return whether two entries are both live, or were archived at the same time, for the same reason."""
-    if isinstance(one, Archived) and isinstance(other, Archived):
-        return same(one.replace(record=other.record), other)
-    return not isinstance(one, Archived) and not isinstance(other, Archived)
 
 
 def _reopen(state: State, keys: Iterable[Key]) -> State:

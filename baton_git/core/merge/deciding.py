@@ -14,6 +14,7 @@ from baton_git.core.merge.decisions import (
     Prefer,
     canonical_json,
     entry_values,
+    frame_json,
     ordered_json,
     record_data,
 )
@@ -225,10 +226,5 @@ def _merge_records(key: Key, entries: tuple[Entry | None, Part, Part], prefer: P
 
 def _merge_frames(was: Entry | None, frames: list[Archived]) -> Archived:
     """Return the closing (time, reason, session) of the only side that changed it, else the earlier closing."""
-    before = _closing(was) if isinstance(was, Archived) else None
-    changed = [frame for frame in frames if _closing(frame) != before] or frames
+    changed = [frame for frame in frames if frame_json(frame) != frame_json(was)] or frames
     return min(changed, key=lambda frame: (frame.at, canonical_json(frame.as_data()), ordered_json(frame.as_data())))
-
-
-def _closing(entry: Archived) -> str:
-    return canonical_json({name: value for name, value in entry.as_data().items() if name != "record"})

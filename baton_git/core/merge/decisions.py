@@ -92,6 +92,13 @@ def record_data(part: Part) -> Mapping[str, Any]:
     return part.record if isinstance(part, Archived) else part.as_data()
 
 
+def frame_json(entry: Entry | None) -> str | None:
+    """Return the frame of an archived record (all of its fields but `record`) as JSON; None for any other entry."""
+    if not isinstance(entry, Archived):
+        return None
+    return canonical_json({name: value for name, value in entry.as_data().items() if name != "record"})
+
+
 def canonical_json(value: Any) -> str:
     """Return JSON with sorted keys: the same text for equal data."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
