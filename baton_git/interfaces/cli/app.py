@@ -17,7 +17,7 @@ import click
 
 from baton_git.core.errors import Fault, InvalidDocument, LimitExceeded, StoreError
 from baton_git.core.names import Namespace
-from baton_git.core.output import one_line
+from baton_git.core.output import count_noun, one_line
 from baton_git.interfaces.cli.common_command import CommonCommand, offer_for
 from baton_git.interfaces.cli.printing import tell, write, write_json
 from baton_git.interfaces.context.invocation import Call
@@ -139,8 +139,8 @@ class App(Call):
         if not ids:
             return None
         if not set(named).issuperset(ids):
-            noun = "conflict is" if len(ids) == 1 else "conflicts are"
-            self.say(f"{len(ids)} {noun} open: {', '.join(ids[:5])} (baton conflicts)")
+            counted = count_noun(len(ids), "conflict is", "conflicts are")
+            self.say(f"{counted} open: {', '.join(ids[:5])} (baton conflicts)")
         from baton_git.interfaces.cli.error_handler import CONFLICT  # imports modules that import this one
 
         return CONFLICT

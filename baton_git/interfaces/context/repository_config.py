@@ -24,19 +24,18 @@ class RepositoryConfig(NamedTuple):
 
     def unset(self, key: str) -> bool:
         """Remove a key, and return whether this file had it. Raises StoreError if git cannot."""
-        if self._git.ask(*self._words("--get-all", key)) is None:
+        if self._git().ask(*self._words("--get-all", key)) is None:
             return False
         self._change("--unset-all", key)
         return True
 
-    @property
+    def _change(self, *change: str) -> None:
+        git, words = self._git(), self._words(*change)
+        if not wait_until(lambda: git.ask(*words) is not None, LOCK_SECONDS):
+            git.do(*words)
+
     def _git(self) -> LocalGit:
         return LocalGit(self.common_dir, outside_git())
 
     def _words(self, *words: str) -> tuple[str, ...]:
         return ("config", "--file", str(self.common_dir / "config"), *words)
-
-    def _change(self, *change: str) -> None:
-        words = self._words(*change)
-        if not wait_until(lambda: self._git.ask(*words) is not None, LOCK_SECONDS):
-            self._git.do(*words)

@@ -129,21 +129,18 @@ def check_clock(examination: Examination) -> Iterator[Diagnostic]:
             behind[_machine(entry)].append(entry)
     for machine, late in ahead.items():
         newest = max(late, key=lambda entry: entry.time)
+        commits = count_noun(len(late), "commit")
         yield Diagnostic(
-            "warning", f"from the future: {_count(late)} of {machine}, the newest from {iso(newest.time)}",
+            "warning", f"from the future: {commits} of {machine}, the newest from {iso(newest.time)}",
             f"the clock of {machine} was fast, or the clock here is slow",
             "set the clocks; due dates are evaluated wrongly until then",
         )  # fmt: skip
     for machine, early in behind.items():
         yield Diagnostic(
-            "warning", f"older than their parents: {_count(early)} of {machine}",
+            "warning", f"older than their parents: {count_noun(len(early), 'commit')} of {machine}",
             f"the clock of {machine} was slow when it wrote {early[0].commit[:10]}", f"set the clock of {machine}",
         )  # fmt: skip
 
 
 def _machine(entry: LogEntry) -> str:
     return entry.machine or "an unnamed machine"
-
-
-def _count(entries: list[LogEntry]) -> str:
-    return count_noun(len(entries), "commit")

@@ -26,7 +26,7 @@ from baton_git.core.kinds import KINDS, SINGLETONS
 from baton_git.core.lifecycle import archive_closed, find_session, record_session, settle_state
 from baton_git.core.names import SessionId, mint_id
 from baton_git.core.natural_times import describe_age
-from baton_git.core.output import one_line
+from baton_git.core.output import count_noun, one_line
 from baton_git.core.records.lineage import Session
 from baton_git.core.records.work_items import LastCheck, OpenLoop
 from baton_git.core.redaction.changes import refuse_secret
@@ -282,8 +282,8 @@ def _describe_unapproved(checks: Checks) -> list[str]:
     if not checks.waiting:
         return []
     shown = ", ".join(quote_id(id_) for id_ in checks.waiting[:5]) + (", …" if len(checks.waiting) > 5 else "")
-    verb = "check from elsewhere waits" if len(checks.waiting) == 1 else "checks from elsewhere wait"
-    return [f"{len(checks.waiting)} {verb} for a person's approval: {shown} (baton trust --list)"]
+    waits = count_noun(len(checks.waiting), "check from elsewhere waits", "checks from elsewhere wait")
+    return [f"{waits} for a person's approval: {shown} (baton trust --list)"]
 
 
 def _record_begin(
