@@ -436,7 +436,7 @@ def write_many(top: Path, offset: timedelta, passed: timedelta, acts: list[Act],
     out = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for act in acts:
         now = clone.now(passed + timedelta(seconds=act.number))
-        done = try_action(lambda: VERBS[act.verb](clone.workspace(act.session), now, act))  # noqa: B023
+        done = try_action(lambda: VERBS[act.verb](clone.workspace(act.session), now, act))  # noqa: B023  called at once
         if isinstance(done, Revision):
             os.write(out, f"{done.commit}\n".encode())
         if syncs:
