@@ -6,7 +6,6 @@ JOURNAL gets a line of JSON for each call. REPLIES is a JSON file: event → the
 
 import json
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -14,8 +13,6 @@ journal, replies = Path(sys.argv[1]), json.loads(Path(sys.argv[2]).read_text())
 given = json.load(sys.stdin)
 event = given["hook_event_name"]
 why = given.get("source") or given.get("reason") or given.get("trigger") or "x"
-transcript = Path(given.get("transcript_path") or "/nonexistent")
-written = transcript.read_text(errors="replace") if transcript.exists() else ""
 number = journal.read_text().count("\n") if journal.exists() else 0
 call = {
     "event": event,
@@ -23,7 +20,6 @@ call = {
     "given": given,
     "parent": os.getppid(),
     "variables": dict(os.environ),
-    "marks": sorted(set(re.findall(r"MARK-\w+-\w+-\d+", written))),
 }
 with journal.open("a") as file:
     file.write(json.dumps(call) + "\n")

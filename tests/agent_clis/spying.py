@@ -20,14 +20,13 @@ EVENTS = {
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a hook. `marks` are the marks in the transcript at that time."""
+    """One call of a hook."""
 
     event: str
     why: str
     given: dict[str, Any]
     parent: int
     variables: dict[str, str]
-    marks: list[str]
 
     @property
     def name(self) -> str:
