@@ -313,4 +313,6 @@ def _not_found(kind: str, text: str, near: Sequence[str] = ()) -> NotFound:
 
 
 def _corrupt_error(entry: Unreadable) -> Corrupt:
-    return Corrupt(entry.path, entry.why, hint="the file is kept as it is; `baton rollback` brings an earlier one back")
+    return Corrupt(
+        entry.path, entry.why, hint="the file is kept as it is; restore an earlier version with `baton rollback`"
+    )

@@ -126,21 +126,23 @@ class _Merge:
         return {change.key for change in find_labelled_changes(self.view.store, root.oid, self.view.root.oid)}
 
     def _mark(self, slot: Slot) -> Mark:
-        """Return the mark of one facet.
+        """Return the mark of one facet, by the first of these rules that applies.
 
-        - If the merge commit confirms the record and changes it, it is the mark of the merge commit.
-        - If the values differ from the automatic merge, it is the mark of the side that a review on this machine chose,
-          or else that of the merge commit.
-        - If only one side changed the record, it is the mark of that side.
-        - Otherwise it is the combined mark of both sides.
+        1. The merge commit confirms the record, and its values differ from those of at least one side: the mark of the
+           merge commit.
+        2. The values differ from the automatic merge: the mark of the side that a review on this machine chose, or else
+           that of the merge commit.
+        3. One side has the facet's value and mark of the base, and the commit has the values of the other side: the
+           mark of the other side.
+        4. Otherwise: the combined mark of both sides.
         """
         values = values_at(self.state, slot.key, slot.facet)
         of_sides = [values_at(side.state, slot.key, slot.facet) for side in self.sides]
         if self.view.covers(slot.key) and any(values != of_side for of_side in of_sides):
             return self.view.mark(*slot)
         if not self._is_expected(slot, values):
-            kept = self._reviewed_mark(slot, values)
-            return kept if kept is not None else self.view.mark(*slot)
+            reviewed_mark = self._reviewed_mark(slot, values)
+            return reviewed_mark if reviewed_mark is not None else self.view.mark(*slot)
         first, second = (side.value_and_mark(slot) for side in self.sides)
         base = self.base.value_and_mark(slot)
         for mine, theirs in ((first, second), (second, first)):

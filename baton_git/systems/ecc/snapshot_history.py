@@ -43,22 +43,22 @@ class _Stand(NamedTuple):
 
     Attributes:
         blob: its file, or the last one before it was archived.
-        turn: the position of its snapshot among the others.
+        position: the position of its snapshot among the others.
         latest: the largest position up to this revision.
         run: the time of the import that created it.
     """
 
     blob: Oid | None = None
-    turn: datetime = _LONG_AGO
+    position: datetime = _LONG_AGO
     latest: datetime = _LONG_AGO
     run: datetime | None = None
 
 
 class _AddedBody(NamedTuple):
-    """A snapshot with the revision that added it."""
+    """A snapshot with the revision that added it. `text` is the snapshot and its time as text, to compare it."""
 
     body: SnapshotBody
-    said: str
+    text: str
     stand: _Stand
 
 
@@ -89,19 +89,19 @@ def _is_body_of(body: SnapshotBody, record: Snapshot) -> bool:
 def list_bodies(ws: Workspace, id_: str) -> list[SnapshotBody]:
     """Return every snapshot that a readable revision of the record added, oldest first."""
     key = Key(Snapshot.kind, id_)
-    came: list[_AddedBody] = []
+    added_bodies: list[_AddedBody] = []
     stands: dict[Oid, _Stand] = {}
     for entry, blob in reversed(list(_iterate_blobs(ws, layout.path_of(key)))):
         before = [stands[parent] for parent in entry.parents if parent in stands] or [_Stand()]
         held = blob or next((stand.blob for stand in before if stand.blob), None)
-        stands[entry.commit] = _Stand(held, before[0].turn, max(stand.latest for stand in before))
+        stands[entry.commit] = _Stand(held, before[0].position, max(stand.latest for stand in before))
         if blob is None or blob in {stand.blob for stand in before}:
             continue
         record = layout.decode(key, "", ws.branch.store.read(blob))
         if isinstance(record, Snapshot):
             stands[entry.commit] = _make_stand(record, entry, blob, before)
-            _add_body(came, record, entry, stands[entry.commit])
-    return [added.body for added in sorted(came, key=lambda added: added.stand.turn)]
+            _add_body(added_bodies, record, entry, stands[entry.commit])
+    return [added.body for added in sorted(added_bodies, key=lambda added: added.stand.position)]
 
 
 def _make_stand(record: Snapshot, entry: LogEntry, blob: Oid, before: list[_Stand]) -> _Stand:
@@ -109,19 +109,21 @@ def _make_stand(record: Snapshot, entry: LogEntry, blob: Oid, before: list[_Stan
     its file."""
     at, latest = parse_moment(record.recorded_at), max(stand.latest for stand in before)
     run = entry.time if entry.op == "import" else None
-    onto = latest if run is None else before[0].turn if before[0].run == run else at
-    turn = max(onto, at)
-    return _Stand(blob, turn, max(latest, turn), run)
+    previous = latest if run is None else before[0].position if before[0].run == run else at
+    position = max(previous, at)
+    return _Stand(blob, position, max(latest, position), run)
 
 
-def _add_body(came: list[_AddedBody], record: Snapshot, entry: LogEntry, stand: _Stand) -> None:
+def _add_body(added_bodies: list[_AddedBody], record: Snapshot, entry: LogEntry, stand: _Stand) -> None:
     """Add a snapshot; one that an import repeats moves to the end, and keeps the revision that had it first."""
     text = f"{record.recorded_at} {json.dumps(record.snapshot.as_data(), indent=None)}"
     body = SnapshotBody(record.recorded_at, entry.revision, entry.commit, record.snapshot)
     if stand.run is not None:
-        earlier = [number for number, added in enumerate(came) if added.said == text and added.stand.run != stand.run]
-        body = came.pop(earlier[-1]).body if earlier else body
-    came.append(_AddedBody(body, text, stand))
+        earlier = [
+            number for number, added in enumerate(added_bodies) if added.text == text and added.stand.run != stand.run
+        ]
+        body = added_bodies.pop(earlier[-1]).body if earlier else body
+    added_bodies.append(_AddedBody(body, text, stand))
 
 
 def _iterate_blobs(ws: Workspace, path: str) -> Iterator[tuple[LogEntry, Oid | None]]:

@@ -53,7 +53,7 @@ class ExportedHandover(Result):
     examples=("baton import kairos kairos-session-handover.txt",),
 )
 def import_handover(ws: Workspace, now: datetime, asked: ImportHandover) -> ImportedHandover:
-    """Import a KAIROS handover file, and merge it with the run here. An older copy of the run changes nothing.
+    """Import a KAIROS handover file, and merge it with this namespace's run. An older copy of the run changes nothing.
 
     Raises:
         NotFound: the file does not exist, or is empty.

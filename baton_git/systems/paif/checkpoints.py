@@ -124,7 +124,8 @@ def check_agent(agent: str | None) -> str:
 def check_known(state: State, agent: str) -> None:
     """Raise NotFound if the agent has neither an identity nor a checkpoint."""
     if not checkpoint_store.is_known(state, agent):
-        raise NotFound("agent", agent, hint=f"baton checkpoint or baton identity init, with --agent {agent}, makes it")
+        hint = f"create it with baton identity init --agent {agent}, or save a checkpoint"
+        raise NotFound("agent", agent, hint=hint)
 
 
 def check_own(state: State, agent: str, session: str) -> None:
@@ -232,8 +233,8 @@ def checkpoint_at_end(
         old = before.context.conversation_summary if before is not None else ""
         own = "" if old.startswith(AUTOMATIC) or _is_periodic(before) else old
         made = work.summary if work is not None else ""
-        told = summary or context or own or made or old or state.readable_head.context
-        return _describe_work(state, agent, now, before, work, told)
+        best = summary or context or own or made or old or state.readable_head.context
+        return _describe_work(state, agent, now, before, work, best)
 
     return _saved(acting(ws, agent), now, agent, document)
 
@@ -264,8 +265,8 @@ def _describe_work(
     source = before or checkpoint_store.find_newest(state, agent, now)
     carried = source.context.pending_items if source is not None else ()
     pending = [item for item in dict.fromkeys((*work.pending, *carried)) if item not in work.done]
-    told = {"conversation_summary": summary, "pending_items": pending, "open_files": list(work.files) or None}
-    changes = nest_sections(told)
+    body = {"conversation_summary": summary, "pending_items": pending, "open_files": list(work.files) or None}
+    changes = nest_sections(body)
     return overlay_document(carry_over(before, now), changes) if before is not None else {"metadata": {}, **changes}
 
 

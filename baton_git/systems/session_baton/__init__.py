@@ -6,7 +6,7 @@ from baton_git.systems.seed_system import ForeignDocument, SeedSystem
 SYSTEM = SeedSystem(
     "session_baton",
     kinds=("open_loop", "follow_up", "pattern", "active_decision"),
-    has_sections=False,  # `core.brief` itself makes the sections of these kinds
+    has_sections=False,  # the brief's own module makes the sections of these kinds
     documents=(
         ForeignDocument(
             "baton",

@@ -170,7 +170,7 @@ def _send_waiting_first(
     name, waits = entry.note.namespace, entry.note.local
     if waits is None or alike(waits, baton) or entry.unclaimed:
         return entry, (), None
-    lost = make_kept_document(name, waits, "a newer document took its place before it was sent")
+    lost = make_kept_document(name, waits, "a newer document replaced it before it was sent")
     try:
         result = _write_if_unchanged(cache.server, name, waits, entry.note.seen)
     except (Unreachable, AccessDenied) as error:
@@ -247,7 +247,7 @@ def _save_settled(cache: BatonCache, entry: CacheEntry, now: ServerAnswer) -> Ca
 def _take_theirs(cache: BatonCache, entry: CacheEntry, ours: dict[str, Any], now: ServerAnswer) -> CacheOutcome:
     if now.baton is None:
         raise NotFound("baton on the server of namespace", entry.note.namespace, hint="send yours with --ours")
-    keep = make_kept_document(entry.note.namespace, ours, "the server's was taken")
+    keep = make_kept_document(entry.note.namespace, ours, "the server's document replaced it")
     saved = cache.folder.save(entry, SyncState(entry.note.namespace, cache.url, now), [keep])
     return CacheOutcome(saved, now, taken=True, kept=(*entry.aside, keep))
 
@@ -261,7 +261,7 @@ def _replace_theirs(
     """
     name = entry.note.namespace
     if shown.baton is not None:
-        keep = (*keep, make_kept_document(name, shown.baton, "yours took its place on the server"))
+        keep = (*keep, make_kept_document(name, shown.baton, "yours replaced it on the server"))
     staged = cache.folder.save(entry, SyncState(name, cache.url, shown, baton), keep)
     outcome = _send(cache, staged, baton)
     return outcome._replace(kept=(*entry.aside, *keep, *outcome.kept))
@@ -407,7 +407,7 @@ def list_entries(folder: CacheFolder) -> Iterator[CacheListing]:
         except BatonError as error:
             yield CacheListing(namespace.text, "", why=str(error))
     for name in doubtful:
-        yield CacheListing("", name, why="its namespace is not known: several would be called so")
+        yield CacheListing("", name, why="its namespace is unknown: several namespaces have this file name")
 
 
 def list_waiting(cache: BatonCache) -> list[str]:

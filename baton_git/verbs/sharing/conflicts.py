@@ -93,7 +93,12 @@ def _describe_writers(sides: Mapping[Side, LogEntry]) -> dict[str, Any]:
     tag="sharing",
     positional=("id",),
     options={
-        "side": Option(flags={"ours": "The first value that baton conflicts shows.", "theirs": "The second one."}),
+        "side": Option(
+            flags={
+                "ours": "The first value that baton conflicts shows.",
+                "theirs": "The second value that baton conflicts shows.",
+            }
+        ),
         "value": Option(metavar="VALUE"),
     },
     tool=Tool("Resolve a conflict.", fields={"value": "Instead"}),

@@ -53,23 +53,19 @@ def _make_option(name: str, field: EditedField) -> Any:
     return click.option(
         f"--{name.replace('_', '-')}", name, type=type_, multiple=is_list,
         metavar="NUMBER" if type_ is click.INT else "TEXT", shell_complete=offer_for(name, "edit"),
-        help=f"{_describe_kinds(name, field)}{' Repeatable.' if is_list else ''}",
+        help=f"{_describe_field(name)}{' Repeatable.' if is_list else ''}",
     )  # fmt: skip
 
 
-def _describe_kinds(name: str, field: EditedField) -> str:
-    """Return the help of an option: the kinds that have the field, with the field's values or else its description."""
-    kinds = ", ".join(field.kinds)
-    choices = {
-        KINDS[kind].name(2): ", ".join(values)
-        for kind, model in EDITABLE.items()
-        if name in model.model_fields and (values := _list_choices(model.model_fields[name].annotation))
-    }
-    if len(set(choices.values())) == 1:
-        return f"Of {kinds}: {next(iter(choices.values()))}."
-    if choices:
-        return f"Of {'; '.join(f'{kind} ({values})' for kind, values in choices.items())}."
-    return f"Of {kinds}: {field.info.description}" if len(field.kinds) == 1 else f"Of {kinds}."
+def _describe_field(name: str) -> str:
+    """Return the help of an option: by kind of record, the field's values or else its description."""
+    kinds: dict[str, list[str]] = {}
+    for kind, model in EDITABLE.items():
+        if name in model.model_fields:
+            info = model.model_fields[name]
+            text = ", ".join(_list_choices(info.annotation)) or (info.description or "").rstrip(".")
+            kinds.setdefault(text, []).append(KINDS[kind].name(2))
+    return "Of " + "; of ".join(f"{', '.join(names)}: {text}" for text, names in kinds.items()) + "."
 
 
 def _list_choices(annotation: Any) -> tuple[str, ...]:

@@ -53,7 +53,9 @@ class BatonServer:
 
     def __post_init__(self) -> None:
         if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
-            raise InvalidArgument("the token holds characters that no header may", hint="check BATON_API_TOKEN")
+            raise InvalidArgument(
+                "the token contains characters that an HTTP header must not contain", hint="check BATON_API_TOKEN"
+            )
 
     def read(self, namespace: str) -> ServerAnswer:
         """Read the server's baton.

@@ -217,7 +217,7 @@ def _create(target: Path, rows: Sequence[tuple[str, str, str]], wait: float) -> 
 def _publish(spare: Path, target: Path, rows: Sequence[tuple[str, str, str]], wait: float) -> None:
     try:
         os.link(spare, target)  # unlike a rename, a link never replaces a database that a server created meanwhile
-    except OSError:  # that happened, or this file system has no links
+    except OSError:  # the database exists now, or this file system has no hard links
         _upsert(target, rows, wait)
 
 
