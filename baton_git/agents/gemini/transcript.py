@@ -107,7 +107,7 @@ class _Reader:
         self._path = path
         self._head: dict[str, Any] = dict(memory.get("head", {}))
         self._model: str | None = memory.get("model")
-        self._told: dict[str, str] = dict(memory.get("told", {}))
+        self._yielded: dict[str, str] = dict(memory.get("told", {}))
         line, offset, record = memory.get("held") or (1, 0, None)
         self._held = Message(Position(line, offset), record) if record is not None else None
         self._log: MessageLog | None = None
@@ -118,7 +118,7 @@ class _Reader:
 
     def memory(self) -> Mapping[str, Any]:
         held = [*self._held.place, self._held.record] if self._held is not None else None
-        return {"head": self._head, "model": self._model, "told": dict(self._told), "held": held}
+        return {"head": self._head, "model": self._model, "told": dict(self._yielded), "held": held}
 
     def flush(self) -> Iterator[Event]:
         return iter(self._release_message())
@@ -141,7 +141,7 @@ class _Reader:
             self._held = self._held.merge_rewrite(message)
             return []
         events = self._release_message()
-        if message.name in self._told:
+        if message.name in self._yielded:
             return events + self._list_new_events(message)
         self._held = message
         return events
@@ -154,16 +154,16 @@ class _Reader:
     def _list_new_events(self, message: Message, *, of_calls: bool = False) -> list[Event]:
         """Return the events of a message that were not yielded yet; with `of_calls`, only calls and results."""
         events: list[Event] = []
-        self._told.setdefault(message.name, "")
+        self._yielded.setdefault(message.name, "")
         model = text_at(message.record, "model")
         if model and model != self._model:
             self._model = model
             events += _setting(message.place, self._head, None, model)
         for key, digest, event in _keyed_events(message):
-            if self._told.get(key, "") != digest and not (
+            if self._yielded.get(key, "") != digest and not (
                 of_calls and isinstance(event, Prompt | ModelReply | Compaction)
             ):
-                self._told[key] = digest
+                self._yielded[key] = digest
                 events.append(event)
         return events
 
@@ -177,7 +177,7 @@ class _Reader:
         for message in messages_of(place, data):
             if self._held is not None and self._held.name == message.name:
                 self._held = self._held.merge_shown(message)
-            elif message.name in self._told:
+            elif message.name in self._yielded:
                 events += self._list_new_events(message, of_calls=True)
             else:
                 events += self._message(message)
@@ -186,13 +186,13 @@ class _Reader:
     def _rewind(self, target: Any) -> list[Event]:
         if self._held is not None and self._held.name == target:
             self._held = None
-        elif isinstance(target, str) and target in self._told:
+        elif isinstance(target, str) and target in self._yielded:
             self._log = self._log or replay_messages(self._path, self._at, self._number)
             return [Restart(), *self._replay(self._log)]
         return []
 
     def _replay(self, log: MessageLog) -> Iterator[Event]:
-        self._head, self._model, self._told, self._held = log.head, None, {}, None
+        self._head, self._model, self._yielded, self._held = log.head, None, {}, None
         yield from _setting(BEGINNING, self._head, folder_of(self._path), None)
         yield from _title(BEGINNING, self._head)
         for message in log.messages.values():

@@ -210,8 +210,8 @@ class _LoopRunner:
 
     def _decide_ending(self) -> LoopEnding | None:
         loop, count = self.loop, len(self.turns)
-        told = f"{loop.prompt}\n{write_context(count, loop.limits, None)}"
-        ending = decide_ending(self.turns, loop.limits, told, self.before, time.monotonic() - self.started)
+        prompt = f"{loop.prompt}\n{write_context(count, loop.limits, None)}"
+        ending = decide_ending(self.turns, loop.limits, prompt, self.before, time.monotonic() - self.started)
         if ending is None or ending.by == "completed" or not self.missing_permission:
             return ending
         return ending._replace(why=f"{ending.why}; a session lacked permissions: {self.missing_permission}")

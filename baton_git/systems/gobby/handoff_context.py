@@ -69,13 +69,13 @@ def _flatten(text: str, limit: int) -> str:
 
 def _describe_files(facts: Facts, worktree: str | None, modified: Sequence[str]) -> dict[str, Any]:
     uses = [(_relative_to(worktree, use.path), use) for use in facts.files_used]
-    told = [_describe_use(path, use) for path, use in uses if use.changes or use.reads or use.found == "git"]
+    lines = [_describe_use(path, use) for path, use in uses if use.changes or use.reads or use.found == "git"]
     known = {path for path, _ in uses}
-    told += [path for path in reversed(modified) if path not in known]  # older records have no `files_used`
+    lines += [path for path in reversed(modified) if path not in known]  # older records have no `files_used`
     named = [path for path, use in uses if not (use.changes or use.reads or use.found == "git")]
     used = [path for path, use in uses if use.changes or use.reads]
     return {
-        "files_told": [one_line(line, 240) for line in told],
+        "files_told": [one_line(line, 240) for line in lines],
         "files_named": ", ".join(name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in used)),
         "files_changed": [path for path, use in uses if use.changes] or list(reversed(modified)),
     }

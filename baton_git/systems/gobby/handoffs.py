@@ -140,7 +140,7 @@ def keep(
         """Return the new record and the one it replaces, or None if both have the same facts."""
         before = read_handoff(state, key.id)
         new = {"notes": before.notes, **body} if before is not None and before.notes is not None else body
-        new = {**new, "facts": _keep_told_answer(new["facts"], before)} if before is not None else new
+        new = {**new, "facts": _keep_received_answer(new["facts"], before)} if before is not None else new
         is_known = before is not None and alike(comparable(new, force), comparable(before.as_data(), force))
         return None if is_known else (new, before)
 
@@ -160,18 +160,18 @@ def keep(
     return written if written.changes else None
 
 
-def _keep_told_answer(facts: dict[str, Any], before: Handoff) -> dict[str, Any]:
+def _keep_received_answer(facts: dict[str, Any], before: Handoff) -> dict[str, Any]:
     """Return the facts with the answer that a hook received, unless the transcript has a later one.
 
     Claude Code writes the final message of a turn after its Stop hook, and not at all if it is killed at that
     moment.
     """
-    told = before.facts.last_answer
-    if told is None or told.source is not None:
+    received = before.facts.last_answer
+    if received is None or received.source is not None:
         return facts
-    spoken = parse_time_or_none(facts.get("last_answer", {}).get("source", {}).get("time") or "")
+    answered_at = parse_time_or_none(facts.get("last_answer", {}).get("source", {}).get("time") or "")
     extracted = parse_time_or_none(before.extracted_at)
-    if spoken is not None and extracted is not None and spoken > extracted:
+    if answered_at is not None and extracted is not None and answered_at > extracted:
         return facts
     kept = before.facts.as_data()
     names = ("last_answer", "open_questions", "next_steps")

@@ -36,11 +36,11 @@ def store_turns(ws: Workspace, extraction: Extraction, work_tree: str | None) ->
     folder = work_tree or extraction.home or extraction.cwd
     session, namespace = extraction.session or "unknown", str(ws.branch.namespace)
     store = turn_store(ws)
-    turns = _keep_told_answer(extraction.turns, store.load(extraction.agent, session))
+    turns = _keep_received_answer(extraction.turns, store.load(extraction.agent, session))
     store.save(SessionTurns(extraction.agent, session, extraction.started, folder, extraction.branch, namespace, turns))
 
 
-def _keep_told_answer(turns: tuple[Turn, ...], stored: SessionTurns | None) -> tuple[Turn, ...]:
+def _keep_received_answer(turns: tuple[Turn, ...], stored: SessionTurns | None) -> tuple[Turn, ...]:
     """Return the turns with the stored last answer, if the transcript does not contain it yet."""
     if not turns or turns[-1].answer or stored is None or not stored.turns:
         return turns

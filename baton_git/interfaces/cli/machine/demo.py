@@ -36,22 +36,22 @@ class Narrator:
 
     Attributes:
         silent: whether to print nothing.
-        told: the story so far, as data.
+        events: the story so far, as data.
         long: the beginnings of long lines that were printed.
     """
 
     silent: bool
-    told: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
     long: set[str] = field(default_factory=set)
 
     def story(self, text: str) -> None:
-        self.told.append({"story": text})
+        self.events.append({"story": text})
         if not self.silent:
             write("")
             write(style(f"# {text}", BOLD))
 
     def ran(self, words: Sequence[str], done: subprocess.CompletedProcess[str]) -> None:
-        self.told.append(
+        self.events.append(
             {"command": list(words), "stdout": done.stdout, "stderr": done.stderr, "status": done.returncode}
         )
         if self.silent:
@@ -69,8 +69,8 @@ class Narrator:
         record.
         """
         news = done.stderr.rstrip().splitlines()
-        told = [] if news and news[0].startswith(f"{done.stdout.strip()} ") else _fold(done.stdout)
-        for line in (*told, *news):
+        output = [] if news and news[0].startswith(f"{done.stdout.strip()} ") else _fold(done.stdout)
+        for line in (*output, *news):
             if line.strip() and line[:KNOWN_BY] not in self.long:
                 yield line
             if len(line) > LONG:
@@ -170,7 +170,7 @@ def demo_command(keep: bool, as_json: bool) -> None:
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     if as_json:
-        write_json(narrator.told)
+        write_json(narrator.events)
 
 
 def _stage(folder: Path, narrator: Narrator) -> Stage:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import click
 from pydantic import BaseModel
@@ -24,20 +23,13 @@ NOT_OPTIONS = ("id", "source_tier", "graduated_to")
 """Fields without an option, because other verbs change them. Fields that contain tables also have no option."""
 
 
-class EditedField(NamedTuple):
-    """A field that an option changes, and the plural names of the kinds that have this field."""
-
-    info: FieldInfo
-    kinds: Sequence[str]
-
-
-def _list_fields() -> dict[str, EditedField]:
-    fields: dict[str, EditedField] = {}
-    for kind, model in EDITABLE.items():
+def _list_fields() -> dict[str, FieldInfo]:
+    """Return the fields that have an option, each as the first kind declares it."""
+    fields: dict[str, FieldInfo] = {}
+    for model in EDITABLE.values():
         for name, info in model.model_fields.items():
             if name not in NOT_OPTIONS and not _holds_tables(info):
-                known = fields.get(name, EditedField(info, ()))
-                fields[name] = EditedField(known.info, (*known.kinds, KINDS[kind].name(2)))
+                fields.setdefault(name, info)
     return fields
 
 
@@ -46,8 +38,8 @@ def _holds_tables(info: FieldInfo) -> bool:
     return any(isinstance(item, type) and issubclass(item, BaseModel) for item in types)
 
 
-def _make_option(name: str, field: EditedField) -> Any:
-    annotation = field.info.annotation
+def _make_option(name: str, info: FieldInfo) -> Any:
+    annotation = info.annotation
     is_list = get_origin(annotation) is tuple
     type_ = click.INT if int in (annotation, *get_args(annotation)) else click.STRING
     return click.option(
