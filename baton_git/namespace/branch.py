@@ -263,14 +263,14 @@ class Branch:
                 raise Ambiguous(
                     "revision", text, [_describe_entry(entry) for entry in matches], hint="name the commit by its id"
                 )
-            return matches[0].commit if matches else self._missing(text)
+            return matches[0].commit if matches else self._refuse_missing(text)
         test = self._test_of(text)
         for number, entry in enumerate(self.history(tip, first_parent=not _COMMIT.fullmatch(text))):
             if test(number, entry):
                 return entry.commit
-        return self._missing(text)
+        return self._refuse_missing(text)
 
-    def _missing(self, text: str) -> NoReturn:
+    def _refuse_missing(self, text: str) -> NoReturn:
         raise NotFound("revision", text, hint="to list the revisions: baton log")
 
     def _test_of(self, text: str) -> Callable[[int, LogEntry], bool]:

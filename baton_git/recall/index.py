@@ -228,7 +228,7 @@ class RecallIndex:
         match = " OR ".join('"' + term.replace('"', '""') + '"' for term in terms)
         return (
             self._hits(
-                f"SELECT p.id, p.terms, {_prefixed()} FROM words JOIN passages p ON p.id = words.rowid "  # noqa: S608  values are bound
+                f"SELECT p.id, p.terms, {_list_columns()} FROM words JOIN passages p ON p.id = words.rowid "  # noqa: S608  values are bound
                 f"WHERE words MATCH ? AND {condition} ORDER BY words.rank LIMIT ?",
                 [match, *values, limit],
             )
@@ -240,7 +240,7 @@ class RecallIndex:
         """Return the newest passages."""
         condition, values = wanted.condition()
         return self._hits(
-            f"SELECT p.id, p.terms, {_prefixed()} FROM passages p WHERE {condition} "  # noqa: S608  values are bound
+            f"SELECT p.id, p.terms, {_list_columns()} FROM passages p WHERE {condition} "  # noqa: S608  values are bound
             "ORDER BY p.time DESC, p.id LIMIT ?",
             [*values, limit],
         )
@@ -249,7 +249,7 @@ class RecallIndex:
         """Return at most `limit` turns of a session, in the order in which they were indexed."""
         condition, values = wanted.condition()
         return self._hits(
-            f"SELECT p.id, p.terms, {_prefixed()} FROM passages p "  # noqa: S608  values are bound
+            f"SELECT p.id, p.terms, {_list_columns()} FROM passages p "  # noqa: S608  values are bound
             f"WHERE p.session = ? AND p.kind = ? AND {condition} ORDER BY p.id LIMIT ?",
             [session, TURN, *values, limit],
         )
@@ -257,7 +257,7 @@ class RecallIndex:
     def of_blob(self, group: str, path: str, blob: str) -> tuple[Passage, ...]:
         """Return the passages of one version of a record's file."""
         rows = self._database.execute(
-            f"SELECT {_prefixed()} FROM passages p JOIN sources s ON p.source = s.id "  # noqa: S608  values are bound
+            f"SELECT {_list_columns()} FROM passages p JOIN sources s ON p.source = s.id "  # noqa: S608  values are bound
             "WHERE s.grp = ? AND s.key IN (?, ?) AND p.blob = ? ORDER BY p.id",
             (group, path, f"{path} {blob}", blob),
         )
@@ -272,7 +272,7 @@ class RecallIndex:
         return [Hit(number, Passage(*fields), terms.split()) for number, terms, *fields in rows]
 
 
-def _prefixed() -> str:
+def _list_columns() -> str:
     return ", ".join(f'p."{name}"' for name in Passage._fields)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from baton_git.agents.agent_cli import AgentCLI, HookPackage, SessionSource
 
 
-def _sent(data: Mapping[str, Any], environment: Mapping[str, str]) -> bool:
+def _is_from_codex(data: Mapping[str, Any], environment: Mapping[str, str]) -> bool:
     path = data.get("transcript_path")
     path = path if isinstance(path, str) and "\0" not in path else ""
     return "/.codex/" in path or path.rpartition("/")[2].startswith("rollout-") or "turn_id" in data
@@ -25,7 +25,7 @@ CLI = AgentCLI(
     mcp_client="codex-mcp-client",
     installed="Codex skips hooks until you trust them: run /hooks in codex, or baton agents install codex --trust",
     session_variables=("CODEX_THREAD_ID", "CODEX_SESSION_ID"),
-    sent=_sent,
+    sent=_is_from_codex,
     end_seconds=2.2,  # Codex kills a SessionEnd hook after 3 seconds, and the installed line ends baton after 2.5
     folder_in_transcript=True,
     must_trust_hooks=True,

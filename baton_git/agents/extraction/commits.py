@@ -79,7 +79,7 @@ def find_git_work(command: str, folder: str | None) -> GitWork:
         if command_.words[0].rpartition("/")[2] == "git":
             verb, rest, where = _git(command_)
             if verb in _MAKES and not {"--dry-run", "--abort", "--quit", "-n" if verb != "commit" else ""} & set(rest):
-                makings.append(_making(read, rest, where))
+                makings.append(_parse_commit_command(read, rest, where))
             elif verb in _MAKES_REPOSITORY:
                 repositories.append(_repository(rest, where))
     if "mktemp" in command and any(making.folder is None for making in makings):
@@ -107,7 +107,7 @@ def _repository(rest: tuple[str, ...], folder: str | None) -> str | None:
     return join_folder(folder, places[-1]) if places else folder
 
 
-def _making(read: ParsedScript, rest: tuple[str, ...], folder: str | None) -> CommitCommand:
+def _parse_commit_command(read: ParsedScript, rest: tuple[str, ...], folder: str | None) -> CommitCommand:
     quiet, amends, subject = False, False, None
     for at, word in enumerate(rest):
         following = rest[at + 1] if at + 1 < len(rest) else ""

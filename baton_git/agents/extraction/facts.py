@@ -110,7 +110,7 @@ class _Window:
 
     def active_task(self, *, with_gobby: bool, with_todos: bool) -> Table | None:
         task = self._gobby_task() if with_gobby else None
-        task = task or self._kept_goal()
+        task = task or self._make_goal()
         return task or (self._todo_at_work() if with_todos else None)
 
     def _gobby_task(self) -> Table | None:
@@ -125,7 +125,7 @@ class _Window:
         title = task.get("title") or f"Task {number}"
         return {"title": title, "id": number, **details, "origin": "gobby-tasks", "source": source(task["mark"])}
 
-    def _kept_goal(self) -> Table | None:
+    def _make_goal(self) -> Table | None:
         goal = self._known.kept_goal
         if not goal or not goal["text"] or goal["status"] not in _ACTIVE_GOALS or not self._has(goal["mark"]):
             return None
@@ -167,14 +167,16 @@ class _Window:
 
     def commits(self, most: int) -> list[Table]:
         """Return the newest `most` commits, including those of commands without a result yet."""
-        made = sorted(self._known.commits + self._pending(), key=lambda commit: commit["mark"][:2])
+        made = sorted(self._known.commits + self._list_pending_commits(), key=lambda commit: commit["mark"][:2])
         commits = [commit for commit in add_commits(self._known, made) if self._has(commit["mark"])]
         return commits[-most:] if most else []
 
-    def _pending(self) -> list[Table]:
-        return [commit for name, waiting in self._known.open.items() for commit in self._pending_of(name, waiting)]
+    def _list_pending_commits(self) -> list[Table]:
+        return [
+            commit for name, waiting in self._known.open.items() for commit in self._list_commits_of_call(name, waiting)
+        ]
 
-    def _pending_of(self, call: str, waiting: Table) -> list[Table]:
+    def _list_commits_of_call(self, call: str, waiting: Table) -> list[Table]:
         """Return the commits that a command without a result may have made."""
         known = self._known
         work = GitWork.from_data(waiting)

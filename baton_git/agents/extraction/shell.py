@@ -104,7 +104,7 @@ def _commands(text: str, folder: str | None, depth: int) -> Iterator[SimpleComma
 def _expand_shell(command: SimpleCommand, depth: int) -> Generator[SimpleCommand, None, str | None]:
     """Yield a command, or the commands of a shell that it starts; return the folder of the next command."""
     name, folder = command.words[0].rpartition("/")[2], command.folder
-    inner = _given_to_shell(command.words) if name in _SHELLS else None
+    inner = _find_shell_script(command.words) if name in _SHELLS else None
     if inner is not None and depth:
         yield from _commands(inner, folder, depth - 1)
         return folder
@@ -115,7 +115,7 @@ def _expand_shell(command: SimpleCommand, depth: int) -> Generator[SimpleCommand
     return folder
 
 
-def _given_to_shell(words: tuple[str, ...]) -> str | None:
+def _find_shell_script(words: tuple[str, ...]) -> str | None:
     for at, word in enumerate(words[1:-1], 1):
         if re.fullmatch(r"-[a-z]*c", word):
             return words[at + 1]
@@ -169,7 +169,7 @@ def _part(text: str, at: int) -> tuple[str, int]:
     if char == "\\":
         return text[at + 1 : at + 2].replace("\n", ""), at + 2
     if text.startswith("$(", at):
-        end = _closing(text, at + 2)
+        end = _find_closing(text, at + 2)
         return text[at:end], end
     return char, at + 1
 
@@ -178,7 +178,7 @@ def _double_quoted(text: str, at: int) -> tuple[str, int]:
     quoted = ""
     while at < len(text) and text[at] != '"':
         if text.startswith("$(", at):
-            end = _closing(text, at + 2)
+            end = _find_closing(text, at + 2)
             quoted, at = quoted + text[at:end], end
         elif text[at] == "\\" and text[at + 1 : at + 2] in ('"', "\\", "$", "`", "\n"):
             quoted, at = quoted + text[at + 1], at + 2
@@ -187,7 +187,7 @@ def _double_quoted(text: str, at: int) -> tuple[str, int]:
     return quoted, at + 1
 
 
-def _closing(text: str, at: int) -> int:
+def _find_closing(text: str, at: int) -> int:
     """Return the position after the parenthesis that closes one opened before `at`."""
     depth = 1
     while at < len(text) and depth:

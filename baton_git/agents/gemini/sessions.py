@@ -29,7 +29,7 @@ def sessions(home: Path, environment: Mapping[str, str], warn: Warn = ignore_war
             match = _ID.search(read_head(path))
             folder = path.parent.parent.name
             digest = folder if _DIGEST.match(folder) else None
-            yield Transcript(path, match[1] if match else None, _worked_in(path, names), digest)
+            yield Transcript(path, match[1] if match else None, _read_project_root(path, names), digest)
 
 
 def subagents(path: Path, session: str) -> Iterator[Path]:
@@ -40,10 +40,10 @@ def subagents(path: Path, session: str) -> Iterator[Path]:
 
 def folder_of(path: Path) -> str | None:
     """Return the folder that the session of a transcript worked in; None if the files around it do not name it."""
-    return _worked_in(path, _projects(path.parent.parent.parent.parent))
+    return _read_project_root(path, _projects(path.parent.parent.parent.parent))
 
 
-def _worked_in(path: Path, names: Mapping[str, str]) -> str | None:
+def _read_project_root(path: Path, names: Mapping[str, str]) -> str | None:
     folder = path.parent.parent
     return read_head(folder / ".project_root").strip() or names.get(folder.name)
 

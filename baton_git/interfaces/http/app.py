@@ -36,7 +36,7 @@ def application(
     """
     app = FastAPI(
         title="baton-git", version=__version__, description=DESCRIPTION, docs_url=None, redoc_url=None,
-        lifespan=_closing(site),
+        lifespan=_close_at_shutdown(site),
     )  # fmt: skip
     app.state.site = site
     problems.install(app)
@@ -51,7 +51,7 @@ def application(
     return Guard(TimeLimits(FastPath(app, wire.posts)), site.token, hosts, site.agents, web.is_page)
 
 
-def _closing(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _close_at_shutdown(site: Site) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield

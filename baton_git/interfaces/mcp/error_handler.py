@@ -23,7 +23,7 @@ from baton_git.core.records.base import faults_of, format_path
 NOT_ASKED = "no answer came from the person, so nothing was changed; ask them to do it in a terminal"
 
 
-def refused_call(tool: str, error: ToolError | MCPError, known: Iterable[str]) -> ToolError:
+def make_call_error(tool: str, error: ToolError | MCPError, known: Iterable[str]) -> ToolError:
     """Return the error that the model gets for a failed call.
 
     Args:
@@ -39,7 +39,7 @@ def refused_call(tool: str, error: ToolError | MCPError, known: Iterable[str]) -
     return ToolError(NOT_ASKED)
 
 
-def refused_read(uri: str, error: ResourceError) -> ResourceError:
+def make_read_error(uri: str, error: ResourceError) -> ResourceError:
     """Return the error that a client gets for a resource that could not be read."""
     cause = error.__cause__
     if isinstance(error, ResourceNotFoundError):
@@ -52,7 +52,7 @@ def refused_read(uri: str, error: ResourceError) -> ResourceError:
     return ResourceError(message)
 
 
-def unknown_prompt(name: str, known: Iterable[str]) -> MCPError:
+def make_prompt_error(name: str, known: Iterable[str]) -> MCPError:
     """Return the error that a client gets for an unknown prompt."""
     return MCPError(INVALID_PARAMS, _line(f"there is no prompt {name}; there are {', '.join(known)}"))
 

@@ -39,7 +39,7 @@ def tools(tool_context: ToolContext) -> dict[Callable[..., Any], ToolAnnotations
         """Return the pattern to ask about; None if the client cannot show forms or the pattern is no rule candidate."""
         if not _can_ask(ctx):
             return None
-        with tool_context.reading() as ws:
+        with tool_context.open_for_reading() as ws:
             pattern = ws.branch.read().state.find(Pattern, id)
         text = rule or pattern.proposed_rule
         return ShownPattern(pattern, text) if pattern.status == "rule_candidate" and text else None

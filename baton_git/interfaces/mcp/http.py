@@ -24,7 +24,7 @@ ENDING = 3
 """Seconds that running requests have to finish after the server is stopped."""
 
 
-def guarded(server: MCPServer[Any], listener: socket.socket, token: str | None) -> ASGIApp:
+def make_guarded_app(server: MCPServer[Any], listener: socket.socket, token: str | None) -> ASGIApp:
     """Return the ASGI application of an MCP server behind its guard.
 
     On a loopback address, the Host header must name this machine, which prevents DNS rebinding by web pages. On other
@@ -37,7 +37,7 @@ def guarded(server: MCPServer[Any], listener: socket.socket, token: str | None) 
     return Guard(TimeLimits(JsonOnly(app)), token, names)
 
 
-def listening(host: str, port: int, *, anywhere: bool) -> socket.socket:
+def open_listener(host: str, port: int, *, anywhere: bool) -> socket.socket:
     """Open a listening socket on an address.
 
     Args:
@@ -55,13 +55,13 @@ def listening(host: str, port: int, *, anywhere: bool) -> socket.socket:
                 f"without a token this serves only this machine, not {host}",
                 hint="set BATON_API_TOKEN to a long secret, or leave --host out",
             )
-        return _opened(family, address)
+        return _open_socket(family, address)
     except (OSError, UnicodeError) as error:
         hint = "choose another with --port" if port else ""
         raise StoreError(f"{host}:{port}: {getattr(error, 'strerror', None) or error}", hint=hint) from error
 
 
-def _opened(family: int, address: Any) -> socket.socket:
+def _open_socket(family: int, address: Any) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -94,12 +94,12 @@ def serve(app: ASGIApp, listener: socket.socket) -> None:
         app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none",
         timeout_graceful_shutdown=ENDING,
     )  # fmt: skip
-    with _ending_quietly():
+    with _suppress_shutdown_signals():
         uvicorn.Server(config).run(sockets=[listener])
 
 
 @contextmanager
-def _ending_quietly() -> Iterator[None]:
+def _suppress_shutdown_signals() -> Iterator[None]:
     """Suppress the signal that uvicorn raises again after it has shut down."""
     kinds = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(kind, lambda *_: None) for kind in kinds]

@@ -39,22 +39,22 @@ class Resources:
 
     def state(self, namespace: str) -> str:
         """The whole state as a session-baton document."""
-        with self.tool_context.reading(namespace) as ws:
+        with self.tool_context.open_for_reading(namespace) as ws:
             return _json(read(ws, self.tool_context.now).as_data())
 
     def brief(self, namespace: str) -> str:
         """The brief that the next session would get; no session is started."""
-        with self.tool_context.reading(namespace) as ws:
+        with self.tool_context.open_for_reading(namespace) as ws:
             return compose_brief(ws, self.tool_context.now).text
 
     def log(self, namespace: str) -> str:
         """The newest revisions, each with its changes."""
-        with self.tool_context.reading(namespace) as ws:
+        with self.tool_context.open_for_reading(namespace) as ws:
             return _json({"commits": [CommitResult.of(shown).as_data() for shown in read_log(ws, None, NEWEST)]})
 
     def handoff(self, namespace: str) -> str:
         """The facts of the last session in this work tree."""
-        with self.tool_context.reading(namespace) as ws:
+        with self.tool_context.open_for_reading(namespace) as ws:
             found = find_last_handoff(ws, ws.branch.read().state)
             if found is None:
                 raise NotFound("handoff of this work tree in", str(ws.branch.namespace))
@@ -71,7 +71,7 @@ class Resources:
     def record(self, namespace: str, kind: str, id: str) -> str:  # noqa: A002  the name of this part of the address
         """One record, live or archived: open_loop, follow_up, pattern, active_decision, rule, session and others."""
         check_kind(kind)
-        with self.tool_context.reading(namespace) as ws:
+        with self.tool_context.open_for_reading(namespace) as ws:
             version = ws.branch.read()
             keys = (Key(kind, id), Key(kind, id, archived=True))
             key = next((candidate for candidate in keys if isinstance(version.state.entry(candidate), Part)), None)
@@ -81,13 +81,13 @@ class Resources:
             return _json({**entry.as_data(), **describe_provenance(ws, version, key)})
 
     def _rules(self, namespace: str | None) -> str:
-        with self.tool_context.reading(namespace) as ws:
+        with self.tool_context.open_for_reading(namespace) as ws:
             version = ws.branch.read()
             judge = ws.judgement(version)
             rules = [rule for rule in version.state.records(Rule) if judge.is_confirmed(key_of(rule))]
             return "\n\n".join(rule.text.strip() for rule in rules) or "There are no rules yet."
 
-    def listed(self) -> list[Resource]:
+    def list_own(self) -> list[Resource]:
         """List the resources of the server's own namespace."""
         here = quote(self.tool_context.app.settings.namespace.text, safe="")
         return [

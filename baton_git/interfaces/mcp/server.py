@@ -20,7 +20,7 @@ from baton_git.core.output import safe_json, terminal
 from baton_git.interfaces.context.invocation import Call
 from baton_git.interfaces.mcp import graduation
 from baton_git.interfaces.mcp.arguments import drop_session, shorten_schema
-from baton_git.interfaces.mcp.error_handler import refused_call, refused_read, unknown_prompt
+from baton_git.interfaces.mcp.error_handler import make_call_error, make_prompt_error, make_read_error
 from baton_git.interfaces.mcp.prompts import PROMPTS
 from baton_git.interfaces.mcp.resources import Resources, add_templates
 from baton_git.interfaces.mcp.tool_context import Ctx, ToolContext
@@ -55,7 +55,7 @@ class Served(MCPServer[Any]):
         try:
             return _make_safe(await super().call_tool(name, arguments, context))
         except (ToolError, MCPError) as error:
-            raise refused_call(name, error, self._arguments.get(name, ())) from error
+            raise make_call_error(name, error, self._arguments.get(name, ())) from error
 
     async def read_resource(
         self, uri: Any, context: Ctx | None = None
@@ -63,7 +63,7 @@ class Served(MCPServer[Any]):
         try:
             contents = await super().read_resource(uri, context)
         except ResourceError as error:
-            raise refused_read(str(uri), error) from error
+            raise make_read_error(str(uri), error) from error
         if isinstance(contents, InputRequiredResult):
             return contents
         return [replace(item, content=_make_safe_text(item.content)) for item in contents]
@@ -72,7 +72,7 @@ class Served(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any] | None = None, context: Ctx | None = None
     ) -> GetPromptResult | InputRequiredResult:
         if all(prompt.name != name for prompt in PROMPTS):
-            raise unknown_prompt(name, [prompt.name for prompt in PROMPTS])
+            raise make_prompt_error(name, [prompt.name for prompt in PROMPTS])
         return await super().get_prompt(name, arguments, context)
 
     async def list_tools(self) -> list[ListedTool]:
@@ -88,7 +88,7 @@ class Served(MCPServer[Any]):
             await server.run(*streams, server.create_initialization_options())
 
     async def list_resources(self) -> list[Resource]:
-        return self._here.listed()
+        return self._here.list_own()
 
 
 def _make_safe(answer: CallToolResult | InputRequiredResult) -> CallToolResult | InputRequiredResult:

@@ -42,7 +42,7 @@ class ToolContext:
         return self.app.now
 
     @contextmanager
-    def reading(self, namespace: str | None = None) -> Iterator[Workspace]:
+    def open_for_reading(self, namespace: str | None = None) -> Iterator[Workspace]:
         """Open the workspace for reading.
 
         Args:
@@ -68,7 +68,7 @@ class ToolContext:
             current: whether begun, current and generated sessions are used; else only one that a hook or the
                 surrounding agent names.
         """
-        app = self.acting(session)
+        app = self.with_session(session)
         with app.workspace() as ws:
             actor = ws.actor
             found = app.settings.session or (
@@ -128,7 +128,7 @@ class ToolContext:
             return ""
         return None if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else (ctx.headers or {}).get("mcp-session-id")
 
-    def acting(self, session: str | None) -> Call:
+    def with_session(self, session: str | None) -> Call:
         """Return the call of `baton mcp` with this session as its option."""
         if session is None:
             return self.app

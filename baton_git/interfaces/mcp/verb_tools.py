@@ -41,10 +41,10 @@ def _function(tool_context: ToolContext, verb: Verb[Any, Any], tool: Tool) -> Ca
             fill(tool_context.app, given) if fill else given, lambda name: tool.names.get(name, name), tool_context.now
         )
         acting = tool_context.open_workspace(ctx, session, current=verb.session != "begins")
-        with acting if verb.is_in_session else tool_context.reading() as ws:
+        with acting if verb.is_in_session else tool_context.open_for_reading() as ws:
             verb.check_namespace(ws)
             run = LOCAL_RUNS.get(verb.name)
-            as_named = tool_context.acting(session)
+            as_named = tool_context.with_session(session)
             result: Any = run(as_named, ws, asked) if run is not None else verb.run(ws, tool_context.now, asked)
         if verb.session == "begins":
             tool_context.remember(ctx, result.session)

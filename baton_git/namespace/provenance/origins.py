@@ -53,11 +53,11 @@ def record_draft(ledger: Ledger, draft: ObjectDraft, source: RemoteSource | None
         WriteFailed: writing to disk failed.
     """
     commits = {name: data for name, (kind, data) in draft.objects.items() if kind == COMMIT}
-    ledger.record_made(commits if source is None else (), _confirming(commits))
+    ledger.record_made(commits if source is None else (), _find_confirming_commits(commits))
     if source is not None:
         ledger.record_received(source.url, source.name, commits)
 
 
-def _confirming(commits: dict[Oid, bytes]) -> Collection[Oid]:
+def _find_confirming_commits(commits: dict[Oid, bytes]) -> Collection[Oid]:
     trailer = f"\n{CONFIRMED}: ".encode()
     return [name for name, data in commits.items() if trailer in data]

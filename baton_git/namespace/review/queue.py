@@ -68,7 +68,7 @@ def load_review_queue(branch: Branch, remote: str) -> ReviewQueue | None:
     """
     if not is_waiting(branch, remote):
         return None
-    return _Review(branch, remote).waiting()
+    return _Review(branch, remote).build_queue()
 
 
 def count_waiting_records(branch: Branch, remote: str) -> int:
@@ -114,7 +114,7 @@ def resolve_review(
         review = _Review(branch, remote)
         if choice.shown not in (None, review.theirs):
             raise Unsettled(f"newer changes of {remote} were fetched meanwhile", hint="look at them: baton review")
-        chosen = _resolve_choice(review.waiting().items, choice)
+        chosen = _resolve_choice(review.build_queue().items, choice)
         for item in chosen.taken:
             check(item)
         if review.local is None:
@@ -186,7 +186,7 @@ class _Review:
             groups.setdefault(self._about(path, states), set()).add(path)
         return groups
 
-    def waiting(self) -> ReviewQueue:
+    def build_queue(self) -> ReviewQueue:
         items = [self._item(name, paths) for name, paths in sorted(self._group_paths().items())]
         shown = tuple(item for item in items if item.changes or item.kind == KIND)
         return ReviewQueue(self.theirs, shown, count_commits(self.store, self.theirs, self.local))

@@ -203,15 +203,15 @@ def build_body(
 
 def comparable(record: Mapping[str, Any], everything: bool) -> dict[str, Any]:
     """Return the part of a record that is compared with the stored record; a record is written if this part differs."""
-    facts = record["facts"] if everything else _lasting(record["facts"])
+    facts = record["facts"] if everything else _remove_passing(record["facts"])
     return {**{name: record.get(name) for name in ("notes", "branch", "worktree")}, "facts": facts}
 
 
-def _lasting(value: Any) -> Any:
+def _remove_passing(value: Any) -> Any:
     """Return the facts without passing facts and sources."""
     if isinstance(value, Mapping):
-        return {name: _lasting(item) for name, item in value.items() if name not in (*_PASSING, "source")}
-    return [_lasting(item) for item in value] if isinstance(value, list) else value
+        return {name: _remove_passing(item) for name, item in value.items() if name not in (*_PASSING, "source")}
+    return [_remove_passing(item) for item in value] if isinstance(value, list) else value
 
 
 def _extraction_time(now: datetime, earlier: Handoff | None) -> str:

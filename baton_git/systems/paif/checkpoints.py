@@ -104,7 +104,7 @@ class SessionOf(NamedTuple):
         }
 
 
-def acting(ws: Workspace, agent: str) -> Workspace:
+def act_as(ws: Workspace, agent: str) -> Workspace:
     """Return the workspace with `agent` as the acting agent. Raises InvalidName if `agent` is not a valid id."""
     return replace(ws, actor=replace(ws.actor, agent=checkpoint_store.parse_agent(agent)))
 
@@ -171,7 +171,7 @@ def save_checkpoint(
         InvalidArgument: without `may_be_empty`, the body has no content.
         InvalidName: the agent's name is not valid.
     """
-    ws = acting(ws, agent)
+    ws = act_as(ws, agent)
     document = nest_sections(body, where=where)
     if not may_be_empty and not has_content(document):
         raise InvalidArgument(
@@ -180,7 +180,7 @@ def save_checkpoint(
     interval = timedelta(minutes=interval_minutes) if interval_minutes is not None else None
     kind = {"metadata": {"checkpoint_type": "periodic"}} if interval is not None else {}
     whole = overlay_document({"metadata": {}, **document}, kind)
-    return _saved(ws, now, agent, lambda *_: whole, interval=interval, own_only=own_only, where=where)
+    return _save(ws, now, agent, lambda *_: whole, interval=interval, own_only=own_only, where=where)
 
 
 class SessionWork(NamedTuple):
@@ -236,7 +236,7 @@ def checkpoint_at_end(
         best = summary or context or own or made or old or state.readable_head.context
         return _describe_work(state, agent, now, before, work, best)
 
-    return _saved(acting(ws, agent), now, agent, document)
+    return _save(act_as(ws, agent), now, agent, document)
 
 
 def checkpoint_on_the_way(
@@ -249,7 +249,7 @@ def checkpoint_on_the_way(
         described = _describe_work(state, agent, now, before, work, work.summary or "at work")
         return overlay_document(described, {"metadata": {"checkpoint_type": "periodic"}})
 
-    return _saved(acting(ws, agent), now, agent, document, interval=timedelta(minutes=interval_minutes))
+    return _save(act_as(ws, agent), now, agent, document, interval=timedelta(minutes=interval_minutes))
 
 
 def _is_periodic(checkpoint: Checkpoint | None) -> bool:
@@ -270,7 +270,7 @@ def _describe_work(
     return overlay_document(carry_over(before, now), changes) if before is not None else {"metadata": {}, **changes}
 
 
-def _saved(
+def _save(
     ws: Workspace,
     now: datetime,
     agent: str,
@@ -289,10 +289,10 @@ def _saved(
         if interval is not None and _younger(tip.state, agent, now, interval) is not None:
             return tip.state
         identity = find_identity(tip.state, agent)
-        current = document(tip.state, ws.actor.session or _restored_for(identity))
+        current = document(tip.state, ws.actor.session or _find_restored_session(identity))
         stands = identity.mutable.state if identity is not None else None
         focus = stands.current_focus if stands is not None else None
-        origin = CheckpointOrigin(agent, ws.actor.session, _restored_for(identity) or fresh, now, focus, where)
+        origin = CheckpointOrigin(agent, ws.actor.session, _find_restored_session(identity) or fresh, now, focus, where)
         record = complete_checkpoint(current, origin, partial(_find_start, tip.state, stands))
         if own_only:
             check_own(tip.state, agent, record.metadata.session_id)
@@ -312,7 +312,7 @@ def _saved(
     return Saved(placed["id"], written, known=written.revision.commit == written.before.commit)
 
 
-def _restored_for(identity: Identity | None) -> str | None:
+def _find_restored_session(identity: Identity | None) -> str | None:
     """Return the session of the newest restore; None if there is none or its name is not valid."""
     with suppress(InvalidName):
         named = identity.mutable.state.session_id if identity is not None else None
@@ -348,7 +348,7 @@ def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
         NotFound: the agent has no identity and no checkpoint.
         InvalidName: the agent's name is not valid.
     """
-    ws = acting(ws, agent)
+    ws = act_as(ws, agent)
     session = ws.actor.session or str(uuid4())
 
     def change(tip: Revision) -> ProposedState:
@@ -358,7 +358,7 @@ def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
         return ProposedState(_record_beginning(ws, state, session, now), note=f"restore of {agent}")
 
     try:
-        return _standing(ws.update("restore", now, change).revision, now, agent)
+        return _load(ws.update("restore", now, change).revision, now, agent)
     except (WriteFailed, Busy, OSError) as error:
         return look(ws, now, agent)._replace(unrecorded=error)
 
@@ -384,10 +384,10 @@ def _record_end(ws: Workspace, state: State, record: Checkpoint, now: datetime) 
 
 def look(ws: Workspace, now: datetime, agent: str) -> Restored:
     """Return what `restore` would return, without beginning a session or writing anything. Raises as `restore` does."""
-    return _standing(ws.branch.read(), now, checkpoint_store.parse_agent(agent))
+    return _load(ws.branch.read(), now, checkpoint_store.parse_agent(agent))
 
 
-def _standing(version: Revision, now: datetime, agent: str) -> Restored:
+def _load(version: Revision, now: datetime, agent: str) -> Restored:
     state = version.state
     check_known(state, agent)
     identity = find_identity(state, agent) or make_empty_identity(agent)

@@ -12,7 +12,7 @@ from baton_git.namespace.results import Changed
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace, check_not_empty
 from baton_git.systems.paif import checkpoint_store, drift
-from baton_git.systems.paif.checkpoints import acting, check_known
+from baton_git.systems.paif.checkpoints import act_as, check_known
 from baton_git.systems.paif.drift import Drift
 from baton_git.systems.paif.identity_updates import find_identity, make_empty_identity, make_identity, record_check
 from baton_git.systems.paif.records.identity import Identity
@@ -40,7 +40,7 @@ def init_identity(ws: Workspace, now: datetime, agent: str, document: Mapping[st
         NotAllowed: the agent already has an identity.
         InvalidName: the agent's name is not valid.
     """
-    ws = acting(ws, agent)
+    ws = act_as(ws, agent)
 
     def change(tip: Revision) -> State:
         return tip.state.put(make_identity(find_identity(tip.state, agent), agent, document, now, where=where))
@@ -81,7 +81,7 @@ def check_text(ws: Workspace, now: datetime, agent: str, text: str, *, count: bo
         return ProposedState(state, note=f"drift check of {agent}")
 
     try:
-        return held._replace(written=acting(ws, agent).update("identity-check", now, change))
+        return held._replace(written=act_as(ws, agent).update("identity-check", now, change))
     except (BatonError, OSError) as error:
         return held._replace(uncounted=error)
 

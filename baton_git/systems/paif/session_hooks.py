@@ -15,7 +15,7 @@ def start(ws: Workspace, now: datetime) -> StartResult:
     try:
         config = read_settings(ws.folder)
     except BatonError as error:
-        return StartResult(problems=(_passed_over(error),))
+        return StartResult(problems=(_describe_ignored(error),))
     if config is None:
         return StartResult()
     from baton_git.systems.paif.checkpoints import agent_at_work, restore_at_start  # few have such settings
@@ -32,7 +32,7 @@ def end(ws: Workspace, now: datetime, *, summary: str | None, context: str | Non
     try:
         config = read_settings(ws.folder)
     except BatonError as error:
-        return EndResult(news=(_passed_over(error),))
+        return EndResult(news=(_describe_ignored(error),))
     if config is None or not config.checkpoint_on_exit:
         return EndResult()
     from baton_git.systems.paif.checkpoints import checkpoint_at_end  # few have such settings
@@ -46,5 +46,5 @@ def end(ws: Workspace, now: datetime, *, summary: str | None, context: str | Non
     return EndResult(saved.id, (f"checkpoint {saved.id}",))
 
 
-def _passed_over(error: BatonError) -> str:
+def _describe_ignored(error: BatonError) -> str:
     return f"{error}; it is ignored"

@@ -113,7 +113,7 @@ def _find_waiting(ws: Workspace, version: Revision) -> Collection[str]:
     return list_waiting_checks(ws).keys() if has_check else ()
 
 
-def _settling_command(loop: OpenLoop, waiting: Collection[str]) -> str:
+def _make_settling_command(loop: OpenLoop, waiting: Collection[str]) -> str:
     """Return the command that verifies a loop: run its check, approve the check, or record a result by hand."""
     if loop.id in waiting:
         return _command("trust", loop.id)
@@ -123,7 +123,7 @@ def _settling_command(loop: OpenLoop, waiting: Collection[str]) -> str:
 
 
 def _describe_loop(loop: OpenLoop, waiting: Collection[str], now: datetime) -> ReadyItem:
-    end, check, command = deadline(loop), loop.last_check, _settling_command(loop, waiting)
+    end, check, command = deadline(loop), loop.last_check, _make_settling_command(loop, waiting)
     why = f": {one_line(check.why, 120)}" if check is not None and check.why else ""
     if loop.status == "failed":
         return _make("failed", loop, f"failed{why}", command, check.at if check else loop.created_at)

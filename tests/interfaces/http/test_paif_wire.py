@@ -218,7 +218,7 @@ def test_an_agents_token_opens_nothing_else(guarded, agents):
     assert guarded.get("/sessions/one").json() == before
 
 
-def test_an_agents_token_counts_in_the_namespace_it_was_registered_for(guarded):
+def test_an_agents_token_is_valid_only_in_the_namespace_that_it_was_registered_for(guarded):
     body = {"agent_id": "zero", "namespace": "other"}
     token = guarded.post("/agents", body, code=201).json()["token"]
     guarded.post("/checkpoint/zero", TEXT, code=201, params={"namespace": "other"}, **bearer(token))

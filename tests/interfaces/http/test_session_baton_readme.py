@@ -188,7 +188,7 @@ def test_the_readmes_skills_read_at_the_start_and_write_at_the_end(shell):
     assert json.loads(shell(START))["baton"] == begun
 
 
-def test_the_same_bytes_work_without_curl(api):
+def test_the_documented_requests_work_with_another_client_than_curl(api):
     connection = http.client.HTTPConnection(urlsplit(api.url).netloc, timeout=30)
 
     def send(snippet: str) -> Any:

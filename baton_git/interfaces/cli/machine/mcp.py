@@ -68,9 +68,9 @@ def _serve(app: App, host: str, port: int, token: str | None) -> None:
     from baton_git.interfaces.mcp import http  # as above
     from baton_git.interfaces.mcp.server import server
 
-    with http.listening(host, port, anywhere=token is not None) as listener:
+    with http.open_listener(host, port, anywhere=token is not None) as listener:
         app.say(f"serving MCP at {http.url_of(listener)}; stop with Ctrl-C")
-        http.serve(http.guarded(server(app, over_http=True), listener, token), listener)
+        http.serve(http.make_guarded_app(server(app, over_http=True), listener, token), listener)
 
 
 COMMANDS = {"mcp": mcp_command}

@@ -39,7 +39,7 @@ def _find_cli(app: App) -> str | None:
     return None if named == AUTO else named
 
 
-def _acting(app: App) -> App:
+def _drop_auto_agent(app: App) -> App:
     """Return the `App` without the agent `auto`, which does not name the acting agent."""
     options = app.settings.options
     if options.agent != AUTO:
@@ -106,7 +106,7 @@ your file disables, and of two numbers the smaller one is used.
 Nothing is written without --keep or --memory."""
 ADDITIONS = {
     "handoff extract": Addition(
-        [CONFIG], about=SETTINGS, fill=_fill_extraction, run=_extract, acting=_acting, render=_render_extracted
+        [CONFIG], about=SETTINGS, fill=_fill_extraction, run=_extract, acting=_drop_auto_agent, render=_render_extracted
     ),
     "handoff show": Addition([FORMAT], fill=_fill_latest, run=_print_shown),
     "handoff list": Addition(render=_render_list),

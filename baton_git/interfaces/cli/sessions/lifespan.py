@@ -100,7 +100,7 @@ def _status_rows(app: App, status: NamespaceStatus) -> Iterator[tuple[str, str]]
         text = ", ".join(f"{count} {value.replace('_', ' ')}" for value, count in sorted(counts.items()))
         if text or name in ALWAYS_COUNTED:
             yield titles[name], text or "none"
-    yield from (("at work", text) for text in _working(status, app.now))
+    yield from (("at work", text) for text in _format_active_sessions(status, app.now))
     yield from (("gone", f"{_session_line(session, app.now)}; its process is gone") for session in status.gone[:5])
     for remote in status.waiting:
         waits = f"{count_noun(remote.commits, 'commit')} from {remote.remote}"
@@ -114,7 +114,7 @@ def _status_rows(app: App, status: NamespaceStatus) -> Iterator[tuple[str, str]]
         yield "quarantined", "unknown: the quarantine cannot be read (baton doctor)"
 
 
-def _working(status: NamespaceStatus, now: datetime) -> list[str]:
+def _format_active_sessions(status: NamespaceStatus, now: datetime) -> list[str]:
     """Return the sessions that have started and not ended, newest first."""
     newest = sorted(status.sessions, key=lambda session: session.started, reverse=True)
     more = [f"and {len(newest) - 5} more"] if len(newest) > 5 else []

@@ -94,11 +94,11 @@ class _ConditionalBranch(Branch):
     def update(
         self, change: Change, stamp: CommitStamp, *, expected_revision: int | None = None, patience: float = PATIENCE
     ) -> WriteResult:
-        def checked(tip: Revision) -> State | ProposedState:
+        def change_if_met(tip: Revision) -> State | ProposedState:
             self.condition.check(tip)
             return change(tip)
 
-        done = super().update(checked, stamp, expected_revision=expected_revision, patience=patience)
+        done = super().update(change_if_met, stamp, expected_revision=expected_revision, patience=patience)
         self.condition.is_met = True
         return done
 
@@ -131,7 +131,7 @@ IfMatch = Annotated[
 ]
 
 
-def _acting(
+def _parse_write_headers(
     namespace: Named = None,
     baton_session: SessionHeader = None,
     baton_agent: AgentHeader = None,
@@ -140,7 +140,9 @@ def _acting(
     return Acting(namespace, _text(baton_session), _text(baton_agent), if_match)
 
 
-def _reading(namespace: Named = None, baton_session: SessionHeader = None, baton_agent: AgentHeader = None) -> Acting:
+def _parse_read_headers(
+    namespace: Named = None, baton_session: SessionHeader = None, baton_agent: AgentHeader = None
+) -> Acting:
     return Acting(namespace, _text(baton_session), _text(baton_agent), None)
 
 
@@ -154,7 +156,7 @@ def _text(value: str | None) -> str | None:
         return value
 
 
-Who = Annotated[Acting, Depends(_acting)]
+Who = Annotated[Acting, Depends(_parse_write_headers)]
 """The headers that identify the sender of a change, and If-Match, which makes it depend on the newest revision."""
-Reader = Annotated[Acting, Depends(_reading)]
+Reader = Annotated[Acting, Depends(_parse_read_headers)]
 """The same headers without If-Match, for requests that only read."""
