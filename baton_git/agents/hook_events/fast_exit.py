@@ -25,7 +25,7 @@ def is_idle(payload: Payload, place: RepositoryPaths | None, environment: Mappin
         return False
     if not may_hold_state(place):
         return True
-    if payload.moment == START:
+    if payload.kind == START:
         return False
     seen = HookSessionStore(place.common_dir).get(payload.agent, payload.session)
     return seen is not None and not _is_due(payload, seen)
@@ -33,7 +33,7 @@ def is_idle(payload: Payload, place: RepositoryPaths | None, environment: Mappin
 
 def may_save_later(payload: Payload, seen: HookSession | None) -> bool:
     """Whether the hook has only to save the facts of the turn that ended, which can wait."""
-    if payload.moment != STOP or seen is None or not seen.saves_later or seen.ended:
+    if payload.kind != STOP or seen is None or not seen.saves_later or seen.ended:
         return False
     if AGENTS[payload.agent].compacts_unannounced:  # the save finds out whether the next prompt must repeat the context
         return False
@@ -43,15 +43,15 @@ def may_save_later(payload: Payload, seen: HookSession | None) -> bool:
 def _is_due(payload: Payload, seen: HookSession) -> bool:
     path = payload.transcript or seen.transcript
     grown = _size(path) - seen.size if path else 1  # without a path, the transcript has to be searched for
-    if payload.moment == END:
+    if payload.kind == END:
         return not seen.ended or grown != 0  # Gemini CLI sends this event twice
-    if payload.moment == COMPACT and AGENTS[payload.agent].compacts_unannounced:
+    if payload.kind == COMPACT and AGENTS[payload.agent].compacts_unannounced:
         return payload.detail == "manual" or grown >= STORM
-    if any(event in seen.wants for event in _EVENTS[payload.moment]):
+    if any(event in seen.wants for event in _EVENTS[payload.kind]):
         return True
-    if payload.moment == PROMPT:
+    if payload.kind == PROMPT:
         return bool(seen.owed) or not seen.told or seen.recalls
-    return payload.moment == COMPACT or grown != 0
+    return payload.kind == COMPACT or grown != 0
 
 
 def _size(path: str) -> int:

@@ -11,7 +11,7 @@ from baton_git.core.codecs.nesting import check_nesting
 
 START, PROMPT, COMPACT, STOP, END = "session_start", "prompt_submit", "pre_compact", "stop", "session_end"
 
-MOMENTS = {
+EVENT_KINDS = {
     "SessionStart": START,
     "UserPromptSubmit": PROMPT,
     "BeforeAgent": PROMPT,
@@ -21,7 +21,7 @@ MOMENTS = {
     "AfterAgent": STOP,
     "SessionEnd": END,
 }
-"""The events that are handled, of all agents. Gemini CLI has its own names for three of them."""
+"""The events that are handled, of all agents, and their kinds. Gemini CLI has its own names for three of them."""
 
 _BACKGROUND = ("<task-notification>", "<task-notification ")
 _ADDED = "</hook_context>"
@@ -32,7 +32,7 @@ class Payload(NamedTuple):
 
     Attributes:
         event: the agent CLI's name of the event; a reply repeats it.
-        moment: the value of the event in `MOMENTS`.
+        kind: the kind of the event, by its name in `EVENT_KINDS`.
         detail: the `source` of a start, `trigger` of a compaction or `reason` of an end; empty when missing.
         transcript: the path of the session's transcript; empty when missing.
         prompt: the person's prompt, without the context that hooks put before it.
@@ -43,7 +43,7 @@ class Payload(NamedTuple):
 
     agent: str
     event: str
-    moment: str
+    kind: str
     session: str
     detail: str = ""
     transcript: str = ""
@@ -68,14 +68,14 @@ def parse(text: str, agent: str | None, environment: Mapping[str, str]) -> Paylo
     if not isinstance(data, dict):
         return None
     event, session = _text(data, "hook_event_name"), _text(data, "session_id")
-    moment = MOMENTS.get(event)
-    if moment is None or not session:
+    kind = EVENT_KINDS.get(event)
+    if kind is None or not session:
         return None
     prompt = _strip_hook_context(_text(data, "prompt"))
     return Payload(
         agent or guess_agent(data, environment),
         event,
-        moment,
+        kind,
         session,
         _text(data, "source") or _text(data, "trigger") or _text(data, "reason"),
         _text(data, "transcript_path"),

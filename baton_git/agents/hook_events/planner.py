@@ -99,18 +99,18 @@ Decision = Remember | FindParent | SaveFacts | RunWorkflows | Recall | PlanStep
 
 def plan_event(event: Payload, known: HookSession, circumstances: Circumstances) -> list[Decision]:
     """Decide what to do about one event; `known` is its session as remembered before."""
-    if event.moment == START:
+    if event.kind == START:
         return _plan_start(event, known, circumstances)
-    if event.moment == PROMPT:
+    if event.kind == PROMPT:
         return _plan_prompt(event, known, circumstances)
-    return {COMPACT: _plan_compaction, STOP: _plan_stop, END: _plan_end}[event.moment](event, circumstances)
+    return {COMPACT: _plan_compaction, STOP: _plan_stop, END: _plan_end}[event.kind](event, circumstances)
 
 
 def needs_arrival(event: Payload, known: HookSession) -> bool:
     """Whether the plan depends on `has_arrived`, for which the transcript must be read."""
-    if event.moment == START:
+    if event.kind == START:
         return event.detail == "resume" and "compact" in known.owed
-    return event.moment == PROMPT and known.told and bool(known.owed)
+    return event.kind == PROMPT and known.told and bool(known.owed)
 
 
 def _plan_start(event: Payload, known: HookSession, circumstances: Circumstances) -> list[Decision]:
@@ -121,7 +121,7 @@ def _plan_start(event: Payload, known: HookSession, circumstances: Circumstances
     plan.append(Remember({"ended": "", "pid": circumstances.pid, "owed": ""}))
     if circumstances.saves_facts:
         plan.append(PlanStep.CATCH_UP)
-    if event.moment == START and AGENTS[event.agent].told_at_prompt:
+    if event.kind == START and AGENTS[event.agent].told_at_prompt:
         return [*plan, Remember({"owed": "+".join(sources), "told": False})]
     if "compact" in sources:
         plan += _save(circumstances, "pre_compact")
@@ -135,7 +135,7 @@ def _plan_start(event: Payload, known: HookSession, circumstances: Circumstances
 
 def _sources_of_start(event: Payload, known: HookSession, circumstances: Circumstances) -> list[str]:
     """Return why the session starts; a compaction is added if its context never arrived before a resume."""
-    if event.moment == PROMPT:  # the start hook did not run, or could not add context
+    if event.kind == PROMPT:  # the start hook did not run, or could not add context
         return known.owed.split("+") if known.owed else ["startup"]
     source = event.detail or "startup"
     lacks_context = source == "resume" and "compact" in known.owed and not circumstances.has_arrived
@@ -199,7 +199,7 @@ def _save(circumstances: Circumstances, trigger: Trigger, *, force: bool = False
 
 def note_compactions(event: Payload, known: HookSession, compactions: int) -> HookSession:
     """Return the session with the number of compactions that its transcript shows; a new one may owe context."""
-    if event.moment != STOP or compactions <= known.compactions:
+    if event.kind != STOP or compactions <= known.compactions:
         return known
     known = known._replace(compactions=compactions)
     return known._replace(owed="compact", mark="") if AGENTS[event.agent].compacts_unannounced else known

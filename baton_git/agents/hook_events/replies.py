@@ -25,9 +25,9 @@ def reply(payload: Payload, context: str = "", block: str | None = None) -> str:
         block: the reason why the agent must not stop, or must reject the prompt; None allows it.
     """
     answer: dict[str, Any] = {}
-    if block is not None and payload.moment in (STOP, PROMPT):
+    if block is not None and payload.kind in (STOP, PROMPT):
         answer |= {"decision": "block", "reason": block}
-    if context and payload.moment in (START, PROMPT):
+    if context and payload.kind in (START, PROMPT):
         answer["hookSpecificOutput"] = {"hookEventName": payload.event, "additionalContext": context}
     if not answer:
         return nothing(payload.agent)

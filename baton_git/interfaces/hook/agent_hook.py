@@ -44,7 +44,7 @@ def handle(payload: Payload) -> HookReply:
         settings.recalls_at_prompt,
     )
     with app.workspace() as ws:
-        ws = replace(ws, calls_tools=payload.moment in (START, PROMPT) and _has_server(app, payload.agent))
+        ws = replace(ws, calls_tools=payload.kind in (START, PROMPT) and _has_server(app, payload.agent))
         hook_reply = handle_event(ws, settings.now(), payload, hook_settings)
     problems = (*hook_reply.problems, *settings.problems, *_remember(app, payload))
     return hook_reply._replace(problems=tuple(redact_text(problem)[0] for problem in problems))
@@ -80,10 +80,10 @@ def _remember(app: Call, payload: Payload) -> tuple[str, ...]:
 
 def _act_in(app: Call, payload: Payload) -> None:
     current = app.current
-    if payload.moment == START:
+    if payload.kind == START:
         current.set(payload.session)
         _tell_shell(payload)
-    elif payload.moment == END and current.get() == payload.session:
+    elif payload.kind == END and current.get() == payload.session:
         current.set(None)
 
 

@@ -134,7 +134,7 @@ def handle_in_time(payload: Payload, folder: str, place: RepositoryPaths | None)
         os.write(1, nothing(payload.agent).encode())
         os._exit(0)
 
-    seconds = (payload.moment == END and AGENTS[payload.agent].end_seconds) or SECONDS[payload.moment]
+    seconds = (payload.kind == END and AGENTS[payload.agent].end_seconds) or SECONDS[payload.kind]
     before = signal.signal(signal.SIGALRM, give_up)
     thresholds = gc.get_threshold()
     gc.set_threshold(GC_THRESHOLD)  # imported objects stay alive, so collecting while importing is wasted time

@@ -85,7 +85,7 @@ class EventRunner:
         self._recalled = ""
         self._boot: BegunSession | None = None
         self._facts = SessionFacts(
-            ws, now, settings, self.session, self.problems, is_starting=event.moment == START, response=event.response,
+            ws, now, settings, self.session, self.problems, is_starting=event.kind == START, response=event.response,
             turn=find_unsaved_turn(settings.memory, known),
         )  # fmt: skip
 
@@ -223,7 +223,7 @@ class EventRunner:
     def _compose_context(self) -> str:
         """Return the sections of all workflows in one text, shortened to fit into a reply."""
         has_content = any(section.lines or section.more for section in self._sections)
-        if not has_content or self.event.moment not in (START, PROMPT):
+        if not has_content or self.event.kind not in (START, PROMPT):
             return ""
         heading = f"baton {self.ws.branch.namespace} · session {short_session(self.event.session)}"
         heading = one_line(self._boot.heading if self._boot else heading, 300)

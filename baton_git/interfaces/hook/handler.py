@@ -29,7 +29,7 @@ def handle_event(ws: Workspace, now: datetime, event: Payload, settings: HookInp
     if not ws.branch.has_begun:
         return HookReply()
     with lock_session(settings.memory, event.agent, event.session, LOCK_SECONDS) as is_alone:
-        if is_alone is False and event.moment not in (START, PROMPT):
+        if is_alone is False and event.kind not in (START, PROMPT):
             return HookReply(problems=("another hook of this session is still running; the next one saves the rest",))
         known = settings.memory.get(event.agent, event.session)
         unsaved = known is not None and find_unsaved_turn(settings.memory, known) is not None

@@ -11,7 +11,7 @@ import pytest
 
 from baton_git.agents.hook_events.fast_exit import STORM, is_idle
 from baton_git.agents.hook_events.hook_session import KEPT, HookSession, HookSessionStore
-from baton_git.agents.hook_events.payloads import MOMENTS, Payload
+from baton_git.agents.hook_events.payloads import EVENT_KINDS, Payload
 from baton_git.agents.hook_events.repository_lookup import find_repository, may_hold_state
 
 
@@ -92,7 +92,7 @@ def test_a_repository_without_a_namespace_holds_no_state(repo):
 
 
 def happening(event: str, agent: str = "claude", **more: Any) -> Payload:
-    return Payload(agent, event, MOMENTS[event], "s")._replace(**more)
+    return Payload(agent, event, EVENT_KINDS[event], "s")._replace(**more)
 
 
 def idle(repo: Path, payload: Payload, seen: HookSession | None) -> bool:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from looped_cases import for_each
 
-from baton_git.agents.hook_events.payloads import COMPACT, END, MOMENTS, PROMPT, START, STOP, Payload, parse
+from baton_git.agents.hook_events.payloads import COMPACT, END, EVENT_KINDS, PROMPT, START, STOP, Payload, parse
 from baton_git.agents.hook_events.replies import MAX_BYTES, fits, nothing, reply
 
 COMMON = {"session_id": "s1", "transcript_path": "/h/.claude/projects/p/s1.jsonl", "cwd": "/repo"}
@@ -20,7 +20,7 @@ def told(event: str, **more: object) -> str:
 
 
 @for_each(
-    ("event", "more", "moment", "detail"),
+    ("event", "more", "kind", "detail"),
     [
         ("SessionStart", {"source": "compact"}, START, "compact"),
         ("PreCompact", {"trigger": "auto"}, COMPACT, "auto"),
@@ -32,10 +32,10 @@ def told(event: str, **more: object) -> str:
         ("BeforeAgent", {}, PROMPT, ""),
     ],
 )
-def test_the_events_of_all_agents_are_five_moments(event, more, moment, detail):
+def test_the_events_of_all_agents_are_of_five_kinds(event, more, kind, detail):
     payload = parse(told(event, **more), "claude", {})
     assert payload is not None
-    assert (payload.moment, payload.detail, payload.session, payload.cwd) == (moment, detail, "s1", "/repo")
+    assert (payload.kind, payload.detail, payload.session, payload.cwd) == (kind, detail, "s1", "/repo")
 
 
 @for_each("text", ["", "nothing", "[]", "7", "null", '{"hook_event_name": "Stop"}', '{"session_id": "s"}', "[" * 5000])
@@ -78,7 +78,7 @@ def test_subagents_and_background_tasks_are_aside(more):
 
 
 def said(agent: str, event: str, context: str = "", block: str | None = None) -> str:
-    return reply(Payload(agent, event, MOMENTS[event], "s"), context, block)
+    return reply(Payload(agent, event, EVENT_KINDS[event], "s"), context, block)
 
 
 @for_each("agent", ["claude", "codex"])

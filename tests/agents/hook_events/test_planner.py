@@ -39,8 +39,8 @@ DONE = Remember({"told": True, "owed": ""})
 CLOSING = [Step.LIST_WANTED_EVENTS, Step.REMEMBER_TIP, Step.FORGET_OLD_SESSIONS]
 
 
-def event(moment: str, detail: str = "", agent: str = "claude", **fields: Any) -> Payload:
-    return Payload(agent, "Event", moment, "s", detail, **fields)
+def event(kind: str, detail: str = "", agent: str = "claude", **fields: Any) -> Payload:
+    return Payload(agent, "Event", kind, "s", detail, **fields)
 
 
 def at_start(source: str) -> RunWorkflows:
