@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from selenium import webdriver
-from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
+from selenium.common.exceptions import StaleElementReferenceException, TimeoutException, WebDriverException
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -25,6 +25,8 @@ CHROMIUM, DRIVER = "/usr/bin/chromium", "/usr/bin/chromedriver"
 MISSING = f"chromium and its driver are not installed here ({CHROMIUM}, {DRIVER})"
 SHOTS = os.environ.get("SHOTS_OF_PAGES")
 """A folder for pictures of every page; None if no pictures are made."""
+LEFT = "does not belong to the document"
+"""The message with which chromedriver sometimes reports an element of a page that was just left."""
 
 
 def is_installed() -> bool:
@@ -76,7 +78,15 @@ class Browser:
         return self.driver.execute_script(script, *args)
 
     def until(self, test: Any, seconds: float = 10) -> Any:
-        return WebDriverWait(self.driver, seconds, 0.05, [StaleElementReferenceException]).until(lambda _: test())
+        def attempt(_: webdriver.Chrome) -> Any:
+            try:
+                return test()
+            except WebDriverException as error:
+                if isinstance(error, StaleElementReferenceException) or LEFT in str(error.msg):
+                    return False
+                raise
+
+        return WebDriverWait(self.driver, seconds, 0.05).until(attempt)
 
     def size(self, width: int, height: int) -> None:
         """Set the size of the window as a page sees it. (A headless window is never narrower than 500 pixels.)"""
