@@ -50,7 +50,7 @@ class NoAdapter(NotFound):
         BatonError.__init__(
             self,
             f"No session adapter matched target: {shorten(target)}",
-            hint="baton session list shows what can be opened; --adapter ID says who must know it",
+            hint="baton session list shows what can be opened; --adapter ID names the adapter that must open it",
             what="session", name=target,
         )  # fmt: skip
 
