@@ -34,7 +34,7 @@ def find_expiring(
     ages: dict[str, list[float]] = {}
     for candidate in candidates:
         ages.setdefault(candidate.agent, []).append((now.timestamp() - candidate.mtime_ns / 1e9) / _DAY)
-    found = []
+    expiring = []
     for agent, days in ages.items():
         retention = AGENTS[agent].retention
         if retention is None:
@@ -43,8 +43,8 @@ def find_expiring(
         kept = _read_days(file, retention.key, retention.days)
         number = sum(age >= kept - SOON_DAYS for age in days)
         if number:
-            found.append(Expiry(agent, number, kept, file))
-    return found
+            expiring.append(Expiry(agent, number, kept, file))
+    return expiring
 
 
 def _read_days(file: Path, key: str, default: int) -> float:

@@ -36,7 +36,7 @@ class Finding(NamedTuple):
     """A problem that keeps hooks from running, or may do so, and what to do about it."""
 
     verdict: Verdict
-    said: str
+    summary: str
 
 
 class FileReport(NamedTuple):

@@ -15,11 +15,18 @@ from baton_git.git.hooks.script import HookScript, command_in, read_marker
 
 
 class EventState(NamedTuple):
-    """The state of an event: whether baton's script will run, and a description of how it runs or why not."""
+    """The state of an event.
+
+    Attributes:
+        runs: whether baton's script will run.
+        summary: how it runs, or why it does not.
+        is_outdated: whether it runs and `install` would write another script.
+    """
 
     event: str
     runs: bool
-    said: str
+    summary: str
+    is_outdated: bool = False
 
 
 def status(place: HookLocation, scripts: Sequence[HookScript], health: ProgramHealth) -> list[EventState]:
@@ -41,8 +48,10 @@ def _state(place: HookLocation, script: HookScript, health: ProgramHealth) -> Ev
         "files": f"as {file}",
         "external": f"called from {file}",
     }[place.mode]
-    stale = read_hook(_script_file(place, script.event)) != script.text
-    return EventState(script.event, True, f"{how}; not up to date: baton hooks install" if stale else how)
+    is_outdated = read_hook(_script_file(place, script.event)) != script.text
+    return EventState(
+        script.event, True, f"{how}; not up to date: baton hooks install" if is_outdated else how, is_outdated
+    )
 
 
 def _obstacles(place: HookLocation, script: HookScript, health: ProgramHealth) -> Iterator[str]:

@@ -55,10 +55,10 @@ class Resources:
     def handoff(self, namespace: str) -> str:
         """The facts of the last session in this work tree."""
         with self.tool_context.open_for_reading(namespace) as ws:
-            found = find_last_handoff(ws, ws.branch.read().state)
-            if found is None:
+            record = find_last_handoff(ws, ws.branch.read().state)
+            if record is None:
                 raise NotFound("handoff of this work tree in", str(ws.branch.namespace))
-            return _json(found.as_data())
+            return _json(record.as_data())
 
     def rules(self, namespace: str) -> str:
         """The rules that a person confirmed, made from graduated patterns."""

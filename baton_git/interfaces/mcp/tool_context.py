@@ -55,8 +55,8 @@ class ToolContext:
         with app.workspace() as ws:
             if namespace is not None:
                 ws.branch.check_exists()
-            found = app.settings.session if self.over_http else ws.actor.session
-            yield replace(ws, actor=replace(ws.actor, session=found), calls_tools=True)
+            acting_session = app.settings.session if self.over_http else ws.actor.session
+            yield replace(ws, actor=replace(ws.actor, session=acting_session), calls_tools=True)
 
     @contextmanager
     def open_workspace(self, ctx: Ctx, session: str | None = None, *, current: bool = True) -> Iterator[Workspace]:
@@ -71,12 +71,12 @@ class ToolContext:
         app = self.with_session(session)
         with app.workspace() as ws:
             actor = ws.actor
-            found = app.settings.session or (
+            acting_session = app.settings.session or (
                 self._current(ctx, actor.session) if current else self._find_surrounding_session()
             )
-            found = found or (self._name_session(ctx) if current else None)
+            acting_session = acting_session or (self._name_session(ctx) if current else None)
             agent = actor.agent or _client(ctx) or (None if self.over_http else _agent())
-            yield replace(ws, actor=replace(actor, session=found, agent=agent), calls_tools=True)
+            yield replace(ws, actor=replace(actor, session=acting_session, agent=agent), calls_tools=True)
 
     def remember(self, ctx: Ctx, session: str) -> None:
         """Remember that this client began a session."""

@@ -70,9 +70,11 @@ def find_latest(state: State, id_: str) -> Snapshot | None:
 def archive_oldest(ws: Workspace, state: State, now: datetime, newest: str) -> State:
     """Return the state with the oldest snapshots archived, so that at most `sessions_kept` stay live."""
     beyond = len(state.ids(Snapshot.kind)) - ws.policy.sessions_kept
-    oldest = sorted(state.records(Snapshot), key=lambda one: parse_moment(one.recorded_at)) if beyond > 0 else []
-    for one in [one for one in oldest if one.id != newest][: max(0, beyond)]:
-        state = state.archive(one, at=iso(now), reason="older than the newest snapshots", session=ws.actor.session)
+    oldest = (
+        sorted(state.records(Snapshot), key=lambda snapshot: parse_moment(snapshot.recorded_at)) if beyond > 0 else []
+    )
+    for snapshot in [snapshot for snapshot in oldest if snapshot.id != newest][: max(0, beyond)]:
+        state = state.archive(snapshot, at=iso(now), reason="older than the newest snapshots", session=ws.actor.session)
     return state
 
 
@@ -80,8 +82,8 @@ def redact_snapshot(snapshot: CanonicalSession) -> tuple[dict[str, Any], Redacti
     """Return the data of a snapshot without secrets, and what was redacted. Equal snapshots stay equal."""
     key = Key(Snapshot.kind, id_of(snapshot))
     refuse_secret("id of the session", key.id)
-    data, found = redact(snapshot.as_data())
-    return data, tuple((key, one._replace(path=f"snapshot.{one.path}")) for one in found)
+    data, redactions = redact(snapshot.as_data())
+    return data, tuple((key, redaction._replace(path=f"snapshot.{redaction.path}")) for redaction in redactions)
 
 
 def make_record(body: dict[str, Any], recorded_at: str, created_at: str, **more: str) -> Snapshot:
@@ -102,7 +104,9 @@ def _not_before(now: datetime, earlier: Snapshot | None) -> str:
 
 def list_recorded(ws: Workspace) -> list[Snapshot]:
     """Return the latest snapshot of each session, newest first."""
-    return sorted(ws.branch.read().state.records(Snapshot), key=lambda one: parse_moment(one.recorded_at), reverse=True)
+    return sorted(
+        ws.branch.read().state.records(Snapshot), key=lambda snapshot: parse_moment(snapshot.recorded_at), reverse=True
+    )
 
 
 def find_recorded(state: State, text: str) -> Snapshot:

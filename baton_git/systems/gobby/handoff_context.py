@@ -159,9 +159,9 @@ def split_into_sections(text: str, title: str, name: str, kind: str, show: str) 
     for number, (level, heading, lines) in enumerate(filled):
         rank = Rank.DETAILS if level > _LAST_STANDING_LEVEL else Rank.STANDING
         first = title if not number else name if rank == Rank.DETAILS else ""
-        what = f"{kind}: {heading.lower() or 'lines'}"
+        noun = f"{kind}: {heading.lower() or 'lines'}"
         full_title = one_line(" · ".join(filter(None, (first, heading))), 300)
-        sections.append(Section(full_title, tuple(lines), what, all=show, rank=rank))
+        sections.append(Section(full_title, tuple(lines), noun, all=show, rank=rank))
     return tuple(sections)
 
 

@@ -38,8 +38,8 @@ def read_copy(path: Path) -> bytes | None:
         with reading(path):
             mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            what = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
-            raise InvalidArgument(f"{show_path(path)} is {what}, not a handover file", path=show_path(path))
+            type_ = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+            raise InvalidArgument(f"{show_path(path)} is {type_}, not a handover file", path=show_path(path))
         text = read_bytes(path)
     except NotFound:
         return None

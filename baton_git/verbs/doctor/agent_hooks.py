@@ -40,9 +40,9 @@ def _describe_agent(
     for file in report.files:
         for problem in file.findings:
             repair = _install_hooks(name, setup, file)
-            yield Diagnostic(_SEVERITIES[problem.verdict], f"{name}: {problem.said}", str(file.path), repair=repair)
+            yield Diagnostic(_SEVERITIES[problem.verdict], f"{name}: {problem.summary}", str(file.path), repair=repair)
     for problem in report.findings:
-        yield Diagnostic(_SEVERITIES[problem.verdict], f"{name}: {problem.said}")
+        yield Diagnostic(_SEVERITIES[problem.verdict], f"{name}: {problem.summary}")
     if report.is_installed:
         yield from _find_unsaved(examination, name)
     if report.is_installed and report.program is None:

@@ -27,7 +27,7 @@ def check_git_hooks(examination: Examination) -> Iterator[Diagnostic]:
     ours = _list_scripts(examination, location)
     states = status(location, list(ours.values()), examination.local.health)
     stopped = [state for state in states if not state.runs]
-    stale = [state for state in states if state.runs and "not up to date" in state.said]
+    stale = [state for state in states if state.is_outdated]
     if len(stopped) == len(states) and not location.scripts.is_dir():
         yield ok("not installed; after baton hooks install, each commit checks the open loops")
         return
@@ -57,7 +57,7 @@ def _group_states(states: Iterable[EventState]) -> dict[str, list[str]]:
     """Group the events by the reason why their hooks do not run."""
     groups: dict[str, list[str]] = {}
     for state in states:
-        why = state.said.removesuffix(": baton hooks install").replace(f"/{state.event}", "/<event>")
+        why = state.summary.removesuffix(": baton hooks install").replace(f"/{state.event}", "/<event>")
         groups.setdefault(why, []).append(state.event)
     return groups
 

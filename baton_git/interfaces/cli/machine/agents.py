@@ -359,7 +359,7 @@ def _describe_report(report: AgentReport) -> dict[str, Any]:
 
 
 def _list_findings(report: AgentReport | FileReport) -> list[dict[str, str]]:
-    return [{"verdict": finding.verdict, "said": finding.said} for finding in report.findings]
+    return [{"verdict": finding.verdict, "said": finding.summary} for finding in report.findings]
 
 
 def _format_report(app: App, report: AgentReport) -> Iterator[str]:
@@ -374,13 +374,13 @@ def _list_facts(app: App, report: AgentReport) -> Iterator[tuple[str, str]]:
     for file in report.files:
         if file.state != "absent":
             yield file.scope, f"{file.state}  {file.path}"
-        yield from ((finding.verdict, finding.said) for finding in file.findings)
+        yield from ((finding.verdict, finding.summary) for finding in file.findings)
     if report.package is not None:
         yield "package", str(report.package)
     if report.is_installed:
         extras = [name for name, is_there in (("skills", report.skills), ("MCP server", report.server)) if is_there]
         yield "with", " and ".join(extras) or "no skills and no MCP server (baton agents install --with)"
-    yield from ((finding.verdict, finding.said) for finding in report.findings)
+    yield from ((finding.verdict, finding.summary) for finding in report.findings)
     if report.last_ran:
         yield "last ran", describe_age(report.last_ran, app.now)
 

@@ -93,9 +93,9 @@ def doctor_command(
         if undoes:
             return _undo(app, examination, yes=yes)
         if report:
-            found = Diagnosis.of(examine(examination, chosen))
-            write(write_report(examination, found, _name_surroundings(app, examination)))
-            return STATUS[found.verdict]
+            diagnosis = Diagnosis.of(examine(examination, chosen))
+            write(write_report(examination, diagnosis, _name_surroundings(app, examination)))
+            return STATUS[diagnosis.verdict]
         if fix:
             _fix_each(app, examination, chosen, yes=yes)
     with open_examination(app) as examination:  # reopened, to read the repaired state
@@ -186,8 +186,8 @@ def _fix_each(app: App, examination: Examination, checks: list[Check], *, yes: b
     Raises:
         UsageError: there is a repair, but neither `yes` nor a terminal to ask at.
     """
-    found = examine(examination, checks)
-    repairs = {item.finding.repair.about: (item, item.finding.repair) for item in found if item.finding.repair}
+    items = examine(examination, checks)
+    repairs = {item.finding.repair.about: (item, item.finding.repair) for item in items if item.finding.repair}
     if not repairs:
         app.say("no problem has an automatic repair")
     elif not yes:

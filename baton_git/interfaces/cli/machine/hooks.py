@@ -49,10 +49,11 @@ def status_command(app: App) -> None:
     states = status(place, list(ours.values()), ProgramHealth(outside_git(), own_command()))
     data = {
         "mode": place.mode, "git": ".".join(map(str, place.git.version)), "folder": str(place.folder),
-        "hooks_path": place.hooks_path, "events": [state._asdict() for state in states],
+        "hooks_path": place.hooks_path,
+        "events": [{"event": state.event, "runs": state.runs, "said": state.summary} for state in states],
     }  # fmt: skip
     app.answer(
-        data, "\n".join(f"{state.event:<14} {'runs' if state.runs else '-   '}  {state.said}" for state in states)
+        data, "\n".join(f"{state.event:<14} {'runs' if state.runs else '-   '}  {state.summary}" for state in states)
     )
     if not all(state.runs for state in states):
         app.say("the next baton boot, verify or sync makes up for a hook that does not run")

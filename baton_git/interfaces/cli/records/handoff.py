@@ -80,8 +80,8 @@ def _render_list(app: App, result: HandoffList) -> None:
 
 
 def _page(found: Handoff, format_: str) -> str:
-    said = (("at", found.extracted_at), ("by", found.trigger), ("on", found.machine), ("in", found.worktree))
-    head = f"{flat(found.id)}  " + ", ".join(f"{word} {flat(text)}" for word, text in said if text)
+    origin = (("at", found.extracted_at), ("by", found.trigger), ("on", found.machine), ("in", found.worktree))
+    head = f"{flat(found.id)}  " + ", ".join(f"{word} {flat(text)}" for word, text in origin if text)
     facts = Facts.model_dump(found.facts, mode="json")
     notes = f"### Notes\n{found.notes}" if found.notes else ""
     return "\n\n".join(part for part in (head, FORMATS[format_](facts), notes) if part)

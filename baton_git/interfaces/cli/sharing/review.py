@@ -129,7 +129,7 @@ def _decide(app: App, ws: Workspace, name: str, found: ReviewQueue, choice: Revi
         try:
             return decide(ws, app.now, name, choice, confirmed=confirmed)
         except NeedsHuman as error:
-            item = next((one for one in found.items if one.id == error.data.get("record")), None)
+            item = next((item for item in found.items if item.id == error.data.get("record")), None)
             if item is None or item.id in confirmed or not app.can_ask_person():
                 raise
             app.say("", *waiting_record_lines(item), f"{flat(item.id)} would become a rule that every session follows.")

@@ -76,10 +76,10 @@ async def stream_events(site: Site, namespace: str | None, since: str | None) ->
                 if not done:
                     yield format_sse_event(comment="still here")
                     continue
-                one = coming.result()
-                if one is None:
+                event = coming.result()
+                if event is None:
                     return
-                yield format_sse_event(event=one.event, id=one.commit, data_str=json.dumps(one.as_data()))
+                yield format_sse_event(event=event.event, id=event.commit, data_str=json.dumps(event.as_data()))
                 coming = asyncio.ensure_future(anext(source, None))
         except BatonError as error:
             yield format_sse_event(event="problem", data_str=json.dumps(describe_problem(error)))

@@ -60,8 +60,8 @@ def _run_checks(request: PageRequest, namespace: str | None, checks: Sequence[Ch
         examination = Examination(
             site.now(), ws.branch.store, ws.branch.prefix, ws, _look_at_machine(site.repository.work_tree), SECONDS
         )
-        found = examine(examination, [check for check in checks if check.name not in SKIPPED])
-        return sorted(Diagnosis.of(found).findings, key=lambda finding: ORDER.index(finding.severity))
+        items = examine(examination, [check for check in checks if check.name not in SKIPPED])
+        return sorted(Diagnosis.of(items).findings, key=lambda finding: ORDER.index(finding.severity))
 
 
 def _look_at_machine(work_tree: Path | None) -> Machine:
