@@ -11,8 +11,8 @@ from baton_git.agents.hook_events.repository_lookup import RepositoryPaths, may_
 from baton_git.agents.registry import AGENTS
 
 STORM = 256 * 1024
-"""Minimum growth of the transcript in bytes for handling Gemini CLI's PreCompress, which comes before every request to
-the model and is rarely followed by a compression."""
+"""An automatic PreCompress of Gemini CLI is handled only if the transcript has grown by at least this many bytes: the
+event comes before every request to the model, and is rarely followed by a compression."""
 
 _EVENTS = {PROMPT: ("on_prompt_submit",), COMPACT: ("on_pre_compact",), STOP: ("on_stop", "on_after_agent")}
 
@@ -32,10 +32,10 @@ def is_idle(payload: Payload, place: RepositoryPaths | None, environment: Mappin
 
 
 def may_save_later(payload: Payload, seen: HookSession | None) -> bool:
-    """Whether the hook has only to save the facts of the turn that ended, which can wait."""
+    """Whether all that the hook has to do is to save the facts of the turn that ended, so that it can be done later."""
     if payload.kind != STOP or seen is None or not seen.saves_later or seen.ended:
         return False
-    if AGENTS[payload.agent].compacts_unannounced:  # the save finds out whether the next prompt must repeat the context
+    if AGENTS[payload.agent].compacts_unannounced:  # the next prompt depends on what the save finds
         return False
     return not any(event in seen.wants for event in _EVENTS[STOP])
 

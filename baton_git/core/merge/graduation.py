@@ -1,4 +1,7 @@
-"""The Anti-Ouroboros gate in a merge: a graduation comes from one side as a whole, and is never combined from two."""
+"""The gate for graduations in a merge: a graduation is taken whole from one side; only its tier can be lowered.
+
+session-baton calls the rule that only a person makes a rule the Anti-Ouroboros gate.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,8 @@ def graduation_winner(
     """Return the side whose graduation wins. None if the pattern is graduated on neither side, if both sides have the
     same graduation, or (without `one_sided`) if only one side changed it.
 
-    If the pattern is graduated on one side only, the other side wins. Of two graduations, the preferred side wins, else
-    the one with the lower tier, else the larger by value.
+    If both sides changed the graduation and only one is graduated, the other side wins. Of two graduations, the
+    preferred side wins, else the one with the lower (less trusted) tier, else the one with the larger canonical JSON.
 
     Args:
         one_sided: whether to also return a side if it alone changed the graduation.
@@ -59,10 +62,10 @@ def gate_graduation(
 ) -> list[ContestedValue]:
     """Replace the graduation in `merged` (in place) with the whole graduation of the winning side, if a side wins.
 
-    If the tier in `merged` is lower than that of the winning side, it stays.
+    A tier in `merged` that is lower than that of the winning side is kept.
 
     Returns:
-        The updated list of conflicts.
+        The updated list of contested values.
     """
     base, ours, theirs = sides
     stands = graduation_winner(base, ours, theirs, prefer)

@@ -111,7 +111,7 @@ class FollowUp(Record):
     item: Annotated[Text, Covered()] = Field(description="What is to be done.")
     first_seen: Annotated[Text, Earliest()] = Field(description="When it first came up, an ISO date.")
     reason: Annotated[Text | None, Covered()] = Field(None, description="Why it was deferred.")
-    defer_count: Annotated[Whole, Counter()] = Field(0, description="How often it was deferred.")
+    defer_count: Annotated[Whole, Counter()] = Field(0, description="How many times it was deferred.")
     last_deferred: Annotated[Text | None, Latest()] = Field(None, description="When it was last deferred.")
     priority: Annotated[Priority, Ladder("normal", "elevated", "escalated")] = Field(
         "normal", description="Elevated at 3 deferrals, escalated at 5."
@@ -137,7 +137,7 @@ class Pattern(Record):
     what: Annotated[Text, Covered()] = Field(description="The recurring failure.")
     first_seen: Annotated[Text, Earliest()] = Field(description="When it was first seen, an ISO date.")
     last_seen: Annotated[Text, Latest()] = Field(description="When it was last seen.")
-    count: Annotated[Whole, Counter()] = Field(1, description="How often it was seen; not limited.")
+    count: Annotated[Whole, Counter()] = Field(1, description="How many times it was seen, without a limit.")
     recent_occurrences: Annotated[tuple[Occurrence, ...], Field(max_length=OCCURRENCES), Recent(OCCURRENCES)] = Field(
         (), description="The newest five occurrences, oldest first."
     )
@@ -183,7 +183,7 @@ class Head(Part):
     session_id: Annotated[Text, Latest()] = Field("", description="The session of the last write.")
     parent_session: Annotated[Text | None, Latest()] = Field(None, description="The session before it.")
     updated_at: Annotated[Text | None, Latest()] = Field(
-        None, description="The writer's time stamp; the commit has its own."
+        None, description="The time set by the writer, which can differ from that of the commit."
     )
     context: Annotated[Text, Append()] = Field("", description="A free-form description of the state of the work.")
 

@@ -164,7 +164,9 @@ class App(Call):
         self.say(f"this created the namespace {namespace} in {self.settings.repository.common_dir}")
 
 
-JSON = click.option("--json", "json_fields", metavar="[FIELDS]", help="Print JSON; with FIELDS (id,status) only these.")
+JSON = click.option(
+    "--json", "json_fields", metavar="[FIELDS]", help="Print JSON; with FIELDS (for example id,status), only these."
+)
 """The option `--json`; `CommonCommand` adds an empty value if it is given without fields."""
 
 
@@ -174,7 +176,9 @@ def make_app(settings: Settings, json_fields: str | None) -> App:
     return App(settings, json_fields is not None, fields)
 
 
-SESSION_HELP = "The acting session. Default: BATON_SESSION, the agent's current one, or the one from baton boot."
+SESSION_HELP = (
+    "The acting session. Default: BATON_SESSION, the agent's current session, or the one that baton boot started."
+)
 
 
 CREATE = click.option("--create", is_flag=True, help="Create the repository and the namespace if they do not exist.")
@@ -198,7 +202,7 @@ def command(
             "--repo",
             metavar="PATH",
             type=click.Path(readable=False),
-            help="The repository. Default: BATON_REPO, the one around this folder, or your own store.",
+            help="The repository. Default: BATON_REPO, the one that contains this folder, or your own store.",
         )
         @click.option(
             "--namespace",
@@ -206,7 +210,7 @@ def command(
             metavar="NS",
             shell_complete=offer_for("namespace", ""),
             help="The namespace. Default: BATON_NAMESPACE, git config baton.namespace, the folder's name, or the only "
-            "one of a clone.",
+            "namespace on the remotes of a clone.",
         )
         @click.option("--session", metavar="ID", help=session_help, shell_complete=offer_for("session", ""))
         @click.option(

@@ -34,7 +34,7 @@ from baton_git.systems.paif.identity_verbs import check_agent_identity
 
 
 def _fill_gravity(app: App, values: Values) -> Values:
-    """Add the agent of the settings.
+    """Add the agent named by `--agent` or the settings, if there is one.
 
     Without an agent, the text is checked against PAIF's own phrases, and nothing is written.
     """

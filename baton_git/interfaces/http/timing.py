@@ -11,20 +11,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from baton_git.interfaces.http.problems import refusal
 
 MAX_BODY = 16 << 20
-"""Maximum size of a request body in bytes, the same as of a document for `baton write`."""
+"""Maximum size of a request body in bytes, the same as for a document given to `baton write`."""
 RECEIVE_SECONDS = 30.0
 """Maximum time in seconds to receive a body, from the moment the application starts to read it."""
 ANSWER_SECONDS = 120.0
-"""Maximum time in seconds until a response begins; a sync may take 60."""
+"""Maximum time in seconds from the last received part of a request until its response begins; a sync may take 60."""
 TAKE_SECONDS = 60.0
-"""Maximum time in seconds to send one event to a client that does not read."""
+"""Maximum time in seconds for a client to take one event of a stream; after that, the connection is closed."""
 
 _STREAM = b"text/event-stream"
 
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """ASGI middleware that limits the size and time of each request. A stream of events may last as long as its client
+    """ASGI middleware that limits the size and time of each request. An event stream may last as long as its client
     reads it."""
 
     app: ASGIApp
@@ -73,8 +73,9 @@ def _has_body(scope: Scope) -> bool:
 class _Progress:
     """The progress of one request.
 
-    While the application waits for the body, the time limit is that of receiving, otherwise that of answering. No limit
-    applies once the response has begun. An application that does not read the body does not wait for it.
+    While the application waits for the body, the time limit is that of receiving, otherwise that of answering. An
+    application that does not read the body has only the latter. Neither applies once the response has begun; then only
+    the sending of each event of a stream is limited.
     """
 
     limit: asyncio.Timeout

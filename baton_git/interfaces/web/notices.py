@@ -22,7 +22,7 @@ DONE = {
     "check-failed": "The check of {id} failed.",
     "check-unknown": "The check of {id} gave no result.",
     "edited": "{id} is changed.",
-    "remote-trusted": "The remote is trusted on this machine, until its address changes.",
+    "remote-trusted": "The remote is trusted on this machine until its URL changes.",
     "remote-distrusted": "The remote is no longer trusted on this machine.",
     "todos": "The list is changed.",
     "trusted": "The check of {id} is approved on this machine.",

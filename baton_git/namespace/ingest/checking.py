@@ -1,7 +1,8 @@
 """Check the sizes, names and tree contents of fetched or pushed commits, without expanding anything large.
 
-Sizes are read from object headers. Each tree is parsed only once, even if many commits and folders contain it, and the
-numbers of entries are summed over that graph. A tree of 100^6 paths in 9 objects therefore costs 9 lookups.
+Sizes are read from object headers. Each tree is measured only once, even if many commits and folders contain it: the
+numbers of files are summed over the graph of the objects, not over all paths. A tree of 100^6 paths in 9 objects
+therefore costs 9 lookups.
 """
 
 from __future__ import annotations
@@ -80,11 +81,11 @@ class _Check:
         commits = self._list_new_commits(tip)
         if len(commits) <= self.budget.commits:
             return None
-        why = f"more than {self.budget.commits:,} new commits, the limit of one fetch"
-        return Rejected(f"{ref} is rejected: {why}", hint="inspect the branch with git fetch, then run baton sync")
+        why = f"more than {self.budget.commits:,} new commits, the limit for one fetch or push"
+        return Rejected(f"{ref} is rejected: {why}", hint="fetch the branch with git fetch and inspect it with git log")
 
     def _find_malformed(self, ref: str, tip: Oid) -> Rejected | None:
-        """Return the rejection of the oldest new commit with a fault in its tree; None if there is no fault."""
+        """Return the rejection of a new commit with a fault in its tree, ancestors first; None if there is no fault."""
         for commit in reversed(self._list_new_commits(tip)):
             tree = self.store.commit(commit).tree
             self._judge(tree)
@@ -101,11 +102,11 @@ class _Check:
         live = sum(self._measure(folder, 1).entries for folder in folders)
         if live <= self.budget.live:
             return None
-        why = f"{live:,} records outside of the archive, the limit is {self.budget.live:,}"
+        why = f"{live:,} records outside the archive, the limit is {self.budget.live:,}"
         return Rejected(f"{ref} is rejected: it has {why}", hint=_HINT, commit=tip)
 
     def _list_new_commits(self, tip: Oid) -> list[Oid]:
-        """Return the new commits reachable from a tip.
+        """Return the new commits reachable from a tip; if there are more than the budget allows, only some of them.
 
         Raises:
             Rejected: a commit object is too large, or the check takes too long.
@@ -140,7 +141,7 @@ class _Check:
         if measure.depth > self.budget.depth:
             self.faults.setdefault(tree, TreeFault("", f"has folders nested deeper than {self.budget.depth}"))
         elif measure.entries > self.budget.entries:
-            why = f"has more than {self.budget.entries:,} files, the limit of one tree"
+            why = f"has more than {self.budget.entries:,} files, the limit for one tree"
             self.faults.setdefault(tree, TreeFault("", why))
 
     def _measure(self, tree: Oid, level: int) -> Measure:
@@ -166,7 +167,7 @@ class _Check:
 
     def _fault(self, tree: Oid, kind: int, data: bytes) -> TreeFault | None:
         if kind != TREE:
-            return TreeFault("", "is not a tree, although its entry says so")
+            return TreeFault("", "is not a tree, although its entry says that it is one")
         if tree not in self.kinds:
             return None  # the tree is not new
         fault = tree_fault(data, self._width)
@@ -178,7 +179,7 @@ class _Check:
         return next((TreeFault(entry.shown, self._describe_size(entry.oid)) for entry in large), None)
 
     def _find_faults_below(self, tree: Oid, path: str) -> Iterator[tuple[str, str]]:
-        """Yield path and reason of each fault of a tree and its subtrees; skip subtrees that were searched before."""
+        """Yield path and reason of the topmost faults of a tree and its subtrees; skip subtrees searched before."""
         if tree in self._clean:
             return
         if tree in self.faults:

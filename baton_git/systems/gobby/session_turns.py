@@ -19,7 +19,7 @@ TOPIC = 200
 
 
 def turn_store(ws: Workspace) -> TurnStore:
-    """Return the turns of all sessions of the workspace's repository."""
+    """Return the store of the session turns of the workspace's repository."""
     return TurnStore(turns_folder(ws.branch.store.repository.common_dir))
 
 
@@ -41,7 +41,7 @@ def store_turns(ws: Workspace, extraction: Extraction, work_tree: str | None) ->
 
 
 def _keep_received_answer(turns: tuple[Turn, ...], stored: SessionTurns | None) -> tuple[Turn, ...]:
-    """Return the turns with the stored last answer, if the transcript does not contain it yet."""
+    """Return the turns. If the last one has no answer yet, it gets the stored answer of the same turn."""
     if not turns or turns[-1].answer or stored is None or not stored.turns:
         return turns
     last = stored.turns[-1]
@@ -51,7 +51,8 @@ def _keep_received_answer(turns: tuple[Turn, ...], stored: SessionTurns | None) 
 def put_turns(ws: Workspace, state: State, all_turns: Sequence[Turn], handoff: Handoff) -> State:
     """Return the state with a turns record for the handoff's session, and without turns records of archived handoffs.
 
-    The state is returned unchanged unless the user shares turns (`git config baton.shareTurns true`).
+    The state is returned unchanged if there are no turns, or unless the user shares turns
+    (`git config baton.shareTurns true`).
     """
     if not ws.shares_turns or not all_turns:
         return state

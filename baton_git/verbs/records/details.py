@@ -38,7 +38,7 @@ class NamedRecord(Input):
         examples=["OL-7k3f9q"],
     )  # fmt: skip
     kind: str | None = Field(
-        None, description="The record's kind, if records of several kinds have the id.", examples=["open_loop"]
+        None, description="The record's kind; needed if records of several kinds have the id.", examples=["open_loop"]
     )
 
 

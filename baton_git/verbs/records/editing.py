@@ -62,7 +62,7 @@ LARGEST = 1_000_000_000
 def edit_record(ws: Workspace, now: datetime, asked: EditRecord) -> Changed:
     """Change fields of a live open loop, follow-up, pattern or decision.
 
-    What a person confirmed stays confirmed only if a person edits it.
+    Only a person can change a text that a person confirmed; it stays confirmed.
 
     Raises:
         NotFound, Ambiguous: the id, or a new value that names a record, names none or several.

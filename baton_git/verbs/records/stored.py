@@ -48,7 +48,7 @@ class RecordProvenance(ResultPart):
         "edited by `hand`.",
         examples=["agent"],
     )
-    text: str = Field(description="The label in words.", examples=["written by an agent on this machine"])
+    text: str = Field(description="The provenance in words.", examples=["written by an agent on this machine"])
     remote: str | None = Field(None, description="The remote that it came from.", examples=["origin"])
     claims: str | None = Field(None, description="A claim in its commit that nobody here vouches for.")
 
@@ -59,9 +59,11 @@ class AnchorNow(ResultPart):
     path: str = Field(description="Current path of the file.", examples=["src/export.py"])
     symbol: str | None = Field(None, description="A symbol in the file.", examples=["write_row"])
     state: Literal["same", "changed", "gone", "unknown"] = Field(
-        description="The file or symbol now, compared with then."
+        description="Its current state, compared with when the record was written."
     )
-    since: str | None = Field(None, description="The first commit that changed it; absent if none did.")
+    since: str | None = Field(
+        None, description="The first commit that changed it since then; absent if there is none or it is unknown."
+    )
     by_default: bool = Field(False, description="Whether it was chosen because the session had changed it.")
 
 
@@ -73,7 +75,9 @@ class StoredRecord(ResultPart):
     archived: bool = Field(description="Whether it is in the archive.")
     title: str = Field("", description="The record's title, one line.", examples=["Deployed X"])
     status: str | None = Field(None, description="The status or priority, for kinds that have one.", examples=["open"])
-    updated: str | None = Field(None, description="The newest date in the record.", examples=[TIME])
+    updated: str | None = Field(
+        None, description="The newest date in the record; of an archived record, when it was archived.", examples=[TIME]
+    )
     record: dict[str, Any] | None = Field(
         description="The record's fields (`/v1/schema/{kind}`); null if it is unreadable.",
         examples=[{"id": "OL-7k3f9q", "action": "Deployed X", "expected_outcome": "health is 200", "status": "open"}],
@@ -82,8 +86,10 @@ class StoredRecord(ResultPart):
     anchors: list[AnchorNow] | None = Field(
         None, description="The code that it is about, compared with its current state."
     )
-    closed: ClosedRecord | None = Field(None, description="How it was archived; absent for a live record.")
-    unreadable: UnreadableFile | None = Field(None, description="Why it is unreadable; the file is not changed.")
+    closed: ClosedRecord | None = Field(
+        None, description="When, why and by whom it was archived; absent for a live record."
+    )
+    unreadable: UnreadableFile | None = Field(None, description="Why it is unreadable; the file is left as it is.")
 
 
 def _name_plural(kind: str) -> str:
@@ -102,7 +108,7 @@ def check_kind(name: str) -> str:
         near = suggest_kind(name)
         meant = f"did you mean {_name_plural(near)}? " if near else ""
         kinds = ", ".join(map(_name_plural, KINDS))
-        raise InvalidArgument(f"there is no kind of record {shorten(name)}", hint=f"{meant}there are {kinds}")
+        raise InvalidArgument(f"there is no kind of record {shorten(name)}", hint=f"{meant}the kinds are {kinds}")
     return kind
 
 

@@ -57,7 +57,7 @@ def codex(programs, home, monkeypatch) -> Path:
 def test_the_users_own_settings_start_this_very_baton(baton, home, agent):
     done = baton("agents", "install", agent)
     assert f"{agent}: installed in {home / FILES[agent]}" in done.err
-    assert "only in repositories in which baton init" in done.err
+    assert "except in repositories where baton init" in done.err
     assert done.out == ""
     text = (home / FILES[agent]).read_text()
     for groups in json.loads(text)["hooks"].values():

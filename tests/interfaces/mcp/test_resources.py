@@ -91,7 +91,7 @@ def test_the_rules_are_read(here, read, baton):
         ("baton://nonsense", "there is no resource baton://nonsense"),
         ("baton://state/a/b", "there is no resource baton://state/a/b"),
         ("baton://record/work/open_loop/OL-1", "there is no open loop 'OL-1'"),
-        ("baton://record/work/nonsense/OL-1", "there is no kind of record 'nonsense'; there are open-loops"),
+        ("baton://record/work/nonsense/OL-1", "there is no kind of record 'nonsense'; the kinds are open-loops"),
         ("baton://handoff/work", "there is no handoff of this work tree"),
         (f"baton://state/{300 * 'x'}", "namespace"),
     ],

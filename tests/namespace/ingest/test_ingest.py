@@ -396,5 +396,5 @@ def test_too_many_live_records_are_rejected(pair: Pair) -> None:
     ada.sync()
     stamp, few = bob.ws.stamp("sync", bob.clock()), replace(SYNC, live=4)
     [done] = synchronise([bob.ws.branch], remote_of(bob), "origin", Terms(), stamp, SyncOptions(30, budget=few))
-    assert "records outside of the archive, the limit is 4" in str(done.error)
+    assert "records outside the archive, the limit is 4" in str(done.error)
     assert bob.sync().received == 4

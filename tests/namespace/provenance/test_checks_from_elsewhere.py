@@ -196,4 +196,4 @@ def test_very_many_checks_from_elsewhere_cost_a_start_no_request_and_no_thread(b
     assert len(bob.state.ids("open_loop")) == 5_002
     assert begun.checks["mine"].result == "passed"
     assert len(begun.checks) == 51
-    assert "5000 checks from elsewhere wait" in begun.brief.text
+    assert "5,000 checks from elsewhere wait" in begun.brief.text

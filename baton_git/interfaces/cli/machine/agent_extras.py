@@ -36,7 +36,7 @@ def _parse_extras(context: click.Context, parameter: click.Parameter, value: str
 
 WITH = click.option(
     "--with", "extras", metavar="LIST", callback=_parse_extras,
-    help="Extras to install: skills, mcp (the MCP server), skills,mcp or none. Default: ask at a terminal, else none.",
+    help="Extras to install: skills, mcp (the MCP server), skills,mcp or none. Default: at a terminal, ask; else none.",
 )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ from baton_git.interfaces.context.process import outside_git
 _NAMES = click.Choice([*AGENTS, "all"])
 _PROJECT = click.option(
     "--project/--user", "project", default=False,
-    help="Use the settings of this work tree, which can be committed, or your own.  [default: user]",
+    help="Use the settings files in this work tree (which can be committed), or your own.  [default: user]",
 )  # fmt: skip
 
 
@@ -56,10 +56,10 @@ _PROJECT = click.option(
 def install_command(
     app: App, name: str, project: bool, trust: bool, todo_tools: bool, extras: Extras | None
 ) -> int | None:
-    """Install or update the hooks with which an agent CLI calls baton at each turn of its sessions.
+    """Install or update the hooks through which an agent CLI calls baton at each turn of a session.
 
-    This adds entries to the CLI's settings, and changes nothing else there. The hooks do something only in repositories
-    in which baton init created a namespace.
+    This adds entries to the CLI's settings, and changes nothing else there. The hooks do nothing except in
+    repositories where baton init created a namespace.
 
     \b
     baton agents install claude
@@ -90,7 +90,7 @@ def install_command(
         if changed:
             app.say(*_describe_install(app, agent, scope, trusted=bool(trusted)))
     if any(done.values()):
-        app.say("the hooks do something only in repositories in which baton init created a namespace")
+        app.say("the hooks do nothing except in repositories where baton init created a namespace")
     data = _describe_changes(files, done) | {"added": [str(path) for path in added or ()]}
     app.answer(data | ({"trusted": trusted} if trust else {}), "")
     return failed

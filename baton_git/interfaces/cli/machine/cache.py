@@ -91,7 +91,7 @@ def _find_server(named: str | None) -> ServerAddress:
     return ServerAddress.parse(url)
 
 
-@_cache_command("read", "Print a server's baton, and store it in the cache.")
+@_cache_command("read", "Print a server's document, and store it in the cache.")
 @click.argument("namespace", metavar="NS")
 def read_command(app: App, cache: BatonCache, namespace: str) -> None:
     """Print the baton of a session-baton server, and store it in the local cache.

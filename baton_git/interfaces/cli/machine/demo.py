@@ -192,17 +192,17 @@ def _stage(folder: Path, narrator: Narrator) -> Stage:
 
 def first_session(stage: Stage, port: int | str) -> None:
     """Record open loops, a follow-up, a pattern and a decision."""
-    stage.story("Monday, session 1 (claude): it works, and records what the next sessions must know")
+    stage.story("Monday, session 1 (claude): it does some work, and records what the next sessions need to know")
     stage.baton("boot")
     url = f"http://127.0.0.1:{port}/health"
     stage.baton("loop", "add", "Deployed the shop", "--expect", "its health is 200", "--verify-http", url)
-    stage.baton("loop", "add", "Asked for a fix of the rounding", "--expect", "the fix is on main",
+    stage.baton("loop", "add", "Asked for a rounding fix", "--expect", "the fix is on main",
                 "--verify-commit", "Round totals to cents", "--branch", "main")  # fmt: skip
     stage.baton("followup", "add", "Move prices into the database", "--reason", "the release comes first")
     stage.baton("pattern", "record", "Edited the config without reading its schema", "--context", "port was a string")
-    stage.baton("decision", "add", "Totals are rounded half to even", "--why", "our accountants do",
+    stage.baton("decision", "add", "Totals are rounded half to even", "--why", "our accountants do it that way",
                 "--rejected", "half up", "--id", "DEC-001")  # fmt: skip
-    stage.baton("wrap", "--context", "The shop runs. A fix of the rounding was requested.", "--summary", "deployed")
+    stage.baton("wrap", "--context", "The shop runs. A rounding fix was requested.", "--summary", "deployed")
 
 
 def second_session(stage: Stage, other_stage: Stage) -> None:

@@ -60,10 +60,10 @@ def _complete_check(context: click.Context, parameter: click.Parameter, incomple
 
 @command("doctor", short_help="Check the installation, and repair it.")
 @click.argument("checks", nargs=-1, metavar="[CHECK]...", shell_complete=_complete_check)
-@click.option("--fix", is_flag=True, help="Repair problems that have a repair, one by one, after asking.")
+@click.option("--fix", is_flag=True, help="Repair the problems that baton can repair, asking before each one.")
 @click.option("--yes", "-y", is_flag=True, help="With --fix or --undo: do not ask.")
 @click.option("--undo", "undoes", is_flag=True, help="Revert the last repair.")
-@click.option("--report", is_flag=True, help="Print a report to share, without names, paths and addresses.")
+@click.option("--report", is_flag=True, help="Print a report to share, without names, paths or addresses.")
 @click.option("--all", "-a", "shows_all", is_flag=True, help="Also show the checks that passed.")
 @click.option("--list", "lists", is_flag=True, help="List the checks.")
 def doctor_command(
@@ -73,7 +73,7 @@ def doctor_command(
 
     Without --fix nothing is changed. Each repair is recorded in a journal, and --undo reverts the last one.
 
-    Exit status: 0 no problem, 1 a problem, 5 no known problem but a check could not be run.
+    Exit status: 0 if there is no problem, 1 if there is one, 5 if none was found but a check could not be run.
 
     \b
     baton doctor

@@ -47,19 +47,19 @@ class _WithDashes(CommonCommand):
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[ID | -- COMMAND…]")
 @click.option(
     "--from", "remote", metavar="REMOTE", shell_complete=offer_for("remote", "trust"),
-    help="Approve this remote, until its address changes.",
+    help="Approve this remote. The approval ends when its URL changes.",
 )  # fmt: skip
 @click.option("--yes", is_flag=True, help="Approve without asking; required without a terminal.")
 @click.option("--revoke", is_flag=True, help="Withdraw the approval.")
-@click.option("--list", "show", is_flag=True, help="List what is approved, and what waits for approval.")
+@click.option("--list", "show", is_flag=True, help="List what is approved, and what is waiting for approval.")
 def trust_command(
     app: App, words: tuple[str, ...], remote: str | None, yes: bool, revoke: bool, show: bool
 ) -> int | None:
     """Approve a check, a command or a remote, for this repository on this machine.
 
-    Checks and commands that somebody else may have written run here only after an approval: ID approves the check of
-    that open loop, and -- COMMAND a command with exactly these arguments. Confirmations and checks from an approved
-    remote are accepted; commands from it still need an approval.
+    A command, and a check that was written elsewhere, run here only after you approve them. ID approves the check of
+    that open loop, and -- COMMAND a command with exactly these arguments. --from accepts the checks and the people's
+    confirmations that come from a remote; its commands still need an approval.
 
     The command shows what would be approved, and asks at a terminal. Without a terminal, it needs --yes.
 

@@ -56,8 +56,8 @@ def _describe_field(name: str) -> str:
         if name in model.model_fields:
             info = model.model_fields[name]
             text = ", ".join(_list_choices(info.annotation)) or (info.description or "").rstrip(".")
-            kinds.setdefault(text, []).append(KINDS[kind].name(2))
-    return "Of " + "; of ".join(f"{', '.join(names)}: {text}" for text, names in kinds.items()) + "."
+            kinds.setdefault(text[:1].lower() + text[1:], []).append(KINDS[kind].name(2))
+    return " ".join(f"{', '.join(names).capitalize()}: {text}." for text, names in kinds.items())
 
 
 def _list_choices(annotation: Any) -> tuple[str, ...]:
@@ -92,8 +92,8 @@ def _edit(app: App, ws: Workspace, asked: EditRecord, values: Values) -> Result 
 ADDITIONS = {
     "edit": Addition(
         _EDIT,
-        about="Without a field, it opens the record in git's editor at a terminal. If the text has errors, you can "
-        "edit it again.",
+        about="If no field is given, the command opens the record in git's editor, at a terminal. If the text has "
+        "errors, you can edit it again.",
         fill=_fill_fields,
         run=_edit,
     ),

@@ -40,7 +40,7 @@ def _render_review(app: App, result: SyncResult) -> None:
     if waiting:
         app.say(flat(f"to review {count_noun(waiting, 'commit')}: baton review --remote {result.remote}"))
     else:
-        app.say(flat(f"nothing from {result.remote} waits for a review; later changes will"))
+        app.say(flat(f"nothing from {result.remote} is waiting for a review; later changes will have to be reviewed"))
 
 
 ADDITIONS = {

@@ -47,7 +47,7 @@ _FOLDERS = (".claude/orchestration", ".orchestration")
 _FILES = ("status.md", "task.md", "handoff.md")
 _STATUS = re.compile(r"[-*][ \t]+([A-Za-z ]+):[ \t]*(.*)")
 TIME_LIMIT = 5.0
-"""Timeout for a call of tmux, in seconds."""
+"""Timeout for a call to tmux, in seconds."""
 _PANE = "\t".join(
     f"#{{{name}}}" for name in ("pane_title", "pane_current_command", "pane_active", "pane_dead", "pane_pid")
 )
@@ -112,7 +112,8 @@ def _is_name(text: str) -> bool:
 
 
 def _may_be_plan(path: Path) -> bool:
-    """Return whether a JSON file can be a plan and not a transcript."""
+    """Return whether a JSON file may be a plan. One that is not a JSON object counts as a plan, so that its fault is
+    reported; an object with a `schemaVersion` is a snapshot or a recording."""
     try:
         plan = object_in(read_text(path))
     except BatonError:
@@ -149,7 +150,7 @@ def _parse_plan(path: Path, around: Surroundings) -> OrchestratedSession:
     root = _parse_path(plan, "repoRoot", around.cwd, around.cwd, path)
     named = _parse_path(plan, "coordinationRoot", around.cwd, None, path)
     bases = [named] if named is not None else [root / folder for folder in reversed(_FOLDERS)]
-    names = dict.fromkeys((name, _make_slug(name)))  # the orchestrator writes the slug of the name
+    names = dict.fromkeys((name, _make_slug(name)))  # the orchestrator names the folder by the slug
     folders = tuple(base / name for base in bases for name in names if name)
     return OrchestratedSession(name, folders, root, ("plan", str(path)))
 
@@ -172,7 +173,7 @@ def _list_subfolders(folder: Path, warn: Warn = ignore_warning) -> list[Path]:
 
 
 def _list_workers(folder: Path) -> list[Path]:
-    """Return the folders of a session's workers: those that contain one of the three files."""
+    """Return the folders of a session's workers: those that contain at least one of the three files."""
     return [path for path in _list_subfolders(folder) if any(is_file(path / name) for name in _FILES)]
 
 
@@ -253,13 +254,13 @@ def _make_worker(folder: Path, pane: TmuxPane | None, around: Surroundings) -> d
 def _read_worker_file(path: Path, notes: list[str]) -> str:
     """Return the text of a worker's file, empty if it does not exist. If it cannot be read, a note says why.
 
-    A link that leads out of the session's folder is not followed, so that a worker cannot expose other files of the
-    user.
+    A symbolic link that points outside the session's folder is not followed, so that a worker cannot expose other files
+    of the user.
     """
     if not is_file(path):
         return ""
     if not path.resolve().is_relative_to(path.parents[1].resolve()):
-        notes.append(f"{path.name} was not read: it is a link that leads out of the session's folder")
+        notes.append(f"{path.name} was not read: it resolves to a path outside the session's folder")
         return ""
     try:
         return read_text(path)
@@ -269,7 +270,7 @@ def _read_worker_file(path: Path, notes: list[str]) -> str:
 
 
 def _parse_status(text: str) -> dict[str, str]:
-    """Parse lines of the form `- Key: value`, by key in lower case."""
+    """Parse lines of the form `- Key: value`, and return the values by key in lower case, without placeholders."""
     matches = (_STATUS.fullmatch(line.strip()) for line in text.split("\n"))
     values = {match[1].strip().lower(): _strip_back_ticks(match[2]) for match in matches if match}
     return {key: value for key, value in values.items() if not is_placeholder(value)}

@@ -152,7 +152,7 @@ def test_a_link_that_leads_out_of_the_folder_of_the_session_is_not_followed(here
     (folder / "whole").symlink_to(tmp_path / "secret")
     seed, whole = look(here, "proof")["workers"]
     assert (seed["state"], seed["intent"]["objective"]) == ("done", "seed")
-    why = "was not read: it is a link that leads out of the session's folder"
+    why = "was not read: it resolves to a path outside the session's folder"
     assert seed["outputs"]["remainingRisks"] == [f"task.md {why}"]
     assert whole["state"] == "unknown"
     assert whole["outputs"]["remainingRisks"] == [f"status.md {why}", f"task.md {why}"]
