@@ -1,7 +1,8 @@
-"""`/login` and `/logout`: exchange the token of the page for a cookie and a seal.
+"""`/login` and `/logout`: exchange the token of the page for a cookie and a CSRF token.
 
-Browsers send the cookie to every server on this host, whatever its port. Forms must therefore also contain the seal,
-which only the response to the login contains. The page's script stores it where only pages of this origin can read it.
+Browsers send the cookie to every server on this host, whatever its port. Forms must therefore also contain the CSRF
+token, which only the response to the login contains. The page's script stores it where only pages of this origin can
+read it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,9 @@ def _render_login(request: PageRequest, status: int, problem: str, wait: int = 0
 def _log_in(request: PageRequest) -> Response:
     visitor = request.access.welcome(PERSON)
     next_ = next_page(request.form.get("next", ""))
-    response = replace(request, visitor=visitor).render("entered.html", seal=request.access.mark(visitor), next=next_)
+    response = replace(request, visitor=visitor).render(
+        "entered.html", csrf_token=request.access.make_csrf_token(visitor), next=next_
+    )
     set_cookie(response, request, visitor)
     return response
 
@@ -59,6 +62,6 @@ def log_out(request: PageRequest) -> Response:
 
 PAGES = {
     "/login": PageRoute(show_login, log_in, is_open=True),
-    "/logout": PageRoute(show_login, log_out, is_open=True, is_sealed=False),
+    "/logout": PageRoute(show_login, log_out, is_open=True, needs_csrf_token=False),
 }
 """The handlers by path."""

@@ -70,7 +70,7 @@ class PageRequest:
     Attributes:
         names: the parameters of the path; `client` is the address of the client.
         is_safe: whether the browser is connected by TLS to this server, or to a proxy in front of it.
-        form: the fields of the submitted form, whose mark has been checked.
+        form: the fields of the submitted form, whose CSRF token has been checked.
     """
 
     site: Site
@@ -122,7 +122,7 @@ class PageRequest:
         shared = {
             "judge": ws.judgement() if ws is not None else None,
             "frame": build_frame(ws) if ws is not None else None,
-            "mark": "" if self.visitor.kind == PERSON else self.access.mark(self.visitor),
+            "csrf_token": "" if self.visitor.kind == PERSON else self.access.make_csrf_token(self.visitor),
             "login": self.access.login(self.visitor),
             "has_lock": self.access.has_lock, "is_apart": self.access.is_apart,
             "no_person": self.no_person, "now": self.site.now(), "path": self.path,
@@ -185,14 +185,14 @@ class PageRoute(NamedTuple):
 
     Attributes:
         is_open: whether the page is visible without a login.
-        is_sealed: whether its form must contain the mark.
-        ask_again: renders the form for a click that came without the mark and the token.
+        needs_csrf_token: whether its form must contain the CSRF token.
+        ask_again: renders the form for a click that came without the CSRF token and the page's token.
     """
 
     get: Handler
     post: Handler | None = None
     is_open: bool = False
-    is_sealed: bool = True
+    needs_csrf_token: bool = True
     ask_again: Handler | None = None
 
 
@@ -266,12 +266,12 @@ class PageController:
         )
 
     def _find_fault(self, page: PageRoute, request: PageRequest, form: Mapping[str, str]) -> float | None:
-        """Return None if the form is valid: it contains the mark of its browser, or the token again. Otherwise return
-        the seconds until another token is checked.
+        """Return None if the form is valid: it contains the CSRF token of its browser, or the page's token again.
+        Otherwise return the seconds until another token is checked.
 
         A cookie alone is not enough, because browsers send it to other servers on this host too.
         """
-        if not page.is_sealed or self.access.is_mark(form.get("mark", ""), request.visitor):
+        if not page.needs_csrf_token or self.access.is_csrf_token(form.get("csrf_token", ""), request.visitor):
             return None
         is_typed = request.visitor.kind == PERSON and "key" in form
         return self.access.try_token(form["key"].strip(), request.names["client"]) if is_typed else 0.0

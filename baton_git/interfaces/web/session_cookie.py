@@ -1,4 +1,4 @@
-"""Visitors of pages: a signed cookie identifies the browser, and a mark in each form shows that it is from our page."""
+"""Visitors of pages: a signed cookie identifies the browser, and a CSRF token shows that a form is from our page."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Visitor(NamedTuple):
 
 
 class PageAccess:
-    """Issues and checks cookies and form marks. Several processes on one repository share the key.
+    """Issues and checks cookies and CSRF tokens. Several processes on one repository share the key.
 
     Attributes:
         is_apart: whether the page has a token of its own, which gives access to nothing else, instead of the server's.
@@ -108,19 +108,19 @@ class PageAccess:
         return self._attempts.note_wrong(address)
 
     def login(self, visitor: Visitor) -> str:
-        """The name under which a browser stores the mark of its login; empty for a guest, whose pages contain it."""
+        """The name under which a browser stores the CSRF token of its login; empty for a guest, whose pages have it."""
         return f"{self.cookie}.{visitor.ticket.split('.')[2]}" if visitor.kind == PERSON else ""
 
-    def mark(self, visitor: Visitor) -> str:
-        """The mark in every form of this browser, which pages of other servers cannot know.
+    def make_csrf_token(self, visitor: Visitor) -> str:
+        """Return the CSRF token in every form of this browser, which pages of other servers cannot know.
 
-        The mark cannot be computed from the cookie alone. For a logged-in person, only the response to the login
+        The token cannot be computed from the cookie alone. For a logged-in person, only the response to the login
         contains it.
         """
         return _text(_mac(self._key, "form", visitor.ticket))
 
-    def is_mark(self, brought: str, visitor: Visitor) -> bool:
-        return hmac.compare_digest(brought.encode("utf-8", "replace"), self.mark(visitor).encode())
+    def is_csrf_token(self, brought: str, visitor: Visitor) -> bool:
+        return hmac.compare_digest(brought.encode("utf-8", "replace"), self.make_csrf_token(visitor).encode())
 
 
 def load_key(path: Path) -> bytes:

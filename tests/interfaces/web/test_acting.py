@@ -26,8 +26,8 @@ def click(served: Served, page: str, words: str, **more: Any) -> Any:
     text = served.get(page).text
     buttons = re.findall(r'<button[^>]*form="acts" formaction="([^"]+)">([^<]+)', text)
     address = next(unescape(url) for url, name in buttons if name == words)
-    mark = re.findall(r'<form id="acts"[^>]*><input type="hidden" name="mark" value="([^"]*)">', text)[0]
-    return served.post(address, {"mark": mark}, **more)
+    mark = re.findall(r'<form id="acts"[^>]*><input type="hidden" name="csrf_token" value="([^"]*)">', text)[0]
+    return served.post(address, {"csrf_token": mark}, **more)
 
 
 def follow(served: Served, answer: Any) -> str:
@@ -85,7 +85,7 @@ def test_patterns_and_decisions_are_counted_merged_and_superseded(work: None, se
     served.send("do/add-decision", {"what": "Half up", "why": "law", "evidence": "a mail\n\na law"})
     assert "was counted again" in follow(served, served.send("do/seen-again?id=PAT-1", {"context": "again"}))
     assert "seen 4×" in served.get("board").text
-    assert "being watched" in follow(served, served.send("do/monitor?id=DEC-1", {"mark": mark_of(served)}))
+    assert "being watched" in follow(served, served.send("do/monitor?id=DEC-1", {"csrf_token": csrf_token_of(served)}))
     page = served.get("do/merge-decisions?id=DEC-1").text
     (other,) = re.findall(r'<option value="(DEC-(?!1")[^"]*)">Half up', page)
     assert "is merged" in follow(served, served.send("do/merge-decisions?id=DEC-1", {"into": other}))
@@ -93,8 +93,8 @@ def test_patterns_and_decisions_are_counted_merged_and_superseded(work: None, se
     assert "a law" in record
 
 
-def mark_of(served: Served) -> str:
-    return str(re.findall(r'name="mark" value="([^"]*)"', served.get("do/verify").text)[0])
+def csrf_token_of(served: Served) -> str:
+    return str(re.findall(r'name="csrf_token" value="([^"]*)"', served.get("do/verify").text)[0])
 
 
 def test_only_records_added_behind_the_page_token_are_a_persons(baton: Any, serve: Any) -> None:
@@ -136,15 +136,17 @@ def test_an_invalid_form_shows_its_errors_and_keeps_the_input(work: None, serve:
 def test_a_click_without_the_form_seal_needs_the_token(work: None, serve: Any) -> None:
     served = serve(page_token=TOKEN)
     served.log_in()
-    seal, served.seal = served.seal, None
+    token, served.csrf_token = served.csrf_token, None
     tip = served.site.tip("shop")
     form = click(served, "board", "Passed", code=403).text
     assert 'name="key"' in form
     assert served.site.tip("shop") == tip
-    served.post("do/passed?id=OL-1", {"mark": "", "key": "guess"}, code=403)
-    served.post("do/passed?id=OL-1", {"mark": seal or ""}, code=403, headers={"Origin": "http://elsewhere.example"})
+    served.post("do/passed?id=OL-1", {"csrf_token": "", "key": "guess"}, code=403)
+    served.post(
+        "do/passed?id=OL-1", {"csrf_token": token or ""}, code=403, headers={"Origin": "http://elsewhere.example"}
+    )
     assert served.site.tip("shop") == tip
-    served.post("do/passed?id=OL-1&next=//elsewhere.example", {"mark": "", "key": TOKEN})
+    served.post("do/passed?id=OL-1&next=//elsewhere.example", {"csrf_token": "", "key": TOKEN})
     assert served.site.tip("shop") != tip
 
 
@@ -170,7 +172,7 @@ def test_a_check_from_elsewhere_waits_for_a_person(baton: Any, git: Any, top: Pa
     page = served.get("trust?id=OL-far").text
     assert "came from origin" in page
     shown = re.findall(r'name="shown" value="([^"]+)"', page)[0]
-    served.post("trust?id=OL-far", {"mark": "", "shown": "x" + shown[1:]}, code=409)
+    served.post("trust?id=OL-far", {"csrf_token": "", "shown": "x" + shown[1:]}, code=409)
     assert "is approved on this machine" in follow(served, served.send("trust?id=OL-far", {"shown": shown}))
     assert "passed" in follow(served, click(served, "record?kind=open_loop&id=OL-far", "Check"))
 
@@ -181,7 +183,7 @@ def test_without_a_token_of_its_own_the_page_approves_no_check(baton: Any, git: 
           "true")  # fmt: skip
     served = serve()
     assert "baton trust OL-run" in served.get("trust?id=OL-run").text
-    served.post("trust?id=OL-run", {"mark": mark_of(served), "shown": "x"}, code=403)
+    served.post("trust?id=OL-run", {"csrf_token": csrf_token_of(served), "shown": "x"}, code=403)
 
 
 def test_a_namespace_is_made_renamed_and_deleted(baton: Any, serve: Any) -> None:
@@ -194,7 +196,7 @@ def test_a_namespace_is_made_renamed_and_deleted(baton: Any, serve: Any) -> None
     assert "<bdi>books</bdi>" in page
     assert "<bdi>ledger</bdi>" not in page
     gone = served.path("do/delete-namespace", "books")
-    assert "<bdi>books</bdi>" not in follow(served, served.send(gone, {"mark": mark_of(served)}))
+    assert "<bdi>books</bdi>" not in follow(served, served.send(gone, {"csrf_token": csrf_token_of(served)}))
 
 
 # --- edit, forget, reopen
@@ -220,7 +222,9 @@ def test_a_record_is_edited_by_field_only_if_it_is_unchanged_since_it_was_shown(
     assert "Watched all of it" in text
     refused = served.send("edit?kind=open_loop&id=OL-2", entered | {"expected_outcome": ""}, code=422).text
     assert "this is missing" in refused.casefold()
-    stale = served.post("edit?kind=open_loop&id=OL-2", {**entered, "mark": mark_of(served), "shown": "x"}, code=409)
+    stale = served.post(
+        "edit?kind=open_loop&id=OL-2", {**entered, "csrf_token": csrf_token_of(served), "shown": "x"}, code=409
+    )
     assert "has changed since it was shown" in stale.text
     served.get("edit?kind=rule&id=PAT-1", code=404)
 
@@ -232,5 +236,7 @@ def test_a_record_is_forgotten_with_a_reason_and_reopened(work: None, serve: Any
     assert "PAT-1</bdi> is in the archive" in text
     assert "a guess" in text
     (link,) = re.findall(r'href="([^"]+)">Reopen…', text)
-    assert "PAT-1</bdi> is open again" in follow(served, served.send(unescape(link), {"mark": mark_of(served)}))
+    assert "PAT-1</bdi> is open again" in follow(
+        served, served.send(unescape(link), {"csrf_token": csrf_token_of(served)})
+    )
     assert "Guessed" in served.get("board").text

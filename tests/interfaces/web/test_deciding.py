@@ -46,14 +46,14 @@ def test_without_a_token_the_page_cannot_confirm_for_a_person(work: None, serve:
     page = served.get("graduate?id=PAT-1").text
     assert "baton pattern graduate PAT-1" in page
     assert "Make it a rule" not in page
-    mark = re.findall(r'name="mark" value="([^"]+)"', served.get("conflicts").text) or [_mark(served)]
-    answer = served.post("graduate?id=PAT-1", {"mark": mark[0], "typed": "PAT-1", "shown": "x"}, code=403)
+    mark = re.findall(r'name="csrf_token" value="([^"]+)"', served.get("conflicts").text) or [_csrf_token(served)]
+    answer = served.post("graduate?id=PAT-1", {"csrf_token": mark[0], "typed": "PAT-1", "shown": "x"}, code=403)
     assert "baton pattern graduate PAT-1" in answer.text
     assert served.site.tip("shop") == tip
 
 
-def _mark(served: Any) -> str:
-    return re.findall(r'name="mark" value="([^"]+)"', served.get("back?way=undo").text)[0]
+def _csrf_token(served: Any) -> str:
+    return re.findall(r'name="csrf_token" value="([^"]+)"', served.get("back?way=undo").text)[0]
 
 
 def test_only_the_patterns_own_id_confirms(work: None, serve: Any) -> None:
@@ -137,8 +137,8 @@ def test_restoring_a_rule_needs_a_person_who_types_its_id(work: None, git: Any, 
     assert served.site.tip("shop") == tip
     open_to_all = serve()
     assert "no token of its own (BATON_PAGE_TOKEN)" in open_to_all.get(back).text
-    mark = _mark_of_back(open_to_all)
-    open_to_all.post(back, {"mark": mark, "tip": tip, "typed.PAT-1": "PAT-1"}, code=403)
+    mark = _csrf_token_of_back(open_to_all)
+    open_to_all.post(back, {"csrf_token": mark, "tip": tip, "typed.PAT-1": "PAT-1"}, code=403)
     assert served.site.tip("shop") == tip
     served.send(back, {"tip": tip, "typed.PAT-1": "PAT-1"})
     assert "Baton-Confirmed: page, by Ada" in newest(git, top)
@@ -161,8 +161,8 @@ def test_all_rules_that_a_rollback_restores_are_named_and_confirmed(work: None, 
     served.send(page, {"tip": tip, "typed.PAT-1": "PAT-1", "typed.PAT-2": "PAT-2"})
 
 
-def _mark_of_back(served: Any) -> str:
-    return re.findall(r'name="mark" value="([^"]+)"', served.get("back?way=session&session=s1").text)[0]
+def _csrf_token_of_back(served: Any) -> str:
+    return re.findall(r'name="csrf_token" value="([^"]+)"', served.get("back?way=session&session=s1").text)[0]
 
 
 def test_an_invalid_rollback_is_reported(work: None, serve: Any) -> None:

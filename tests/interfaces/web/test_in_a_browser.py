@@ -323,7 +323,7 @@ def test_everything_works_without_scripts(world: World, serve: Any, opened: Open
     page.until(lambda: "The pattern is now a rule" in page.text())
 
 
-def test_another_port_receives_the_cookie_but_not_the_form_seal(
+def test_another_port_receives_the_cookie_but_not_the_csrf_token(
     world: World, serve: Any, elsewhere: tuple[str, list[str]], tmp_path: Path
 ) -> None:
     served, (url, received) = serve(page_token=TOKEN), elsewhere

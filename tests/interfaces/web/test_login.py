@@ -29,7 +29,7 @@ def test_with_a_token_every_page_asks_for_it_first(locked: Any) -> None:
         answer = locked.get(path, code=303)
         assert answer.headers["location"].startswith("/login?next=")
         assert answer.text == ""
-    assert locked.post("conflicts", {"mark": "x"}).headers["location"].startswith("/login")
+    assert locked.post("conflicts", {"csrf_token": "x"}).headers["location"].startswith("/login")
     assert "BATON_API_TOKEN" in locked.get("/login").text
 
 
@@ -63,7 +63,7 @@ def test_wrong_tokens_are_limited_and_the_right_one_always_gets_in(locked: Any) 
 
 def test_after_logging_out_pages_need_a_login(locked: Any) -> None:
     locked.log_in()
-    locked.post("/logout", {"mark": ""})
+    locked.post("/logout", {"csrf_token": ""})
     locked.get("board", code=303)
 
 
@@ -71,22 +71,22 @@ def test_a_form_without_its_mark_does_nothing(baton: Any, locked: Any) -> None:
     locked.log_in()
     baton("followup", "add", "x", "--namespace", "shop", "--id", "FU-1")
     tip = locked.site.tip("shop")
-    locked.seal = None
+    locked.csrf_token = None
     for mark in ("", "x", "ü" * 40):
-        answer = locked.post("back?way=undo", {"mark": mark, "tip": str(tip)}, code=403)
+        answer = locked.post("back?way=undo", {"csrf_token": mark, "tip": str(tip)}, code=403)
         assert "not from a page of this server" in answer.text
     assert locked.site.tip("shop") == tip
 
 
-def test_the_mark_of_another_browser_does_not_count(baton: Any, serve: Any) -> None:
+def test_the_csrf_token_of_another_browser_does_not_count(baton: Any, serve: Any) -> None:
     baton("init", "--namespace", "shop")
     baton("followup", "add", "x", "--namespace", "shop")
     served = serve()
-    mark = hidden(served.get("back?way=undo").text, {})["mark"]
+    mark = hidden(served.get("back?way=undo").text, {})["csrf_token"]
     assert mark
     served.client.cookies.clear()
     served.get("board")
-    served.post("back?way=undo", {"mark": mark, "tip": "0" * 40}, code=403)
+    served.post("back?way=undo", {"csrf_token": mark, "tip": "0" * 40}, code=403)
 
 
 def test_another_site_cannot_send_a_form(locked: Any) -> None:
@@ -139,7 +139,7 @@ def test_the_login_leads_on_only_to_our_own_pages(text: str) -> None:
 def test_an_old_cookie_is_invalid_after_logging_out(locked: Any) -> None:
     locked.log_in()
     name, ticket = next(iter(locked.client.cookies.items()))
-    locked.post("/logout", {"mark": ""})
+    locked.post("/logout", {"csrf_token": ""})
     locked.client.cookies.set(name, ticket)
     locked.get("board", code=303)
 

@@ -37,8 +37,8 @@ def test_without_a_token_of_its_own_the_page_cannot_loosen_a_policy_or_trust(wor
     refused = served.send("do/remote-policy", {"remote": "origin", "policy": "auto"}, code=403)
     assert "only a person may choose it" in refused.text
     assert "baton trust --from origin" in served.get("trust-remote?remote=origin").text
-    mark = re.findall(r'name="mark" value="([^"]+)"', served.get("do/sync").text)[0]
-    served.post("trust-remote?remote=origin", {"mark": mark}, code=403)
+    mark = re.findall(r'name="csrf_token" value="([^"]+)"', served.get("do/sync").text)[0]
+    served.post("trust-remote?remote=origin", {"csrf_token": mark}, code=403)
     served.get("trust-remote?remote=nowhere", code=404)
 
 

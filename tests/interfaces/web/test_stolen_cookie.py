@@ -38,10 +38,10 @@ def test_the_cookie_that_another_port_received_changes_nothing(served: Served, e
     tip = str(served.site.tip("shop"))
     shown = "".join(thief.client.get(one if one.startswith("/") else thief.path(one)).text for one in PAGES)
     assert "Board" in shown
-    assert served.seal not in shown
-    for mark in {"", ticket, *re.findall(r'name="mark" value="([^"]*)"', shown)}:
-        thief.post("back?way=undo", {**undoing(thief), "mark": mark}, code=403)
-        thief.post("graduate?id=PAT-1", {"mark": mark, "typed": "PAT-1"}, code=403)
+    assert served.csrf_token not in shown
+    for mark in {"", ticket, *re.findall(r'name="csrf_token" value="([^"]*)"', shown)}:
+        thief.post("back?way=undo", {**undoing(thief), "csrf_token": mark}, code=403)
+        thief.post("graduate?id=PAT-1", {"csrf_token": mark, "typed": "PAT-1"}, code=403)
     thief.client.close()
     assert served.site.tip("shop") == tip
     served.post("back?way=undo", undoing(served))
@@ -49,7 +49,7 @@ def test_the_cookie_that_another_port_received_changes_nothing(served: Served, e
 
 
 def test_without_scripts_a_form_takes_the_token_anew_and_wrong_ones_are_limited(served: Served) -> None:
-    served.seal = None
+    served.csrf_token = None
     assert 'name="key" type="password"' in served.get("back?way=undo").text
     for code in [403] * FREE + [429]:
         served.post("back?way=undo", undoing(served, key="wrong"), code=code)
@@ -57,7 +57,7 @@ def test_without_scripts_a_form_takes_the_token_anew_and_wrong_ones_are_limited(
 
 
 def test_forms_of_other_origins_are_rejected(served: Served) -> None:
-    fields = {**undoing(served), "mark": str(served.seal)}
+    fields = {**undoing(served), "csrf_token": str(served.csrf_token)}
     port = served.url.rpartition(":")[2]
     for headers in (
         {"Origin": "null"}, {"Origin": "http://127.0.0.1:9"}, {"Origin": f"http://localhost:{port}"}, {"Origin": ""},
@@ -85,6 +85,6 @@ def test_a_token_that_an_agent_has_makes_no_click_a_persons_word(
     tip = again.site.tip("shop")
     assert why in again.get("graduate?id=PAT-1").text
     told = served.get("graduate?id=PAT-1").text
-    fields = {**hidden(told, {"typed": ""}), "typed": "PAT-1", "mark": str(again.seal)}
+    fields = {**hidden(told, {"typed": ""}), "typed": "PAT-1", "csrf_token": str(again.csrf_token)}
     assert why in again.post("graduate?id=PAT-1", fields, code=403).text.replace("&#39;", "'")
     assert again.site.tip("shop") == tip

@@ -27,13 +27,13 @@ TOKEN = "an-öpen-sesame of the tests"
 
 @dataclass
 class Served:
-    """A running server and its visitor, who keeps cookies and the seal of the login, and fills in forms."""
+    """A running server and its visitor, who keeps cookies and the CSRF token of the login, and fills in forms."""
 
     url: str
     site: Site
     namespace: str
     client: httpx2.Client = field(init=False)
-    seal: str | None = None
+    csrf_token: str | None = None
 
     def __post_init__(self) -> None:
         self.client = httpx2.Client(base_url=self.url, verify=False, timeout=30, headers={"Origin": self.url})
@@ -54,8 +54,8 @@ class Served:
 
     def post(self, path: str, fields: dict[str, str], *, code: int = 303, **more: Any) -> httpx2.Response:
         path = path if path.startswith("/") else self.path(path)
-        if self.seal is not None and fields.get("mark") == "":
-            fields = {**fields, "mark": self.seal}
+        if self.csrf_token is not None and fields.get("csrf_token") == "":
+            fields = {**fields, "csrf_token": self.csrf_token}
         answer = self.client.post(path, data=fields, **more)
         assert answer.status_code == code, f"{path}: {answer.status_code} {answer.text[:3000]}"
         return answer
@@ -63,7 +63,7 @@ class Served:
     def log_in(self, token: str = TOKEN, *, code: int = 200, page: str = "/login") -> httpx2.Response:
         answer = self.send(page, {"token": token}, code=code)
         if code == 200:
-            self.seal = re.findall(r'data-seal="([^"]+)"', answer.text)[0]
+            self.csrf_token = re.findall(r'data-csrf-token="([^"]+)"', answer.text)[0]
         return answer
 
 

@@ -2,37 +2,37 @@
 /* Updates open pages. Everything else on the pages works without scripts. */
 
 (() => {
-  /* Browsers send a cookie to every port of this host, so forms must also send a seal. The page after the login
+  /* Browsers send a cookie to every port of this host, so forms must also send a CSRF token. The page after the login
      contains it, and it is kept in the local storage, which only pages of this origin can read. Without it, each form
      asks for the token. */
   const login = document.documentElement.dataset.login;
   const entered = document.getElementById("entered");
 
-  function readSeal() {
+  function readToken() {
     try { return localStorage.getItem(login); } catch { return null; }
   }
 
-  function storeSeal(seal) {
+  function storeToken(token) {
     try {
       const older = Object.keys(localStorage).filter((name) => name.split(".")[0] === login.split(".")[0]);
       for (const one of older) localStorage.removeItem(one);
-      localStorage.setItem(login, seal);
+      localStorage.setItem(login, token);
     } catch { /* then each form asks for the token */ }
   }
 
-  function sealForms(root) {
-    const seal = login && readSeal();
-    if (!seal) return;
-    for (const one of root.querySelectorAll("input[name=mark]")) one.setAttribute("value", seal);
+  function fillTokens(root) {
+    const token = login && readToken();
+    if (!token) return;
+    for (const one of root.querySelectorAll("input[name=csrf_token]")) one.setAttribute("value", token);
     for (const one of root.querySelectorAll(".key")) one.remove();
   }
 
   if (entered) {
-    storeSeal(entered.dataset.seal);
+    storeToken(entered.dataset.csrfToken);
     location.replace(entered.dataset.next);
     return;
   }
-  sealForms(document);
+  fillTokens(document);
 
   const live = document.getElementById("live");
   let ownChange = () => {};
@@ -91,7 +91,7 @@
   }
 
   function replace(main, fresh) {
-    sealForms(main);
+    fillTokens(main);
     document.querySelector("main").replaceWith(document.adoptNode(main));
     for (const part of [".tabs", ".foot"]) {
       const [old, young] = [document.querySelector(part), fresh.querySelector(part)];
