@@ -119,7 +119,7 @@ def rename_namespace(ws: Workspace, now: datetime, asked: RenameNamespace) -> Re
 def delete_namespace(ws: Workspace, now: datetime, asked: DeleteNamespace) -> DeletedNamespace:
     """Delete a namespace. A backup ref of this repository keeps its newest revision.
 
-    Later writes do not create the namespace again; only `init` does.
+    Later writes do not create the namespace again; `init` does, and so does `sync` while the remote still has it.
 
     Raises:
         NotFound: the namespace or the remote does not exist.

@@ -202,8 +202,8 @@ def dismiss_pattern(ws: Workspace, now: datetime, asked: DismissPattern) -> Chan
 def graduate_pattern(ws: Workspace, now: datetime, asked: GraduatePattern) -> Changed:
     """Turn a pattern into a rule; only a person can do this.
 
-    On the command line the id must be typed at a terminal where no agent acts, or the commit signed with a key
-    (git config baton.signingKey) that needs a touch or a passphrase. Over HTTP it is always refused.
+    On the command line, the person types the id at a terminal where no agent acts, or the commit is signed with a key
+    (git config baton.signingKey) that needs a touch or a passphrase. The HTTP API always refuses it.
 
     Raises:
         NeedsHuman: no person confirmed it.
