@@ -22,14 +22,14 @@ from baton_git.namespace.results import Preview
 from baton_git.namespace.workspace import Workspace
 
 WIDE = 10
-"""A change of more records than this must be confirmed, at a terminal or with --yes."""
+"""A change of more records than this, or of all records, must be confirmed at a terminal or with --yes."""
 
 YES = click.option(
     "--yes",
     "-y",
     is_flag=True,
     default=None,
-    help=f"Do not ask before a change of more than {WIDE} records; required without a terminal.",
+    help=f"Do not ask before a change of more than {WIDE} records or of all of them; needed if there is no terminal.",
 )
 """The option of commands that ask before a change of many records."""
 
