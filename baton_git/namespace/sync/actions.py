@@ -135,11 +135,13 @@ def _find_stop(branch: Branch, tips: BranchTips, terms: Terms) -> SyncAction | N
     lost = count_commits(branch.store, tips.seen, tips.theirs)
     return SyncAction(
         "stop", name, lost, f"the branch was rewritten on the remote, without {count_noun(lost, 'commit')} that it had",
-        "baton sync --settle merge restores them; --settle theirs removes them here too (a backup ref keeps them)",
+        "baton sync --settle merge restores them; "
+        "--settle theirs removes them here too, and keeps them in a backup ref",
     )  # fmt: skip
 
 
 def _plan_incoming(branch: Branch, tips: BranchTips, accepted: Oid | None) -> Iterator[SyncAction]:
+    """Yield the action that adds the remote commits up to `accepted` to the branch; nothing if it has them all."""
     if accepted is None:
         return
     name, store = str(branch.namespace), branch.store
@@ -165,9 +167,9 @@ def _find_newest_accepted(branch: Branch, tips: BranchTips, terms: Terms) -> tup
     """Return why some remote commits are not accepted (empty if all are), and the newest accepted commit."""
     assert tips.theirs is not None
     store = branch.store
-    faults = _faults(store, tips)
-    if faults:
-        return faults, None
+    unsafe_file = _find_unsafe_file(store, tips)
+    if unsafe_file:
+        return unsafe_file, None
     if terms.policy == "review":
         return "the remote's policy is review", None
     reverted = _find_reverts(branch, tips.theirs, tips.local) if terms.settle is None else {}
@@ -235,7 +237,8 @@ def _is_in_effect(branch: Branch, commit: Oid, tip: Oid) -> bool:
     return any(entry_at(roots[1], path) == entry_at(roots[2], path) for path in paths)
 
 
-def _faults(store: Store, tips: BranchTips) -> str:
+def _find_unsafe_file(store: Store, tips: BranchTips) -> str:
+    """Return the path of a file that the remote branch must not change, and why; empty if there is none."""
     assert tips.theirs is not None
     trees = [store.commit(commit).tree if commit is not None else None for commit in (tips.local, tips.theirs)]
     fault = next(find_unsafe_files(store.folder(trees[0]), store.folder(trees[1])), None)
