@@ -57,7 +57,7 @@ class SizeWatch:
         """Raise Rejected if the folder exceeds the limit, or did so before."""
         if self():
             raise Rejected(
-                f"{what}: more than {self.limit:,} bytes, the limit of one fetch",
+                f"{what}: more than {self.limit:,} bytes, the limit for one fetch",
                 hint="nothing was fetched; ask the person who pushed it, or list the branches with git ls-remote",
             )
 

@@ -116,7 +116,7 @@ def find_live(ws: Workspace, asked: NamedRecord) -> Key:
 
 _OWN_VERBS = {
     "rule": "propose another one for its pattern: baton pattern propose",
-    "conflict": "settle it: baton resolve",
+    "conflict": "resolve it: baton resolve",
     "session": "its list is changed with baton todo",
 }
 

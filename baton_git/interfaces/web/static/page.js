@@ -4,7 +4,7 @@
 (() => {
   /* Browsers send a cookie to every port of this host, so forms must also send a CSRF token. The page after the login
      contains it, and it is kept in the local storage, which only pages of this origin can read. Without it, each form
-     asks for the token. */
+     asks for the page's token. */
   const login = document.documentElement.dataset.login;
   const entered = document.getElementById("entered");
 
@@ -17,7 +17,7 @@
       const older = Object.keys(localStorage).filter((name) => name.split(".")[0] === login.split(".")[0]);
       for (const one of older) localStorage.removeItem(one);
       localStorage.setItem(login, token);
-    } catch { /* then each form asks for the token */ }
+    } catch { /* then each form asks for the page's token */ }
   }
 
   function fillTokens(root) {
