@@ -19,14 +19,19 @@ class EventState(NamedTuple):
 
     Attributes:
         runs: whether baton's script will run.
-        summary: how it runs, or why it does not.
+        how: how it runs, or why it does not.
         is_outdated: whether it runs and `install` would write another script.
     """
 
     event: str
     runs: bool
-    summary: str
+    how: str
     is_outdated: bool = False
+
+    @property
+    def summary(self) -> str:
+        """How it runs, and whether it must be installed again; or why it does not run."""
+        return f"{self.how}; not up to date: baton hooks install" if self.is_outdated else self.how
 
 
 def status(place: HookLocation, scripts: Sequence[HookScript], health: ProgramHealth) -> list[EventState]:
@@ -49,9 +54,7 @@ def _state(place: HookLocation, script: HookScript, health: ProgramHealth) -> Ev
         "external": f"called from {file}",
     }[place.mode]
     is_outdated = read_hook(_script_file(place, script.event)) != script.text
-    return EventState(
-        script.event, True, f"{how}; not up to date: baton hooks install" if is_outdated else how, is_outdated
-    )
+    return EventState(script.event, True, how, is_outdated)
 
 
 def _obstacles(place: HookLocation, script: HookScript, health: ProgramHealth) -> Iterator[str]:

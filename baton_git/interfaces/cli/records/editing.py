@@ -23,13 +23,13 @@ NOT_OPTIONS = ("id", "source_tier", "graduated_to")
 """Fields without an option, because other verbs change them. Fields that contain tables also have no option."""
 
 
-def _list_fields() -> dict[str, FieldInfo]:
-    """Return the fields that have an option, each as the first kind declares it."""
-    fields: dict[str, FieldInfo] = {}
-    for model in EDITABLE.values():
+def _list_fields() -> dict[str, dict[str, FieldInfo]]:
+    """Return the fields that have an option, by name and then by kind of record."""
+    fields: dict[str, dict[str, FieldInfo]] = {}
+    for kind, model in EDITABLE.items():
         for name, info in model.model_fields.items():
             if name not in NOT_OPTIONS and not _holds_tables(info):
-                fields.setdefault(name, info)
+                fields.setdefault(name, {})[kind] = info
     return fields
 
 
@@ -38,25 +38,23 @@ def _holds_tables(info: FieldInfo) -> bool:
     return any(isinstance(item, type) and issubclass(item, BaseModel) for item in types)
 
 
-def _make_option(name: str, info: FieldInfo) -> Any:
-    annotation = info.annotation
+def _make_option(name: str, by_kind: dict[str, FieldInfo]) -> Any:
+    annotation = next(iter(by_kind.values())).annotation
     is_list = get_origin(annotation) is tuple
     type_ = click.INT if int in (annotation, *get_args(annotation)) else click.STRING
     return click.option(
         f"--{name.replace('_', '-')}", name, type=type_, multiple=is_list,
         metavar="NUMBER" if type_ is click.INT else "TEXT", shell_complete=offer_for(name, "edit"),
-        help=f"{_describe_field(name)}{' Repeatable.' if is_list else ''}",
+        help=f"{_describe_field(by_kind)}{' Repeatable.' if is_list else ''}",
     )  # fmt: skip
 
 
-def _describe_field(name: str) -> str:
+def _describe_field(by_kind: dict[str, FieldInfo]) -> str:
     """Return the help of an option: by kind of record, the field's values or else its description."""
     kinds: dict[str, list[str]] = {}
-    for kind, model in EDITABLE.items():
-        if name in model.model_fields:
-            info = model.model_fields[name]
-            text = ", ".join(_list_choices(info.annotation)) or (info.description or "").rstrip(".")
-            kinds.setdefault(text[:1].lower() + text[1:], []).append(KINDS[kind].name(2))
+    for kind, info in by_kind.items():
+        text = ", ".join(_list_choices(info.annotation)) or (info.description or "").rstrip(".")
+        kinds.setdefault(text[:1].lower() + text[1:], []).append(KINDS[kind].name(2))
     return " ".join(f"{', '.join(names).capitalize()}: {text}." for text, names in kinds.items())
 
 

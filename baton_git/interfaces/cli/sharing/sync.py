@@ -12,7 +12,7 @@ from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun
 from baton_git.interfaces.cli.app import SECONDS, App, command, flat
 from baton_git.interfaces.cli.common_command import offer_for
-from baton_git.interfaces.cli.previewing import check_extent
+from baton_git.interfaces.cli.previewing import YES, check_extent
 from baton_git.interfaces.cli.printing import progress_line
 from baton_git.interfaces.cli.revisions.change_lines import LINES, change_lines
 from baton_git.namespace.sync.policy import Settle
@@ -33,10 +33,9 @@ from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
 @click.option("--settle", type=click.Choice(["merge", "theirs"]),
               help="If the branch was rewritten or deleted on the remote: merge keeps the changes of both sides, "
                    "and pushes a deleted branch again; theirs, only for a rewritten branch, drops the commits that the "
-                   "remote dropped, and keeps them in a backup ref.")  # fmt: skip
-@click.option("--yes", "-y", is_flag=True, default=None,
-              help="With --settle: do not ask before a change of many records; needed if there is no terminal.",
-)  # fmt: skip
+                   "remote dropped, and keeps them in a backup ref. Both ask before they change many "
+                   "records; a plain sync does not.")  # fmt: skip
+@YES
 @click.option("--timeout", type=SECONDS, default=DEFAULT, show_default=True, help="Time limit in seconds.")
 def sync_command(
     app: App,
