@@ -28,7 +28,7 @@ class Integration:
     """The result of an integration: the new tip of the local branch, and messages for people about the merge.
 
     Attributes:
-        received: number of commits that the local branch gained.
+        received: number of commits of the remote that were new to the local branch, without the merge commit.
         conflicts: the ids of new conflict records.
         renamed: the new ids of records whose id was taken, by old id.
         problems: unreadable records and changed immutable fields, described for people.
@@ -57,7 +57,8 @@ def integrate(branch: Branch, accepted: Oid | None, tips: BranchTips, stamp: Com
         if step is None:
             return replace(integration, tip=tip)
         if branch.advance(step.draft, tip, step.commit, stamp):
-            return _describe_step(branch, integration, tip, step, tips)
+            received = count_commits(branch.store, accepted, tips.local)
+            return _describe_step(branch, replace(integration, received=received), tip, step)
     raise Busy(f"{branch.namespace}: others kept writing here", hint="try again")
 
 
@@ -101,16 +102,13 @@ def _plan_step(store: Store, tip: Oid | None, accepted: Oid | None) -> _Step | N
     return _Step(joined.draft, joined.commit, joined.tree, conflicts, joined.renamed_ids)
 
 
-def _describe_step(
-    branch: Branch, integration: Integration, tip: Oid | None, step: _Step, tips: BranchTips
-) -> Integration:
+def _describe_step(branch: Branch, integration: Integration, tip: Oid | None, step: _Step) -> Integration:
     before = branch.revision_at(tip).state if tip is not None else State()
     problems = tuple(_find_problems(before, branch.revision_at(step.commit).state))
     place = branch.store.checked_out_at(branch.ref)
     return replace(
-        integration, tip=step.commit, received=count_commits(branch.store, step.commit, tips.local),
-        conflicts=step.conflicts,
-        renamed=step.renamed, problems=(*integration.problems, *problems), checked_out_at=str(place) if place else None,
+        integration, tip=step.commit, conflicts=step.conflicts, renamed=step.renamed,
+        problems=(*integration.problems, *problems), checked_out_at=str(place) if place else None,
     )  # fmt: skip
 
 

@@ -164,7 +164,7 @@ def list_session_adapters(ws: Workspace, now: datetime, asked: NoInput) -> Adapt
 
 def _look_around(ws: Workspace, now: datetime, around: Surroundings | None) -> Surroundings:
     if around is None:
-        raise InvalidArgument("the surroundings of the adapters are not given")
+        raise InvalidArgument("this interface gives adapters no access to the machine")
     return replace(around, now=now, state=ws.branch.read().state)
 
 

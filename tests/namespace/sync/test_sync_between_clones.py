@@ -57,6 +57,16 @@ def test_another_machine_receives_the_remote_branch(pair: Pair) -> None:
     assert bob.files() == ada.files()
 
 
+def test_the_merge_commit_of_a_sync_does_not_count_as_received(pair: Pair) -> None:
+    ada, bob = pair
+    ada.loop("OL-ada")
+    ada.sync()
+    bob.loop("OL-bob")
+    done = bob.sync()
+    assert "merge" in kinds(done)
+    assert (done.received, done.sent) == (1, 2)
+
+
 def test_new_remote_commits_are_fast_forwarded(pair: Pair) -> None:
     ada, bob = pair
     ada.loop("OL-2")
