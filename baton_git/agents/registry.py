@@ -33,8 +33,8 @@ class AgentRegistry(Mapping[str, AgentCLI]):
 AGENTS = AgentRegistry("claude", "codex", "gemini")
 """All agent CLIs, in order of preference: the first installed one starts sessions when none is named.
 
-To identify the sender of a payload or the writer of a transcript, they are tried in reverse order, because those of the
-first have the fewest distinguishing marks.
+To identify the sender of a payload or the writer of a transcript, they are tried in reverse order, because the payloads
+and transcripts of the first one have the fewest distinguishing marks.
 """
 
 

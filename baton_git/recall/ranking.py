@@ -31,11 +31,11 @@ MIN_EVIDENCE = 0.375
 _NEARLY = 0.7
 """Share of the best score from which a passage is nearly as good."""
 _BACKGROUND = 200
-"""Number of passages that `_evidence` adds to the size of the index; otherwise all words of a small one are common."""
+"""`_evidence` adds this number to the size of the index, because in a small one all words would be common."""
 _UNKNOWN = 0.45
 """Weight of a significant term that no passage contains, relative to a rare term."""
 _UNKNOWN_NAME = 1.7
-"""The weight of a proper name if no passage contains any proper name of the question: then no passage answers it."""
+"""The weight of each proper name if no passage contains any of them: then there should be no answer."""
 _ELSEWHERE = 0.6
 """Weight, as evidence, of a term that only another passage of the same session contains."""
 

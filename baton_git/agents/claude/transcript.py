@@ -147,7 +147,7 @@ class _Reader:
         self, events: list[Event], place: Position, time: str | None, record: Record, content: Any, side: bool
     ) -> None:
         results = _results(content)
-        # `toolUseResult` belongs to the record: if that has several results (0.2), it belongs to none of them.
+        # `toolUseResult` is a field of the record: if that has several results (0.2), it is unknown whose it is.
         noted = record.get("toolUseResult") if len(results) == 1 else None
         for block in results:
             name = block.get("tool_use_id")

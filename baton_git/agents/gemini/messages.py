@@ -33,7 +33,7 @@ class Message(NamedTuple):
         return Message(newer.place, {**self.record, **newer.record})
 
     def merge_shown(self, newer: Message) -> Message:
-        """Return the message after a list for the model repeated it: unchanged, except for the list's tool calls."""
+        """Return the message after `$set.messages` repeated it: only its tool calls are replaced."""
         calls = newer.record.get("toolCalls")
         return Message(newer.place, {**newer.record, **self.record, **({"toolCalls": calls} if calls else {})})
 

@@ -13,7 +13,7 @@ from baton_git.agents.hook_events.payloads import PROMPT, START, STOP, Payload
 from baton_git.agents.registry import AGENTS
 
 MAX_BYTES = 10_000
-"""Maximum size of a reply: of a longer one, Claude Code (in UTF-16 units) and Codex (in UTF-8 bytes) show only the
+"""Maximum size of a reply. If it is longer, Claude Code (in UTF-16 units) and Codex (in UTF-8 bytes) show only its
 beginning."""
 
 

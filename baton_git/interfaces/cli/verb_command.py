@@ -203,7 +203,7 @@ def _parse(verb: Verb[Any, Any], values: Values, now: datetime) -> Input:
 
 
 def _join_flags(verb: Verb[Any, Any], values: Values) -> Values:
-    """Replace the flags of each field, and its separate words, with the field's value.
+    """Set each field that is given as flags or as several words: to the given flag, or to the joined words.
 
     Raises:
         UsageError: two flags of one field are given.

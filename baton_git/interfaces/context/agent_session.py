@@ -13,8 +13,8 @@ from baton_git.agents.registry import AGENTS, session_variables
 def find_hooked_session(common_dir: Path) -> str | None:
     """Return the session in which an agent CLI runs this process; None if hooks have not seen it start, or saw it end.
 
-    The CLI sets the session's id in the environment. For a CLI that does not, such as Gemini's for its shell, it is the
-    last session that hooks saw of a CLI process among the ancestors of this one.
+    The CLI sets the session's id in the environment. If it does not, as Gemini CLI in its shell, the last session is
+    returned that hooks saw of the CLI among the ancestors of this process.
     """
     memory = HookSessionStore(str(common_dir))
     named = ((cli, os.environ.get(variable)) for variable, cli in session_variables().items())

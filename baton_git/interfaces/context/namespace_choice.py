@@ -90,8 +90,11 @@ def find_namespace(settings: NamespaceSettings) -> NamespaceChoice:
 def find_namespace_there(settings: NamespaceSettings) -> Namespace | None:
     """Return the only namespace of the remote, for a clone that fetches only some branches.
 
-    This contacts the remote. None if no remote or several are fetched like this, or if the remote has several
-    namespaces or none, or does not answer.
+    This contacts the remote.
+
+    Returns:
+        None if not exactly one remote is fetched like this, if it does not have exactly one namespace, or if it does
+        not answer.
     """
     fetched = {key[len("remote.") : -len(".fetch")]: value for key, value in settings.config.items()
                if key.startswith("remote.") and key.endswith(".fetch")}  # fmt: skip

@@ -2,8 +2,8 @@
 
 An agent is detected by the variables that its CLI sets, by its process among the ancestors of this one, by a session
 that baton started, or because the command names an agent (`--agent`, BATON_AGENT). Ancestors that cannot be read are
-ignored; a shell in a container or of another user's login has such ancestors. A program of the same user that
-hides itself on purpose is not detected.
+ignored, because ordinary shells have them too, such as a shell in a container. A program of the same user that hides
+itself on purpose is not detected.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def _read_locked(cache: BatonCache, namespace: Namespace) -> CacheOutcome:
 
 
 def _read_refused(cache: BatonCache, entry: CacheEntry, refused: RemoteError) -> CacheOutcome:
-    """Read the server's baton after it rejected the pending document; else return the cached one."""
+    """Read the server's baton after it rejected the pending document; if that fails, return the cached one."""
     try:
         answer = cache.server.read(entry.note.namespace)
     except AccessDenied:

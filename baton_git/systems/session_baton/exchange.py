@@ -239,7 +239,7 @@ def _guess_storage(path: Path) -> Storage:
         return "cache"
     kinds: dict[str, Storage] = {".json": "json", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite"}
     if path.suffix not in kinds:
-        raise InvalidArgument(f"{path}: what is it?", hint="say that it is sqlite, cache or json")
+        raise InvalidArgument(f"{path}: the type is unknown", hint="give the type: sqlite, cache or json")
     return kinds[path.suffix]
 
 

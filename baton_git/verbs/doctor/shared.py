@@ -156,10 +156,10 @@ def _describe_public(ws: Workspace, name: str) -> Diagnostic:
     what = f"{ws.branch.namespace} is there" if is_there else f"baton sync would put {ws.branch.namespace} there"
     return Diagnostic(
         "warning", f"anybody can read {name}, and {what}", "the repository is public",
-        "if that is not meant: add a private remote, and git config baton.remote NAME; git push "
+        "if that is not intended: add a private remote, and git config baton.remote NAME; git push "
         f"{name} --delete {ws.branch.ref.removeprefix('refs/heads/')} removes it there"
         if is_there
-        else "if that is not meant: add a private remote, and git config baton.remote NAME",
+        else "if that is not intended: add a private remote, and git config baton.remote NAME",
     )  # fmt: skip
 
 

@@ -106,7 +106,7 @@ def check_objects(examination: Examination) -> Iterator[Diagnostic]:
     """Find missing or damaged objects of the namespaces.
 
     The files of the newest revision are read. For older revisions, git checks that all objects exist, which takes a
-    tenth of the time of baton's own reader. Only if some are missing, baton's reader determines which.
+    tenth of the time of baton's own reader. Baton's reader runs only if some are missing, to find out which.
     """
     store = examination.stored
     end = time.monotonic() + examination.seconds

@@ -112,7 +112,7 @@ def _check_person(ws: Workspace, tip: Revision, key: Key) -> None:
     examples=("baton reopen FU-2x8m4c",),
 )
 def reopen_record(ws: Workspace, now: datetime, asked: ReopenRecord) -> Reopened:
-    """Reopen a record: restore it from the archive, set a loop that is not open to open, or a dismissed pattern to
+    """Reopen a record: restore it from the archive, or set a closed loop back to open or a dismissed pattern back to
     observing.
 
     An overdue loop gets its `ttl_days` again, counted from now.

@@ -127,7 +127,7 @@ def add_decision(ws: Workspace, now: datetime, asked: NewDecision) -> Added:
     examples=("baton decision anchor DEC-042 --about src/export.py:write_row", "baton decision anchor DEC-042"),
 )
 def anchor_decision(ws: Workspace, now: datetime, asked: AnchorDecision) -> Changed:
-    """Replace the files that a decision is about; without a file, confirm that it still fits its current ones.
+    """Replace the files that a decision is about; without a file, confirm that the decision still holds.
 
     Raises:
         InvalidArgument: a file is not in the work tree, or lacks the symbol.

@@ -85,7 +85,7 @@ class GraduatePattern(Input):
     tool=Tool(
         "Count a mistake.",
         hidden=("id", "about"),
-        fields={"what": "The same text, or its id, counts it"},
+        fields={"what": "What went wrong, or the id"},
     ),
     examples=('baton pattern record "Assumed Docker without reading compose" --context "deploying X"',),
 )
@@ -153,7 +153,7 @@ def _find_pattern(state: State, words_or_id: str, id_: str | None) -> Pattern | 
     examples=("baton pattern anchor PAT-9d2k1m --about compose.yaml", "baton pattern anchor PAT-9d2k1m"),
 )
 def anchor_pattern(ws: Workspace, now: datetime, asked: AnchorPattern) -> Changed:
-    """Replace the files that a pattern and its rule are about; without a file, confirm that they still fit their files.
+    """Replace the files that a pattern and its rule are about; without a file, confirm that both still hold.
 
     Raises:
         InvalidArgument: a file is not in the work tree, or lacks the symbol.

@@ -234,9 +234,9 @@ def send_command(
 ) -> int | None:
     """Send the documents that wait in the local cache, or resolve a conflict.
 
-    A conflict is shown before it is resolved: if you have not seen it, or the server's document has changed since,
-    it is only shown. A replaced version is kept in `.baton/kept/` in the cache. A document that waits for another
-    server is sent to this one only if you name its NS.
+    A conflict must be shown before it can be resolved: if it was not shown yet, or the server's document has changed
+    since, this command only shows it. A replaced version is kept in `.baton/kept/` in the cache. A document that waits
+    for another server is sent to this one only if you name its NS.
 
     Exit status: 3 if a conflict remains, 1 if the server is unreachable or a document waits for another server.
 

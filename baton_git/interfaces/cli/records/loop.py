@@ -59,7 +59,7 @@ def _fill_check(app: App, values: Values) -> Values:
 
 
 def _refuse_empty(options: dict[str, Any]) -> None:
-    """Refuse an empty value of an option: it comes from an unset variable of a shell, and the check would pass."""
+    """Refuse an empty value of an option. It usually comes from an unset shell variable, and the check would pass."""
     for name, value in options.items():
         if name.startswith("verify_") and isinstance(value, str) and not value.strip():
             raise click.UsageError(f"--{name.replace('_', '-')} is empty")

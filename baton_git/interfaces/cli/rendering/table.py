@@ -11,9 +11,9 @@ from baton_git.interfaces.cli.rendering.widths import count_columns, fit, termin
 
 GAP = "  "
 NARROWEST = 14
-"""Minimum width of a column that is cut to make room for the last one. Widths are in columns of the terminal."""
+"""No column is cut to less than this width, in columns of the terminal, to make room for the last one."""
 WANTED = 24
-"""Width up to which other columns are cut for the last one."""
+"""The other columns are cut until the last one has this width, or all of its text fits."""
 LEAST = 16
 """If less room than this is left for the last column, it is printed on a line of its own."""
 INDENT = " " * 4

@@ -16,7 +16,7 @@ _MARK = re.compile("[\U000e0020-\U000e007f]")
 """Zero-width characters that replace the style codes of `Styled` text while it is cut; text cannot contain them."""
 
 NARROWEST_TEXT = 20
-"""Columns that a text after a prefix gets, however narrow the terminal is."""
+"""Minimum width of a text after a prefix, in columns, even if the terminal is narrower."""
 RESET = "\x1b[0m"
 
 

@@ -31,10 +31,10 @@ from baton_git.verbs.sharing.sync import Synced, describe_sync, sync
 @click.option("--all", "everything", is_flag=True, help="Sync all namespaces of this repository and of the remote.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, and which records would change here.")
 @click.option("--settle", type=click.Choice(["merge", "theirs"]),
-              help="If the branch was rewritten or deleted on the remote: merge keeps the changes of both sides, "
-                   "and pushes a deleted branch again; theirs, only for a rewritten branch, drops the commits that the "
-                   "remote dropped, and keeps them in a backup ref. Both ask before they change many "
-                   "records; a plain sync does not.")  # fmt: skip
+              help="What to do if the branch was rewritten or deleted on the remote. merge: keep the changes of "
+                   "both sides, and push a deleted branch again. theirs: drop the commits that the remote dropped, and "
+                   "keep them in a backup ref; not possible for a deleted branch. Both ask before they "
+                   "change many records; a sync without --settle never asks.")  # fmt: skip
 @YES
 @click.option("--timeout", type=SECONDS, default=DEFAULT, show_default=True, help="Time limit in seconds.")
 def sync_command(

@@ -153,18 +153,18 @@ def _draw_lines(stretch: Stretch, stretches: Sequence[Stretch]) -> list[Line]:
     return lines
 
 
-def _draw_path(above: Stretch, below: Stretch, *, late: bool) -> str:
+def _draw_path(older: Stretch, newer: Stretch, *, late: bool) -> str:
     """Return the SVG path from an older stretch up to a newer one.
 
     It changes lanes at once, or at the end if `late` (a merge).
 
     Args:
-        above: the older stretch, which is lower in the drawing.
+        older: the older stretch, which is lower in the drawing.
     """
-    if above.lane == below.lane:
-        return f"M{above.x} {above.y}V{below.y}"
+    if older.lane == newer.lane:
+        return f"M{older.x} {older.y}V{newer.y}"
     if late:
-        turn = below.y + ROW
-        return f"M{above.x} {above.y}V{turn}C{above.x} {turn - BEND} {below.x} {below.y + STRAIGHT} {below.x} {below.y}"
-    turn = above.y - ROW
-    return f"M{above.x} {above.y}C{above.x} {turn + STRAIGHT} {below.x} {above.y - BEND} {below.x} {turn}V{below.y}"
+        turn = newer.y + ROW
+        return f"M{older.x} {older.y}V{turn}C{older.x} {turn - BEND} {newer.x} {newer.y + STRAIGHT} {newer.x} {newer.y}"
+    turn = older.y - ROW
+    return f"M{older.x} {older.y}C{older.x} {turn + STRAIGHT} {newer.x} {older.y - BEND} {newer.x} {turn}V{newer.y}"

@@ -58,9 +58,9 @@ def parse_sync_state(text: bytes, namespace: str, where: str) -> SyncState:
             _parse_answer(data["theirs"]), data["owns"] is True, tuple(str(digest) for digest in data["digests"]),
         )  # fmt: skip
     except (InvalidDocument, LimitExceeded, KeyError, TypeError) as error:
-        raise Corrupt(where, "is damaged: this is no note of baton's cache") from error
+        raise Corrupt(where, "is damaged: it is not a sidecar file of baton's cache") from error
     if note.namespace != namespace or not isinstance(note.url, str):
-        raise Corrupt(where, "is the note of another namespace")
+        raise Corrupt(where, "is the sidecar file of another namespace")
     return note
 
 

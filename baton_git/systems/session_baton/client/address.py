@@ -28,13 +28,13 @@ class ServerAddress:
             raise InvalidArgument(f"{shorten(text)} is not a url", hint=example) from None
         if parts.auth is not None:
             raise InvalidArgument(
-                "there is a name or a password in the url", hint="the token goes into BATON_API_TOKEN"
+                "the url contains a user name or a password", hint="the token goes into BATON_API_TOKEN"
             )
         endpoint = Endpoint.of(parts)
         if endpoint is None:
             raise InvalidArgument(f"{shorten(text)} is not an http or https url", hint=example)
         if parts.query is not None or parts.fragment is not None or not text.isprintable():
-            raise InvalidArgument(f"{shorten(text)} says more than where the server is", hint=example)
+            raise InvalidArgument(f"{shorten(text)} has a query, a fragment or unprintable characters", hint=example)
         return cls(endpoint, (parts.path or "").rstrip("/"))
 
     def __str__(self) -> str:

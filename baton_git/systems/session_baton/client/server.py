@@ -84,7 +84,7 @@ class BatonServer:
             return StaleWrite(_parse_current(self._parse_body(reply)))
         data = self._parse_success(reply)
         if data.get("ok") is not True:
-            raise self._make_format_error("it does not say that the baton was written")
+            raise self._make_format_error("it does not confirm that the baton was written")
         archived = data.get("archived")
         ids = tuple(str(id_) for id_ in archived) if isinstance(archived, list) else ()
         return _parse_answer({**data, "baton": baton}, str(self.address))._replace(archived=ids)
@@ -98,11 +98,11 @@ class BatonServer:
     def _parse_success(self, reply: ServerReply) -> dict[str, Any]:
         """Return the object in a successful response; raise for any other status."""
         if reply.status in (401, 403):
-            why = "the token is wrong" if self.token else "it wants a token"
+            why = "the token is wrong" if self.token else "a token is required"
             hint = "set BATON_API_TOKEN to what the server was started with"
             raise AccessDenied(f"{self.address}: {why} ({reply.status})", hint=hint)
         if reply.status in _AWAY:
-            raise Unreachable(f"{self.address} answers {reply.status}: the server behind it is away")
+            raise Unreachable(f"{self.address} answers {reply.status}: the server behind the proxy does not answer")
         if 300 <= reply.status < 400:
             raise RemoteError(f"{self.address} answers {reply.status}, a redirect, which is not followed", hint=_URL)
         if reply.status != 200:
@@ -126,22 +126,22 @@ class BatonServer:
         except BatonError as error:
             raise self._make_format_error(str(error)) from None
         if not isinstance(data, dict):
-            raise self._make_format_error("it is no object")
+            raise self._make_format_error("it is not an object")
         return data
 
     def _make_format_error(self, why: str) -> RemoteError:
-        return RemoteError(f"{self.address}: this is no answer of session-baton's wire: {why}", hint=_URL)
+        return RemoteError(f"{self.address}: not a response of session-baton's API: {why}", hint=_URL)
 
 
 _URL = "check the url"
-_HINTS = {404: _URL, 405: _URL, 413: "the document is larger than the server takes"}
+_HINTS = {404: _URL, 405: _URL, 413: "the document is larger than the server accepts"}
 
 
 def _parse_answer(data: dict[str, Any], where: str) -> ServerAnswer:
     baton, updated_at, revision = (data.get(name) for name in ("baton", "updated_at", "revision"))
     fits = isinstance(baton, dict | None) and isinstance(updated_at, str | None) and isinstance(revision, int | None)
     if "baton" not in data or not fits:
-        raise RemoteError(f"{where}: this is no answer of session-baton's wire: it has no baton", hint=_URL)
+        raise RemoteError(f"{where}: not a response of session-baton's API: it has no baton", hint=_URL)
     counted = 0 if revision is None and baton is None and "revision" in data else revision
     return ServerAnswer(baton, updated_at, counted)
 

@@ -112,7 +112,7 @@ def check_stem(namespace: str) -> str:
     """Return the `cache_stem` of the namespace. Raises InvalidName if it is not a possible file name."""
     stem = cache_stem(namespace)
     if "\0" in stem:
-        raise InvalidName("namespace", namespace, "holds a zero byte, which no file name may")
+        raise InvalidName("namespace", namespace, "contains a zero byte, which a file name must not have")
     if len(os.fsencode(stem)) > 255 - len(SUFFIX):
         raise InvalidName("namespace", namespace, "is too long for a file name")
     return stem

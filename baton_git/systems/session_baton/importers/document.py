@@ -89,7 +89,7 @@ def _choose_name(given: str | None, stated: Any, where: str) -> str:
     if given is not None:
         return Namespace(given).text
     if stated is None:
-        raise InvalidArgument(f"{where} does not say which namespace it is of", hint="name it", where=where)
+        raise InvalidArgument(f"{where} does not name its namespace", hint="name it", where=where)
     if not isinstance(stated, str):
         raise InvalidDocument([Fault("namespace", "must be a text")], where=where)
     return Namespace(stated).text

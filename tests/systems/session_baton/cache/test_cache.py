@@ -630,7 +630,7 @@ def test_an_invalid_server_address_is_rejected(cache, url):
 def test_the_token_comes_from_the_environment_and_is_never_shown(cache, folder):
     with served(Wire(token="s3same")) as wire:
         done = cache("read", "work", url=wire.url, code=1)
-        assert "it wants a token (401)" in done.err
+        assert "a token is required (401)" in done.err
         assert "set BATON_API_TOKEN" in done.err
         done = cache("write", "work", url=wire.url, doc=a_baton("x"), code=1, env={"BATON_API_TOKEN": "wr0ng"})
         assert "the token is wrong (401)" in done.err
