@@ -32,7 +32,12 @@ def render_checks(app: App, results: CheckResults) -> int | None:
     return FAILED if "failed" in verdicts else UNKNOWN if "unknown" in verdicts else None
 
 
-ADDITIONS = {"verify": Addition(render=render_checks, progress="checking")}
+ADDITIONS = {
+    "verify": Addition(
+        render=render_checks, progress="checking",
+        about="Exit status: 1 if a check failed, 5 if none failed but one could not be run.",
+    ),
+}  # fmt: skip
 
 
 class _WithDashes(CommonCommand):

@@ -139,5 +139,7 @@ def _render_finding(app: App, results: CheckResults) -> int | None:
 
 ADDITIONS = {
     "loop add": Addition(CHECKS, fill=_fill_check, render=_render_added),
-    "loop verify": Addition(render=_render_finding),
-}
+    "loop verify": Addition(
+        render=_render_finding, about="Exit status: 1 if the check failed, 5 if it could not be run.",
+    ),
+}  # fmt: skip

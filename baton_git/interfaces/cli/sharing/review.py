@@ -50,7 +50,8 @@ def review_command(
     rejected on later syncs; a later change of the same record waits again. To accept a change that makes a rule, a
     person must type the record's id.
 
-    Changes wait for a review if git config remote.NAME.batonPolicy is review, or is signed and their commits are not.
+    Changes wait for a review if the policy of the remote (git config remote.NAME.batonPolicy) is review, or if it is
+    signed and no allowed key signed their commits.
 
     \b
     baton review
