@@ -191,7 +191,7 @@ class SessionActions:
         lines = self._describe_changes([change for change in changes if change.kind != Handoff.kind])
         title, more = "Changed since this session's last update, newest first", max(0, len(lines) - MAX_CHANGES)
         section = Section(title, lines[:MAX_CHANGES], "changes", more, "baton log", Rank.STANDING)
-        return SourceContent({"changes": list(lines)}, (section, *self._tell_changed_handoffs(handoffs)))
+        return SourceContent({"changes": list(lines)}, (section, *self._describe_changed_handoffs(handoffs)))
 
     def _describe_changes(self, changes: Sequence[RecordChange]) -> tuple[str, ...]:
         """Return a line for each changed record: its line in the brief, if any; else a description of the change."""
@@ -203,7 +203,7 @@ class SessionActions:
             lines.setdefault(key, line or f"- {one_line(describe_change(change), 300)}")
         return tuple(line for line in dict.fromkeys(lines.values()) if line != "- ")
 
-    def _tell_changed_handoffs(self, changed: Collection[str]) -> tuple[Section, ...]:
+    def _describe_changed_handoffs(self, changed: Collection[str]) -> tuple[Section, ...]:
         """Return the facts of other sessions among the changed handoffs."""
         state, own = self._ws.branch.read().state, self._session.id
         handoffs = [handoff for handoff in map(partial(read_handoff, state), sorted(changed)) if handoff is not None]

@@ -358,7 +358,7 @@ def restore(ws: Workspace, now: datetime, agent: str) -> Restored:
         return ProposedState(_record_beginning(ws, state, session, now), note=f"restore of {agent}")
 
     try:
-        return _load(ws.update("restore", now, change).revision, now, agent)
+        return _make_restored(ws.update("restore", now, change).revision, now, agent)
     except (WriteFailed, Busy, OSError) as error:
         return look(ws, now, agent)._replace(unrecorded=error)
 
@@ -384,10 +384,10 @@ def _record_end(ws: Workspace, state: State, record: Checkpoint, now: datetime) 
 
 def look(ws: Workspace, now: datetime, agent: str) -> Restored:
     """Return what `restore` would return, without beginning a session or writing anything. Raises as `restore` does."""
-    return _load(ws.branch.read(), now, checkpoint_store.parse_agent(agent))
+    return _make_restored(ws.branch.read(), now, checkpoint_store.parse_agent(agent))
 
 
-def _load(version: Revision, now: datetime, agent: str) -> Restored:
+def _make_restored(version: Revision, now: datetime, agent: str) -> Restored:
     state = version.state
     check_known(state, agent)
     identity = find_identity(state, agent) or make_empty_identity(agent)

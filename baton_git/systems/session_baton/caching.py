@@ -54,7 +54,7 @@ class CacheOutcome(NamedTuple):
         entry: the current cache entry of the namespace.
         answer: the server's document; None if the server was not reached or no request was needed.
         sent: whether the server accepted a document, or had it already.
-        taken: whether the server's document replaced the cached one.
+        is_replaced: whether the server's document replaced the cached one.
         offline: why the server could not be reached, or None.
         refused: the server's reason to reject a document, other than a stale write; or None.
         clash: the conflict, or None.
@@ -65,7 +65,7 @@ class CacheOutcome(NamedTuple):
     entry: CacheEntry
     answer: ServerAnswer | None = None
     sent: bool = False
-    taken: bool = False
+    is_replaced: bool = False
     offline: str = ""
     refused: RemoteError | None = None
     clash: CacheConflict | None = None
@@ -249,7 +249,7 @@ def _take_theirs(cache: BatonCache, entry: CacheEntry, ours: dict[str, Any], now
         raise NotFound("baton on the server of namespace", entry.note.namespace, hint="send yours with --ours")
     keep = make_kept_document(entry.note.namespace, ours, "the server's document replaced it")
     saved = cache.folder.save(entry, SyncState(entry.note.namespace, cache.url, now), [keep])
-    return CacheOutcome(saved, now, taken=True, kept=(*entry.aside, keep))
+    return CacheOutcome(saved, now, is_replaced=True, kept=(*entry.aside, keep))
 
 
 def _replace_theirs(

@@ -98,8 +98,8 @@ def find_redoable(ws: Workspace) -> LogEntry:
     for entry in islice(own, SEARCHED):
         if is_undo(entry) and newer is not None:
             raise NotAllowed(
-                f"{name_of(newer)} ({newer.subject}) was made after the undo in {name_of(entry)}",
-                hint=f"baton undo {number_of(entry)} undoes that undo and keeps newer changes",
+                f"{name_commit(newer)} ({newer.subject}) was made after the undo in {name_commit(entry)}",
+                hint=f"baton undo {make_commit_argument(entry)} undoes that undo and keeps newer changes",
             )
         if is_undo(entry):
             return entry
@@ -117,12 +117,12 @@ def is_redo(entry: LogEntry) -> bool:
     return entry.op == REDO and bool(entry.undone_commits())
 
 
-def name_of(entry: LogEntry) -> str:
+def name_commit(entry: LogEntry) -> str:
     """Return a readable name of a commit: `revision 7`, or its id if several commits share the number."""
-    return f"{'commit' if entry.revision is None else 'revision'} {number_of(entry)}"
+    return f"{'commit' if entry.revision is None else 'revision'} {make_commit_argument(entry)}"
 
 
-def number_of(entry: LogEntry) -> str:
+def make_commit_argument(entry: LogEntry) -> str:
     """Return the argument that names a commit on the command line: its number, or its id if the number is shared."""
     return entry.commit[:10] if entry.revision is None else str(entry.revision)
 
@@ -145,4 +145,4 @@ def _is_own(ws: Workspace, entry: LogEntry) -> bool:
 
 def _name_newest(entry: LogEntry) -> str:
     whose = f"session {entry.session}" if entry.session is not None else f"machine {entry.machine}"
-    return f"baton undo {number_of(entry)} undoes the newest change, of {whose}: {entry.subject}"
+    return f"baton undo {make_commit_argument(entry)} undoes the newest change, of {whose}: {entry.subject}"

@@ -22,7 +22,15 @@ from baton_git.namespace.reverting import revert
 from baton_git.namespace.revision import ProposedState, Revision, WriteResult
 from baton_git.namespace.workspace import Workspace
 from baton_git.verbs.revisions.history import files_at, full_id
-from baton_git.verbs.revisions.operations import REDO, UNDO, find_redoable, find_undoable, is_undo, name_of, number_of
+from baton_git.verbs.revisions.operations import (
+    REDO,
+    UNDO,
+    find_redoable,
+    find_undoable,
+    is_undo,
+    make_commit_argument,
+    name_commit,
+)
 
 How = Literal["terminal", "page"]
 """Where a person confirmed a rollback."""
@@ -230,7 +238,8 @@ def plan_undo(ws: Workspace, revision: str | None = None) -> tuple[RollbackPlan,
     if not entry.parents:
         raise NotAllowed("the first commit of a namespace cannot be undone")
     if entry.commit in find_undone(_list_later(ws, entry)):
-        raise NotAllowed(f"{name_of(entry)} is undone already", hint="undo the revision that undid it: baton log --ops")
+        hint = "undo the revision that undid it: baton log --ops"
+        raise NotAllowed(f"{name_commit(entry)} is undone already", hint=hint)
     return _plan_revert(ws, entry), entry
 
 
@@ -255,7 +264,7 @@ def _list_later(ws: Workspace, entry: LogEntry) -> Iterator[LogEntry]:
 
 def _plan_revert(ws: Workspace, entry: LogEntry) -> RollbackPlan:
     verb, target = (REDO, _find_undone_by(ws, entry)) if is_undo(entry) else (UNDO, entry)
-    note = f"{verb} {number_of(target)}"
+    note = f"{verb} {make_commit_argument(target)}"
 
     def change(tip: Revision) -> ProposedState:
         before = ws.branch.revision_at(entry.parents[0])

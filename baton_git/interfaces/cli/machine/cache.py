@@ -288,7 +288,7 @@ def _describe_sent(outcome: CacheOutcome, choice: str | None) -> list[str]:
         return [f"baton: {outcome.refused}", *hint, f"{name}: the document still waits in the local cache"]
     if outcome.clash:
         return []
-    if outcome.taken:
+    if outcome.is_replaced:
         return [f"{name}: the server's document replaced yours in the cache"]
     if choice is not None and not outcome.sent:
         return [f"{name}: no conflict to resolve; the server has the same document"]
