@@ -1,6 +1,6 @@
-"""Hooks of agents as whole processes, against `python -c pass`, and the save of a long session.
+"""Time the hooks of agents as whole processes against `python -c pass`, and the save of a long session.
 
-And `claude -p` with the hooks against without, where `BATON_AGENT_CLIS` names the folder into which npm installed it.
+Also time `claude -p` with and without the hooks, if `BATON_AGENT_CLIS` names the folder in which npm installed it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class World:
         return json.dumps({**said, "timestamp": "2026-11-01T10:00:00.000Z", "version": "2.1.329"}) + "\n"
 
     def grow(self, size: int) -> None:
-        """Adds calls and their outputs until the transcript has `size` bytes."""
+        """Append tool calls and their outputs until the transcript has `size` bytes."""
         with self.transcript.open("a", encoding="utf-8") as file:
             number = 0
             while file.tell() < size:
@@ -73,7 +73,7 @@ def cpu_seconds(work: object) -> float:
 
 
 def idle(world: World) -> None:
-    """What hooks cost that find nothing to do."""
+    """Time the hooks that find nothing to do."""
     gemini = {"agent": "gemini", "trigger": "auto"}
     world.hook("SessionStart", agent="gemini", source="startup")
     world.hook("SessionStart", source="startup")
@@ -83,22 +83,22 @@ def idle(world: World) -> None:
         "python -c pass": lambda: world.run([sys.executable, "-c", "pass"], world.repo),
         "a repository without a namespace": lambda: world.hook("SessionStart", world.bare, source="startup"),
         "a subagent's event": lambda: world.hook("Stop", agent_id="a1"),
-        "a prompt, and nothing is owed": lambda: world.hook("UserPromptSubmit", prompt="go on"),
+        "a prompt, with no context to inject": lambda: world.hook("UserPromptSubmit", prompt="go on"),
         "Gemini's PreCompress": lambda: world.hook("PreCompress", **gemini),
-        "a stop, and nothing was said": lambda: world.hook("Stop"),
+        "a stop without new facts": lambda: world.hook("Stop"),
     }
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(ROUNDS):
         for name, work in works.items():
             times[name].append(cpu_seconds(work))
     peer = min(times.pop("python -c pass"))
-    print(f"python -c pass: {peer * 1e3:.0f} ms of processor time (the least of {ROUNDS} runs)")
+    print(f"python -c pass: {peer * 1e3:.0f} ms of processor time (the minimum of {ROUNDS} runs)")
     for name, found in times.items():
         tell(name, min(found) / peer, 4.0)
 
 
 def at_work(world: World) -> None:
-    """What hooks cost that have something to do, over many short sessions."""
+    """Time the hooks that have something to do, over many short sessions."""
     goals = {"SessionStart": 25.0, "Stop": 12.0, "SessionEnd": 40.0}
     more = {"source": "startup", "last_assistant_message": "It builds.", "reason": "other"}
     times: dict[str, list[float]] = {name: [] for name in ("python -c pass", *goals)}
@@ -115,7 +115,7 @@ def at_work(world: World) -> None:
 
 
 def saving(world: World) -> None:
-    """The save of a long session, in seconds: the first one, and one more turn later."""
+    """Time the first save of a long session, and the save after one more turn."""
     world.grow(MEGABYTES << 20)
     for what, event in (("first save", "PreCompact"), ("save at the end, nothing new", "SessionEnd")):
         started = time.perf_counter()
@@ -128,7 +128,7 @@ def saving(world: World) -> None:
 
 
 def claude() -> None:
-    """How long `claude -p` takes with the hooks, against without; the model answers at once, on loopback."""
+    """Time `claude -p` with and without the hooks; a model on loopback answers immediately."""
     folder = Path(os.environ.get("BATON_AGENT_CLIS", "/nonexistent"))
     if not (folder / "node_modules/.bin/claude").exists():
         print("claude -p: not measured, BATON_AGENT_CLIS names no folder with Claude Code")

@@ -1,4 +1,4 @@
-"""The longest of many writes, with packs merged in the writer's time and beside it."""
+"""Time the slowest of many writes, with packs merged by the writer itself and by a separate process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WRITES = 1_500
 
 
 def longest(ws: Workspace) -> float:
-    """The mean of the 20 slowest writes against the median."""
+    """Print the median of many writes, and return the mean of the 20 slowest ones in seconds."""
     ids = fill(ws)
     times = []
     for number in range(WRITES):
@@ -36,7 +36,7 @@ def main() -> int:
     with workspace() as here, workspace() as beside:
         folder = beside.branch.store.repository.common_dir
         beside.branch.store.tidied_by = lambda: merge_in_background(folder, os.environ)
-        tell("the slowest writes, packs merged beside against in their time", longest(beside) / longest(here), 0.6)
+        tell("the slowest writes: packs merged elsewhere, against here", longest(beside) / longest(here), 0.6)
     return 1 if missed else 0
 
 

@@ -1,8 +1,8 @@
-"""The time that untrusted text takes when it is twice as long: JSON up to 16 MiB, redaction up to 4 MiB (minutes).
+"""Time the processing of untrusted text of doubling sizes: JSON up to 16 MiB, redaction up to 4 MiB (minutes).
 
-Processor time, so that other programs on the machine matter less. Each figure is the mean ratio of two sizes that
-follow each other (quadratic work has 4). Beside it stand what the longest text took, and the largest ratio, which is
-above 2 where the data outgrows a cache of the processor.
+Processor time is measured, because it depends less on other programs. Each figure is the mean ratio between the times
+for a size and for half of it: 2 for linear work, 4 for quadratic work. The time for the longest text and the largest
+ratio are printed too; a single ratio exceeds 2 where the data no longer fits into a cache of the processor.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ JSON_SIZES = [MIB, 2 * MIB, 4 * MIB, 8 * MIB, 16 * MIB]
 REDACTION_SIZES = [MIB // 4, MIB // 2, MIB, 2 * MIB, 4 * MIB]
 GOAL = 2.3
 LEAST = 0.004
-"""Seconds; a shorter time counts as this, as it is mostly noise."""
+"""Seconds. A shorter time counts as this value, because it is mostly noise."""
 
 
 def keys(size: int) -> str:
-    """An object of very many keys, the last of them twice."""
+    """Return an object with very many keys, the last of which occurs twice."""
     count = size // 12
     return "{" + ",".join(f'"{number:07}":0' for number in range(count)) + f',"{count - 1:07}":0}}'
 
@@ -42,7 +42,7 @@ JSON: dict[str, Callable[[int], str]] = {
     "opening brackets": lambda size: "[" * size,
     "numbers": lambda size: "[" + "1," * (size // 2) + "1]",
 }
-"""Texts of about a size."""
+"""Return texts of about this size."""
 
 REDACTED = {
     "keykeykey": "key",
@@ -67,7 +67,7 @@ REDACTED = {
 
 
 def measure(what: str, work: Callable[[str], object], sizes: list[int], text_of: Callable[[int], str]) -> None:
-    """Report the mean ratio of the times of two sizes that follow each other, and the largest one."""
+    """Report the mean and the largest ratio between the times for a size and for half of it."""
     work(text_of(1000))
     times = [max(best_of(1 if size == sizes[-1] else 2, work, text_of(size)), LEAST) for size in sizes]
     ratios = [later / earlier for earlier, later in pairwise(times)]

@@ -1,4 +1,4 @@
-"""Whole processes against `python -c "import click"`, and what each import of a command costs."""
+"""Time whole processes against `python -c "import click"`, and the imports of a command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMANDS = {
 
 
 def cpu_seconds(argv: list[str], folder: Path, environment: dict[str, str]) -> float:
-    """Processor time of one process and its children: wall time says more about what else runs."""
+    """Return the processor time of a process and its children; wall time would depend more on other programs."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(argv, cwd=folder, env=environment, capture_output=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -49,7 +49,7 @@ def main() -> int:
             for name, argv in works.items():
                 times[name].append(cpu_seconds(argv, folder, environment))
         peer = min(times["click"])
-        print(f'python -c "import click": {peer * 1e3:.0f} ms of processor time (the least of {ROUNDS} runs)')
+        print(f'python -c "import click": {peer * 1e3:.0f} ms of processor time (the minimum of {ROUNDS} runs)')
         for name, (_, goal) in COMMANDS.items():
             tell(name, min(times[name]) / peer, goal)
         imports(baton, folder, environment)
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def imports(baton: list[str], folder: Path, environment: dict[str, str]) -> None:
-    """The ten most expensive packages that `baton read` imports, each without what it imports itself."""
+    """Print the ten most expensive packages that `baton read` imports, each without its own imports."""
     said = subprocess.run(
         [sys.executable, "-X", "importtime", *baton, "read"],
         cwd=folder, env=environment, capture_output=True, text=True, check=True,

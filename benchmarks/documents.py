@@ -1,7 +1,7 @@
-"""Whole documents written by sessions in turn: the 10,000th against the 100th, in processor time.
+"""Time the write of a whole document by alternating sessions: the 10,000th against the 100th, in processor time.
 
-The two are written in turns, in a namespace with a long history and one with a short, so that both meet the same
-machine: minutes lie between the 100th and the 10,000th of one namespace.
+The two writes alternate between a namespace with a long history and one with a short history, so that both run under
+the same conditions: in one namespace, minutes pass between the 100th write and the 10,000th.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SAMPLE = 50
 
 
 def documents_in_turn(sessions: int, writes: int) -> None:
-    """Each session reads, changes its own follow-up, and writes the whole document."""
+    """Let each session in turn read the document, change its own follow-up, and write the whole document."""
     with workspace() as long, workspace() as short:
         longest = max(written(long, sessions, number) for number in range(writes - SAMPLE))
         for number in range(100 - SAMPLE):
@@ -37,7 +37,7 @@ def documents_in_turn(sessions: int, writes: int) -> None:
 
 
 def written(ws: Workspace, sessions: int, number: int) -> float:
-    """The processor time in seconds of the write with this number."""
+    """Return the processor time of the write with this number, in seconds."""
     name = f"s{number % sessions}"
     told = (read_document(ws).baton or {}).get("follow_ups", [])
     own = {"id": f"FU-{name}", "item": f"Item {number}", "reason": "later", "first_seen": "s0"}

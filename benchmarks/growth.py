@@ -1,4 +1,4 @@
-"""Does it stay as fast and small as it was? The 10,000th write and read against the 100th, and a full archive."""
+"""Compare the 10,000th write and read with the 100th, and writes next to a full and an empty archive."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def change(ws: Workspace, ids: list[str], number: int) -> None:
 
 
 def timed_read(ws: Workspace) -> float:
-    """Seconds of one read, from a store that is opened anew."""
+    """Return the time of one read from a newly opened store, in seconds."""
     started = time.perf_counter()
     with Store(ws.branch.store.repository) as store:
         read_document(Workspace(type(ws.branch)(store, ws.branch.namespace), ws.actor))
@@ -55,7 +55,7 @@ def growth() -> None:
         )
         print(
             f"       mean of all {statistics.mean(writes) * 1e3:.2f} ms, "
-            f"the longest {max(writes) * 1e3:.0f} ms (a roll-up)"
+            f"the longest {max(writes) * 1e3:.0f} ms (a merge of packs)"
         )
         tell(f"the {WRITES:,}th write against the {SAMPLE}th", statistics.median(late) / statistics.median(early), 1.3)
         tell(f"the {WRITES:,}th read against the {SAMPLE}th", reads[WRITES] / reads[SAMPLE], 1.3)
@@ -66,7 +66,7 @@ def growth() -> None:
 
 
 def archive() -> None:
-    """A write beside 10,000 archived records against one beside none."""
+    """Compare a write next to 10,000 archived records with one next to none."""
     with workspace() as empty, workspace() as full:
         ids = {id(ws): fill(ws) for ws in (empty, full)}
 
@@ -85,7 +85,7 @@ def archive() -> None:
                 change(ws, ids[id(ws)], number)
                 times[id(ws)].append(time.perf_counter() - started)
         tell(
-            "a write beside 10,000 archived records",
+            "a write next to 10,000 archived records",
             statistics.median(times[id(full)]) / statistics.median(times[id(empty)]), 1.5,
         )  # fmt: skip
 

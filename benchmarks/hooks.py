@@ -1,4 +1,4 @@
-"""`git commit` with the hooks of baton and without, when nothing is to be verified; alternately, in one run."""
+"""Time `git commit` alternately with and without baton's hooks, when no loop is due."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def main() -> int:
             run(folder, *baton, "hooks", "install")
         without, with_hooks, chained = alternating(ROUNDS, *(committing(folder) for folder in folders))
         print(f"git commit without hooks: {without * 1e3:.1f} ms (median of {ROUNDS})")
-        print(f"with hooks {with_hooks * 1e3:.1f} ms, after a hook that was there {chained * 1e3:.1f} ms")
+        print(f"with hooks {with_hooks * 1e3:.1f} ms, after another hook {chained * 1e3:.1f} ms")
         tell("git commit with hooks, nothing due, less 10 ms", (with_hooks - ADDED_MS / 1e3) / without, FACTOR)
         tell("  what the hooks add", (with_hooks - without) * 1e3, ADDED_MS + (FACTOR - 1) * without * 1e3, " ms")
         tell("git commit with another hook before ours, less 10 ms", (chained - ADDED_MS / 1e3) / without, FACTOR)

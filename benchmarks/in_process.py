@@ -1,4 +1,4 @@
-"""One write and one read in a process that is warm, against bare dulwich doing the same to the disk."""
+"""Time one write and one read in a warm process, against bare dulwich with the same disk operations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FOLDER = b"follow_ups"
 
 
 def plumbing(repo: Repo, name: bytes, record: dict[str, object], number: int) -> None:
-    """The same blob, trees, commit and ref move with nothing but dulwich; objects and ref are synced."""
+    """Make the same blob, trees, commit and ref move with dulwich alone; sync the objects and the ref."""
     tip = repo.refs[REF]
     commit = repo[tip]
     root = repo[commit.tree]
@@ -49,7 +49,7 @@ def plumbing(repo: Repo, name: bytes, record: dict[str, object], number: int) ->
 
 
 def copied(ws: Workspace, place: str) -> Repo:
-    """A second repository with the same state, in which dulwich syncs objects as we do."""
+    """Return a second repository with the same state, in which dulwich syncs objects like baton."""
     source = ws.branch.store.repository.common_dir
     os.system(f"git clone -q --bare {source} {place}/peer.git")
     repo = Repo(f"{place}/peer.git")

@@ -1,4 +1,4 @@
-"""What a push of many records costs whoever takes it in: twice the records, at most twice the time."""
+"""Time the ingest of a push with many records: twice the records may take at most twice the time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def clone(place: Path, name: str) -> Workspace:
 
 
 def push_many(ws: Workspace, number: int) -> None:
-    """One commit with so many follow-ups, and its push."""
+    """Push one commit with this many follow-ups."""
     store, tip = ws.branch.store, ws.branch.store.tip(ws.branch.ref)
     assert tip is not None
     draft, text = store.draft(), 'item = "item %d"\nid = "FU-%05d"\nstatus = "deferred"\ncreated_at = "2026-11-01"\n'
@@ -55,7 +55,7 @@ def push_many(ws: Workspace, number: int) -> None:
 
 
 def timed(number: int, *, diverged: bool) -> tuple[float, float]:
-    """Seconds of this process for the sync that takes them in, and for the next start of a session."""
+    """Return the processor time of the sync that receives them and of the next session start, in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         subprocess.run(["git", "init", "-q", "--bare", str(place / "r.git")], check=True)

@@ -1,4 +1,4 @@
-"""One namespace beside 10,000 and 100,000 others, against one beside 10; and one in a project of 100,000 commits."""
+"""Time a sync of a namespace next to 10, 10,000 and 100,000 others, and in a project of 100,000 commits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMITS = 100_000
 
 
 def commits(repository: Path, number: int, *, chained: bool) -> list[str]:
-    """Ids of new commits there, in a chain or each for itself; nothing leads to them yet."""
+    """Create commits, in a chain or without parents, and return their ids; no ref points to them."""
 
     def stream() -> Iterator[bytes]:
         yield b"blob\nmark :1\ndata 1\nx\n"
@@ -47,7 +47,7 @@ def commits(repository: Path, number: int, *, chained: bool) -> list[str]:
 
 
 def crowd(repository: Path, number: int) -> None:
-    """So many other namespaces, a commit each, packed like git packs them."""
+    """Create this many other namespaces with one commit each, packed as git does it."""
     oids = commits(repository, number, chained=False)
     lines = [f"{oid} refs/heads/baton/crowd-{one:06d}\n" for one, oid in enumerate(oids)]
     text = "# pack-refs with: peeled fully-peeled sorted \n" + "".join(lines)
@@ -55,7 +55,7 @@ def crowd(repository: Path, number: int) -> None:
 
 
 def clone(place: Path, name: str, remote: Path, source: Path | None = None) -> Machine:
-    """A machine with the objects and refs of `source` (a bare repository), connected to `remote`."""
+    """Return a machine with the objects and refs of `source` (a bare repository) and the remote `remote`."""
     folder = place / name
     environment = {"PATH": os.environ["PATH"], "HOME": str(place), "XDG_DATA_HOME": f"{place}/data"}
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
@@ -68,7 +68,7 @@ def clone(place: Path, name: str, remote: Path, source: Path | None = None) -> M
 
 
 def bare(place: Path, name: str, like: Path | None = None) -> Path:
-    """A bare repository, with all that `like` has."""
+    """Return a bare repository with everything that `like` has."""
     path = place / name
     subprocess.run(["git", "init", "-q", "--bare", str(path)], check=True)
     if like is not None:
@@ -134,7 +134,7 @@ def namespaces() -> None:
 
 
 def project() -> None:
-    """A namespace in a clone of a big project, whose remote has the project as well."""
+    """Return a namespace in a clone of a big project, whose remote has the project too."""
     with tempfile.TemporaryDirectory(prefix="baton-bench-") as text:
         place = Path(text)
         machines = []

@@ -1,4 +1,4 @@
-"""What the benchmarks share: medians of alternating runs, a filled namespace, and how a figure is told."""
+"""Shared by the benchmarks: medians of alternating runs, a filled namespace, and the printing of a figure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ missed: list[str] = []
 
 
 def alternating(rounds: int, *works: Callable[[], object]) -> list[float]:
-    """The median time in seconds of each work, run in turns so that all meet the same machine."""
+    """Return the median time of each task in seconds. The tasks alternate, so all run under the same conditions."""
     return prepared(rounds, *((_nothing, work) for work in works))
 
 
 def prepared(rounds: int, *works: tuple[Callable[[], object], Callable[[], object]]) -> list[float]:
-    """The same for works that need something to be done before each, which is not timed."""
+    """Return the same for tasks with a preparation before each run, which is not timed."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
         for number, (prepare, work) in enumerate(works):
@@ -49,7 +49,7 @@ def tell(what: str, figure: float, goal: float, unit: str = "×") -> None:
 
 @contextmanager
 def workspace(folder: str | None = None) -> Iterator[Workspace]:
-    """A namespace in a fresh repository on the disk that holds temporary files."""
+    """Yield a namespace in a new repository on the disk with temporary files."""
     with tempfile.TemporaryDirectory(prefix="baton-bench-", dir=folder) as place:
         repository = Repository.create_bare(Path(place) / "bench.git")
         with Store(repository) as store:
@@ -61,7 +61,7 @@ def now() -> datetime:
 
 
 def fill(ws: Workspace, count: int = 20) -> list[str]:
-    """`count` live follow-ups of some 300 bytes each."""
+    """Return `count` live follow-ups of about 300 bytes each."""
     return [
         add_follow_up(ws, now(), item=f"Item {number}: " + "words that say what is to be done " * 4, reason="later").id
         for number in range(count)

@@ -1,4 +1,4 @@
-"""Two sides that diverged by 500 operations each over 1,000 records, merged; and the same beside 10,000 more."""
+"""Time the merge of two sides with 500 operations each on 1,000 records, also next to 10,000 more records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WORDS = "words that say what is to be done " * 5
 
 
 def filled(beside: int) -> State:
-    """The records that the sides work on, a quarter of each kind, and others of which half are closed."""
+    """Return the records that the sides change, a quarter of each kind, and other records, half of them closed."""
     state = State()
     edits = {}
     for number in range(RECORDS // 4):
@@ -50,7 +50,7 @@ def filled(beside: int) -> State:
 
 
 def worked(state: State, word: str) -> State:
-    """Of ten operations four edit what the other side edits too, three something else; two additions, one closing."""
+    """Apply operations: 40 % edit records that the other side edits too, 30 % edit others, 20 % add, 10 % close."""
     for number in range(OPERATIONS):
         state = operation(state, word, number)
     return state
@@ -83,7 +83,7 @@ def operation(state: State, word: str, number: int) -> State:
 
 
 def sides(ws: Workspace, beside: int) -> list[Oid]:
-    """The trees of base, ours and theirs, stored in one pack."""
+    """Return the trees of base, ours and theirs, stored in one pack."""
     base = filled(beside)
     draft = ws.branch.store.draft()
     files = [layout.encode(one.edits) for one in (base, worked(base, "mine"), worked(base, "yours"))]
@@ -98,7 +98,7 @@ def sides(ws: Workspace, beside: int) -> list[Oid]:
 
 
 def merged(ws: Workspace, trees: list[Oid]) -> Iterator[dict[str, float]]:
-    """Seconds of each part, from a store that is opened anew each time."""
+    """Return the time of each part in seconds, from a newly opened store each time."""
     while True:
         with Store(ws.branch.store.repository) as store:
             base, ours, theirs = (layout.state_of(store.folder(tree)) for tree in trees)
@@ -115,7 +115,7 @@ def merged(ws: Workspace, trees: list[Oid]) -> Iterator[dict[str, float]]:
 
 
 def shown(what: str, rounds: list[dict[str, float]]) -> float:
-    """Prints the medians; gives the seconds of all parts."""
+    """Print the medians, and return the total of all parts in seconds."""
     found = {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
     parts = ", ".join(f"{name} {found[name] * 1e3:.0f} ms" for name in ("decide", "apply", "encode"))
     print(f"{what}: {parts}; {found['decisions']:.0f} decisions")
@@ -127,9 +127,9 @@ def main() -> int:
         turns = zip(merged(small, sides(small, 0)), merged(large, sides(large, BESIDE)), strict=False)
         alone, beside = zip(*islice(turns, 1, ROUNDS + 1), strict=True)
     few = shown("alone", list(alone))
-    many = shown(f"beside {BESIDE:,} more records", list(beside))
+    many = shown(f"next to {BESIDE:,} more records", list(beside))
     tell(f"{2 * OPERATIONS:,} operations on {RECORDS:,} records merged", few, 0.5, " s")
-    tell(f"the same beside {BESIDE:,} unchanged records", many / few, 1.5)
+    tell(f"the same next to {BESIDE:,} unchanged records", many / few, 1.5)
     return 1 if missed else 0
 
 

@@ -1,4 +1,4 @@
-"""How fast transcripts of earlier sessions are taken over: against reading each of their lines as JSON.
+"""Time the import of transcripts of earlier sessions against reading each of their lines as JSON.
 
 Run by hand: `python benchmarks/mine.py`.
 """
@@ -19,7 +19,7 @@ from transcripts import assistant, user
 
 SESSIONS = 500
 BYTES = 300_000
-"""Of each transcript: as many as of a session of an hour."""
+"""Size of each transcript: about that of a session of one hour."""
 
 
 def write_transcripts(folder: Path, work_tree: Path) -> int:
@@ -64,7 +64,7 @@ def turn_records(session: int, turn: int, work_tree: Path) -> list[dict[str, Any
 
 
 def seconds_as_json(folder: Path) -> float:
-    """Seconds of this process for reading each line as JSON."""
+    """Return the processor time of reading each line as JSON, in seconds."""
     began = time.process_time()
     for path in sorted(folder.glob("*.jsonl")):
         with path.open("rb") as file:
@@ -74,7 +74,7 @@ def seconds_as_json(folder: Path) -> float:
 
 
 def run(work_tree: Path, home: Path, *words: str) -> tuple[float, float, dict[str, Any]]:
-    """Run a command; return its seconds by the clock, its seconds of processor time, and its answer."""
+    """Run a command; return its wall time and its processor time in seconds, and its output."""
     environment = {**os.environ, "HOME": str(home), "XDG_DATA_HOME": str(home / "data")}
     for name in [name for name in environment if name.startswith(("BATON_", "CLAUDE", "CODEX_", "GEMINI_", "GIT_"))]:
         del environment[name]
@@ -102,13 +102,13 @@ def main() -> None:
         seconds, used, answer = run(work_tree, home, "baton_git", "mine", "--json")
         again, _, second = run(work_tree, home, "baton_git", "mine", "--json")
         if (len(answer["taken"]), len(second["taken"])) != (SESSIONS, 0):
-            raise SystemExit("not every session was taken over, or one of them twice")
+            raise SystemExit("not every session was imported, or one was imported twice")
         print(f"{SESSIONS} transcripts, {megabytes:.0f} MB: lines as JSON {plain:.2f} s, mine {used:.2f} s of one core")
         print(f"{megabytes / used:.1f} MB a second on one core")
         tell("mine against reading the lines as JSON", used / plain, 25.0)
         tell("processor time for 10 MB", used / megabytes * 10, 1.0, " s")
-        tell("500 transcripts by the clock", seconds, 300, " s")
-        tell("a second run, which reads nothing, by the clock", again, 5.0, " s")
+        tell("500 transcripts, wall time", seconds, 300, " s")
+        tell("a second run, which reads nothing, wall time", again, 5.0, " s")
     sys.exit(bool(missed))
 
 

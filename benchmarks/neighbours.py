@@ -1,7 +1,8 @@
-"""Noting items and telling them to the next session: baton beside a Markdown file and git notes.
+"""Time storing items and printing them for the next session: baton, a Markdown file and git notes.
 
-The same items are noted in all three. Printed are the processor time of a process that notes one, that of a process
-that tells them, and how many bytes the next session is told, with 20 and with 200 items; docs/comparison.md has them.
+All three get the same items. For 20 and for 200 items, the benchmark prints the processor time of a process that stores
+one item, that of a process that prints all of them, and the number of printed bytes. The figures are in
+docs/comparison.md.
 
 Run by hand: `python benchmarks/neighbours.py`.
 """
@@ -26,7 +27,7 @@ SYLLABLES = ("ba", "ce", "di", "fo", "gu", "la", "me", "ni", "po", "ru", "sa", "
 
 
 class Notebook(NamedTuple):
-    """A way to note items in a repository and to tell them, each by a command; `fill` notes many at once."""
+    """A way to store items in a repository and to print them, each by a command; `fill` stores many at once."""
 
     name: str
     folder: Path
@@ -36,7 +37,7 @@ class Notebook(NamedTuple):
 
 
 def make_items(count: int) -> list[str]:
-    """Return items of some 150 bytes with words of their own, so that none is nearly the same as another."""
+    """Return items of about 150 bytes with different words, so that no two are similar."""
     chance = random.Random(count)
     return [" ".join("".join(chance.choices(SYLLABLES, k=4)) for _ in range(16)) for _ in range(count)]
 
@@ -91,7 +92,7 @@ def make_notebooks(top: Path) -> list[Notebook]:
 
 def main() -> None:
     """Print a row for each number of items and each way."""
-    print(f"{'':<22}{'items':>6}{'one note':>12}{'telling':>12}{'bytes told':>12}")
+    print(f"{'':<22}{'items':>6}{'   store':>12}{'print':>12}{'bytes told':>12}")
     noted = 0
     with tempfile.TemporaryDirectory(prefix="baton-bench-") as folder:
         notebooks = make_notebooks(Path(folder))

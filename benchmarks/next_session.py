@@ -1,9 +1,9 @@
-"""Which part of a session's digest pays for its bytes: what it names of what the next session needs, with and without.
+"""Measure how much of what the next session needs is in a session's digest, with and without each part of the digest.
 
-The sessions are made here, from a seed: a project of modules and functions; a session that works on some of them,
-changes its mind, fails at a test and says what is left; and what a session after it would touch and be asked. Recall is
-the percentage of the next session's files, of the names in its first prompt, and whether the last prompt and answer are
-told.
+The sessions are generated from a seed: a project of modules and functions; a session that works on some of them,
+changes its plan, fails a test and names what is left; and the files and the first prompt of the next session. Recall is
+the percentage of the next session's files and of the names in its first prompt that the digest contains, and whether it
+contains the last prompt and the last answer.
 
 Run by hand: `python benchmarks/next_session.py`.
 """
@@ -76,7 +76,7 @@ class SessionWriter:
 
 
 def make_pair(dice: random.Random) -> Pair:
-    """Make a session of 40 to 200 calls of tools, and what the next one needs."""
+    """Return a session of 40 to 200 tool calls, and what the next one needs."""
     functions = {
         f"shop/{noun}/{verb}.py": [f"{verb}_{noun}", f"{verb}_{noun}_{dice.choice(NOUNS)}"]
         for noun in dice.sample(NOUNS, 6) for verb in dice.sample(VERBS, 5)
@@ -130,7 +130,7 @@ def _work(
 
 
 def write_context(facts: Mapping[str, Any]) -> str:
-    """Return what the next session is told of these facts, in the bytes that a hook may give."""
+    """Return the text that the next session gets from these facts, within the size limit of a hook."""
     data = {"id": "claude/s", "extracted_at": "2026-11-01T12:00:00Z", "worktree": HERE, "facts": limit_facts(facts)}
     names = collect_template_names(Handoff.model_validate(data))
     text = render(find_shipped("templates/handoff.md.j2").read_text(encoding="utf-8"), names)
@@ -141,7 +141,7 @@ def write_context(facts: Mapping[str, Any]) -> str:
 
 
 def score(text: str, pair: Pair) -> dict[str, float]:
-    """Return what of the next session's needs is in a text, in percent, and its bytes."""
+    """Return how much of what the next session needs is in a text, in percent, and the size of the text in bytes."""
     flat = " ".join(text.split())
     return {
         "files": 100 * mean(path in text for path in pair.files),
@@ -152,7 +152,7 @@ def score(text: str, pair: Pair) -> dict[str, float]:
 
 
 def measure(pairs: list[tuple[Mapping[str, Any], Pair]], kept: Collection[str]) -> dict[str, float]:
-    """Return the means over all pairs, of digests that have these facts alone."""
+    """Return the means over all pairs, for digests with these facts only."""
     scores = [
         score(write_context({name: facts[name] for name in facts.keys() & kept}), pair) for facts, pair in pairs
     ]  # fmt: skip

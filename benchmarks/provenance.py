@@ -1,7 +1,7 @@
-"""Who vouches for each record of 10,000 commits: computed the first time, and after one more commit.
+"""Time the computation of who vouches for each record of 10,000 commits, the first time and after one more commit.
 
-The peer is `git log --raw` of the same branch in the same run. A tenth of the commits came from a remote, a hundredth
-was made by hand.
+The peer is `git log --raw` of the same branch in the same run. One tenth of the commits came from a remote, one
+hundredth was made by hand.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RECORDS = 300
 
 
 def grow(ws: Workspace, ids: list[str]) -> None:
-    """Adds the commits, all published at once; each changes one record."""
+    """Add the commits, and publish all at once; each changes one record."""
     branch, store = ws.branch, ws.branch.store
     tip = branch.read()
     assert tip.commit is not None
@@ -50,7 +50,7 @@ def grow(ws: Workspace, ids: list[str]) -> None:
 
 
 def computed(ws: Workspace) -> Callable[[], object]:
-    """Looks at one label, in a store that is opened anew, as a process at its start does."""
+    """Read one label in a newly opened store, as a new process does."""
 
     def work() -> None:
         with Store(ws.branch.store.repository) as store:
@@ -87,7 +87,7 @@ def main() -> None:
         again, known = alternating(15, computed(ws), lambda: read_only(ws))
         print(f"after one more commit: {again * 1e3:.1f} ms, a read alone {known * 1e3:.1f} ms")
         tell("after one more commit, against the first computation", again / first_time, 0.05)
-        print(f"kept on disk: {size(kept) / 1000:,.0f} kB")
+        print(f"cached on the disk: {size(kept) / 1000:,.0f} kB")
     sys.exit(bool(missed))
 
 

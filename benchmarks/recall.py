@@ -1,8 +1,8 @@
-"""Recall over generated sessions: sessions named, and silence, against bm25s and a dense peer (LSA); then the work.
+"""Measure recall over generated sessions against bm25s and LSA: sessions named, questions left unanswered, and time.
 
-Each session is about one subject of a made-up project (a component, a problem, a remedy, a value), told in prompts and
-answers of its own words, some by a synonym that the question has. Half of the questions have an answer. The peers rank
-whole sessions and fill the same budget; a peer without the package is left out (`pip install bm25s numpy`).
+Each session is about one subject of an invented project (a component, a problem, a remedy, a value), in prompts and
+answers with different words; some questions use a synonym. Half of the questions have an answer. The peers rank whole
+sessions and fill the same budget. A peer whose package is missing is left out (`pip install bm25s numpy`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ABSENT = """
 
 
 class Case(NamedTuple):
-    """A question, and the sessions that hold its answer; none where there is no answer."""
+    """A question, and the sessions that contain its answer; none if it has no answer."""
 
     question: str
     sessions: frozenset[str]
@@ -83,7 +83,7 @@ def store(ws: Workspace, texts: dict[str, str]) -> None:
 
 
 def fill(texts: dict[str, str], order: list[str]) -> str:
-    """Return whole sessions in an order, as many as fit into the budget."""
+    """Return whole sessions in this order, as many as fit into the budget."""
     answer = ""
     for name in order:
         piece = f"{name}\n{texts[name]}\n"
@@ -132,13 +132,13 @@ def lsa_peer(texts: dict[str, str], dimensions: int = 100) -> Callable[[str], st
 
 
 def score(name: str, ask: Callable[[str], str], cases: list[Case]) -> tuple[float, float]:
-    """Print and return the share of questions whose sessions are all named, and of those rightly left unanswered."""
+    """Print and return two shares: questions whose sessions are all named, and questions correctly left unanswered."""
     answers = {case.question: ask(case.question) for case in cases}
     with_answer = [case for case in cases if case.sessions]
     named = [all(session[:8] in answers[case.question] for session in case.sessions) for case in with_answer]
     silent = [not answers[case.question].strip() for case in cases if not case.sessions]
     shares = sum(named) / len(named), sum(silent) / len(silent)
-    print(f"{name:8}  all sessions named {shares[0]:6.1%}   silent without an answer {shares[1]:6.1%}")
+    print(f"{name:8}  all sessions named {shares[0]:6.1%}   unanswered if there is none {shares[1]:6.1%}")
     return shares
 
 
@@ -153,18 +153,18 @@ def add_records(tip: Revision, chance: random.Random) -> State:
 
 
 def measure_time(ws: Workspace, texts: dict[str, str], ask: Callable[[str], str], cases: list[Case]) -> None:
-    """Tell the work of a question, and of one after one more session."""
+    """Print the processor time of a question, and of the next one after one more session."""
     works = []
     for case in cases[:30]:
         started = time.process_time()
         ask(case.question)
         works.append(time.process_time() - started)
-    tell("work of a question", statistics.median(works) * 1e3, 50, " ms")
+    tell("processor time of a question", statistics.median(works) * 1e3, 50, " ms")
     name = next(iter(texts))
     store(ws, {name[::-1]: texts[name]})
     started = time.process_time()
     ask(cases[0].question)
-    tell("work of the next question after one more session", (time.process_time() - started) * 1e3, 300, " ms")
+    tell("the next question, after one more session", (time.process_time() - started) * 1e3, 300, " ms")
 
 
 def main() -> None:
@@ -179,10 +179,11 @@ def main() -> None:
 
         started = time.process_time()
         ask("anything")
-        print(f"index of {SESSIONS:,} sessions and {RECORDS:,} records: {time.process_time() - started:.1f} s of work")
+        seconds = time.process_time() - started
+        print(f"index of {SESSIONS:,} sessions and {RECORDS:,} records: {seconds:.1f} s of processor time")
         named, silent = score("recall", ask, cases)
-        tell("questions of which a session was not named", 100 * (1 - named), 3, " %")
-        tell("questions without an answer that got one", 100 * (1 - silent), 50, " %")
+        tell("questions for which a session was not named", 100 * (1 - named), 3, " %")
+        tell("questions without an answer that were answered", 100 * (1 - silent), 50, " %")
         for name, peer in (("bm25s", bm25s_peer), ("LSA", lsa_peer)):
             try:
                 score(name, peer(texts), cases)

@@ -1,7 +1,7 @@
-"""`baton serve` against the original session-baton from PyPI, side by side: reads, writes, and memory.
+"""Compare `baton serve` with the original session-baton from PyPI: reads, writes, and memory.
 
-Both are plain processes with their defaults, each in an environment of its own. The clients are processes with one
-kept-alive connection each, that write bytes made beforehand; all of it on 127.0.0.1.
+Both servers run with their defaults, each in a separate virtual environment. Each client is a process with one
+keep-alive connection that sends prepared bytes. Everything runs on 127.0.0.1.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from measuring import missed, tell
 
 ROUNDS = 5
 READS, WRITES = 1500, 150
-"""Requests of one client in a round; of eight clients each does a quarter."""
+"""Number of requests of a single client in a round; each of eight clients sends a quarter of them."""
 EARLY, LATE = 10_000, 100_000
-"""Requests after which memory is looked at."""
+"""Numbers of requests after which memory is measured."""
 
 
 class Peer(NamedTuple):
@@ -42,14 +42,14 @@ class Peer(NamedTuple):
 
 
 class Load(NamedTuple):
-    """What one round came to: seconds in all, and of each request."""
+    """The result of one round: the total time and the time of each request, in seconds."""
 
     whole: float
     each: list[float]
 
 
 def document(client: int, number: int) -> dict[str, Any]:
-    """Ten records, of which each write changes one and the context."""
+    """Return a document of ten records; each write changes one of them, and the context."""
     day, words = "2026-06-17", "words that say what is to be done " * 4
     loops = [
         {"id": f"OL-{n}", "action": f"did {n}: {words}", "expected_outcome": "it works", "created_at": day}
@@ -80,7 +80,7 @@ def reads(port: int, client: int, numbers: range) -> list[bytes]:
 
 
 def answered(talk: socket.socket) -> None:
-    """Takes one answer off the connection; it must be 200."""
+    """Read one response from the connection; its status must be 200."""
     found = b""
     while (end := found.find(b"\r\n\r\n")) < 0:
         found += talk.recv(1 << 18)
@@ -106,7 +106,7 @@ def _client(port: int, messages: Sequence[bytes], begin: BarrierType, told: Simp
 
 
 def load(port: int, clients: Sequence[Sequence[bytes]]) -> Load:
-    """All clients at once, each one request after the other."""
+    """Run all clients concurrently; each sends its requests one after the other."""
     begin = Barrier(len(clients) + 1)
     told: SimpleQueue[list[float]] = SimpleQueue()
     started = [Process(target=_client, args=(port, one, begin, told)) for one in clients]
@@ -143,7 +143,7 @@ def serving(name: str, argv: Sequence[str], port: int, **variables: str) -> Iter
 
 
 def original(folder: Path) -> list[str]:
-    """session-baton from PyPI in an environment of its own."""
+    """Install session-baton from PyPI in a separate virtual environment."""
     venv.create(folder, with_pip=True)
     subprocess.run([folder / "bin" / "pip", "install", "-qq", "session-baton"], check=True)
     return [str(folder / "bin" / "python"), "-m", "session_baton"]
@@ -156,7 +156,7 @@ def free_port() -> int:
 
 
 def against(ours: Peer, theirs: Peer, what: str, make: Any, count: int, clients: int, goal: float) -> None:
-    """Alternating rounds, told as times the original's time."""
+    """Run alternating rounds; report the times as multiples of the original's."""
     found: dict[str, list[Load]] = {ours.name: [], theirs.name: []}
     each = count if clients == 1 else count // 4
     for turn in range(ROUNDS + 1):
@@ -165,7 +165,7 @@ def against(ours: Peer, theirs: Peer, what: str, make: Any, count: int, clients:
             found[peer.name].append(load(peer.port, [make(peer.port, one, numbers) for one in range(clients)]))
     rates = {}
     for name, loads in found.items():
-        kept = loads[1:]  # the first warms both up
+        kept = loads[1:]  # the first round only warms both up
         times = sorted(seconds for one in kept for seconds in one.each)
         rates[name] = [len(one.each) / one.whole for one in kept]
         median, slow = statistics.median(times), times[int(len(times) * 0.99)]
@@ -181,8 +181,8 @@ def against(ours: Peer, theirs: Peer, what: str, make: Any, count: int, clients:
 
 
 def bare(folder: Path) -> float:
-    """Milliseconds that the disk takes for the files of one durable commit, and nothing else: a pack, its index and a
-    ref are made, synced and named, and so are their two folders. The original syncs nothing."""
+    """Return the time that the disk needs for the files of one durable commit, in milliseconds: a pack, its index and a
+    ref are written, synced and renamed, and their two folders are synced. The original syncs nothing."""
     for name in ("pack", "refs"):
         (folder / name).mkdir(parents=True)
     times = []
@@ -212,7 +212,7 @@ def synced(folder: Path) -> None:
 
 
 def memory(ours: Peer) -> None:
-    """Bytes that our server has after 10,000 and after 100,000 requests, one in 200 of which writes."""
+    """Return the memory of baton's server in bytes after 10,000 and 100,000 requests; one in 200 is a write."""
     done, sizes = 0, []
     for wanted in (EARLY, LATE):
         while done < wanted:

@@ -1,4 +1,4 @@
-"""A sync against the `git fetch` and `git push` that it needs, with a bare repository on the same disk."""
+"""Time a sync against the `git fetch` and `git push` that it needs, with a bare repository on the same disk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRACKING = "refs/remotes/origin/baton/bench"
 
 
 class Machine(NamedTuple):
-    """A clone of a bare repository, and what programs in it see."""
+    """A clone of a bare repository, and the environment of programs in it."""
 
     folder: Path
     environment: dict[str, str]
@@ -36,7 +36,7 @@ class Machine(NamedTuple):
 
     @contextmanager
     def workspace(self) -> Iterator[Workspace]:
-        """Everything opened anew, as a command would do it."""
+        """Open everything anew, as a command does."""
         repository = Repository.discover(self.folder)
         assert repository is not None
         with Store(repository) as store:
@@ -71,7 +71,7 @@ def machine(place: Path, name: str, remote: Path) -> Machine:
 
 
 def pair(place: Path, name: str) -> tuple[Machine, Machine]:
-    """Two machines that share a namespace of 20 records by a remote of their own."""
+    """Return two machines that share a namespace of 20 records through a remote."""
     remote = place / f"{name}.git"
     subprocess.run(["git", "init", "-q", "--bare", str(remote)], check=True)
     one, other = (machine(place, f"{name}-{part}", remote) for part in ("here", "there"))
@@ -117,16 +117,16 @@ def main() -> int:
             (lambda: sent(beyond), take),
         )  # fmt: skip
         print(
-            f"one commit that came: ours {ours * 1e3:.1f} ms, git fetch and git update-ref that sync what they write "
+            f"one commit received: ours {ours * 1e3:.1f} ms, git fetch and git update-ref that sync what they write "
             f"{synced * 1e3:.1f} ms, and that do not {theirs * 1e3:.1f} ms"
         )
-        tell("a sync that takes a commit over, durably on both sides", ours / synced, 1.5)
+        tell("a sync that receives a commit, durable on both sides", ours / synced, 1.5)
         commands(here, peer)
     return 1 if missed else 0
 
 
 def commands(here: Machine, peer: Machine) -> None:
-    """Whole commands: what `baton sync` takes beyond `baton read`, which starts up alike and opens the same branch."""
+    """Time whole commands: how much longer `baton sync` takes than `baton read`, which opens the same branch."""
     baton = str(Path(sys.executable).with_name("baton"))
 
     def run(*words: str) -> None:

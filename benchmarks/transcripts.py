@@ -1,4 +1,4 @@
-"""How long it takes to read the facts of a long session: against reading its lines as JSON, at once and grown.
+"""Time the extraction of facts from a long session against reading its lines as JSON, at once and after it has grown.
 
 Run by hand: `python benchmarks/transcripts.py`.
 """
@@ -26,7 +26,7 @@ CHILD = (
 
 
 def records() -> Iterator[dict[str, Any]]:
-    """A session of Claude Code without an end: calls of tools, each with a result of some kilobytes."""
+    """Yield the records of an endless session of Claude Code: tool calls, each with a result of some kilobytes."""
     yield user(0, "Rewrite the parser so that it is twice as fast")
     number = 0
     while True:
@@ -82,7 +82,7 @@ def lines_as_json(path: Path) -> None:
 
 
 def grown(path: Path, memory: Path) -> float:
-    """Seconds for a look after the file has got a hundred lines more."""
+    """Return the time of an extraction after the file has grown by a hundred lines, in seconds."""
     extract(path, memory=memory)
     more = []
     for number, one in enumerate(records()):
@@ -96,7 +96,7 @@ def grown(path: Path, memory: Path) -> float:
 
 
 def peak(path: Path) -> float:
-    """Megabytes that a process needs at most for it."""
+    """Return the peak memory of a process that extracts, in megabytes."""
     subprocess.run([sys.executable, "-c", CHILD, str(path)], check=True)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
 
@@ -109,7 +109,7 @@ def main() -> None:
         print(f"{MEGABYTES} MB: lines as JSON {plain:.3f} s, extract {whole:.3f} s")
         tell("extract against reading the lines as JSON", whole / plain, 2.0)
         tell("memory of a process that extracts", peak(path), 150, " MB")
-        tell("extract after 100 lines more, with its memory", grown(path, Path(folder) / "memory") * 1000, 100, " ms")
+        tell("extract after 100 more lines", grown(path, Path(folder) / "memory") * 1000, 100, " ms")
     sys.exit(bool(missed))
 
 

@@ -1,4 +1,4 @@
-"""16 processes that write one namespace, against bare dulwich plumbing with the same patience on the same disk."""
+"""Compare 16 processes that write one namespace with bare dulwich, on the same disk and with the same time limit."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ REF = b"refs/heads/baton/bench"
 FOLDER = b"follow_ups"
 
 Write = Callable[[int], bytes]
-"""Does one write and gives the id of its commit. Each writer changes a record of its own."""
+"""Writes once, and returns the id of the commit. Each writer changes a different record."""
 
 
 class Run(NamedTuple):
-    """What one run gave: acknowledged commits a second, the 99th percentile in seconds, what is lost."""
+    """The result of one run: acknowledged commits per second, the 99th percentile in seconds, and lost commits."""
 
     rate: float
     slowest: float
@@ -66,7 +66,7 @@ def ours(path: Path, writer: int) -> Write:
 
 
 def plumbing(path: Path, writer: int) -> Write:
-    """The same commits with nothing but dulwich, and the same pauses when somebody else was faster."""
+    """Make the same commits with dulwich alone, with the same pauses after losing a race."""
     repo = Repo(str(path))
     name = b"FU-%d.toml" % writer
 
@@ -174,7 +174,7 @@ def main() -> int:
         print(f"  {name:<30}{rate:8.0f} commits/s   p99 {slowest * 1e3:6.0f} ms   lost {lost}")
     rates = {name: statistics.median(one.rate for one in found) for name, found in runs.items()}
     tell("bare dulwich's commits per second, against ours", rates["dulwich, objects not synced"] / rates["ours"], 2)
-    tell("the slowest in a hundred of our writes", statistics.median(one.slowest for one in runs["ours"]), 1, " s")
+    tell("the 99th percentile of our writes", statistics.median(one.slowest for one in runs["ours"]), 1, " s")
     tell("acknowledged and lost", sum(one.lost for one in runs["ours"]), 0, "")
     return 1 if missed else 0
 
