@@ -16,7 +16,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from measuring import alternating, missed, tell
+from measuring import missed, report, time_alternately
 
 from baton_git.agents.settings.hook_lines import hook_line
 
@@ -72,7 +72,7 @@ def cpu_seconds(work: object) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def idle(world: World) -> None:
+def measure_idle(world: World) -> None:
     """Time the hooks that find nothing to do."""
     gemini = {"agent": "gemini", "trigger": "auto"}
     world.hook("SessionStart", agent="gemini", source="startup")
@@ -94,10 +94,10 @@ def idle(world: World) -> None:
     peer = min(times.pop("python -c pass"))
     print(f"python -c pass: {peer * 1e3:.0f} ms of processor time (the minimum of {ROUNDS} runs)")
     for name, found in times.items():
-        tell(name, min(found) / peer, 4.0)
+        report(name, min(found) / peer, 4.0)
 
 
-def at_work(world: World) -> None:
+def measure_work(world: World) -> None:
     """Time the hooks that have something to do, over many short sessions."""
     goals = {"SessionStart": 25.0, "Stop": 12.0, "SessionEnd": 40.0}
     more = {"source": "startup", "last_assistant_message": "It builds.", "reason": "other"}
@@ -111,23 +111,23 @@ def at_work(world: World) -> None:
             times[event].append(cpu_seconds(hook))
     peer = statistics.median(times["python -c pass"])
     for event, goal in goals.items():
-        tell(f"{event} with something new (median)", statistics.median(times[event]) / peer, goal)
+        report(f"{event} with something new (median)", statistics.median(times[event]) / peer, goal)
 
 
-def saving(world: World) -> None:
+def measure_saves(world: World) -> None:
     """Time the first save of a long session, and the save after one more turn."""
     world.grow(MEGABYTES << 20)
     for what, event in (("first save", "PreCompact"), ("save at the end, nothing new", "SessionEnd")):
         started = time.perf_counter()
         world.hook(event, reason="other")
-        tell(f"{what} of {MEGABYTES} MB", time.perf_counter() - started, 1.0, " s")
+        report(f"{what} of {MEGABYTES} MB", time.perf_counter() - started, 1.0, " s")
     world.grow(world.transcript.stat().st_size + (64 << 10))
     started = time.perf_counter()
     world.hook("PreCompact", trigger="manual")
-    tell("save of one more turn", time.perf_counter() - started, 1.0, " s")
+    report("save of one more turn", time.perf_counter() - started, 1.0, " s")
 
 
-def claude() -> None:
+def measure_claude() -> None:
     """Time `claude -p` with and without the hooks; a model on loopback answers immediately."""
     folder = Path(os.environ.get("BATON_AGENT_CLIS", "/nonexistent"))
     if not (folder / "node_modules/.bin/claude").exists():
@@ -152,19 +152,19 @@ def claude() -> None:
                 capture_output=True,
             )  # fmt: skip
 
-        without, hooked = alternating(CLAUDE_ROUNDS, *(partial(agent.run, "Say something") for agent in agents))
+        without, hooked = time_alternately(CLAUDE_ROUNDS, *(partial(agent.run, "Say something") for agent in agents))
         print(f"claude -p without hooks: {without:.2f} s (median of {CLAUDE_ROUNDS})")
-        tell("claude -p with hooks", hooked / without, 1.5)
+        report("claude -p with hooks", hooked / without, 1.5)
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         world = World(Path(place))
         world.transcript.write_text(world.record(0, "user", "Make it build"))
-        idle(world)
-        at_work(world)
-        saving(world)
-    claude()
+        measure_idle(world)
+        measure_work(world)
+        measure_saves(world)
+    measure_claude()
     return 1 if missed else 0
 
 

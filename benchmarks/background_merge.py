@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 
-from measuring import fill, missed, now, tell, workspace
+from measuring import fill, missed, now, report, workspace
 
 from baton_git.core.records.work_items import FollowUp
 from baton_git.interfaces.context.background_merge import merge_in_background
@@ -16,7 +16,7 @@ from baton_git.namespace.workspace import Workspace
 WRITES = 1_500
 
 
-def longest(ws: Workspace) -> float:
+def measure_slowest(ws: Workspace) -> float:
     """Print the median of many writes, and return the mean of the 20 slowest ones in seconds."""
     ids = fill(ws)
     times = []
@@ -36,7 +36,11 @@ def main() -> int:
     with workspace() as here, workspace() as beside:
         folder = beside.branch.store.repository.common_dir
         beside.branch.store.tidied_by = lambda: merge_in_background(folder, os.environ)
-        tell("the slowest writes: packs merged elsewhere, against here", longest(beside) / longest(here), 0.6)
+        report(
+            "the slowest writes: packs merged elsewhere, against here",
+            measure_slowest(beside) / measure_slowest(here),
+            0.6,
+        )
     return 1 if missed else 0
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from itertools import pairwise
 
-from measuring import missed, tell
+from measuring import missed, report
 
 from baton_git.core.codecs import json
 from baton_git.core.errors import BatonError
@@ -72,7 +72,7 @@ def measure(what: str, work: Callable[[str], object], sizes: list[int], text_of:
     times = [max(best_of(1 if size == sizes[-1] else 2, work, text_of(size)), LEAST) for size in sizes]
     ratios = [later / earlier for earlier, later in pairwise(times)]
     figure = f"{what} ({times[-1]:.2f} s for {sizes[-1] // MIB} MiB, at most {max(ratios):.2f}×)"
-    tell(figure, statistics.geometric_mean(ratios), GOAL)
+    report(figure, statistics.geometric_mean(ratios), GOAL)
 
 
 def best_of(runs: int, work: Callable[[str], object], text: str) -> float:

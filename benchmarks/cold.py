@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from measuring import missed, tell
+from measuring import missed, report
 
 ROUNDS = 15
 COMMANDS = {
@@ -51,12 +51,12 @@ def main() -> int:
         peer = min(times["click"])
         print(f'python -c "import click": {peer * 1e3:.0f} ms of processor time (the minimum of {ROUNDS} runs)')
         for name, (_, goal) in COMMANDS.items():
-            tell(name, min(times[name]) / peer, goal)
-        imports(baton, folder, environment)
+            report(name, min(times[name]) / peer, goal)
+        print_imports(baton, folder, environment)
     return 1 if missed else 0
 
 
-def imports(baton: list[str], folder: Path, environment: dict[str, str]) -> None:
+def print_imports(baton: list[str], folder: Path, environment: dict[str, str]) -> None:
     """Print the ten most expensive packages that `baton read` imports, each without its own imports."""
     said = subprocess.run(
         [sys.executable, "-X", "importtime", *baton, "read"],

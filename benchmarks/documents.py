@@ -10,7 +10,7 @@ import statistics
 import sys
 import time
 
-from measuring import missed, now, tell, workspace
+from measuring import missed, now, report, workspace
 
 from baton_git.namespace.workspace import Workspace
 from baton_git.systems.session_baton.document_writing import write_document
@@ -20,23 +20,23 @@ WRITES = 10_000
 SAMPLE = 50
 
 
-def documents_in_turn(sessions: int, writes: int) -> None:
+def measure_documents(sessions: int, writes: int) -> None:
     """Let each session in turn read the document, change its own follow-up, and write the whole document."""
     with workspace() as long, workspace() as short:
-        longest = max(written(long, sessions, number) for number in range(writes - SAMPLE))
+        longest = max(time_write(long, sessions, number) for number in range(writes - SAMPLE))
         for number in range(100 - SAMPLE):
-            written(short, sessions, number)
+            time_write(short, sessions, number)
         pairs = [
-            (written(short, sessions, 100 + number), written(long, sessions, writes + number))
+            (time_write(short, sessions, 100 + number), time_write(long, sessions, writes + number))
             for number in range(-SAMPLE, SAMPLE)
         ]
         early, late = (statistics.median(times) for times in zip(*pairs, strict=True))
         print(f"{sessions} sessions: {early * 1e3:.2f} ms at 100, {late * 1e3:.2f} ms at {writes:,}")
         print(f"  the longest {longest * 1e3:.0f} ms")
-        tell(f"document {writes:,} against document 100, {sessions} sessions in turn", late / early, 1.3)
+        report(f"document {writes:,} against document 100, {sessions} sessions in turn", late / early, 1.3)
 
 
-def written(ws: Workspace, sessions: int, number: int) -> float:
+def time_write(ws: Workspace, sessions: int, number: int) -> float:
     """Return the processor time of the write with this number, in seconds."""
     name = f"s{number % sessions}"
     told = (read_document(ws).baton or {}).get("follow_ups", [])
@@ -54,7 +54,7 @@ def written(ws: Workspace, sessions: int, number: int) -> float:
 def main() -> int:
     writes = int(sys.argv[1]) if len(sys.argv) > 1 else WRITES
     for sessions in (2, 8):
-        documents_in_turn(sessions, writes)
+        measure_documents(sessions, writes)
     return 1 if missed else 0
 
 

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from measuring import fill, missed, now, tell, workspace
+from measuring import fill, missed, now, report, workspace
 
 from baton_git.core.records.work_items import FollowUp
 from baton_git.core.state import State
@@ -24,7 +24,7 @@ def change(ws: Workspace, ids: list[str], number: int) -> None:
     ws.update("bench", now(), lambda v: v.state.put(v.state.get(FollowUp, id_).replace(reason=f"later {number}")))
 
 
-def timed_read(ws: Workspace) -> float:
+def time_read(ws: Workspace) -> float:
     """Return the time of one read from a newly opened store, in seconds."""
     started = time.perf_counter()
     with Store(ws.branch.store.repository) as store:
@@ -36,7 +36,7 @@ def size(folder: Path) -> int:
     return sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
 
 
-def growth() -> None:
+def measure_growth() -> None:
     with workspace() as ws:
         ids = fill(ws)
         writes: list[float] = []
@@ -46,7 +46,7 @@ def growth() -> None:
             change(ws, ids, number)
             writes.append(time.perf_counter() - started)
             if number in (SAMPLE, WRITES):
-                reads[number] = statistics.median(timed_read(ws) for _ in range(30))
+                reads[number] = statistics.median(time_read(ws) for _ in range(30))
         early = writes[SAMPLE // 2 : SAMPLE + SAMPLE // 2]
         late = writes[WRITES - SAMPLE // 2 : WRITES + SAMPLE // 2]
         print(
@@ -57,15 +57,17 @@ def growth() -> None:
             f"       mean of all {statistics.mean(writes) * 1e3:.2f} ms, "
             f"the longest {max(writes) * 1e3:.0f} ms (a merge of packs)"
         )
-        tell(f"the {WRITES:,}th write against the {SAMPLE}th", statistics.median(late) / statistics.median(early), 1.3)
-        tell(f"the {WRITES:,}th read against the {SAMPLE}th", reads[WRITES] / reads[SAMPLE], 1.3)
+        report(
+            f"the {WRITES:,}th write against the {SAMPLE}th", statistics.median(late) / statistics.median(early), 1.3
+        )
+        report(f"the {WRITES:,}th read against the {SAMPLE}th", reads[WRITES] / reads[SAMPLE], 1.3)
         objects = ws.branch.store.repository.common_dir / "objects"
         print(f"on disk before packing: {size(objects) / len(writes):,.0f} bytes a commit")
         ws.branch.store.pack(everything=True)
-        tell("on disk after packing, a commit", size(objects) / len(writes) / 1000, 1.5, " kB")
+        report("on disk after packing, a commit", size(objects) / len(writes) / 1000, 1.5, " kB")
 
 
-def archive() -> None:
+def measure_archive() -> None:
     """Compare a write next to 10,000 archived records with one next to none."""
     with workspace() as empty, workspace() as full:
         ids = {id(ws): fill(ws) for ws in (empty, full)}
@@ -84,13 +86,13 @@ def archive() -> None:
                 started = time.perf_counter()
                 change(ws, ids[id(ws)], number)
                 times[id(ws)].append(time.perf_counter() - started)
-        tell(
+        report(
             "a write next to 10,000 archived records",
             statistics.median(times[id(full)]) / statistics.median(times[id(empty)]), 1.5,
         )  # fmt: skip
 
 
 if __name__ == "__main__":
-    archive()
-    growth()
+    measure_archive()
+    measure_growth()
     sys.exit(1 if missed else 0)

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from measuring import alternating, missed, tell
+from measuring import missed, report, time_alternately
 
 ROUNDS = 60
 ADDED_MS = 10.0
@@ -50,12 +50,12 @@ def main() -> int:
             hook.chmod(0o755)
         for folder in folders[1:]:
             run(folder, *baton, "hooks", "install")
-        without, with_hooks, chained = alternating(ROUNDS, *(committing(folder) for folder in folders))
+        without, with_hooks, chained = time_alternately(ROUNDS, *(committing(folder) for folder in folders))
         print(f"git commit without hooks: {without * 1e3:.1f} ms (median of {ROUNDS})")
         print(f"with hooks {with_hooks * 1e3:.1f} ms, after another hook {chained * 1e3:.1f} ms")
-        tell("git commit with hooks, nothing due, less 10 ms", (with_hooks - ADDED_MS / 1e3) / without, FACTOR)
-        tell("  what the hooks add", (with_hooks - without) * 1e3, ADDED_MS + (FACTOR - 1) * without * 1e3, " ms")
-        tell("git commit with another hook before ours, less 10 ms", (chained - ADDED_MS / 1e3) / without, FACTOR)
+        report("git commit with hooks, nothing due, less 10 ms", (with_hooks - ADDED_MS / 1e3) / without, FACTOR)
+        report("  what the hooks add", (with_hooks - without) * 1e3, ADDED_MS + (FACTOR - 1) * without * 1e3, " ms")
+        report("git commit with another hook before ours, less 10 ms", (chained - ADDED_MS / 1e3) / without, FACTOR)
     return 1 if missed else 0
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import tomli_w
 from dulwich.objects import Blob, Commit, Tree
 from dulwich.repo import Repo
-from measuring import alternating, fill, missed, now, tell, workspace
+from measuring import fill, missed, now, report, time_alternately, workspace
 
 from baton_git.core.records.work_items import FollowUp
 from baton_git.git.store import Store
@@ -23,7 +23,7 @@ REF = b"refs/heads/baton/bench"
 FOLDER = b"follow_ups"
 
 
-def plumbing(repo: Repo, name: bytes, record: dict[str, object], number: int) -> None:
+def write_with_dulwich(repo: Repo, name: bytes, record: dict[str, object], number: int) -> None:
     """Make the same blob, trees, commit and ref move with dulwich alone; sync the objects and the ref."""
     tip = repo.refs[REF]
     commit = repo[tip]
@@ -48,7 +48,7 @@ def plumbing(repo: Repo, name: bytes, record: dict[str, object], number: int) ->
     assert repo.refs.set_if_equals(REF, tip, new.id)
 
 
-def copied(ws: Workspace, place: str) -> Repo:
+def copy_repository(ws: Workspace, place: str) -> Repo:
     """Return a second repository with the same state, in which dulwich syncs objects like baton."""
     source = ws.branch.store.repository.common_dir
     os.system(f"git clone -q --bare {source} {place}/peer.git")
@@ -63,7 +63,7 @@ def copied(ws: Workspace, place: str) -> Repo:
 def main() -> int:
     with workspace() as ws, tempfile.TemporaryDirectory() as place:
         ids = fill(ws)
-        peer = copied(ws, place)
+        peer = copy_repository(ws, place)
         records = {one.id: one.as_data() for one in ws.branch.read().state.records(FollowUp)}
         numbers = itertools.count()
 
@@ -77,11 +77,11 @@ def main() -> int:
         def theirs() -> None:
             number = next(numbers)
             id_ = ids[number % len(ids)]
-            plumbing(peer, f"{id_}.toml".encode(), records[id_], number)
+            write_with_dulwich(peer, f"{id_}.toml".encode(), records[id_], number)
 
-        a, b = alternating(150, ours, theirs)
+        a, b = time_alternately(150, ours, theirs)
         print(f"one write: ours {a * 1e3:.2f} ms, bare dulwich {b * 1e3:.2f} ms")
-        tell("a changed record, validated, redacted, committed durably", a / b, 2)
+        report("a changed record, validated, redacted, committed durably", a / b, 2)
 
         def parse() -> None:
             repo = Repo(f"{place}/peer.git")
@@ -97,9 +97,9 @@ def main() -> int:
 
         os.system(f"git -C {Path(place) / 'peer.git'} repack -adq")
         ws.branch.store.pack(everything=True)
-        c, d = alternating(100, ask, parse)
+        c, d = time_alternately(100, ask, parse)
         print(f"one read: ours {c * 1e3:.2f} ms, bare dulwich and tomllib {d * 1e3:.2f} ms")
-        tell("the state of 20 records read, from a fresh store", c / d, 2)
+        report("the state of 20 records read, from a fresh store", c / d, 2)
         peer.close()
     return 1 if missed else 0
 

@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from measuring import missed, now, tell
+from measuring import missed, now, report
 
 from baton_git.core.layout import path_of
 from baton_git.core.names import Namespace
@@ -54,7 +54,7 @@ def push_many(ws: Workspace, number: int) -> None:
     subprocess.run(["git", "-C", str(top), "push", "-q", "origin", ws.branch.ref], check=True)
 
 
-def timed(number: int, *, diverged: bool) -> tuple[float, float]:
+def time_ingest(number: int, *, diverged: bool) -> tuple[float, float]:
     """Return the processor time of the sync that receives them and of the next session start, in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -83,11 +83,11 @@ def timed(number: int, *, diverged: bool) -> tuple[float, float]:
 def main() -> None:
     for diverged in (False, True):
         what = "merged" if diverged else "forward"
-        times = [min(timed(number, diverged=diverged) for _ in range(2)) for number in SIZES]
+        times = [min(time_ingest(number, diverged=diverged) for _ in range(2)) for number in SIZES]
         for number, (took, start) in zip(SIZES, times, strict=True):
             print(f"{number:>6,} new records, {what}: sync {took:.2f} s, the next start {start:.2f} s")
         for earlier, later, number in zip(times, times[1:], SIZES[1:], strict=False):
-            tell(f"{number:,} records against half of them, {what}", later[0] / earlier[0], 2.3)
+            report(f"{number:,} records against half of them, {what}", later[0] / earlier[0], 2.3)
 
 
 if __name__ == "__main__":

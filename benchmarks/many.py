@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from measuring import fill, missed, prepared, tell
+from measuring import fill, missed, report, time_prepared
 from sync import Machine, nothing
 
 from baton_git.systems.session_baton.documents import read_document
@@ -21,7 +21,7 @@ ROUNDS = 6
 COMMITS = 100_000
 
 
-def commits(repository: Path, number: int, *, chained: bool) -> list[str]:
+def create_commits(repository: Path, number: int, *, chained: bool) -> list[str]:
     """Create commits, in a chain or without parents, and return their ids; no ref points to them."""
 
     def stream() -> Iterator[bytes]:
@@ -48,7 +48,7 @@ def commits(repository: Path, number: int, *, chained: bool) -> list[str]:
 
 def crowd(repository: Path, number: int) -> None:
     """Create this many other namespaces with one commit each, packed as git does it."""
-    oids = commits(repository, number, chained=False)
+    oids = create_commits(repository, number, chained=False)
     lines = [f"{oid} refs/heads/baton/crowd-{one:06d}\n" for one, oid in enumerate(oids)]
     text = "# pack-refs with: peeled fully-peeled sorted \n" + "".join(lines)
     (repository / "packed-refs").write_text(text)
@@ -94,30 +94,30 @@ def fetch_and_push(one: Machine) -> None:
     one.push()
 
 
-def compared(few: Machine, many: Machine, what: str, goal: float, *, local: bool = True) -> None:
+def compare_syncs(few: Machine, many: Machine, what: str, goal: float, *, local: bool = True) -> None:
     if local:
-        a, b = prepared(ROUNDS, (nothing, lambda: look(few)), (nothing, lambda: look(many)))
-        tell(f"a read {what}", b / a, goal)
-        a, b = prepared(ROUNDS, (nothing, few.write), (nothing, many.write))
-        tell(f"a write {what}", b / a, goal)
+        a, b = time_prepared(ROUNDS, (nothing, lambda: look(few)), (nothing, lambda: look(many)))
+        report(f"a read {what}", b / a, goal)
+        a, b = time_prepared(ROUNDS, (nothing, few.write), (nothing, many.write))
+        report(f"a write {what}", b / a, goal)
     for one in (few, many):
         one.sync()
         one.fetch()
-    times = prepared(
+    times = time_prepared(
         ROUNDS,
         (nothing, few.sync), (nothing, many.sync), (nothing, few.fetch), (nothing, many.fetch),
         (few.write, few.sync), (many.write, many.sync),
         (few.write, lambda: fetch_and_push(few)), (many.write, lambda: fetch_and_push(many)),
     )  # fmt: skip
     for name, (a, b, git_a, git_b) in zip(("with nothing to do", "of one commit"), (times[:4], times[4:]), strict=True):
-        tell(f"a sync {name} {what}", b / a, goal)
+        report(f"a sync {name} {what}", b / a, goal)
         print(
             f"  ours {a * 1e3:.1f} → {b * 1e3:.1f} ms; git alone {git_a * 1e3:.1f} → {git_b * 1e3:.1f} ms "
             f"({git_b / git_a:.1f}×); ours against git's {b / git_b:.2f}×"
         )
 
 
-def namespaces() -> None:
+def measure_namespaces() -> None:
     with tempfile.TemporaryDirectory(prefix="baton-bench-") as text:
         place = Path(text)
         crowds = {number: bare(place, f"crowd-{number}.git") for number in (FEW, *SIZES)}
@@ -126,11 +126,11 @@ def namespaces() -> None:
         few = shared(clone(place, "few", bare(place, "few.git", crowds[FEW]), crowds[FEW]))
         for number, goal in SIZES.items():
             alone = shared(clone(place, f"alone-{number}", bare(place, f"alone-{number}.git"), crowds[number]))
-            compared(few, alone, f"beside {number:,} namespaces", goal)
+            compare_syncs(few, alone, f"next to {number:,} namespaces", goal)
             with_them = shared(
                 clone(place, f"many-{number}", bare(place, f"many-{number}.git", crowds[number]), crowds[number])
             )
-            compared(few, with_them, f"beside {number:,}, which the remote has too", goal, local=False)
+            compare_syncs(few, with_them, f"next to {number:,}, which the remote has too", goal, local=False)
 
 
 def project() -> None:
@@ -140,16 +140,16 @@ def project() -> None:
         machines = []
         for number in (FEW, COMMITS):
             source = bare(place, f"{number}.git")
-            tip = commits(source, number, chained=True)[-1]
+            tip = create_commits(source, number, chained=True)[-1]
             (source / "packed-refs").write_text(
                 f"# pack-refs with: peeled fully-peeled sorted \n{tip} refs/heads/main\n"
             )
             remote = bare(place, f"remote-{number}.git", source)
             machines.append(shared(clone(place, f"project-{number}", remote, source)))
-        compared(*machines, f"in a project of {COMMITS:,} commits", 1.5)
+        compare_syncs(*machines, f"in a project of {COMMITS:,} commits", 1.5)
 
 
 if __name__ == "__main__":
-    namespaces()
+    measure_namespaces()
     project()
     sys.exit(1 if missed else 0)

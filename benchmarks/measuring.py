@@ -19,12 +19,12 @@ from baton_git.verbs.work_items.followups import add_follow_up
 missed: list[str] = []
 
 
-def alternating(rounds: int, *works: Callable[[], object]) -> list[float]:
+def time_alternately(rounds: int, *works: Callable[[], object]) -> list[float]:
     """Return the median time of each task in seconds. The tasks alternate, so all run under the same conditions."""
-    return prepared(rounds, *((_nothing, work) for work in works))
+    return time_prepared(rounds, *((_nothing, work) for work in works))
 
 
-def prepared(rounds: int, *works: tuple[Callable[[], object], Callable[[], object]]) -> list[float]:
+def time_prepared(rounds: int, *works: tuple[Callable[[], object], Callable[[], object]]) -> list[float]:
     """Return the same for tasks with a preparation before each run, which is not timed."""
     times: list[list[float]] = [[] for _ in works]
     for _ in range(rounds):
@@ -40,7 +40,7 @@ def _nothing() -> None:
     pass
 
 
-def tell(what: str, figure: float, goal: float, unit: str = "×") -> None:
+def report(what: str, figure: float, goal: float, unit: str = "×") -> None:
     ok = figure <= goal
     print(f"{what:<72}{figure:>9.2f}{unit}  (goal ≤ {goal:g}{unit}){'' if ok else '  MISSED'}")
     if not ok:

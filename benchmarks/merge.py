@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from itertools import islice, pairwise
 
-from measuring import missed, tell, workspace
+from measuring import missed, report, workspace
 
 from baton_git.core import layout
 from baton_git.core.merge import apply, decide
@@ -25,7 +25,7 @@ ROUNDS = 15
 WORDS = "words that say what is to be done " * 5
 
 
-def filled(beside: int) -> State:
+def make_records(beside: int) -> State:
     """Return the records that the sides change, a quarter of each kind, and other records, half of them closed."""
     state = State()
     edits = {}
@@ -49,7 +49,7 @@ def filled(beside: int) -> State:
     return State(state.source, edits)
 
 
-def worked(state: State, word: str) -> State:
+def apply_operations(state: State, word: str) -> State:
     """Apply operations: 40 % edit records that the other side edits too, 30 % edit others, 20 % add, 10 % close."""
     for number in range(OPERATIONS):
         state = operation(state, word, number)
@@ -84,9 +84,11 @@ def operation(state: State, word: str, number: int) -> State:
 
 def sides(ws: Workspace, beside: int) -> list[Oid]:
     """Return the trees of base, ours and theirs, stored in one pack."""
-    base = filled(beside)
+    base = make_records(beside)
     draft = ws.branch.store.draft()
-    files = [layout.encode(one.edits) for one in (base, worked(base, "mine"), worked(base, "yours"))]
+    files = [
+        layout.encode(one.edits) for one in (base, apply_operations(base, "mine"), apply_operations(base, "yours"))
+    ]
     trees = [draft.tree(None, {**layout.ROOT_FILES, **found}) for found in files]
     who = {"author": "Bench <bench@localhost>", "time": 0, "timezone": 0}
     commit = None
@@ -97,7 +99,7 @@ def sides(ws: Workspace, beside: int) -> list[Oid]:
     return trees
 
 
-def merged(ws: Workspace, trees: list[Oid]) -> Iterator[dict[str, float]]:
+def time_merge(ws: Workspace, trees: list[Oid]) -> Iterator[dict[str, float]]:
     """Return the time of each part in seconds, from a newly opened store each time."""
     while True:
         with Store(ws.branch.store.repository) as store:
@@ -114,7 +116,7 @@ def merged(ws: Workspace, trees: list[Oid]) -> Iterator[dict[str, float]]:
         yield dict(zip(("decide", "apply", "encode"), parts, strict=True), decisions=float(len(decisions)))
 
 
-def shown(what: str, rounds: list[dict[str, float]]) -> float:
+def print_medians(what: str, rounds: list[dict[str, float]]) -> float:
     """Print the medians, and return the total of all parts in seconds."""
     found = {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
     parts = ", ".join(f"{name} {found[name] * 1e3:.0f} ms" for name in ("decide", "apply", "encode"))
@@ -124,12 +126,12 @@ def shown(what: str, rounds: list[dict[str, float]]) -> float:
 
 def main() -> int:
     with workspace() as small, workspace() as large:
-        turns = zip(merged(small, sides(small, 0)), merged(large, sides(large, BESIDE)), strict=False)
+        turns = zip(time_merge(small, sides(small, 0)), time_merge(large, sides(large, BESIDE)), strict=False)
         alone, beside = zip(*islice(turns, 1, ROUNDS + 1), strict=True)
-    few = shown("alone", list(alone))
-    many = shown(f"next to {BESIDE:,} more records", list(beside))
-    tell(f"{2 * OPERATIONS:,} operations on {RECORDS:,} records merged", few, 0.5, " s")
-    tell(f"the same next to {BESIDE:,} unchanged records", many / few, 1.5)
+    few = print_medians("alone", list(alone))
+    many = print_medians(f"next to {BESIDE:,} more records", list(beside))
+    report(f"{2 * OPERATIONS:,} operations on {RECORDS:,} records merged", few, 0.5, " s")
+    report(f"the same next to {BESIDE:,} unchanged records", many / few, 1.5)
     return 1 if missed else 0
 
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from measuring import missed, tell
+from measuring import missed, report
 from transcripts import assistant, user
 
 SESSIONS = 500
@@ -105,10 +105,10 @@ def main() -> None:
             raise SystemExit("not every session was imported, or one was imported twice")
         print(f"{SESSIONS} transcripts, {megabytes:.0f} MB: lines as JSON {plain:.2f} s, mine {used:.2f} s of one core")
         print(f"{megabytes / used:.1f} MB a second on one core")
-        tell("mine against reading the lines as JSON", used / plain, 25.0)
-        tell("processor time for 10 MB", used / megabytes * 10, 1.0, " s")
-        tell("500 transcripts, wall time", seconds, 300, " s")
-        tell("a second run, which reads nothing, wall time", again, 5.0, " s")
+        report("mine against reading the lines as JSON", used / plain, 25.0)
+        report("processor time for 10 MB", used / megabytes * 10, 1.0, " s")
+        report("500 transcripts, wall time", seconds, 300, " s")
+        report("a second run, which reads nothing, wall time", again, 5.0, " s")
     sys.exit(bool(missed))
 
 

@@ -32,7 +32,7 @@ class Notebook(NamedTuple):
     name: str
     folder: Path
     note: Callable[[str], list[str]]
-    tell: list[str]
+    print_all: list[str]
     fill: Callable[[Path, list[str]], None]
 
 
@@ -92,19 +92,19 @@ def make_notebooks(top: Path) -> list[Notebook]:
 
 def main() -> None:
     """Print a row for each number of items and each way."""
-    print(f"{'':<22}{'items':>6}{'   store':>12}{'print':>12}{'bytes told':>12}")
-    noted = 0
+    print(f"{'':<22}{'items':>6}{'store one':>12}{'print all':>12}{'bytes printed':>15}")
+    stored = 0
     with tempfile.TemporaryDirectory(prefix="baton-bench-") as folder:
         notebooks = make_notebooks(Path(folder))
         for count in COUNTS:
-            items = make_items(count - noted)
+            items = make_items(count - stored)
             for notebook in notebooks:
                 notebook.fill(notebook.folder, items[ROUNDS:])
-                noting = min(run(notebook.note(item), notebook.folder)[0] for item in items[:ROUNDS])
-                tellings = [run(notebook.tell, notebook.folder) for _ in range(ROUNDS)]
-                telling, size = min(seconds for seconds, _ in tellings), len(tellings[-1][1].encode())
-                print(f"{notebook.name:<22}{count:>6}{noting * 1e3:>9.0f} ms{telling * 1e3:>9.0f} ms{size:>12,}")
-            noted = count
+                storing = min(run(notebook.note(item), notebook.folder)[0] for item in items[:ROUNDS])
+                printings = [run(notebook.print_all, notebook.folder) for _ in range(ROUNDS)]
+                printing, size = min(seconds for seconds, _ in printings), len(printings[-1][1].encode())
+                print(f"{notebook.name:<22}{count:>6}{storing * 1e3:>9.0f} ms{printing * 1e3:>9.0f} ms{size:>15,}")
+            stored = count
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from measuring import alternating, fill, missed, now, tell, workspace
+from measuring import fill, missed, now, report, time_alternately, workspace
 
 from baton_git.core import layout
 from baton_git.core.records.work_items import FollowUp
@@ -49,7 +49,7 @@ def grow(ws: Workspace, ids: list[str]) -> None:
     assert store.publish(draft, branch.ref, tip.commit, commit, ReflogEntry("B <b@x>", 1, 0, "bench"))
 
 
-def computed(ws: Workspace) -> Callable[[], object]:
+def compute_label(ws: Workspace) -> Callable[[], object]:
     """Read one label in a newly opened store, as a new process does."""
 
     def work() -> None:
@@ -71,7 +71,7 @@ def main() -> None:
 
         def first() -> None:
             subprocess.run(["rm", "-rf", str(kept)], check=True)
-            computed(ws)()
+            compute_label(ws)()
 
         def log() -> None:
             subprocess.run(
@@ -81,12 +81,12 @@ def main() -> None:
         started = time.perf_counter()
         first()
         print(f"first computation over {COMMITS:,} commits: {time.perf_counter() - started:.2f} s")
-        first_time, peer = alternating(3, first, log)
-        tell("first computation against git log --raw", first_time / peer, 12)
+        first_time, peer = time_alternately(3, first, log)
+        report("first computation against git log --raw", first_time / peer, 12)
         ws.update("bench", now(), lambda v: v.state.put(v.state.get(FollowUp, ids[0]).replace(item="one more")))
-        again, known = alternating(15, computed(ws), lambda: read_only(ws))
+        again, known = time_alternately(15, compute_label(ws), lambda: read_only(ws))
         print(f"after one more commit: {again * 1e3:.1f} ms, a read alone {known * 1e3:.1f} ms")
-        tell("after one more commit, against the first computation", again / first_time, 0.05)
+        report("after one more commit, against the first computation", again / first_time, 0.05)
         print(f"cached on the disk: {size(kept) / 1000:,.0f} kB")
     sys.exit(bool(missed))
 

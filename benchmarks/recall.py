@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from measuring import missed, now, tell, workspace
+from measuring import missed, now, report, workspace
 
 from baton_git.agents.turn_store import SessionTurns, Turn, TurnStore, turns_folder
 from baton_git.core.records.base import parse
@@ -159,12 +159,12 @@ def measure_time(ws: Workspace, texts: dict[str, str], ask: Callable[[str], str]
         started = time.process_time()
         ask(case.question)
         works.append(time.process_time() - started)
-    tell("processor time of a question", statistics.median(works) * 1e3, 50, " ms")
+    report("processor time of a question", statistics.median(works) * 1e3, 50, " ms")
     name = next(iter(texts))
     store(ws, {name[::-1]: texts[name]})
     started = time.process_time()
     ask(cases[0].question)
-    tell("the next question, after one more session", (time.process_time() - started) * 1e3, 300, " ms")
+    report("the next question, after one more session", (time.process_time() - started) * 1e3, 300, " ms")
 
 
 def main() -> None:
@@ -182,8 +182,8 @@ def main() -> None:
         seconds = time.process_time() - started
         print(f"index of {SESSIONS:,} sessions and {RECORDS:,} records: {seconds:.1f} s of processor time")
         named, silent = score("recall", ask, cases)
-        tell("questions for which a session was not named", 100 * (1 - named), 3, " %")
-        tell("questions without an answer that were answered", 100 * (1 - silent), 50, " %")
+        report("questions for which a session was not named", 100 * (1 - named), 3, " %")
+        report("questions without an answer that were answered", 100 * (1 - silent), 50, " %")
         for name, peer in (("bm25s", bm25s_peer), ("LSA", lsa_peer)):
             try:
                 score(name, peer(texts), cases)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
-from measuring import missed, tell
+from measuring import missed, report
 
 ROUNDS = 5
 READS, WRITES = 1500, 150
@@ -79,7 +79,7 @@ def reads(port: int, client: int, numbers: range) -> list[bytes]:
     return [request(port, "/v1/baton/read", {"namespace": f"bench-{client}"})] * len(numbers)
 
 
-def answered(talk: socket.socket) -> None:
+def read_response(talk: socket.socket) -> None:
     """Read one response from the connection; its status must be 200."""
     found = b""
     while (end := found.find(b"\r\n\r\n")) < 0:
@@ -100,7 +100,7 @@ def _client(port: int, messages: Sequence[bytes], begin: BarrierType, told: Simp
         for one in messages:
             started = time.perf_counter()
             talk.sendall(one)
-            answered(talk)
+            read_response(talk)
             times.append(time.perf_counter() - started)
     told.put(times)
 
@@ -142,7 +142,7 @@ def serving(name: str, argv: Sequence[str], port: int, **variables: str) -> Iter
         process.wait(20)
 
 
-def original(folder: Path) -> list[str]:
+def install_original(folder: Path) -> list[str]:
     """Install session-baton from PyPI in a separate virtual environment."""
     venv.create(folder, with_pip=True)
     subprocess.run([folder / "bin" / "pip", "install", "-qq", "session-baton"], check=True)
@@ -155,7 +155,7 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def against(ours: Peer, theirs: Peer, what: str, make: Any, count: int, clients: int, goal: float) -> None:
+def compare_servers(ours: Peer, theirs: Peer, what: str, make: Any, count: int, clients: int, goal: float) -> None:
     """Run alternating rounds; report the times as multiples of the original's."""
     found: dict[str, list[Load]] = {ours.name: [], theirs.name: []}
     each = count if clients == 1 else count // 4
@@ -176,8 +176,8 @@ def against(ours: Peer, theirs: Peer, what: str, make: Any, count: int, clients:
         if name == ours.name:
             spread = slow / median
     ratios = [theirs_ / ours_ for theirs_, ours_ in zip(rates[theirs.name], rates[ours.name], strict=True)]
-    tell(f"{what}, {clients} clients: time a request, against session-baton", statistics.median(ratios), goal)
-    tell(f"{what}, {clients} clients: the 99th percentile, against the median", spread, 3.0)
+    report(f"{what}, {clients} clients: time a request, against session-baton", statistics.median(ratios), goal)
+    report(f"{what}, {clients} clients: the 99th percentile, against the median", spread, 3.0)
 
 
 def bare(folder: Path) -> float:
@@ -221,7 +221,7 @@ def memory(ours: Peer) -> None:
             done += 2010
         sizes.append(ours.process.memory_info().rss)
         print(f"  memory after {done:,} requests: {sizes[-1] / 1e6:.1f} MB")
-    tell(f"memory after {LATE:,} requests, against {EARLY:,}", sizes[1] / sizes[0], 1.1)
+    report(f"memory after {LATE:,} requests, against {EARLY:,}", sizes[1] / sizes[0], 1.1)
 
 
 def main() -> int:
@@ -231,11 +231,11 @@ def main() -> int:
         argv = [sys.executable, "-m", "baton_git", "serve", "--repo", str(place / "state.git"), "--port", str(mine)]
         ours = stack.enter_context(serving("baton serve", argv, mine))
         variables = {"BATON_PORT": str(its), "BATON_DB_PATH": str(place / "baton.sqlite3")}
-        theirs = stack.enter_context(serving("session-baton", original(place / "venv"), its, **variables))
+        theirs = stack.enter_context(serving("session-baton", install_original(place / "venv"), its, **variables))
         print(f"  the files of a durable commit alone: {bare(place / 'bare'):.2f} ms")
         for clients in (1, 8):
-            against(ours, theirs, "writes", writes, WRITES, clients, 2.0)
-            against(ours, theirs, "reads", reads, READS, clients, 1.0)
+            compare_servers(ours, theirs, "writes", writes, WRITES, clients, 2.0)
+            compare_servers(ours, theirs, "reads", reads, READS, clients, 1.0)
         if "--no-memory" not in sys.argv:
             memory(ours)
     return 1 if missed else 0

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from measuring import fill, missed, now, prepared, tell
+from measuring import fill, missed, now, report, time_prepared
 
 from baton_git.core.names import Namespace
 from baton_git.git.store import Repository, Store
@@ -90,17 +90,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="baton-bench-") as place:
         here, there = pair(Path(place), "ours")
         peer, beyond = pair(Path(place), "git")
-        ours, theirs = prepared(ROUNDS, (nothing, here.sync), (nothing, peer.fetch))
+        ours, theirs = time_prepared(ROUNDS, (nothing, here.sync), (nothing, peer.fetch))
         print(f"nothing to do: ours {ours * 1e3:.1f} ms, git fetch {theirs * 1e3:.1f} ms")
-        tell("a sync with nothing to do", ours / theirs, 1.5)
+        report("a sync with nothing to do", ours / theirs, 1.5)
 
         def fetch_and_push() -> None:
             peer.fetch()
             peer.push()
 
-        ours, theirs = prepared(ROUNDS, (here.write, here.sync), (peer.write, fetch_and_push))
+        ours, theirs = time_prepared(ROUNDS, (here.write, here.sync), (peer.write, fetch_and_push))
         print(f"one commit to send: ours {ours * 1e3:.1f} ms, git fetch and git push {theirs * 1e3:.1f} ms")
-        tell("a sync that sends a commit", ours / theirs, 1.5)
+        report("a sync that sends a commit", ours / theirs, 1.5)
 
         def sent(one: Machine) -> None:
             one.sync()
@@ -111,7 +111,7 @@ def main() -> int:
             peer.git(*settings, "fetch", "-q", "--no-tags", "origin", f"+{REF}:{TRACKING}")
             peer.git(*settings, "update-ref", REF, TRACKING)
 
-        ours, synced, theirs = prepared(
+        ours, synced, theirs = time_prepared(
             ROUNDS,
             (lambda: sent(there), here.sync), (lambda: sent(beyond), lambda: take("-c", "core.fsync=all")),
             (lambda: sent(beyond), take),
@@ -120,7 +120,7 @@ def main() -> int:
             f"one commit received: ours {ours * 1e3:.1f} ms, git fetch and git update-ref that sync what they write "
             f"{synced * 1e3:.1f} ms, and that do not {theirs * 1e3:.1f} ms"
         )
-        tell("a sync that receives a commit, durable on both sides", ours / synced, 1.5)
+        report("a sync that receives a commit, durable on both sides", ours / synced, 1.5)
         commands(here, peer)
     return 1 if missed else 0
 
@@ -135,7 +135,7 @@ def commands(here: Machine, peer: Machine) -> None:
             capture_output=True,
         )  # fmt: skip
 
-    whole, start, least, theirs = prepared(
+    whole, start, least, theirs = time_prepared(
         ROUNDS // 2,
         (nothing, lambda: run("sync")), (nothing, lambda: run("read")),
         (nothing, lambda: subprocess.run([baton, "--version"], check=True, capture_output=True)), (nothing, peer.fetch),

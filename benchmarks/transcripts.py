@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from measuring import alternating, missed, tell
+from measuring import missed, report, time_alternately
 
 from baton_git.agents.extraction import extract
 
@@ -67,7 +67,7 @@ def assistant(identity: str, block: dict[str, Any]) -> dict[str, Any]:
     return record("assistant", identity, {"role": "assistant", "model": "claude", "content": [block]})
 
 
-def generated(path: Path) -> None:
+def generate_records(path: Path) -> None:
     with path.open("w", encoding="utf-8") as file:
         for one in records():
             file.write(json.dumps(one, ensure_ascii=False) + "\n")
@@ -81,7 +81,7 @@ def lines_as_json(path: Path) -> None:
             json.loads(line)
 
 
-def grown(path: Path, memory: Path) -> float:
+def time_growth(path: Path, memory: Path) -> float:
     """Return the time of an extraction after the file has grown by a hundred lines, in seconds."""
     extract(path, memory=memory)
     more = []
@@ -91,11 +91,11 @@ def grown(path: Path, memory: Path) -> float:
         more.append(json.dumps({**one, "uuid": f"new-{number}"}) + "\n")
     with path.open("a", encoding="utf-8") as file:
         file.writelines(more)
-    [seconds] = alternating(1, lambda: extract(path, memory=memory))
+    [seconds] = time_alternately(1, lambda: extract(path, memory=memory))
     return seconds
 
 
-def peak(path: Path) -> float:
+def measure_peak(path: Path) -> float:
     """Return the peak memory of a process that extracts, in megabytes."""
     subprocess.run([sys.executable, "-c", CHILD, str(path)], check=True)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
@@ -104,12 +104,12 @@ def peak(path: Path) -> float:
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="baton-bench-") as folder:
         path = Path(folder) / "session.jsonl"
-        generated(path)
-        plain, whole = alternating(9, lambda: lines_as_json(path), lambda: extract(path))
+        generate_records(path)
+        plain, whole = time_alternately(9, lambda: lines_as_json(path), lambda: extract(path))
         print(f"{MEGABYTES} MB: lines as JSON {plain:.3f} s, extract {whole:.3f} s")
-        tell("extract against reading the lines as JSON", whole / plain, 2.0)
-        tell("memory of a process that extracts", peak(path), 150, " MB")
-        tell("extract after 100 more lines", grown(path, Path(folder) / "memory") * 1000, 100, " ms")
+        report("extract against reading the lines as JSON", whole / plain, 2.0)
+        report("memory of a process that extracts", measure_peak(path), 150, " MB")
+        report("extract after 100 more lines", time_growth(path, Path(folder) / "memory") * 1000, 100, " ms")
     sys.exit(bool(missed))
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from dulwich.file import FileLocked
 from dulwich.objects import Blob, Commit, Tree
 from dulwich.repo import Repo
-from measuring import missed, now, tell
+from measuring import missed, now, report
 
 from baton_git.core.errors import BatonError
 from baton_git.core.names import Namespace
@@ -65,7 +65,7 @@ def ours(path: Path, writer: int) -> Write:
     return write
 
 
-def plumbing(path: Path, writer: int) -> Write:
+def write_with_dulwich(path: Path, writer: int) -> Write:
     """Make the same commits with dulwich alone, with the same pauses after losing a race."""
     repo = Repo(str(path))
     name = b"FU-%d.toml" % writer
@@ -148,7 +148,7 @@ def run(make: Callable[[Path, int], Write], path: Path) -> Run:
     return Run(len(acknowledged) / SECONDS, times[int(len(times) * 0.99)], lost)
 
 
-def fresh(place: Path, name: str, *settings: tuple[str, str]) -> Path:
+def make_repository(place: Path, name: str, *settings: tuple[str, str]) -> Path:
     path = place / name
     with Store(Repository.create_bare(path)) as store:
         branch = Branch(store, Namespace("bench"))
@@ -163,19 +163,21 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="baton-bench-") as text:
         place = Path(text)
         for turn in range(TURNS):
-            runs["ours"].append(run(ours, fresh(place, f"ours-{turn}.git")))
-            runs["dulwich, objects not synced"].append(run(plumbing, fresh(place, f"bare-{turn}.git")))
-            synced = fresh(place, f"synced-{turn}.git", ("core.fsyncObjectFiles", "true"))
-            runs["dulwich, objects synced"].append(run(plumbing, synced))
+            runs["ours"].append(run(ours, make_repository(place, f"ours-{turn}.git")))
+            runs["dulwich, objects not synced"].append(
+                run(write_with_dulwich, make_repository(place, f"bare-{turn}.git"))
+            )
+            synced = make_repository(place, f"synced-{turn}.git", ("core.fsyncObjectFiles", "true"))
+            runs["dulwich, objects synced"].append(run(write_with_dulwich, synced))
     print(f"{WRITERS} processes, one namespace, {TURNS} runs of {SECONDS:g} s each (medians):")
     for name, found in runs.items():
         rate, slowest = (statistics.median(one[part] for one in found) for part in (0, 1))
         lost = sum(one.lost for one in found)
         print(f"  {name:<30}{rate:8.0f} commits/s   p99 {slowest * 1e3:6.0f} ms   lost {lost}")
     rates = {name: statistics.median(one.rate for one in found) for name, found in runs.items()}
-    tell("bare dulwich's commits per second, against ours", rates["dulwich, objects not synced"] / rates["ours"], 2)
-    tell("the 99th percentile of our writes", statistics.median(one.slowest for one in runs["ours"]), 1, " s")
-    tell("acknowledged and lost", sum(one.lost for one in runs["ours"]), 0, "")
+    report("bare dulwich's commits per second, against ours", rates["dulwich, objects not synced"] / rates["ours"], 2)
+    report("the 99th percentile of our writes", statistics.median(one.slowest for one in runs["ours"]), 1, " s")
+    report("acknowledged and lost", sum(one.lost for one in runs["ours"]), 0, "")
     return 1 if missed else 0
 
 
