@@ -139,7 +139,9 @@ def test_an_address_used_once_is_not_listed_as_waiting(baton: Baton, git: Git, t
 
 
 def test_a_sync_of_a_namespace_that_exists_nowhere_is_reported(baton: Baton, clone: Path) -> None:
-    assert "there is no namespace nope here or on origin; to create it: baton init" in baton("sync", "-n", "nope").err
+    said = baton("sync", "-n", "nope").err
+    assert "there is no namespace nope here or on origin; to create it: baton init" in said
+    assert "to fetch others: baton sync --all" in said
 
 
 def test_a_token_in_an_address_is_not_shown(baton: Baton, clone: Path) -> None:

@@ -85,7 +85,7 @@ def sync_command(
 
 
 _SAME = "up to date with {}"
-_NONE = "there is no namespace {} here or on {}; to create it: baton init"
+_NONE = "there is no namespace {} here or on {}; to create it: baton init; to fetch others: baton sync --all"
 
 
 def _list_conflicts(ws: Workspace, done: Synced) -> list[str]:
