@@ -11,7 +11,7 @@ from pathlib import Path
 
 import tomli_w
 from site_check import find_faults
-from site_pages import TOP, find_assets, read_config, read_pages
+from site_pages import TOP, find_assets, read_config, read_pages, unescape_pipes
 from site_reference import make_reference
 
 FOREIGN_WORKER = "https://unpkg.com/iframe-worker/shim"
@@ -33,7 +33,7 @@ def write_sources(folder: Path) -> None:
     for place, text in pages.items():
         file = folder / "pages" / place
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        file.write_text(unescape_pipes(text), encoding="utf-8")
     for place, asset in find_assets().items():
         (folder / "pages" / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(asset, folder / "pages" / place)

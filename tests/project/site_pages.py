@@ -13,6 +13,7 @@ TOP = Path(__file__).parents[2]
 CONFIG = TOP / "docs" / "site" / "zensical.toml"
 
 CODE = re.compile(r"^( *)```.*?^\1```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+ROW = re.compile(r"^\|.*\|$", re.MULTILINE)
 LINK = re.compile(r"(?<=\]\()([^()\s#]+)")
 
 TOP_PAGES = {
@@ -86,6 +87,14 @@ def read_pages() -> dict[str, str]:
         place: rewrite_links((TOP / source).read_text(encoding="utf-8"), source, names)
         for source, place in names.items()
     }
+
+
+def unescape_pipes(text: str) -> str:
+    """Return a page with `\\|` replaced by `|` in the code of its tables.
+
+    GitHub needs the backslash there; the generator of the site would show it.
+    """
+    return ROW.sub(lambda row: CODE.sub(lambda code: code[0].replace("\\|", "|"), row[0]), text)
 
 
 def find_assets() -> dict[str, Path]:

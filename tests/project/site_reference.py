@@ -42,7 +42,7 @@ def make_verb_pages() -> dict[str, str]:
         slug = family.lower().replace(" ", "-")
         text = "\n".join([f"# {family.capitalize()}\n", *make_sections([verbs[name] for name in names])])
         pages[f"reference/verbs/{slug}.md"] = text.replace("](../", "](../../")
-        index.append(f"## [{family.capitalize()}](verbs/{slug}.md)\n\n| verb | |\n|---|---|")
+        index.append(f"## [{family.capitalize()}](verbs/{slug}.md)\n\n| verb | effect |\n|---|---|")
         index += [
             f"| [{name}](verbs/{slug}.md#{name.replace(' ', '-')}) | {first_sentence(verbs[name].verb.about)} |"
             for name in names
@@ -63,7 +63,7 @@ def make_commands_page() -> str:
         "types and results.\n",
     ]
     root = click.Context(baton, info_name="baton", **baton.context_settings)
-    root.max_content_width = root.terminal_width = 100
+    root.max_content_width = root.terminal_width = 80
     for title, commands in SECTIONS.items():
         lines.append(f"## {title}\n")
         for name in commands:
@@ -101,13 +101,13 @@ def make_kinds_page() -> str:
     lines = [
         "# Kinds of records\n",
         "A command accepts any of these names, as in `baton list loops`. `baton schema KIND` prints the JSON Schema.\n",
-        "| kind | one, several | ids | on the branch | |",
+        "| kind | one, several | ids | on the branch | format |",
         "|---|---|---|---|---|",
     ]
     for info in KINDS.values():
         id_ = "ID" if info.parts == 1 else "/".join(["AGENT", *["ID"] * (info.parts - 1)])
         path = f"{info.folder}/{id_}{info.suffix}" if "." not in info.folder else info.folder
         ids = f"`{info.prefix}-…`" if info.prefix else ""
-        format_page = f"[format](../formats/{info.kind}/index.md)"
+        format_page = f"[{info.kind}](../formats/{info.kind}/index.md)"
         lines.append(f"| `{info.kind}` | {info.title}, {info.name(2)} | {ids} | `{path}` | {format_page} |")
     return "\n".join([*lines, ""])

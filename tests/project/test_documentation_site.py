@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from site_check import find_faults
-from site_pages import read_config, read_pages, rewrite_links
+from site_pages import read_config, read_pages, rewrite_links, unescape_pipes
 from site_reference import find_families, make_kinds_page, make_reference
 
 from baton_git.core.kinds import KINDS
@@ -44,6 +44,11 @@ def test_links_are_those_of_the_site() -> None:
     expected = text.replace("b/README", "b/index").replace("../X.md) [3](../formats/k", "x.md) [3](formats/k/index.md")
     assert rewrite_links(text, "docs/a.md", names) == expected
     assert rewrite_links("[1](../a.md)", "docs/b/README.md", names) == "[1](../a.md)"
+
+
+def test_pipes_are_unescaped_in_the_code_of_tables_only() -> None:
+    text = "a `b \\| c`\n\n| x \\| y | `str \\| None` |\n|---|---|\n"
+    assert unescape_pipes(text) == "a `b \\| c`\n\n| x \\| y | `str | None` |\n|---|---|\n"
 
 
 def test_dead_links_and_other_servers_are_found(tmp_path: Path) -> None:

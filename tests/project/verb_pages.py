@@ -131,10 +131,10 @@ def _section(function: VerbFunction[Any, Any]) -> Iterator[str]:
     yield ""
     fields = verb.input_model.model_fields
     if fields:
-        yield "| field | command line | type | |\n|---|---|---|---|"
+        yield "| field | command line | type | meaning |\n|---|---|---|---|"
         yield from (_input_row(verb, name, info) for name, info in fields.items())
         yield ""
-    yield "| result | type | |\n|---|---|---|"
+    yield "| result | type | meaning |\n|---|---|---|"
     for name, info in verb.result_model.model_fields.items():
         yield f"| `{name}` | {_type_cell(info)} | {_cell(info.description or '')} |"
     yield ""
