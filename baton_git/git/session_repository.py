@@ -11,11 +11,12 @@ from pathlib import Path
 TIMEOUT = 5.0
 """Maximum time in seconds for one git command."""
 
-_BINDING = re.compile(
+_REPOSITORY_VARIABLES = re.compile(
     r"GIT_(?:DIR|WORK_TREE|COMMON_DIR|INDEX_FILE|INDEX_VERSION|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|NAMESPACE"
     r"|PREFIX|GRAFT_FILE|SHALLOW_FILE|QUARANTINE_PATH|REFLOG_ACTION|IMPLICIT_WORK_TREE|INTERNAL_\w+|REPLACE_REF_BASE"
     r"|NO_REPLACE_OBJECTS|CONFIG|TRACE\w*|EXTERNAL_DIFF|PUSH_OPTION_\w+)\Z"
 )
+"""Variables that select another repository, or change what git prints or runs; git does not receive them."""
 _QUIET = {
     "LC_ALL": "C",
     "LANGUAGE": "C",
@@ -40,17 +41,19 @@ class SessionRepository:
     environment: Mapping[str, str]
     seconds: float = TIMEOUT
 
-    def run_git(self, *arguments: str, given: str = "") -> str:
-        """Run a git command with `given` as stdin, and return its output.
+    def run_git(self, *arguments: str, stdin: str = "") -> str:
+        """Run a git command with the text `stdin` as its input, and return its output.
 
         Raises:
             GitUnavailable: git does not start, fails, or takes too long.
         """
-        environment = {name: text for name, text in self.environment.items() if not _BINDING.match(name)} | _QUIET
+        environment = {
+            name: text for name, text in self.environment.items() if not _REPOSITORY_VARIABLES.match(name)
+        } | _QUIET
         try:
             done = subprocess.run(  # noqa: S603  git, with baton's arguments
                 ["git", *_ALWAYS, *arguments],  # noqa: S607  the git on the user's PATH
-                cwd=self.folder, env=environment, input=given.encode("utf-8", "replace"), capture_output=True,
+                cwd=self.folder, env=environment, input=stdin.encode("utf-8", "replace"), capture_output=True,
                 timeout=self.seconds, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:

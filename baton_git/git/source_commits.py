@@ -10,7 +10,7 @@ from baton_git.core.names import Oid
 from baton_git.git.rewritten import find_newest, load_rewritten
 from baton_git.git.store import Store
 
-SEARCHED = 20_000
+MAX_SEARCHED = 20_000
 """Maximum number of commits of a branch that are searched, newest first."""
 
 _SYMBOLIC = re.compile(r"ref: (refs/\S+)")
@@ -33,7 +33,7 @@ def head_commit(store: Store) -> Oid | None:
 def find_commit(store: Store, text: str, branch: str | None = None) -> str | None:
     """Return the full id of a commit if it is on a branch, else None.
 
-    A commit that was replaced by a rebase or amended is found under its new id.
+    A commit that was rebased or amended is found under its new id.
 
     Args:
         text: an id of at least 7 digits, a ref, or the exact subject of the commit.
@@ -41,8 +41,8 @@ def find_commit(store: Store, text: str, branch: str | None = None) -> str | Non
 
     Raises:
         NotFound: the branch does not exist.
-        BatonError: the search had to stop after `SEARCHED` commits or at the end of a shallow clone, or `text` is an
-            expression (`HEAD~1`) or the name of an annotated tag.
+        BatonError: the commit is not among the first `MAX_SEARCHED` commits or in a shallow clone, but may be an older
+            one; or `text` is an expression (`HEAD~1`) or the name of an annotated tag.
     """
     start = _start(store, branch)
     if start is None:
@@ -55,12 +55,12 @@ def find_commit(store: Store, text: str, branch: str | None = None) -> str | Non
     wanted = {named or text} if named or _ABBREVIATED.fullmatch(text) else set()
     wanted |= {find_newest(load_rewritten(store.repository.common_dir), commit) for commit in wanted}
     looked_at = 0
-    for info in islice(store.log(start), SEARCHED):
+    for info in islice(store.log(start), MAX_SEARCHED):
         looked_at += 1
         if info.oid.startswith(tuple(wanted)) or info.message.partition("\n")[0].strip() == text.strip():
             return info.oid
-    if looked_at == SEARCHED:
-        raise BatonError(f"not among the newest {SEARCHED:,} commits")
+    if looked_at == MAX_SEARCHED:
+        raise BatonError(f"the commit is not among the newest {MAX_SEARCHED:,} commits of the branch")
     if store.is_shallow:
         raise BatonError("the clone is shallow; older commits are not here", hint="run `git fetch --unshallow`")
     return None

@@ -30,7 +30,10 @@ SECONDS = 1.0
 
 @dataclass(frozen=True)
 class SourceFiles:
-    """The user's code in the repository of a store. `top`: top folder of the work tree; `environment`: for git."""
+    """The user's code in the repository of `store`.
+
+    `top` is the top folder of the work tree; `environment` has the environment variables for git.
+    """
 
     store: Store
     top: Path
@@ -71,17 +74,17 @@ class SourceFiles:
         except OSError:
             return None
 
-    def name_blob(self, content: bytes) -> str:
-        """Return the blob id of this content."""
+    def hash_blob(self, content: bytes) -> str:
+        """Return the id that a blob with this content has in the repository."""
         digest = self.store.repository.object_format.hash_func()
         digest.update(b"blob %d\0" % len(content) + content)
         return digest.hexdigest()
 
-    def follow(self, path: str, since: Oid) -> tuple[str, Oid | None]:
-        """Follow the renames of a file of the commit `since`.
+    def follow_renames(self, path: str, since: Oid) -> tuple[str, Oid | None]:
+        """Follow the renames of a file from the commit `since` to HEAD.
 
         Returns:
-            The last path of the file, and the commit that removed it, or None if the file exists at HEAD.
+            The last path of the file, and the commit that removed it (None if the file exists at HEAD).
 
         Raises:
             GitUnavailable: git fails or takes too long, the commit is unknown, or there are too many renames.

@@ -108,7 +108,7 @@ class AnchorJudge:
         return AnchorState(anchor, "changed", path, self._find_change(anchor, path))
 
     def _find_path(self, anchor: Anchor, begin: Oid) -> str:
-        path, removed = self._files.follow(anchor.path, begin)
+        path, removed = self._files.follow_renames(anchor.path, begin)
         return f"{path}\0{removed or ''}"
 
     def _digests_now(self, anchor: Anchor, path: str, head: Oid | None) -> Iterator[str | None]:
@@ -203,7 +203,7 @@ def digest_content(files: SourceFiles, path: str, symbol: str | None, content: b
         None if the digest cannot be computed; an empty string if the file does not have the symbol.
     """
     if symbol is None:
-        return files.name_blob(content)
+        return files.hash_blob(content)
     digest = digest_symbol(path, content.decode("utf-8", "replace"), symbol)
     if isinstance(digest, str):
         return digest

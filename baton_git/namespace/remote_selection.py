@@ -43,9 +43,9 @@ def address_of(ws: Workspace, remote: str) -> str:
     Raises:
         NotFound: the remote does not exist.
     """
-    from baton_git.git.remotes import Configured, SshSettings, remote_address  # slow to load, and rarely needed
+    from baton_git.git.remotes import ConfiguredRemotes, SshSettings, remote_address  # slow to load, and rarely needed
 
-    known = None if ws.reach.remotes is None else Configured(ws.reach.remotes, SshSettings(*ws.reach.ssh))
+    known = None if ws.reach.remotes is None else ConfiguredRemotes(ws.reach.remotes, SshSettings(*ws.reach.ssh))
     return remote_address(ws.branch.store.repository, remote, ws.environment, known=known)
 
 

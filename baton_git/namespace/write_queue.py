@@ -180,7 +180,7 @@ class _Writer:
         self.store.memory.put(("version", self.target.namespace, newest), chain.newest, VERSION_WEIGHT)
         for _, work in chain.steps:
             self.target.mark(work.outcome.before.state, work.outcome.revision.state)
-        return chain.answer(self.store.checked_out_at(self.target.ref))
+        return chain.answer(self.store.find_checkout(self.target.ref))
 
     def _was_published(self, chain: _CommitChain) -> bool:
         """Return whether the newest commit of a chain is on the branch, even if newer commits follow it."""

@@ -87,7 +87,7 @@ def list_committed_files(repository: SessionRepository, commits: Sequence[str]) 
         return []
     output = repository.run_git(
         "log", "--no-walk=unsorted", "--stdin", "--format=", "--name-only", "-z", "--no-renames", "--no-ext-diff",
-        "--no-textconv", given="\n".join(reversed(commits)),
+        "--no-textconv", stdin="\n".join(reversed(commits)),
     )  # fmt: skip
     top = repository.run_git("rev-parse", "--show-toplevel").rstrip("\n")
     names = dict.fromkeys(name.strip("\n") for name in output.split("\0") if name.strip("\n"))

@@ -147,13 +147,13 @@ def find_subjects(repository: SessionRepository, hashes: list[str]) -> dict[str,
     if not hashes:
         return {}
     lines = repository.run_git(
-        "cat-file", "--batch-check=%(objectname) %(objecttype)", given="\n".join(hashes)
+        "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin="\n".join(hashes)
     ).splitlines()
     ids = {given: line.split(" ")[0] for given, line in zip(hashes, lines, strict=True) if line.endswith(" commit")}
     if not ids:
         return {}
     output = repository.run_git(
-        "log", "--no-walk=unsorted", "--stdin", "--format=%H%x00%s", given="\n".join(ids.values())
+        "log", "--no-walk=unsorted", "--stdin", "--format=%H%x00%s", stdin="\n".join(ids.values())
     )
     subjects = dict(line.split("\0", 1) for line in output.splitlines() if "\0" in line)
     return {given: subjects.get(full, "") for given, full in ids.items()}

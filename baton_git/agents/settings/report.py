@@ -189,7 +189,7 @@ class HookInspection:
         """
         ours = self.programs[scope]
         for words in dict.fromkeys(tuple(program_in(entry.command)) for entry in entries):
-            problem = self.health.problem(words, may_run=scope == "user" or words == ours) if words else None
+            problem = self.health.find_problem(words, may_run=scope == "user" or words == ours) if words else None
             if problem is not None:
                 mend = self._install(scope) if words != ours else "install baton again"
                 yield Finding("off", f"hooks do nothing: {problem}: {mend}")

@@ -1,4 +1,4 @@
-"""Read files of other programs with a size limit, and write several of them atomically."""
+"""Read files of other programs with a size limit, and replace several of them together."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        hint = f"{_WAYS.get(error.errno or 0, 'check the path and its permissions')}; nothing was changed"
+        hint = f"{_HINTS.get(error.errno or 0, 'check the path and its permissions')}; nothing was changed"
         message = f"cannot write {show_path(path)}: {error.strerror}"
         raise WriteFailed(message, hint=hint, path=show_path(path), errno=error.errno) from error
 
 
 _FULL = "free some space"
-_WAYS = {errno.ENOSPC: _FULL, errno.EDQUOT: _FULL, errno.ENOTDIR: "a folder in the path is a file"}
+_HINTS = {errno.ENOSPC: _FULL, errno.EDQUOT: _FULL, errno.ENOTDIR: "a folder in the path is a file"}
 """The hint for each errno; all others get a general one."""
 
 
@@ -116,13 +116,15 @@ def spare_name(folder: Path) -> Path:
 
 
 def write_all(contents: Mapping[Path, bytes], *, mode: int | None = None) -> None:
-    """Write all files, or none if writing fails: write and sync them next to their targets, then rename them.
+    """Write all files: write and sync each next to its target, then rename them all.
+
+    If writing a file fails, no target is changed. If a rename fails, the files before it have been replaced.
 
     Args:
         mode: permissions of the files; None keeps the permissions of a replaced file.
 
     Raises:
-        InvalidArgument: a target is a folder, a device or a pipe, or two paths are links to the same file.
+        InvalidArgument: a target is a folder, a device or a pipe, or two paths lead to the same file.
         WriteFailed: writing to disk failed.
     """
     staged: dict[Path, Path] = {}

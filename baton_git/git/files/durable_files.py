@@ -27,7 +27,7 @@ _HINTS = {
 
 @contextmanager
 def writing(what: str) -> Iterator[None]:
-    """Turn an OSError inside the `with` block into WriteFailed with `what` was being written and the reason."""
+    """Turn an OSError inside the `with` block into the error WriteFailed "cannot write <what>: <reason>"."""
     try:
         yield
     except OSError as error:
@@ -37,7 +37,7 @@ def writing(what: str) -> Iterator[None]:
 
 
 def file_mode(folder: str | Path, wanted: int) -> int | None:
-    """Return the mode for a file in a folder shared with a group, or None if the umask decides."""
+    """Return the mode for a new file in a folder that its group can write, or None for other folders."""
     bits = os.stat(folder).st_mode
     if not bits & 0o020:
         return None
@@ -179,7 +179,7 @@ def random_name(digits: int = 16) -> str:
 
 CLOCK = "clock-"
 """Prefix of the files that `now_of` creates; a killed process may leave one behind."""
-LEFT_AFTER = 3600.0
+LEFTOVER_AFTER = 3600.0
 """Age in seconds at which a temporary file is a leftover, because it is normally renamed immediately."""
 
 
@@ -199,16 +199,16 @@ def now_of(folder: str | Path) -> float:
         remove(path)
 
 
-def clear(folder: str | Path, is_left: Callable[[str, float], bool]) -> None:
-    """Remove the files of a folder for which `is_left(name, age in seconds)` is True.
+def clear(folder: str | Path, is_leftover: Callable[[str, float], bool]) -> None:
+    """Remove the files of a folder for which `is_leftover(name, age in seconds)` is True.
 
-    `is_left` is first called with an infinite age, so that the time is determined only if the folder has candidates.
+    `is_leftover` is first called with an infinite age, so that the time is determined only if there are candidates.
     """
     with suppress(OSError):
-        left = [name for name in os.listdir(folder) if is_left(name, float("inf"))]
-        now = now_of(folder) if left else 0.0
-        for name in left:
+        candidates = [name for name in os.listdir(folder) if is_leftover(name, float("inf"))]
+        now = now_of(folder) if candidates else 0.0
+        for name in candidates:
             path = f"{folder}{os.sep}{name}"
             with suppress(OSError):
-                if is_left(name, now - os.stat(path).st_mtime):
+                if is_leftover(name, now - os.stat(path).st_mtime):
                     os.unlink(path)

@@ -36,12 +36,16 @@ _NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EXDEV, errno.EMLINK, errno
 
 @lru_cache(1000)
 def local_name(ref: str) -> str:
-    """Return a file name of fixed length for data about `ref`, because ref names can be too long for a file name."""
+    """Return a file name of fixed length for data about `ref`, whose own name can be too long for a file name."""
     return hashlib.sha256(ref.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 def try_flock(fd: int) -> bool | None:
-    """Try to get the exclusive `flock` on an open file without waiting; None if flock is not supported."""
+    """Try to get the exclusive `flock` on an open file without waiting.
+
+    Returns:
+        True if this process now holds it, False if another one does, None if flock is not supported.
+    """
     if fcntl is None:
         return None
     try:
@@ -85,15 +89,15 @@ def _wait_in_order(fd: int, wait: float) -> bool | None:
     first = try_flock(fd)
     if first is not False or wait <= 0:
         return first
-    answer: list[bool | None] = []
-    waiting = threading.Thread(target=lambda: answer.append(wait_for_flock(fd)), daemon=True)
+    results: list[bool | None] = []
+    waiting = threading.Thread(target=lambda: results.append(wait_for_flock(fd)), daemon=True)
     waiting.start()
     waiting.join(wait)
-    return answer[0] if answer else False
+    return results[0] if results else False
 
 
 def wait_for_flock(fd: int) -> bool | None:
-    """Get the exclusive `flock` on an open file, waiting without a limit; None if flock is not supported."""
+    """Wait without a limit for the `flock` on an open file; return True, or None if flock is not supported."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
     except OSError:
@@ -267,15 +271,18 @@ class RefLocks:
 
     def _is_leftover(self, name: str, age: float) -> bool:
         if not name.startswith(_TICKET):
-            return name.startswith((durable_files.CLOCK, _BROKEN)) and age > durable_files.LEFT_AFTER
+            return name.startswith((durable_files.CLOCK, _BROKEN)) and age > durable_files.LEFTOVER_AFTER
         if age <= self.stale_after or age == float("inf"):  # infinite: `clear` selects by name only
             return age > self.stale_after
         ownerless = is_ownerless(self.folder / name)  # checked last, because it briefly locks the ticket
-        return ownerless if ownerless is not None else age > durable_files.LEFT_AFTER
+        return ownerless if ownerless is not None else age > durable_files.LEFTOVER_AFTER
 
 
 def is_ownerless(ticket: Path) -> bool | None:
-    """Return whether no running process holds this ticket, by locking it briefly; None if flock is not supported."""
+    """Return whether no running process holds this ticket, by locking it briefly.
+
+    False if the ticket cannot be opened, None if flock is not supported.
+    """
     try:
         fd = os.open(ticket, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -3,5 +3,5 @@
 The hooks are made of the shell scripts in the top-level folder `hooks/git/`, which find out without starting a program
 whether baton has anything to do. No function of baton depends on the hooks alone.
 
-This module imports nothing, so that using `shipped` alone stays cheap.
+This module imports nothing, so that `shipped` can be imported quickly, without the other modules.
 """

@@ -80,8 +80,8 @@ class HookLocation:
         """The folders of hooks where baton may have installed files, in the current mode or in an earlier one."""
         here = (self.folder,) if self.mode == "files" else ()
         own = self.repository.common_dir / "hooks"
-        linked = Path(os.path.realpath(own)).is_relative_to(os.path.realpath(self.repository.common_dir))
-        return tuple(dict.fromkeys((*here, *((own,) if linked else ()))))
+        is_inside = Path(os.path.realpath(own)).is_relative_to(os.path.realpath(self.repository.common_dir))
+        return tuple(dict.fromkeys((*here, *((own,) if is_inside else ()))))
 
     @property
     def why_external(self) -> str:

@@ -22,9 +22,9 @@ class ProgramHealth:
 
     def __init__(self, environment: Mapping[str, str], own: Sequence[str] = ()) -> None:
         self._environment = environment
-        self._run: dict[tuple[str, ...], str | None] = {tuple(own): None}
+        self._problems: dict[tuple[str, ...], str | None] = {tuple(own): None}
 
-    def problem(self, words: Sequence[str], *, may_run: bool) -> str | None:
+    def find_problem(self, words: Sequence[str], *, may_run: bool) -> str | None:
         """Return a description of what is wrong with a program, or None if it works.
 
         Args:
@@ -41,11 +41,11 @@ class ProgramHealth:
         if not may_run:
             return None
         command = (path, *words[1:])
-        if command not in self._run:
-            self._run[command] = self._failure(command)
-        return self._run[command]
+        if command not in self._problems:
+            self._problems[command] = self._run_check(command)
+        return self._problems[command]
 
-    def _failure(self, command: Sequence[str]) -> str | None:
+    def _run_check(self, command: Sequence[str]) -> str | None:
         """Run a command that only loads the program; return a description of its failure, or None."""
         try:
             ended = child_process.run([*command, "hook", "--check"], self._environment, Path(), SECONDS)

@@ -1,4 +1,4 @@
-"""Report which hooks will run, and why others will not."""
+"""Report which of baton's hooks will run, and why the others will not."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from baton_git.git.hooks.inspection import exists, is_program, read_hook
-from baton_git.git.hooks.installing import run_from
+from baton_git.git.hooks.installing import script_path
 from baton_git.git.hooks.location import HookLocation
 from baton_git.git.hooks.program_health import ProgramHealth
-from baton_git.git.hooks.script import HookScript, command_in, read_marker
+from baton_git.git.hooks.script import HookScript, find_command, read_marker
 
 
 class EventState(NamedTuple):
@@ -30,97 +30,101 @@ class EventState(NamedTuple):
 
     @property
     def summary(self) -> str:
-        """How it runs, and whether it must be installed again; or why it does not run."""
+        """`how`, with the command that updates an outdated script."""
         return f"{self.how}; not up to date: baton hooks install" if self.is_outdated else self.how
 
 
-def status(place: HookLocation, scripts: Sequence[HookScript], health: ProgramHealth) -> list[EventState]:
+def status(location: HookLocation, scripts: Sequence[HookScript], health: ProgramHealth) -> list[EventState]:
     """Return the state of the events of these scripts, compared with what `install` would write.
 
     Raises:
         StoreError: git is not installed, or a hook cannot be read.
     """
-    return [_state(place, script, health) for script in scripts]
+    return [_state(location, script, health) for script in scripts]
 
 
-def _state(place: HookLocation, script: HookScript, health: ProgramHealth) -> EventState:
-    why = next(_obstacles(place, script, health), None)
+def _state(location: HookLocation, script: HookScript, health: ProgramHealth) -> EventState:
+    why = next(_obstacles(location, script, health), None)
     if why is not None:
         return EventState(script.event, False, why)
-    file = _file(place, script.event)
+    file = _file(location, script.event)
     how = {
         "configured": "configured in git's settings",
         "files": f"as {file}",
         "external": f"called from {file}",
-    }[place.mode]
-    is_outdated = read_hook(_script_file(place, script.event)) != script.text
+    }[location.mode]
+    is_outdated = read_hook(_script_file(location, script.event)) != script.text
     return EventState(script.event, True, how, is_outdated)
 
 
-def _obstacles(place: HookLocation, script: HookScript, health: ProgramHealth) -> Iterator[str]:
-    look = {"configured": _not_configured, "files": _not_filed, "external": _not_called}[place.mode]
-    yield from look(place, script.event)
-    text = read_hook(_script_file(place, script.event)) or b""
-    command = command_in(text)
+def _obstacles(location: HookLocation, script: HookScript, health: ProgramHealth) -> Iterator[str]:
+    find_obstacles = {
+        "configured": _configuration_obstacles,
+        "files": _file_obstacles,
+        "external": _external_obstacles,
+    }[location.mode]
+    yield from find_obstacles(location, script.event)
+    text = read_hook(_script_file(location, script.event)) or b""
+    command = find_command(text)
     if not command:
         return
     if not is_program(Path(command[0])):
-        if shutil.which("baton", path=place.git.environment.get("PATH")) is None:
+        if shutil.which("baton", path=location.git.environment.get("PATH")) is None:
             yield f"it cannot start baton, because {command[0]} is gone: baton hooks install"
         return
     mark = read_marker(text)
-    problem = health.problem(command, may_run=mark is not None and mark.intact)
+    problem = health.find_problem(command, may_run=mark is not None and mark.intact)
     if problem is not None:
-        mend = "install baton again" if command == script.command else "baton hooks install"
-        yield f"it does nothing, because {problem}: {mend}"
+        remedy = "install baton again" if command == script.command else "baton hooks install"
+        yield f"it does nothing, because {problem}: {remedy}"
 
 
-def _not_configured(place: HookLocation, event: str) -> Iterator[str]:
+def _configuration_obstacles(location: HookLocation, event: str) -> Iterator[str]:
     section = f"hook.baton-{event}"
-    if not exists(place.scripts / event):
+    if not exists(location.scripts / event):
         yield "not installed"
-    command = place.git.ask("config", "--get", f"{section}.command")
-    if command is None or place.git.ask("config", "--get", f"{section}.event") != event:
+    command = location.git.ask("config", "--get", f"{section}.command")
+    if command is None or location.git.ask("config", "--get", f"{section}.event") != event:
         yield f"git's settings have no {section}: baton hooks install"
-    elif command != place.setting_for(event):
+    elif command != location.setting_for(event):
         yield f"{section}.command was changed: baton hooks install"
-    if place.git.ask("config", "--type=bool", "--get", f"{section}.enabled") == "false":
+    if location.git.ask("config", "--type=bool", "--get", f"{section}.enabled") == "false":
         yield f"switched off by {section}.enabled"
-    if not is_program(place.scripts / event):
-        yield f"{place.scripts / event} is not executable"
+    if not is_program(location.scripts / event):
+        yield f"{location.scripts / event} is not executable"
 
 
-def _not_filed(place: HookLocation, event: str) -> Iterator[str]:
-    file = _script_file(place, event)
+def _file_obstacles(location: HookLocation, event: str) -> Iterator[str]:
+    file = _script_file(location, event)
     current = read_hook(file)
-    if not exists(place.scripts / event) and (current is None or read_marker(current) is None):
+    if not exists(location.scripts / event) and (current is None or read_marker(current) is None):
         yield "not installed"
     elif current is None:
         yield f"{file} was removed: baton hooks install puts it back"
     elif read_marker(current) is None:
-        yield f"another tool has put its own hook at {file}: baton hooks install adds ours before it"
-    for path in (file, place.folder / event):
+        yield f"another tool has put its own hook at {file}: baton hooks install adds ours, which runs that one first"
+    for path in (file, location.folder / event):
         if not is_program(path):
             yield f"{path} is not executable"
 
 
-def _not_called(place: HookLocation, event: str) -> Iterator[str]:
-    if not place.folder.is_dir():
-        yield f"{place.why_external}, and that folder does not exist here: no hook runs at all"
+def _external_obstacles(location: HookLocation, event: str) -> Iterator[str]:
+    if not location.folder.is_dir():
+        yield f"{location.why_external}, and that folder does not exist here: no hook runs at all"
         return
-    file = place.file_for(event)
-    if not exists(place.scripts / event):
-        yield f"not installed; {place.why_external}"
+    file = location.file_for(event)
+    if not exists(location.scripts / event):
+        yield f"not installed; {location.why_external}"
     if f"/baton/hooks/{event}".encode() not in (read_hook(file) or b""):
-        yield f"{place.why_external}: git does not run baton's hook; add to {file}: {place.line_for(event)}"
-    elif not is_program(place.folder / event):
-        yield f"{place.folder / event} is missing or not executable"
+        yield f"{location.why_external}: git does not run baton's hook; add to {file}: {location.line_for(event)}"
+    elif not is_program(location.folder / event):
+        yield f"{location.folder / event} is missing or not executable"
 
 
-def _file(place: HookLocation, event: str) -> Path:
-    return place.file_for(event) if place.mode == "external" else _script_file(place, event)
+def _file(location: HookLocation, event: str) -> Path:
+    return location.file_for(event) if location.mode == "external" else _script_file(location, event)
 
 
-def _script_file(place: HookLocation, event: str) -> Path:
+def _script_file(location: HookLocation, event: str) -> Path:
     """Return the file that runs as baton's script: in git's folder of hooks (mode `files`) or in baton's own."""
-    return run_from(place.folder / event) if place.mode == "files" else place.scripts / event
+    return script_path(location.folder / event) if location.mode == "files" else location.scripts / event

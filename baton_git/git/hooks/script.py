@@ -67,7 +67,7 @@ class HookScript:
 
 
 class ScriptMarker(NamedTuple):
-    """The marker line of a script. `intact`: the script has not been changed since its installation."""
+    """The marker line of a script. `intact`: whether the script is unchanged since its installation."""
 
     version: int
     event: str
@@ -82,12 +82,12 @@ def read_marker(data: bytes) -> ScriptMarker | None:
     return ScriptMarker(int(match[1]), match[2].decode(), sha256(data[match.end() :]).hexdigest().encode() == match[3])
 
 
-def command_in(data: bytes) -> tuple[str, ...]:
-    """Return the command with which an installed script starts baton, or an empty tuple."""
+def find_command(data: bytes) -> tuple[str, ...]:
+    """Return the command with which an installed script starts baton; empty if the script has none."""
     match = _COMMAND.search(data)
     return tuple(shlex.split(match[1].decode("utf-8", "surrogateescape"))) if match else ()
 
 
-def scripts(events: Sequence[str], prefix: str, command: Sequence[str]) -> dict[str, HookScript]:
+def make_scripts(events: Sequence[str], prefix: str, command: Sequence[str]) -> dict[str, HookScript]:
     """Return the script for each event."""
     return {event: HookScript(event, prefix, tuple(command)) for event in events}

@@ -13,7 +13,7 @@ from baton_git.git.local_git import LocalGit
 
 @dataclass(frozen=True)
 class KeepAs:
-    """Give a file a second name. The first name is kept, so that the hook is never missing."""
+    """Give a file a second name, so that it is never missing; without hard links, rename it instead."""
 
     path: Path
     name: Path
@@ -64,7 +64,7 @@ Step = KeepAs | Write | Move | Remove | Configure | Unconfigure | Say
 
 
 def run(steps: Iterable[Step], git: LocalGit) -> None:
-    """Execute the steps in order. If they are interrupted, the next `install` or `uninstall` does the rest.
+    """Execute the steps in order. If this is interrupted, the next `install` or `uninstall` completes it.
 
     Raises:
         WriteFailed: writing to disk failed.
@@ -80,13 +80,13 @@ def run(steps: Iterable[Step], git: LocalGit) -> None:
                 pass
             case _:
                 with durable_files.writing(str(step.path)):
-                    _on_disk(step)
+                    _change_file(step)
 
 
-def _on_disk(step: KeepAs | Write | Move | Remove) -> None:
+def _change_file(step: KeepAs | Write | Move | Remove) -> None:
     match step:
         case KeepAs(path, name):
-            _second_name(path, name)
+            _link_or_rename(path, name)
         case Write(path, data):
             durable_files.make_folder(path.parent)
             durable_files.replace_file(path, data, mode=0o755)
@@ -97,10 +97,10 @@ def _on_disk(step: KeepAs | Write | Move | Remove) -> None:
     durable_files.sync_folder(step.path.parent)
 
 
-def _second_name(path: Path, name: Path) -> None:
+def _link_or_rename(path: Path, name: Path) -> None:
     try:
         os.link(path, name, follow_symlinks=False)
     except FileExistsError:
         raise
-    except OSError:  # a file system without hard links; the hook is missing until the next step
+    except OSError:  # a file system without hard links; the file is missing until the next step writes it
         path.replace(name)

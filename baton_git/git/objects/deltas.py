@@ -20,7 +20,7 @@ from baton_git.git.objects.pack_writer import entry_bytes
 from baton_git.git.objects.values import COMMIT, TREE, decode_commit, decode_tree
 
 _LONGEST_CHAIN: Final = 50
-_LARGEST: Final = 1 << 16
+_LARGEST: Final = 1 << 16  # sizes in bytes
 _SMALLEST: Final = 50
 _SURELY_CHEAP: Final = 512
 
@@ -28,33 +28,32 @@ Read = Callable[[Oid], Raw]
 Chain = list[Oid]
 
 
-def chains(known: dict[Oid, int], read: Read, form: ObjectFormat) -> list[Chain]:
+def group_into_chains(known: dict[Oid, int], read: Read, form: ObjectFormat) -> list[Chain]:
     """Group the objects of `known` (id → type number) into chains of versions, newest first."""
     commits = [decode_commit(oid, read(oid)[1]) for oid, kind in known.items() if kind == COMMIT]
     commits.sort(key=lambda commit: (-commit.time, commit.oid))
-    left = dict(known)
+    ungrouped = dict(known)
     chains_by_path: dict[str, Chain] = {"": [commit.oid for commit in commits]}
     for commit in commits:
-        del left[commit.oid]
-        _visit(commit.tree, "/", left, chains_by_path, read, form)
-    chains_by_path["?"] = list(left)
+        del ungrouped[commit.oid]
+        _add_to_chains(commit.tree, "/", ungrouped, chains_by_path, read, form)
+    chains_by_path["?"] = list(ungrouped)
     return [chain for chain in chains_by_path.values() if chain]
 
 
-def _visit(
-    oid: Oid, path: str, left: dict[Oid, int], chains_by_path: dict[str, Chain], read: Read, form: ObjectFormat
+def _add_to_chains(
+    oid: Oid, path: str, ungrouped: dict[Oid, int], chains_by_path: dict[str, Chain], read: Read, form: ObjectFormat
 ) -> None:
     """Append the object, and all objects below it that are in no chain yet, to the chains of their paths."""
-    kind = left.pop(oid, None)
+    kind = ungrouped.pop(oid, None)
     if kind is None:
         return
     chains_by_path.setdefault(path, []).append(oid)
     if kind == TREE:
         for name, entry in decode_tree(read(oid)[1], form, path).items():
-            if entry.oid in left:
-                _visit(
-                    entry.oid, f"{path}{name}/" if entry.is_folder else path + name, left, chains_by_path, read, form
-                )
+            if entry.oid in ungrouped:
+                below = f"{path}{name}/" if entry.is_folder else path + name
+                _add_to_chains(entry.oid, below, ungrouped, chains_by_path, read, form)
 
 
 def encode_chain(chain: Iterable[Oid], read: Read, start: int) -> Iterator[tuple[bytes, Indexed]]:

@@ -1,6 +1,6 @@
 """Add a signature to a commit object and extract it, byte for byte like git.
 
-signed ::= header* key " " line NL (" " line NL)* NL message       key: "gpgsig", with SHA-256 ids "gpgsig-sha256"
+signed ::= header* key " " line NL (" " line NL)* NL message       key: "gpgsig"; "gpgsig-sha256" if ids are SHA-256
 
 The signed bytes are the commit without these lines and without the signature for the other hash function.
 """
@@ -28,13 +28,13 @@ def without_signature(raw: bytes) -> tuple[bytes, bytes | None]:
     key = _key(raw) + b" "
     payload: list[bytes] = []
     signature: list[bytes] = []
-    foreign: list[bytes] = []
+    other_signature: list[bytes] = []
     into = payload
     for line in _LINE.findall(head + blank[:1]):
         if line.startswith(key):
             into = signature
         elif not line.startswith(b" "):
-            into = foreign if line.startswith(_PREFIX) else payload
+            into = other_signature if line.startswith(_PREFIX) else payload
         into.append(line.removeprefix(key).removeprefix(b" ") if into is signature else line)
     return b"".join(payload) + blank[1:] + message, b"".join(signature) or None
 

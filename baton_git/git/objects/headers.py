@@ -1,8 +1,10 @@
 """Read type and size of all objects in an object folder from their headers, without decompressing the contents.
 
-entry  ::= (1: more | kind: 3 bits | size: 4 bits) (1: more | size: 7 bits)* base? zlib-stream
-base   ::= offset backwards (kind 6) | id (kind 7)
+entry  ::= (more: 1 bit, kind: 3 bits, size: 4 bits) (more: 1 bit, size: 7 bits)* base? zlib-stream
+base   ::= distance back to the base (kind 6) | id of the base (kind 7)
 delta  ::= size of the base, size of the result, instructions          (in the zlib stream of kinds 6 and 7)
+
+`more` is 1 if another byte follows.
 """
 
 from __future__ import annotations
@@ -27,15 +29,16 @@ _DEEPEST: Final = 4096
 
 
 class Header(NamedTuple):
-    """Id, type number and decompressed size in bytes of an object. For a delta these are the values of its result."""
+    """Id, type number and decompressed size in bytes of an object. For a delta, type and size are
+    those of the object that it encodes."""
 
     oid: Oid
     kind: int
     size: int
 
 
-def headers(folder: Path, form: ObjectFormat) -> Iterator[Header]:
-    """Yield the headers of all objects in the packs and loose files of `folder`, without its alternates.
+def read_headers(folder: Path, form: ObjectFormat) -> Iterator[Header]:
+    """Yield the headers of all objects in the packs and loose files of `folder`, but not of its alternates.
 
     Raises:
         Corrupt: a pack or a loose object is damaged.
@@ -47,10 +50,10 @@ def headers(folder: Path, form: ObjectFormat) -> Iterator[Header]:
             except DAMAGE as error:
                 raise Corrupt(f"pack {pack.path.name}", f"is damaged ({error})") from error
     for path in folder.glob("[0-9a-f][0-9a-f]/*"):
-        yield _loose(path)
+        yield _read_loose(path)
 
 
-def _loose(path: Path) -> Header:
+def _read_loose(path: Path) -> Header:
     name = Oid(path.parent.name + path.name)
     try:
         with path.open("rb") as file:

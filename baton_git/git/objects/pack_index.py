@@ -34,7 +34,9 @@ class Indexed(NamedTuple):
 
 
 class PackIndex:
-    """An index in the bytes `table` of the file at `path`. Also reads version 1, which git wrote before 2008.
+    """The index of a pack; `table` has the bytes of the file at `path`.
+
+    Version 1, which git wrote before 2008, is also read.
 
     Raises:
         Corrupt: the index is truncated or has an unknown version.
@@ -58,7 +60,7 @@ class PackIndex:
             self._offsets, self._offset_step = _NAMES + (width + 4) * self.count, 4
             self._longs = self._offsets + 4 * self.count
         if len(table) < self._longs + 2 * width:
-            raise Corrupt(f"pack index {path.name}", "is cut off", hint="run `git fsck`")
+            raise Corrupt(f"pack index {path.name}", "is truncated", hint="run `git fsck`")
 
     def offset(self, name: bytes) -> int | None:
         """Return the offset of the object with this binary id, or None if the pack does not have it."""
@@ -100,15 +102,15 @@ class PackIndex:
 
 def encode_index(entries: Sequence[Indexed], pack_checksum: bytes, form: ObjectFormat) -> bytes:
     """Encode the index of a pack with these entries (sorted by id) and this checksum."""
-    beginning = [0] * 256
+    counts = [0] * 256  # number of ids by their first byte
     for entry in entries:
-        beginning[entry.name[0]] += 1
+        counts[entry.name[0]] += 1
     long = [entry.offset for entry in entries if entry.offset >= _LONG]
     numbers = iter(range(len(long)))
     offsets = [entry.offset if entry.offset < _LONG else _LONG | next(numbers) for entry in entries]
     parts = [
         _MAGIC,
-        _FANOUT.pack(*accumulate(beginning)),
+        _FANOUT.pack(*accumulate(counts)),
         b"".join(entry.name for entry in entries),
         struct.pack(f">{len(entries)}L", *(entry.crc for entry in entries)),
         struct.pack(f">{len(entries)}L", *offsets),

@@ -1,4 +1,7 @@
-"""Read objects from one pack. Small files are read into memory, so that many packs need no file descriptors."""
+"""Read objects from one pack.
+
+Small packs are read into memory, so that a process with many packs does not run out of file descriptors.
+"""
 
 from __future__ import annotations
 
@@ -82,14 +85,14 @@ def entry_head(body: bytes | mmap.mmap, offset: int, id_length: int) -> EntryHea
         size |= (byte & 0x7F) << shift
         shift, at = shift + 7, at + 1
     if kind == OFS_DELTA:
-        back, at = _back(body, at)
+        back, at = _parse_distance(body, at)
         return EntryHead(kind, size, back, at)
     if kind == REF_DELTA:
         return EntryHead(kind, size, bytes(body[at : at + id_length]), at + id_length)
     return EntryHead(kind, size, None, at)
 
 
-def _back(body: bytes | mmap.mmap, at: int) -> tuple[int, int]:
+def _parse_distance(body: bytes | mmap.mmap, at: int) -> tuple[int, int]:
     """Parse the distance from a delta back to its base; return it and the offset after it."""
     byte = body[at]
     back = byte & 0x7F
@@ -174,7 +177,12 @@ class OpenPack:
         return self._body
 
     def read(self, offset: int, elsewhere: Callable[[bytes], Raw]) -> Raw:
-        """Return the object at `offset`, with deltas applied; `elsewhere` reads bases that are not in this pack."""
+        """Return the object at `offset`, with deltas applied; `elsewhere` reads bases that are not in this pack.
+
+        Raises:
+            any of `DAMAGE`: the entry cannot be decoded.
+            FileNotFoundError, Corrupt: like `body`.
+        """
         deltas: list[tuple[int, bytes]] = []
         base_object: Raw | None
         while (base_object := self._bases.get(offset)) is None:
@@ -228,7 +236,7 @@ class OpenPack:
 
     def close(self) -> None:
         """Close the memory maps."""
-        for held in (self._table, self._body):
-            if isinstance(held, mmap.mmap):
-                held.close()
+        for data in (self._table, self._body):
+            if isinstance(data, mmap.mmap):
+                data.close()
         self._body = None

@@ -30,7 +30,7 @@ TEMPORARY_INDEX: Final = "tmp_idx_baton_"
 
 HEADER_SIZE: Final = 12
 
-_SMALL_WINDOW: Final = 13
+_SMALL_WINDOW: Final = 13  # zlib's parameters: the window is 2**13 bytes
 _SMALL: Final = 1 << _SMALL_WINDOW
 _SMALL_MEMORY: Final = 5
 
@@ -74,7 +74,10 @@ def encode_pack(objects: Mapping[Oid, Raw]) -> tuple[bytes, list[Indexed]]:
 
 @dataclass(frozen=True)
 class KeptPack:
-    """A pack on disk that must not be removed as long as its `.keep` file exists."""
+    """A pack on disk that git does not remove as long as its `.keep` file exists.
+
+    `objects` is the number of objects, `size` the size of the pack and its index in bytes.
+    """
 
     folder: Path
     name: str
@@ -97,7 +100,7 @@ class KeptPack:
     def _stem(self) -> str:
         return f"{self.folder}{os.sep}pack-{self.name}"
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Return whether the pack and its index still exist."""
         return durable_files.exists(self.index_path) and durable_files.exists(self.path)
 
@@ -112,14 +115,14 @@ class KeptPack:
 
 
 def write_kept(
-    folder: Path, body: Sequence[bytes], entries: Sequence[Indexed], form: ObjectFormat, beside: Sequence[int] = ()
+    folder: Path, body: Sequence[bytes], entries: Sequence[Indexed], form: ObjectFormat, also_sync: Sequence[int] = ()
 ) -> KeptPack:
     """Write a pack and its index durably to `folder` (`objects/pack`), with a `.keep` file.
 
     Args:
         body: bytes of the pack without the checksum.
         entries: index entries, sorted by id.
-        beside: descriptors of other files to sync together with the pack.
+        also_sync: descriptors of other files to sync together with the pack.
 
     Raises:
         OSError: writing to disk failed; the incomplete files were removed.
@@ -134,31 +137,31 @@ def write_kept(
     for _ in range(_ATTEMPTS):
         pack = KeptPack(folder, durable_files.random_name(form.hex_length), len(entries), len(data) + len(table))
         with suppress(FileNotFoundError):  # `git gc --prune=now` also removes temporary files of running processes
-            _write(pack, data, table, beside)
+            _write(pack, data, table, also_sync)
             return pack
-    _write(pack, data, table, beside)
+    _write(pack, data, table, also_sync)
     return pack
 
 
-def _write(pack: KeptPack, data: bytes, table: bytes, beside: Sequence[int]) -> None:
+def _write(pack: KeptPack, data: bytes, table: bytes, also_sync: Sequence[int]) -> None:
     try:
         durable_files.write_new(pack.keep_path, KEEP_MARK + b"%d\n" % os.getpid(), mode=0o644, sync=False)
         files = ((data, TEMPORARY_PACK, pack.path), (table, TEMPORARY_INDEX, pack.index_path))
-        _place(pack.folder, files, beside)
+        _write_files(pack.folder, files, also_sync)
         durable_files.sync_folder(pack.folder)
     except BaseException:
         pack.discard()
         raise
 
 
-def _place(folder: Path, files: Iterable[tuple[bytes, str, str]], beside: Sequence[int]) -> None:
+def _write_files(folder: Path, files: Iterable[tuple[bytes, str, str]], also_sync: Sequence[int]) -> None:
     """Write all files under temporary names that git would clean up, then rename them in order, the index last."""
     named: list[tuple[str, str, int]] = []
     try:
         for data, prefix, path in files:
             temporary = temporary_path(folder, prefix)
             named.append((temporary, path, durable_files.open_new(temporary, data, mode=0o444)))
-        durable_files.sync_files([*(fd for _, _, fd in named), *beside])
+        durable_files.sync_files([*(fd for _, _, fd in named), *also_sync])
         for temporary, path, _ in named:
             os.replace(temporary, path)
     except BaseException:

@@ -23,7 +23,7 @@ _CACHED_BYTES: Final = 16 << 20
 _CACHED_SIZE: Final = 1 << 18
 _ALTERNATES_DEEP: Final = 5
 _ATTEMPTS: Final = 5
-_REPAIR: Final = "baton sync fetches it again from the remote; without one, git fsck shows what is lost"
+_REPAIR: Final = "baton sync fetches it again from the remote; without a remote, git fsck shows what is lost"
 
 
 class ObjectFolder:
@@ -35,7 +35,7 @@ class ObjectFolder:
         self._packs: dict[str, OpenPack | None] = {}
         self._order: list[str] = []
         self._listed = False
-        self._lost_one = False
+        self._pack_vanished = False
 
     def rescan(self) -> bool:
         """List the packs again; return whether anything changed, so that a second search may succeed."""
@@ -55,8 +55,8 @@ class ObjectFolder:
             self._packs[name] = None
         self._order = [*new, *(name for name in self._order if name in self._packs)]
         self._listed = True
-        changed = bool(new or gone) or self._lost_one
-        self._lost_one = False
+        changed = bool(new or gone) or self._pack_vanished
+        self._pack_vanished = False
         return changed
 
     def sources(self, name: bytes, damage: list[StoreError]) -> Iterator[tuple[OpenPack, int]]:
@@ -112,7 +112,7 @@ class ObjectFolder:
         """Close a pack that was deleted from the disk; `rescan` then reports a change."""
         self._drop(file)
         self._order = [name for name in self._order if name != file]
-        self._lost_one = True
+        self._pack_vanished = True
 
     def _drop(self, file: str) -> None:
         pack = self._packs.pop(file, None)

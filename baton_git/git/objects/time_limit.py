@@ -1,7 +1,7 @@
 """A time limit for reading objects, per thread.
 
-The remote determines how much work its commits cause. Verifying, planning, merging and decoding them all read objects,
-so the limit is checked there. Stopping is safe at any time, because refs are moved last.
+A remote can send commits that take very long to verify, merge or decode. All of this work reads objects, so the limit
+is checked at each read. It is safe to stop at any time, because refs are moved last.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ class TimeLimit(threading.local):
 
     @contextmanager
     def until(self, end: float, what: str) -> Iterator[None]:
-        """Set the limit inside the `with` block: `check` raises after `end` on the monotonic clock."""
+        """Set the limit inside the `with` block: `check` raises after `end` on the monotonic clock.
+
+        `what` names the limited work in the error. An earlier limit of an outer block remains in force.
+        """
         before = self.end, self.what
         self.end, self.what = min(end, self.end), what
         try:

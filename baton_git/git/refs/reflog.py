@@ -36,7 +36,7 @@ class ReflogEntry(NamedTuple):
         return encode_signature(self.who, self.time, self.timezone) + b"\t" + text.encode("utf-8", "replace")
 
 
-def is_kept(log: str, ref: str, setting: str | None, *, bare: bool) -> bool:
+def is_logged(log: str, ref: str, setting: str | None, *, bare: bool) -> bool:
     """Return whether git would log a change of `ref`; `setting` is `core.logAllRefUpdates`."""
     if durable_files.exists(log):
         return True

@@ -28,7 +28,7 @@ _FILES_KNOWN = 1000
 
 
 class Swap(Enum):
-    """Result of an attempt to move a ref."""
+    """The result of an attempt to move a ref."""
 
     MOVED = "the ref has the new value"
     ELSEWHERE = "the ref did not have the expected value, and was not changed"
@@ -101,22 +101,23 @@ class Refs:
             Corrupt: the current value of the ref cannot be read.
             StoreError: the name conflicts with that of another ref, or `ref` is a symbolic ref.
             OSError: writing to disk failed; the ref did not move.
+            WriteFailed: the ref moved, but its folder could not be synced.
         """
         path = self._file(ref)
         try:
             with self.locks.hold(path, ticket) as lock:
-                if self._direct(ref) != expected:
+                if self._read_direct(ref) != expected:
                     return Swap.ELSEWHERE
                 if expected is None:
-                    self._make_way(ref)
+                    self._prepare_creation(ref)
                 with self._write_reflog(ref, expected, new, log_line):
                     lock.commit()
         except (NotADirectoryError, IsADirectoryError) as error:
-            raise self._in_the_way(ref, self._file_above(ref)) from error
+            raise self._name_conflict(ref, self._file_above(ref)) from error
         _confirm(path, new)
-        return Swap.MOVED if self._stands_at(ref, new) else Swap.OVERTAKEN
+        return Swap.MOVED if self._has_value(ref, new) else Swap.OVERTAKEN
 
-    def _stands_at(self, ref: str, value: Oid) -> bool:
+    def _has_value(self, ref: str, value: Oid) -> bool:
         with suppress(StoreError):
             return self.tip(ref) == value
         return False
@@ -157,7 +158,7 @@ class Refs:
         except OSError as error:
             raise StoreError(f"cannot read ref {ref}: {error.strerror}", hint=f"check {path}") from error
 
-    def _direct(self, ref: str) -> Oid | None:
+    def _read_direct(self, ref: str) -> Oid | None:
         value = self._raw(ref)
         if value is not None and value.startswith(_SYMBOLIC):
             raise StoreError(f"{ref} is a symbolic ref", hint="write to the branch that it points to")
@@ -181,11 +182,12 @@ class Refs:
         """Return a hint with the command that restores a damaged ref to its last good value."""
         known = self.last_known(ref)
         if known is not None:
-            return f"its last known good commit is {known}; put it back with: {self._remedy(ref, known)}"
-        return f"no record of its last good commit here; find it on a remote, then: {self._remedy(ref, '<commit>')}"
+            return f"its last known good commit is {known}; to restore it: {self._restore_command(ref, known)}"
+        command = self._restore_command(ref, "<commit>")
+        return f"its last good commit is not known here; if a remote has the branch, restore it from there: {command}"
 
-    def _remedy(self, ref: str, value: str) -> str:
-        """Return the commands that restore a ref; git needs the damaged file to be deleted first."""
+    def _restore_command(self, ref: str, value: str) -> str:
+        """Return the shell command that restores a ref; it first deletes the damaged file, as git requires."""
         return f"rm '{self.common_dir / ref}' && git update-ref {ref} {value}"
 
     def _loose(self, prefix: str) -> Iterator[str]:
@@ -197,8 +199,8 @@ class Refs:
                 if not name.endswith(".lock") and ref.startswith(prefix):
                     yield ref
 
-    def _make_way(self, ref: str) -> None:
-        """Prepare the creation of a ref: check for conflicting names, and remove an empty folder with its name.
+    def _prepare_creation(self, ref: str) -> None:
+        """Check that no other ref has a conflicting name, and remove an empty folder with the name of the new ref.
 
         Raises:
             StoreError: the name conflicts with that of another ref: one is a folder of the other, like `a` and `a/b`.
@@ -207,10 +209,10 @@ class Refs:
         for end in range(3, len(parts)):
             above = "/".join(parts[:end])
             if packed_value(self.packed, above) is not None:
-                raise self._in_the_way(ref, above)
+                raise self._name_conflict(ref, above)
         below = chain((name for name, _ in packed_below(self.packed, ref + "/")), self._loose(ref + "/"))
         for name in below:
-            raise self._in_the_way(ref, name)
+            raise self._name_conflict(ref, name)
         path = self.common_dir / ref
         if path.is_dir():
             for folder, _, _ in os.walk(path, topdown=False):
@@ -224,7 +226,7 @@ class Refs:
             above = above.parent
         return above.relative_to(self.common_dir).as_posix()
 
-    def _in_the_way(self, ref: str, other: str) -> StoreError:
+    def _name_conflict(self, ref: str, other: str) -> StoreError:
         return StoreError(
             f"cannot create ref {ref}: {other} exists",
             hint="git does not allow a ref `a` beside a ref `a/b`; rename or delete one of them",

@@ -4,7 +4,7 @@ All work is done by the git program, so the user's credentials, ssh settings and
 to import are imported on demand.
 """
 
-from baton_git.git.remotes.configured import Configured
+from baton_git.git.remotes.configured import ConfiguredRemotes
 from baton_git.git.remotes.error_messages import mask_logins
 from baton_git.git.remotes.git_command import Progress
 from baton_git.git.remotes.opening import open_remote, remote_address, remote_names
@@ -13,7 +13,7 @@ from baton_git.git.remotes.remote import Push, PushAccepted, PushOutcome, PushOv
 from baton_git.git.remotes.ssh import SshSettings
 
 __all__ = [
-    "Configured",
+    "ConfiguredRemotes",
     "FetchLimits",
     "Progress",
     "Push",

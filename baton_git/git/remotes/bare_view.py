@@ -47,28 +47,28 @@ def view(git: RemoteGit, refs: Mapping[str, Oid]) -> Iterator[RemoteGit]:
 
 @contextmanager
 def quarantine(
-    git: RemoteGit, refs: Mapping[str, Oid], extra: Mapping[str, str], *, alone: bool
+    git: RemoteGit, refs: Mapping[str, Oid], extra: Mapping[str, str], *, hide_objects: bool
 ) -> Iterator[RemoteGit]:
     """Yield a `RemoteGit` for a temporary git directory that has only these refs and also receives new objects.
 
     Args:
         extra: additional environment variables for git.
-        alone: hide the repository's objects, so that a fetch transfers all objects.
+        hide_objects: do not use the repository's objects, so that a fetch transfers all objects.
 
     Raises:
         WriteFailed: writing to disk failed.
     """
     with _folder(git, refs) as folder:
         with durable_files.writing(str(folder)):
-            _make_objects(folder, git.repository, alone=alone)
+            _make_objects(folder, git.repository, hide_objects=hide_objects)
         yield replace(git, view=folder, is_quarantine=True, extra=extra)
 
 
-def _make_objects(folder: Path, repository: Repository, *, alone: bool) -> None:
+def _make_objects(folder: Path, repository: Repository, *, hide_objects: bool) -> None:
     common = repository.common_dir
     for name in ("pack", "info"):
         (folder / "objects" / name).mkdir(parents=True)
-    if not alone:
+    if not hide_objects:
         (folder / "objects" / "info" / "alternates").write_bytes(_quote_path(common / "objects") + b"\n")
     with suppress(FileNotFoundError):
         shutil.copyfile(common / "shallow", folder / "shallow")

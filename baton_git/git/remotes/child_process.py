@@ -34,7 +34,7 @@ def run(
     seconds: float,
     on_stderr: OnStderr | None = None,
     *,
-    given: bytes = b"",
+    stdin: bytes = b"",
     stop: Callable[[], bool] | None = None,
 ) -> ChildResult | None:
     """Run `argv` in `folder`.
@@ -42,7 +42,7 @@ def run(
     Args:
         seconds: time limit.
         on_stderr: called immediately with each chunk of stderr.
-        given: input for stdin, at most a few kilobytes.
+        stdin: the input of the program, at most a few kilobytes.
         stop: called ten times a second; the program is killed when it returns True.
 
     Returns:
@@ -55,7 +55,7 @@ def run(
         argv,
         cwd=folder,
         env=dict(environment),
-        stdin=subprocess.PIPE if given else subprocess.DEVNULL,
+        stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,  # no prompts on the terminal, and one signal reaches all child processes
@@ -63,7 +63,7 @@ def run(
     try:
         if process.stdin is not None:
             with suppress(BrokenPipeError), process.stdin:
-                process.stdin.write(given)
+                process.stdin.write(stdin)
         return _read_output(process, time.monotonic() + seconds, on_stderr, stop or (lambda: False))
     finally:
         _end(process)
@@ -72,7 +72,10 @@ def run(
 def _read_output(
     process: subprocess.Popen[bytes], deadline: float, on_stderr: OnStderr | None, stop: Callable[[], bool]
 ) -> ChildResult | None:
-    """Read both pipes until they or the process end: a child may keep them open (ssh with ControlPersist)."""
+    """Read both pipes until they are closed or the process has ended.
+
+    A child of the process may keep the pipes open for longer (ssh with ControlPersist).
+    """
     out, err = (cast(IO[bytes], pipe) for pipe in (process.stdout, process.stderr))
     read: dict[IO[bytes], bytearray] = {out: bytearray(), err: bytearray()}
     with selectors.DefaultSelector() as selector:

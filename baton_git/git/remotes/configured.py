@@ -13,11 +13,11 @@ from baton_git.git.remotes.git_command import RemoteGit
 from baton_git.git.remotes.ssh import SshSettings
 from baton_git.git.store import Repository
 
-_ASKED = r"^(remote\..*\.(url|pushurl)|core\.sshcommand|ssh\.variant)$"
+_KEYS = r"^(remote\..*\.(url|pushurl)|core\.sshcommand|ssh\.variant)$"
 _REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl)\Z", re.DOTALL)
 
 
-class Configured(NamedTuple):
+class ConfiguredRemotes(NamedTuple):
     """The names of the remotes, in the order of the configuration, and the ssh settings."""
 
     names: tuple[str, ...]
@@ -32,7 +32,7 @@ def _program(environment: Mapping[str, str]) -> str | None:
     return shutil.which("git", path=environment.get("PATH", ""))
 
 
-def git_for(repository: Repository, environment: Mapping[str, str]) -> RemoteGit:
+def find_git(repository: Repository, environment: Mapping[str, str]) -> RemoteGit:
     """Return the git program found on the PATH of `environment`.
 
     Raises:
@@ -44,13 +44,13 @@ def git_for(repository: Repository, environment: Mapping[str, str]) -> RemoteGit
     return RemoteGit(program, repository, environment)
 
 
-def read_configured(git: RemoteGit) -> Configured:
+def read_configured(git: RemoteGit) -> ConfiguredRemotes:
     """Read the remotes and ssh settings with `git config`, which includes all configuration files."""
-    printed = git.ask("config", "-z", "--get-regexp", _ASKED) or ""
+    printed = git.ask("config", "-z", "--get-regexp", _KEYS) or ""
     settings = [entry.partition("\n")[::2] for entry in printed.split("\0") if entry]
     names = dict.fromkeys(match[1] for key, _ in settings if (match := _REMOTE.match(key)))
     values = dict(settings)
-    return Configured(tuple(names), SshSettings(values.get("core.sshcommand"), values.get("ssh.variant")))
+    return ConfiguredRemotes(tuple(names), SshSettings(values.get("core.sshcommand"), values.get("ssh.variant")))
 
 
 def check_remote_name(name: str, names: tuple[str, ...]) -> str:
@@ -59,8 +59,8 @@ def check_remote_name(name: str, names: tuple[str, ...]) -> str:
     Raises:
         NotFound: it is neither; the hint lists the configured remotes.
     """
-    looks = any(sign in name for sign in ":/\\") or name in {".", ".."}
-    if name and not name.startswith("-") and (name in names or looks):
+    is_address = any(sign in name for sign in ":/\\") or name in {".", ".."}
+    if name and not name.startswith("-") and (name in names or is_address):
         return name
     known = f"the remotes here are {', '.join(names)}" if names else "no remote is configured (git remote add NAME URL)"
     raise NotFound("remote", mask_logins(name), hint=f"{known}; a URL or a path can be given instead of a name")

@@ -12,7 +12,7 @@ from baton_git.core.output import one_line
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s'\"]+", re.IGNORECASE)
 _LOGIN = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]{0,30})://(?P<login>[^/\s'\"]*)@", re.IGNORECASE)
 _PREFIX = re.compile(r"^(?:(?:fatal|error|ssh|remote|ERROR|FATAL): )+")
-_WORTH = re.compile(r"^(?:fatal|error|remote|ERROR|FATAL): ")
+_SEVERE = re.compile(r"^(?:fatal|error|remote|ERROR|FATAL): ")
 _GENERIC = re.compile(r"Could not read from remote repository|^and the repository exists|^Please make sure|^\s*$")
 _LONGEST: Final = 300
 _MOST_LINES: Final = 100
@@ -20,7 +20,7 @@ _MOST_LINES: Final = 100
 _ACCESS_RULES: Final = (
     (
         r"dubious ownership|safe\.directory",
-        "if you trust it, run: git config --global --add safe.directory <the folder named here>",
+        "if you trust that repository, run: git config --global --add safe.directory <the folder in this message>",
     ),
     (
         r"host key verification failed",
@@ -112,17 +112,20 @@ def remote_error(name: str, text: str) -> RemoteError:
         for line in lines:
             if pattern.search(line):
                 return kind(f"{name}: {_core(line)}", hint=hint, remote=name)
-    worth = (
-        [line for line in lines if _WORTH.match(line)]
+    candidates = (
+        [line for line in lines if _SEVERE.match(line)]
         or lines
         or printed
         or text.splitlines()
         or ["git gave no reason"]
     )
-    return RemoteError(f"{name}: {_core(worth[-1])}", hint="to see the cause, run: git ls-remote <remote>", remote=name)
+    return RemoteError(
+        f"{name}: {_core(candidates[-1])}", hint="to see the cause, run: git ls-remote <remote>", remote=name
+    )
 
 
 def timeout_error(name: str, seconds: float) -> Unreachable:
+    """Return the error for a remote that did not answer within `seconds`."""
     hint = "check the network and the server; if the server is only slow, allow more time"
     return Unreachable(f"{name}: no answer within {round(seconds, 1):g} s", hint=hint, remote=name, seconds=seconds)
 

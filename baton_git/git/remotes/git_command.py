@@ -62,7 +62,7 @@ class RemoteGit:
             raise RemoteError(f"git {words[0]} did not finish in time", hint="try it by hand in that repository")
         return done.out if done.code == 0 else None
 
-    def talk(
+    def run_remote(
         self,
         words: tuple[str, ...],
         settings: Mapping[str, str],
@@ -82,13 +82,13 @@ class RemoteGit:
         options = [part for name, value in {**own, **settings}.items() for part in ("-c", f"{name}={value}")]
         return self._run((*options, *words), environment, seconds, progress and _by_line(progress), stop=stop)
 
-    def work(self, words: tuple[str, ...], given: bytes, seconds: float) -> child_process.ChildResult | None:
-        """Run a command on local objects with `given` as stdin; return None if it was killed after `seconds`.
+    def run_local(self, words: tuple[str, ...], stdin: bytes, seconds: float) -> child_process.ChildResult | None:
+        """Run a command on local objects with the input `stdin`; return None if it was killed after `seconds`.
 
         Raises:
             RemoteError: git cannot be started.
         """
-        return self._run(words, for_git(self.environment), seconds, None, given=given)
+        return self._run(words, for_git(self.environment), seconds, None, stdin=stdin)
 
     def _run(
         self,
@@ -97,7 +97,7 @@ class RemoteGit:
         seconds: float,
         on_stderr: child_process.OnStderr | None,
         *,
-        given: bytes = b"",
+        stdin: bytes = b"",
         stop: Callable[[], bool] | None = None,
     ) -> child_process.ChildResult | None:
         common = self.repository.common_dir
@@ -108,7 +108,7 @@ class RemoteGit:
             environment = {**environment, **shared, **self.extra, "GIT_WORK_TREE": str(folder)}
         try:
             argv = [self.program, f"--git-dir={self.view or common}", *words]
-            return child_process.run(argv, environment, folder, seconds, on_stderr, given=given, stop=stop)
+            return child_process.run(argv, environment, folder, seconds, on_stderr, stdin=stdin, stop=stop)
         except OSError as error:
             raise RemoteError(f"cannot run {self.program}: {error.strerror}", hint="check that git works") from error
 

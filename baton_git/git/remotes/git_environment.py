@@ -11,8 +11,10 @@ _LOCAL: Final = {
     "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX", "GIT_PROTOCOL", "GIT_QUARANTINE_PATH",
     "GIT_REFLOG_ACTION", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE", "GIT_WORK_TREE",
 }  # fmt: skip
-"""The variables of `git rev-parse --local-env-vars`, which hooks inherit, and others that select a repository. Without
-`GIT_CONFIG_*`, because those have the settings that the user passed with `git -c`."""
+"""The variables of `git rev-parse --local-env-vars`, which hooks inherit, and others that select a repository.
+
+`GIT_CONFIG_*` is not in this list, because those variables have the settings that the user passed with `git -c`.
+"""
 
 _SILENT: Final = {
     "LC_ALL": "C",  # git's messages are parsed

@@ -63,27 +63,30 @@ class GitProgram:
         """See `Remote.fetch`."""
         refspecs.check(wants)
         deadline = time.monotonic() + seconds
-        alone = everything or is_partial(self._git.repository)
+        fetches_all = everything or is_partial(self._git.repository)
         with Store(self._git.repository) as store:
-            known = {} if alone else _known_tips(store, wants)
-            same = self._find_unchanged(store, wants, seconds) if alone and not everything else {}
+            known = {} if fetches_all else _known_tips(store, wants)
+            same = self._find_unchanged(store, wants, seconds) if fetches_all and not everything else {}
         if same:
             wants = {remote: local for remote, local in wants.items() if remote not in same}
             seconds = max(0.0, deadline - time.monotonic())
-        with quarantine(self._git, known, limits.environment, alone=alone) as git:
+        with quarantine(self._git, known, limits.environment, hide_objects=fetches_all) as git:
             objects = cast(Path, git.view) / "objects"
             fetched = self._fetch_refs(git, wants, seconds, SizeWatch(objects, limits.total_bytes)) if wants else {}
-            with Store(Repository(objects.parent, objects.parent, None)) as seen:
-                tips = {remote: tip for remote, local in fetched.items() if (tip := seen.tip(local)) is not None}
+            with Store(Repository(objects.parent, objects.parent, None)) as temporary:
+                tips = {remote: tip for remote, local in fetched.items() if (tip := temporary.tip(local)) is not None}
             refs = {remote: fetched[remote] for remote in tips} | {remote: local for remote, (local, _) in same.items()}
             tips |= {remote: tip for remote, (_, tip) in same.items()}
             announced = frozenset((*known.values(), *(tip for _, tip in same.values())))
             yield Quarantine(tips, refs, objects, announced, git)
 
     def _find_unchanged(self, store: Store, wants: Mapping[str, str], seconds: float) -> dict[str, tuple[str, Oid]]:
-        """Return private ref and tip of the remote refs whose private refs have the same tip: they need no fetch.
+        """Return the remote refs that need no fetch, because their private refs have the same tip.
 
         Only used for partial clones, because there a fetch transfers all objects of a ref, even known ones.
+
+        Returns:
+            The private ref and the tip, by remote ref.
         """
         tips = self.tips(wants, seconds=seconds)
         pairs = refspecs.matches(wants, tips).items()
@@ -127,7 +130,7 @@ class GitProgram:
         deadline = time.monotonic() + seconds
         with view(self._git, {}) as git:
             done = self._run(git, (*_PUSH, *self._verbosity(), *leases), refspecs, seconds, deadline)
-        outcomes = _outcomes(done)
+        outcomes = _parse_outcomes(done)
         unreported = [move.ref for move in moves if move.ref not in outcomes]
         if unreported:
             raise remote_error(self.name, done.err or f"fatal: the server reported no result for {unreported[0]}")
@@ -142,7 +145,7 @@ class GitProgram:
     ) -> ChildResult:  # fmt: skip
         left = max(0.0, deadline - time.monotonic())
         settings = {**self._settings, **(SETTINGS if git.is_quarantine else {})}
-        done = git.talk((*words, "--", self._address, *rest), settings, self._ssh, left, self._progress, watch)
+        done = git.run_remote((*words, "--", self._address, *rest), settings, self._ssh, left, self._progress, watch)
         if watch is not None:
             watch.check(self.name)
         if done is None:
@@ -183,7 +186,7 @@ def _known_tips(store: Store, wants: Mapping[str, str]) -> dict[str, Oid]:
 
 
 def _fetched_refs(wants: Mapping[str, str], report: str) -> dict[str, str]:
-    """Return the refs that were fetched: all full names, and for patterns those in git's report."""
+    """Return local ref by remote ref of what was fetched: all full names, and for patterns the refs in git's report."""
     arrived = {remote: local for remote, local in wants.items() if "*" not in remote}
     globs = {local: remote for remote, local in wants.items() if "*" in remote}
     shown = [full for name in _MOVED.findall(report) for full in _full_names(name)] if globs else []
@@ -202,20 +205,22 @@ def _full_names(shown: str) -> tuple[str, ...]:
 _KINDS: Final = ("heads", "tags", "remotes")
 
 
-def _outcomes(done: ChildResult) -> dict[str, PushOutcome]:
+def _parse_outcomes(done: ChildResult) -> dict[str, PushOutcome]:
     """Parse the outcomes by ref from the porcelain output; refs without a response of the server are omitted."""
     printed = [line.removeprefix("remote:") for line in done.err.splitlines() if line.startswith("remote:")]
     outcomes = {}
     for flag, ref, summary in _PUSHED.findall(done.out):
-        outcome = PushAccepted() if flag != "!" else _rejection(summary, printed)
+        outcome = PushAccepted() if flag != "!" else _classify_rejection(summary, printed)
         if outcome is not None:
             outcomes[ref] = outcome
     return outcomes
 
 
-def _rejection(summary: str, printed: list[str]) -> PushOutcome | None:
+def _classify_rejection(summary: str, printed: list[str]) -> PushOutcome | None:
     reason = _REASON.search(summary)
     if reason is None or reason["who"] == "remote failure":
         return None
     why = reason["why"] or reason["who"]
-    return push_outcome.by_server(why, printed) if reason["who"] == "remote rejected" else push_outcome.by_client(why)
+    if reason["who"] == "remote rejected":
+        return push_outcome.classify_server_rejection(why, printed)
+    return push_outcome.classify_client_rejection(why)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from baton_git.git.remotes import configured
-from baton_git.git.remotes.configured import Configured
+from baton_git.git.remotes.configured import ConfiguredRemotes
 from baton_git.git.remotes.git_command import Progress
 from baton_git.git.remotes.git_program import GitProgram
 from baton_git.git.remotes.remote import Remote
@@ -19,7 +19,7 @@ def open_remote(
     environment: Mapping[str, str],
     *,
     progress: Progress | None = None,
-    known: Configured | None = None,
+    known: ConfiguredRemotes | None = None,
 ) -> Remote:
     """Open the remote with this name, URL or path; a relative path starts at the top of the work tree.
 
@@ -29,7 +29,7 @@ def open_remote(
         NotFound: the remote is not configured.
         RemoteError: git is not installed or cannot be started.
     """
-    program = configured.git_for(repository, environment)
+    program = configured.find_git(repository, environment)
     known = known or configured.read_configured(program)
     address = configured.check_remote_name(name, known.names)
     return GitProgram(program, address, known.ssh, progress, named=address in known.names)
@@ -43,11 +43,11 @@ def remote_names(repository: Repository, environment: Mapping[str, str]) -> tupl
     """
     if not configured.has_git(environment) and not repository.config().keys("remote"):
         return ()
-    return configured.read_configured(configured.git_for(repository, environment)).names
+    return configured.read_configured(configured.find_git(repository, environment)).names
 
 
 def remote_address(
-    repository: Repository, name: str, environment: Mapping[str, str], *, known: Configured | None = None
+    repository: Repository, name: str, environment: Mapping[str, str], *, known: ConfiguredRemotes | None = None
 ) -> str:
     """Return the URL or absolute path of a remote, with `insteadOf` applied. It may contain a login: see `mask_logins`.
 
@@ -55,13 +55,13 @@ def remote_address(
         NotFound: the remote is not configured.
         RemoteError: git is not installed or cannot be started.
     """
-    program = configured.git_for(repository, environment)
+    program = configured.find_git(repository, environment)
     known = known or configured.read_configured(program)
     printed = program.ask("ls-remote", "--get-url", configured.check_remote_name(name, known.names))
-    return _whole(repository, (printed or name).rstrip("\n"))
+    return _make_absolute(repository, (printed or name).rstrip("\n"))
 
 
-def _whole(repository: Repository, address: str) -> str:
+def _make_absolute(repository: Repository, address: str) -> str:
     """Make a relative path absolute; return URLs unchanged."""
     head = address.partition("/")[0]
     if ":" in head or address.startswith("/"):

@@ -14,12 +14,12 @@ _MOVING = re.compile(
 _IN_THE_WAY = re.compile(r"exists; cannot create|refname conflict")
 
 
-def by_client(why: str) -> PushOutcome:
+def classify_client_rejection(why: str) -> PushOutcome:
     """Return the outcome for `[rejected] (why)`: git pushed nothing, because the ref has an unexpected value."""
     return PushOvertaken(mask_line(why))
 
 
-def by_server(why: str, printed: list[str]) -> PushOutcome:
+def classify_server_rejection(why: str, printed: list[str]) -> PushOutcome:
     """Return the outcome for `[remote rejected] (why)`; `printed` has the output of the server's hooks.
 
     Servers report a lost race in various words. A conflict with the name of another ref is a refusal, because a retry

@@ -43,7 +43,7 @@ class FetchLimits(NamedTuple):
 
 @dataclass
 class SizeWatch:
-    """Watches whether a folder exceeds `limit` bytes; `tripped` stays True once it did."""
+    """Watches the size of a folder. Once it exceeds `limit` bytes, `tripped` stays True."""
 
     folder: Path
     limit: int
@@ -57,8 +57,8 @@ class SizeWatch:
         """Raise Rejected if the folder exceeds the limit, or did so before."""
         if self():
             raise Rejected(
-                f"{what}: more than {self.limit:,} bytes, the limit for one fetch",
-                hint="nothing was fetched; ask the person who pushed it, or list the branches with git ls-remote",
+                f"{what}: the branches have more than {self.limit:,} bytes, the limit for one fetch",
+                hint="nothing was fetched; ask the person who pushed them, or list the branches with git ls-remote",
             )
 
 
@@ -80,7 +80,7 @@ class Quarantine:
 
     Attributes:
         tips: the fetched commit by remote ref.
-        refs: the private local ref by remote ref.
+        refs: the private local ref to move later, by remote ref.
         objects: the object directory with the new objects.
         known: local commits that were announced to the server, which did not send their histories.
     """
@@ -113,7 +113,7 @@ class Quarantine:
         revisions = "".join([*(f"{tip}\n" for tip in wanted), *(f"^{tip}\n" for tip in self.known)])
         base = self.objects / "pack" / "accepted"
         words = ("pack-objects", "--quiet", "--revs", "--non-empty", "--delta-base-offset", str(base))
-        done = self.git.work(words, revisions.encode(), seconds)
+        done = self.git.run_local(words, revisions.encode(), seconds)
         if done is None or done.code != 0:
             printed = done.err.strip().splitlines() if done else []
             why = printed[-1] if printed else f"not finished within {seconds:.3g} s"

@@ -17,7 +17,7 @@ def check(wants: Mapping[str, str]) -> None:
             )
 
 
-def star_of(pattern: str, ref: str) -> str | None:
+def match_star(pattern: str, ref: str) -> str | None:
     """Return the part of `ref` that the `*` of the pattern matches ("" without a `*`), or None if it does not match."""
     start, star, end = pattern.partition("*")
     if not star:
@@ -32,5 +32,5 @@ def fill_pattern(pattern: str, star: str) -> str:
 
 def matches(wants: Mapping[str, str], refs: Iterable[str]) -> dict[str, str]:
     """Return a mapping of the matching remote refs in `refs` to their local refs."""
-    matched = ((ref, local_ref, star_of(remote_ref, ref)) for ref in refs for remote_ref, local_ref in wants.items())
+    matched = ((ref, local_ref, match_star(remote_ref, ref)) for ref in refs for remote_ref, local_ref in wants.items())
     return {ref: fill_pattern(local_ref, star) for ref, local_ref, star in matched if star is not None}

@@ -19,12 +19,15 @@ class SshSettings(NamedTuple):
 
 
 def command(environment: Mapping[str, str], settings: SshSettings, seconds: float) -> str:
-    """Return a shell command: git's choice (GIT_SSH_COMMAND, core.sshCommand, GIT_SSH, ssh) with options added."""
+    """Return the command that git would run (GIT_SSH_COMMAND, core.sshCommand, GIT_SSH, or ssh), with more options.
+
+    The options disable prompts, and for OpenSSH limit the time to connect to `seconds`. The variant `simple` has none.
+    """
     program = environment.get("GIT_SSH")
     chosen = environment.get("GIT_SSH_COMMAND") or settings.command or (shlex.quote(program) if program else "ssh")
     variant = (environment.get("GIT_SSH_VARIANT") or settings.variant or "auto").lower()
     if variant == "auto":
-        variant = _by_name(chosen)
+        variant = _guess_variant(chosen)
     if variant in _PUTTY:
         return f"{chosen} -batch"
     if variant == "simple":
@@ -32,7 +35,7 @@ def command(environment: Mapping[str, str], settings: SshSettings, seconds: floa
     return f"{chosen} -o BatchMode=yes -o ConnectTimeout={max(1, math.ceil(seconds))}"
 
 
-def _by_name(line: str) -> str:
+def _guess_variant(line: str) -> str:
     """Guess the ssh variant from the program name, like git: plink and similar programs, else OpenSSH."""
     try:
         words = shlex.split(line)

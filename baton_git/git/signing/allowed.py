@@ -30,7 +30,7 @@ _FOREIGN: Final = {b"-----BEGIN PGP ": "an OpenPGP", b"-----BEGIN SIGNED MESSAGE
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """The commit is signed by `principal`, a name in the file of allowed signers, with a key (`SHA256:…`)."""
+    """The commit is signed by `principal`, a name in the file of allowed signers; `fingerprint` is that of the key."""
 
     principal: str
     fingerprint: str
@@ -50,7 +50,7 @@ class BadSignature:
 
 @dataclass(frozen=True, slots=True)
 class UnknownSigner:
-    """The signature could not be verified."""
+    """The signature could not be verified; `why` is the reason."""
 
     why: str
 
@@ -73,7 +73,7 @@ class AllowedSigners:
     program: str
     environment: Mapping[str, str]
     revoked: Path | None = None
-    _known: dict[bytes, Verdict] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _verdicts: dict[bytes, Verdict] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def verify(self, raw_commit: bytes) -> Verdict:
         """Verify the signature of a commit, given the bytes from `Store.raw_commit`."""
@@ -81,7 +81,7 @@ class AllowedSigners:
         if signature is None:
             return Unsigned()
         if not signature.startswith(ARMOR):
-            return BadSignature(f"is {_kind_of(signature)} signature; only SSH signatures are verified")
+            return BadSignature(f"is {_describe_kind(signature)} signature; only SSH signatures are verified")
         when = _verify_time(payload)
         if when is None:
             return BadSignature("is on a commit without a valid time")
@@ -90,7 +90,7 @@ class AllowedSigners:
             case = _VerifyInput(payload, signature, self.file.read_bytes(), revoked)
         except OSError as error:
             return UnknownSigner(f"cannot read {error.filename}: {error.strerror}")
-        return self._known.get(case.digest) or self._verify_files(case, when)
+        return self._verdicts.get(case.digest) or self._verify_files(case, when)
 
     def _verify_files(self, case: _VerifyInput, when: Sequence[str]) -> Verdict:
         try:
@@ -98,7 +98,7 @@ class AllowedSigners:
                 verdict = self._judge(case, case.write_files(Path(folder)), when)
         except (NoAnswer, OSError) as error:
             return UnknownSigner(str(error))  # not cached, because the next attempt may succeed
-        self._known[case.digest] = verdict
+        self._verdicts[case.digest] = verdict
         return verdict
 
     def _judge(self, case: _VerifyInput, files: _FileOptions, when: Sequence[str]) -> Verdict:
@@ -107,15 +107,15 @@ class AllowedSigners:
         why = principals.last_line
         for principal in principals.out.splitlines() if principals.status == 0 else ():
             options = (*NAMESPACE, *files.allowed, *files.revoked, *files.signature, *when)
-            ran = self._run("verify", "-I", principal, *options, given=case.payload)
+            ran = self._run("verify", "-I", principal, *options, stdin=case.payload)
             if ran.good_key:
                 return Signed(principal.decode("utf-8", "replace"), ran.good_key)
             why = ran.last_line
-        good = self._run("check-novalidate", *NAMESPACE, *files.signature, *when, given=case.payload).good_key
+        good = self._run("check-novalidate", *NAMESPACE, *files.signature, *when, stdin=case.payload).good_key
         return BadSignature(f"is by a key that is not allowed, {good} ({why})" if good else f"is invalid ({why})")
 
-    def _run(self, operation: str, *words: str | bytes, given: bytes = b"") -> KeygenResult:
-        return run([self.program, "-Y", operation, *words], self.environment, given)
+    def _run(self, operation: str, *words: str | bytes, stdin: bytes = b"") -> KeygenResult:
+        return run([self.program, "-Y", operation, *words], self.environment, stdin)
 
 
 class _FileOptions(NamedTuple):
@@ -150,7 +150,7 @@ class _VerifyInput(NamedTuple):
         )  # fmt: skip
 
 
-def _kind_of(signature: bytes) -> str:
+def _describe_kind(signature: bytes) -> str:
     return next((kind for armor, kind in _FOREIGN.items() if signature.startswith(armor)), "an unknown kind of")
 
 

@@ -1,4 +1,4 @@
-"""Run `ssh-keygen -Y` with a time limit: `run` without prompts, `ask` with prompts for the user."""
+"""Run `ssh-keygen -Y` with a time limit: `run` prevents prompts, `ask` allows them."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class KeygenResult(NamedTuple):
         return next((line for line in shown if line), "no error message")
 
 
-def run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: bytes = b"") -> KeygenResult:
-    """Run ssh-keygen, or a replacement, without prompts and with `given` as stdin.
+def run(argv: Sequence[str | bytes], environment: Mapping[str, str], stdin: bytes = b"") -> KeygenResult:
+    """Run ssh-keygen, or a replacement, without prompts and with the input `stdin`.
 
     Raises:
         NoAnswer: the program did not start, was killed, took too long, or is too old.
     """
     program = os.fsdecode(argv[0])
     try:
-        ran = _run(argv, _disable_prompts(environment), given)
+        ran = _run(argv, _disable_prompts(environment), stdin)
     except subprocess.TimeoutExpired:
         raise NoAnswer(f"{program} gave no answer within {SECONDS:g} seconds") from None
     except (OSError, ValueError) as error:
@@ -73,7 +73,10 @@ def run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: byte
 def ask(argv: Sequence[str], environment: Mapping[str, str]) -> int:
     """Run ssh-keygen so that it can prompt the user on the terminal or, without one, with SSH_ASKPASS.
 
-    Its stderr is that of this process. Returns the exit status.
+    ssh-keygen writes to the stderr of this process.
+
+    Returns:
+        The exit status.
 
     Raises:
         NoAnswer: the program did not start, or the user did not respond in time.
@@ -95,7 +98,7 @@ def _disable_prompts(environment: Mapping[str, str]) -> dict[str, str]:
     return {**environment, "SSH_ASKPASS_REQUIRE": "never", "SSH_ASKPASS": "false"}
 
 
-def _run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: bytes) -> KeygenResult:
+def _run(argv: Sequence[str | bytes], environment: Mapping[str, str], stdin: bytes) -> KeygenResult:
     # A new session has no terminal for prompts, and can be killed together with its child processes.
     with subprocess.Popen(  # noqa: S603  the program and the key are settings of the user
         argv,
@@ -106,7 +109,7 @@ def _run(argv: Sequence[str | bytes], environment: Mapping[str, str], given: byt
         start_new_session=True,
     ) as process:
         try:
-            out, printed = process.communicate(given, SECONDS)
+            out, printed = process.communicate(stdin, SECONDS)
         except BaseException:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

@@ -1,6 +1,6 @@
 """Signatures that need a person: with a hardware key that must be touched, or a passphrase that must be entered.
 
-    key                               proof of a person
+    key                               how a person is needed
     sk-ssh-…, sk-ecdsa-… (hardware)   the signature records that the key was touched
     an encrypted private key          ssh-keygen prompts for the passphrase; the ssh agent is not used
 
@@ -31,7 +31,7 @@ class PersonalSigner:
     """Signs a single commit.
 
     Attributes:
-        key: like `Signer.key`: the file of a key, or the text of a public key, which must belong to a hardware key.
+        key: the file of a key, or the text of a hardware key's public key; in the same form as `Signer.key`.
         environment: complete environment of ssh-keygen.
     """
 

@@ -1,8 +1,8 @@
 """Git storage: read branches, trees and blobs, and add commits to branches durably.
 
 A write first stores the objects as one pack protected by a `.keep` file, and then moves the ref with compare-and-swap.
-A failed write leaves nothing behind. The user's HEAD, index, work tree and other refs are never touched, and packs that
-baton did not write are never repacked or removed.
+A failed write leaves no files behind. The user's HEAD, index, work tree and other refs are never touched, and packs
+that baton did not write are never repacked or removed.
 """
 
 from baton_git.git.objects.headers import Header

@@ -30,7 +30,7 @@ _BOTH: Final = _ONE | _OTHER
 
 
 def merge_bases(load: Load, a: Oid, b: Oid) -> list[Oid]:
-    """Return the common ancestors that are not ancestors of another one, sorted by id; empty if unrelated.
+    """Return the common ancestors that no other common ancestor descends from, sorted by id; empty if unrelated.
 
     Raises:
         Corrupt: a commit is missing or damaged.
@@ -72,7 +72,10 @@ def only_in(load: Load, tip: Oid, others: Iterable[Oid]) -> Iterator[CommitInfo]
 
 
 class _Walk:
-    """A walk over the ancestors of some tips: `commits` that were read, and `marks` of the tips that reach each."""
+    """A walk over the ancestors of some tips.
+
+    `commits` has the commits that were read, `marks` the marks of the tips that reach each commit.
+    """
 
     def __init__(self, load: Load, tips: Iterable[tuple[Oid, int]]) -> None:
         self.commits: dict[Oid, CommitInfo] = {}
@@ -98,7 +101,10 @@ class _Walk:
         return True
 
     def _meet(self, oid: Oid, mark: int, at_most: float) -> None:
-        """Add a mark to a commit, and queue the commit if the mark is new. `at_most`: its number if it has none."""
+        """Add a mark to a commit, and queue the commit if the mark is new.
+
+        `at_most` is the number to assume for a commit whose message has no revision number.
+        """
         before = self.marks.get(oid, 0)
         self.marks[oid] = before | mark
         if before | mark == before:

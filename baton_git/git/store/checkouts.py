@@ -1,4 +1,7 @@
-"""Find work trees that have a branch checked out; after a write, `git status` there shows the change reverted."""
+"""Find work trees that have a branch checked out.
+
+A write moves the branch, but does not change these work trees, so `git status` there shows the write as reverted.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from baton_git.git.files import durable_files
 from baton_git.git.store.repository import Repository, linked_top
 
 
-def checked_out_at(repository: Repository, ref: str) -> Path | None:
+def find_checkout(repository: Repository, ref: str) -> Path | None:
     """Return the top folder of a work tree whose HEAD is `ref`, or None. Unreadable work trees are skipped."""
     wanted = f"ref: {ref}".encode("utf-8", "surrogateescape")
     for head, top in _heads(repository):

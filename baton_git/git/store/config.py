@@ -4,7 +4,7 @@
     header   ::= "[" section (SP '"' subsection '"')? "]"     (a key may follow on the same line)
     key      ::= name (SP* "=" value)?                         (without "=": true)
 
-Sections and names are case-insensitive, subsections are case-sensitive. Files named by `include.path` are not followed.
+Sections and names are case-insensitive, subsections are case-sensitive. Files named by `include.path` are not read.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class ObjectDraft:
             InvalidArgument: a path is invalid, an entry is a folder, or a file and a folder have the same path.
             Corrupt: a tree of `base` cannot be read.
         """
-        changed = self._edit_tree(base, _nodes(edits), "")
+        changed = self._edit_tree(base, _nest_edits(edits), "")
         return changed or self._add(TREE, b"")
 
     def take_over(self, other: ObjectDraft) -> None:
@@ -140,11 +140,11 @@ class ObjectDraft:
         if edit is None:
             return None
         if isinstance(edit, TreeEntry):
-            return self._put_back(old, edit, path)
+            return self._place_entry(old, edit, path)
         mode = old.mode if old is not None and old.mode & _KIND == _REGULAR else FILE_MODE
         return TreeEntry(self._blob_id(old, edit), False, mode)
 
-    def _put_back(self, old: TreeEntry | None, entry: TreeEntry, path: str) -> TreeEntry:
+    def _place_entry(self, old: TreeEntry | None, entry: TreeEntry, path: str) -> TreeEntry:
         if entry.is_folder or entry.mode & _KIND == FOLDER_MODE:
             raise InvalidArgument(f"{path} is a folder; only its files can be written", path=path)
         if entry.mode & _KIND != _GITLINK:
@@ -154,7 +154,7 @@ class ObjectDraft:
     def _edit_folder(self, old: TreeEntry | None, node: _Node, path: str) -> TreeEntry | None:
         edits = {name: edit for name, edit in node.items() if name != _ITSELF}
         if old is not None and not old.is_folder and _ITSELF not in node:
-            if _removes(edits):
+            if _only_removes(edits):
                 return old
             raise InvalidArgument(f"{path} is a file; nothing can be written below it", path=path)
         base = old.oid if old is not None and old.is_folder else None
@@ -177,11 +177,11 @@ class ObjectDraft:
         return entries_of(self, tree, f"folder {where or '/'} ({tree})")
 
 
-def _removes(edit: Edit | _Node) -> bool:
-    return all(_removes(part) for part in edit.values()) if isinstance(edit, dict) else edit is None
+def _only_removes(edit: Edit | _Node) -> bool:
+    return all(_only_removes(part) for part in edit.values()) if isinstance(edit, dict) else edit is None
 
 
-def _nodes(edits: Mapping[str, Edit]) -> _Node:
+def _nest_edits(edits: Mapping[str, Edit]) -> _Node:
     """Arrange the edits as nested dictionaries by path component.
 
     Raises:

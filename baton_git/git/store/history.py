@@ -1,8 +1,8 @@
 """Iterate over the ancestors of a commit, newest first, reading them lazily.
 
-A commit comes before its parents. Linear history needs no lookahead. Where history forks, the stretch down to the
-commit at which all paths meet again is read completely and sorted topologically, because the clocks of two machines
-may disagree.
+A commit comes before its parents. In linear history, one commit is read at a time. Where history forks, all commits
+down to the one at which all paths meet again (a stretch) are read and sorted topologically, because the clocks of two
+machines may disagree.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from baton_git.core.names import Oid
 from baton_git.git.objects.values import CommitInfo
 
-_LONGEST_STRETCH: Final = 2000  # a longer stretch is split, and its parts are ordered by time only
+_LONGEST_STRETCH: Final = 2000  # a longer stretch is split, and its parts follow each other by time only
 
 Load = Callable[[Oid], CommitInfo]
 

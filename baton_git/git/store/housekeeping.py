@@ -46,11 +46,11 @@ class NotedPack(NamedTuple):
 class Housekeeping:
     """The packs that baton wrote to one repository.
 
-    `enough` is the number of packs from which a merge is due, `at_once` the maximum number merged in one step. A pack
-    with at least `growth` times the objects of all smaller packs together is not merged. `keep_stale_after` and
-    `keep_never_after` are the ages in seconds at which the `.keep` of a dead process, or any `.keep` of baton, is
-    removed. If `may_remove` is False (`extensions.preciousObjects`), packs are never removed. `writes_until_look` is
-    the number of packs that this process writes before `is_due` lists the folder again.
+    A merge is due when `choose_due`, which uses `growth`, returns at least `enough` packs; one step merges at most
+    `at_once` packs. A `.keep` of baton is removed when it is `keep_stale_after` seconds old and its process is dead,
+    and in any case when it is `keep_never_after` seconds old. If `may_remove` is False (`extensions.preciousObjects`),
+    packs are never removed. `writes_until_look` is the number of packs that this process writes before `is_due` lists
+    the folder again.
     """
 
     def __init__(self, common_dir: Path, form: ObjectFormat, *, may_remove: bool) -> None:
@@ -76,9 +76,9 @@ class Housekeeping:
             self._note(noted)
 
     def is_due(self) -> bool:
-        """Return whether enough packs exist to merge them. Cheap enough to be called after each write.
+        """Return whether a merge is due. Cheap enough to be called after each write.
 
-        The folder is listed only after this process has written as many packs as were missing when it was listed last.
+        The folder is listed again only after this process has written as many packs as were missing the last time.
         If a merge was due then, it is listed after a quarter of `enough` packs, because another process may merge them.
         """
         self.writes_until_look -= 1
@@ -89,11 +89,14 @@ class Housekeeping:
         return missing <= 0
 
     def pack(self, *, everything: bool, progress: Progress = ignore_progress) -> PackReport | None:
-        """Merge the packs that are due, or all with recomputed deltas; None if another process is packing.
+        """Merge the packs that are due, or (`everything`) all packs, with recomputed deltas.
+
+        Returns:
+            What was merged, or None if another process is packing.
 
         Raises:
-            Corrupt: a pack is damaged; it stays as it is.
-            OSError: writing to disk failed; nothing was changed.
+            Corrupt: a pack is damaged. Its files are kept, and later calls merge the other packs without it.
+            OSError: writing to disk failed; no pack of the failed step was removed.
         """
         with hold_flock(self.lock, 0.0) as alone:
             if not alone:
@@ -103,7 +106,7 @@ class Housekeeping:
             self.clear_leftovers()
             before = self.list_present()
             bytes_before = self._bytes(before)
-            self._merge_at_last(everything=everything, progress=progress)
+            self._merge_with_retries(everything=everything, progress=progress)
             after = self.list_present()
             return PackReport(
                 len(before), len(after), sum(pack.objects for pack in after), bytes_before, self._bytes(after)
@@ -115,9 +118,9 @@ class Housekeeping:
             if alone:
                 self._adopt_orphans()
                 self.clear_leftovers()
-                self._merge_at_last(everything=False)
+                self._merge_with_retries(everything=False)
 
-    def _merge_at_last(self, *, everything: bool, progress: Progress = ignore_progress) -> None:
+    def _merge_with_retries(self, *, everything: bool, progress: Progress = ignore_progress) -> None:
         self._remove_merged()
         for _ in range(_ATTEMPTS):
             with suppress(FileNotFoundError):  # git has just removed one of the packs after repacking
@@ -135,7 +138,10 @@ class Housekeeping:
                 return
 
     def choose_due(self, packs: Iterable[NotedPack]) -> list[NotedPack]:
-        """Return the packs to merge: all up to the last one with fewer objects than `growth` times the smaller ones."""
+        """Return the packs to merge, smallest first.
+
+        A pack is chosen if it, or a larger one, has less than `growth` times the objects of all smaller ones together.
+        """
         smallest_first = sorted(packs)
         total = 0
         count = 0
@@ -153,28 +159,28 @@ class Housekeeping:
                 packs = [opened.enter_context(self._open_pack(noted)) for noted in chosen]
                 result = merge_packs(packs, self.form, anew=anew, progress=progress)
             except (Corrupt, *DAMAGE) as error:
-                self._set_aside(chosen)
+                self._exclude_damaged(chosen)
                 raise Corrupt("a pack", f"cannot be merged: {error}", hint="run `git fsck`") from error
             new = write_kept(self.packs, result.body(), result.index(), self.form)
-        for noted in chosen:  # from here on, any process that finds the marks removes these packs
+        for noted in chosen:  # from now on, any process that finds the renamed notes removes these packs
             with suppress(FileNotFoundError):  # the note was removed, so the pack belongs to git
                 os.replace(self._note_path(noted), self._note_path(noted) + _MERGED)
         self.settle(new)
         self._remove_merged()
 
     def _remove_merged(self) -> None:
-        """Remove the packs whose note is marked as merged, including those of killed processes."""
+        """Remove the packs whose note has the suffix `_MERGED`, including those of killed processes."""
         with suppress(FileNotFoundError):
-            marks = [name for name in os.listdir(self.notes) if name.endswith(_MERGED)]
-            listed = self._listed_by_git() if marks else b""
-            for mark in marks:
-                name = mark.partition(".")[0]
+            merged = [name for name in os.listdir(self.notes) if name.endswith(_MERGED)]
+            listed = self._listed_by_git() if merged else b""
+            for note in merged:
+                name = note.partition(".")[0]
                 if name.encode() not in listed:
                     for suffix in (".idx", ".pack"):
                         durable_files.remove(self.packs / f"pack-{name}{suffix}")
-                durable_files.remove(f"{self.notes}{os.sep}{mark}")
+                durable_files.remove(f"{self.notes}{os.sep}{note}")
 
-    def _set_aside(self, chosen: Iterable[NotedPack]) -> None:
+    def _exclude_damaged(self, chosen: Iterable[NotedPack]) -> None:
         """Remove the notes of damaged packs, so that the other packs can be merged; keep the files for a repair."""
         for noted in chosen:
             try:
@@ -196,15 +202,15 @@ class Housekeeping:
         return [NotedPack(int(pair[1]), pair[0]) for pair in pairs if len(pair) == 2 and pair[1].isdecimal()]
 
     def list_present(self) -> list[NotedPack]:
-        """List the noted packs that baton may merge; remove the notes of packs that git removed or has indexed."""
-        there = []
+        """List the noted packs that baton may merge; remove the notes of packs that git deleted or listed."""
+        present = []
         listed = self._listed_by_git()
         for noted in self.list_noted():
-            if not self._is_there(noted) or noted.name.encode() in listed:
+            if not self._exists(noted) or noted.name.encode() in listed:
                 durable_files.remove(self._note_path(noted))
             elif not self._path(noted, ".keep").exists():
-                there.append(noted)
-        return there
+                present.append(noted)
+        return present
 
     def _listed_by_git(self) -> bytes:
         """Return the bytes of git's multi-pack-indexes; the packs named there must not be removed by baton."""
@@ -227,15 +233,15 @@ class Housekeeping:
 
     def clear_leftovers(self) -> None:
         """Remove incomplete files of killed baton processes; git's temporary files are left to git."""
-        durable_files.clear(self.packs, self._is_left)
+        durable_files.clear(self.packs, self._is_leftover)
 
-    def _is_left(self, name: str, age: float) -> bool:
+    def _is_leftover(self, name: str, age: float) -> bool:
         for prefix in (TEMPORARY_PACK, TEMPORARY_INDEX):
             if name.startswith(prefix):
                 pid, _, rest = name.removeprefix(prefix).partition("_")
-                named_dead = bool(rest) and not is_running(pid.encode())
-                return age > (self.keep_stale_after if named_dead else self.keep_never_after)
-        return name.startswith(durable_files.CLOCK) and age > durable_files.LEFT_AFTER
+                is_owner_dead = bool(rest) and not is_running(pid.encode())
+                return age > (self.keep_stale_after if is_owner_dead else self.keep_never_after)
+        return name.startswith(durable_files.CLOCK) and age > durable_files.LEFTOVER_AFTER
 
     def _dead_keeps(self) -> Iterator[Path]:
         now = None
@@ -259,7 +265,7 @@ class Housekeeping:
     def _note_path(self, pack: NotedPack) -> str:
         return f"{self.notes}{os.sep}{pack.name}.{pack.objects}"
 
-    def _is_there(self, pack: NotedPack) -> bool:
+    def _exists(self, pack: NotedPack) -> bool:
         return self._path(pack, ".idx").exists() and self._path(pack, ".pack").exists()
 
     def _path(self, pack: NotedPack, suffix: str) -> Path:

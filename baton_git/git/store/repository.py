@@ -37,7 +37,13 @@ _BARE_CONFIG = """\
 
 @dataclass(frozen=True)
 class Repository:
-    """A git repository. `common_dir` has the objects and refs; `git_dir` is the git directory of this work tree."""
+    """A git repository, as seen from one work tree.
+
+    Attributes:
+        common_dir: the directory with the objects and refs, which all work trees share.
+        git_dir: the git directory of this work tree; the same as `common_dir`, except in a linked work tree.
+        work_tree: the top folder of the work tree; None for a bare repository.
+    """
 
     common_dir: Path
     git_dir: Path
@@ -54,7 +60,7 @@ class Repository:
         for folder in (start, *start.parents):
             repository = _at(folder)
             if repository is not None:
-                return _usable(repository)
+                return _check_supported(repository)
         return None
 
     @classmethod
@@ -106,14 +112,14 @@ class Repository:
 
     @property
     def foreign_owner(self) -> int | None:
-        """The owner's user id if it is not the current user, else None (compare git's `safe.directory`)."""
+        """The user id of the owner; None if the current user owns the repository (compare git's `safe.directory`)."""
         if not hasattr(os, "geteuid"):
             return None
         owners = (folder.stat().st_uid for folder in (self.git_dir, self.common_dir))
         return next((owner for owner in owners if owner != os.geteuid()), None)
 
 
-def _usable(repository: Repository) -> Repository:
+def _check_supported(repository: Repository) -> Repository:
     """Return `repository` if its format is supported.
 
     Raises:
@@ -144,7 +150,7 @@ def _at(folder: Path) -> Repository | None:
     """Return the repository whose top folder or git directory is exactly `folder`, or None."""
     dot = folder / ".git"
     if _is(S_ISREG, dot):
-        return _repository(_pointed_to(dot), folder)
+        return _repository(_read_git_file(dot), folder)
     if _is_git_dir(dot):
         return _repository(dot, folder)
     if _is_git_dir(folder):
@@ -161,7 +167,7 @@ def _at(folder: Path) -> Repository | None:
 def _repository(git_dir: Path, top: Path | None) -> Repository:
     """Return the repository of a git directory, found through `top/.git` or (`top` is None) from inside it."""
     git_dir = Path(os.path.realpath(git_dir))
-    common_dir = _common(git_dir)
+    common_dir = _find_common_dir(git_dir)
     bare = Repository(common_dir, git_dir, None)
     if git_dir != common_dir:  # the git directory of a linked work tree has a file with its location
         return Repository(common_dir, git_dir, top or linked_top(git_dir))
@@ -174,7 +180,7 @@ def _repository(git_dir: Path, top: Path | None) -> Repository:
     return Repository(common_dir, git_dir, top or (git_dir.parent if git_dir.name == ".git" else None))
 
 
-def _pointed_to(dot: Path) -> Path:
+def _read_git_file(dot: Path) -> Path:
     """Return the git directory that a `.git` file points to."""
     try:
         text = dot.read_text(encoding="utf-8", errors="surrogateescape")
@@ -189,7 +195,7 @@ def _pointed_to(dot: Path) -> Path:
     return target
 
 
-def _common(git_dir: Path) -> Path:
+def _find_common_dir(git_dir: Path) -> Path:
     try:
         named = (git_dir / "commondir").read_text(encoding="utf-8", errors="surrogateescape").strip()
     except FileNotFoundError:
@@ -198,7 +204,7 @@ def _common(git_dir: Path) -> Path:
 
 
 def linked_top(git_dir: Path) -> Path | None:
-    """Return the top folder of the linked work tree with this git directory; None if it is not a linked one.
+    """Return the top folder of the linked work tree with this git directory; None for any other git directory.
 
     Raises:
         NotARepository: the file `gitdir` cannot be read.
@@ -208,7 +214,7 @@ def linked_top(git_dir: Path) -> Path | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise NotARepository(f"cannot read {git_dir / 'gitdir'}: {error.strerror}", hint="check it") from error
+        raise NotARepository(f"cannot read {git_dir / 'gitdir'}: {error.strerror}", hint="check that file") from error
     return Path(os.path.realpath(git_dir / dot)).parent
 
 
@@ -216,7 +222,7 @@ def _is_git_dir(folder: Path) -> bool:
     """Return whether git would accept the folder: a plausible HEAD, and objects and refs in the common directory."""
     try:
         head = (folder / "HEAD").read_bytes()
-        common = _common(folder)
+        common = _find_common_dir(folder)
     except OSError:
         return False
     return bool(_HEAD.match(head)) and _is(S_ISDIR, common / "objects") and _is(S_ISDIR, common / "refs")
@@ -242,7 +248,7 @@ def _is_forbidden(path: Path) -> bool:
 
 
 def _make_bare(path: Path) -> None:
-    """Create the repository under a temporary name and rename it to `path`; if two processes do so, one wins.
+    """Create the repository under a temporary name and rename it to `path`; if two processes do so, both use the first.
 
     An existing empty folder is not replaced, because it may be the current directory of a process. In that case the
     files are created in a subfolder and moved up, `HEAD` last.

@@ -18,7 +18,7 @@ from baton_git.core.names import Oid
 from baton_git.core.progress import Progress, ignore_progress
 from baton_git.git.files import durable_files
 from baton_git.git.files.ref_locks import Ticket, hold_flock, local_name
-from baton_git.git.objects.headers import Header, headers
+from baton_git.git.objects.headers import Header, read_headers
 from baton_git.git.objects.pack_adoption import adopt_pack
 from baton_git.git.objects.pack_reader import DAMAGE, Raw
 from baton_git.git.objects.pack_writer import KeptPack, encode_pack, write_kept
@@ -28,14 +28,14 @@ from baton_git.git.refs import reflog
 from baton_git.git.refs.reflog import ReflogEntry
 from baton_git.git.refs.refs import Refs, Swap
 from baton_git.git.store import ancestry, history
-from baton_git.git.store.checkouts import checked_out_at
+from baton_git.git.store.checkouts import find_checkout
 from baton_git.git.store.draft import ObjectDraft
 from baton_git.git.store.folder import Folder
 from baton_git.git.store.group_commit import CommitGroup
 from baton_git.git.store.housekeeping import Housekeeping, PackReport
 from baton_git.git.store.repository import Repository
 
-_LATELY = 1000
+_MAX_SEARCHED = 1000
 """Maximum number of commits that `_is_built_on` reads."""
 
 
@@ -65,7 +65,7 @@ class Store:
         outside of a request, because a merge takes 40 to 80 ms of CPU time."""
         self._lock = Lock()
         self._is_swept = False
-        self._lines: WeakValueDictionary[str, CommitGroup[Any]] = WeakValueDictionary()
+        self._groups: WeakValueDictionary[str, CommitGroup[Any]] = WeakValueDictionary()
 
     def __enter__(self) -> Self:
         return self
@@ -168,7 +168,7 @@ class Store:
         Raises:
             Corrupt: a pack or a loose object there is damaged.
         """
-        return headers(folder, self.objects.form)
+        return read_headers(folder, self.objects.form)
 
     def draft(self) -> ObjectDraft:
         """Return an empty draft for new objects, which `publish` stores."""
@@ -192,10 +192,10 @@ class Store:
     def commit_group(self, ref: str) -> CommitGroup[Any]:
         """Return the group commit queue for `ref`, shared by all threads that use this store."""
         with self._lock:
-            line = self._lines.get(ref)
-            if line is None:
-                line = self._lines[ref] = CommitGroup()
-            return line
+            group = self._groups.get(ref)
+            if group is None:
+                group = self._groups[ref] = CommitGroup()
+            return group
 
     def queue(self, ref: str, wait: float) -> AbstractContextManager[bool | None]:
         """Join the queue of the processes that write `ref`; wait at most `wait` seconds.
@@ -229,7 +229,8 @@ class Store:
         Raises:
             Busy: a running process held the lock of the ref for longer than `locks.wait`.
             Corrupt: the current value of the ref cannot be read, or `new` or a borrowed blob does not exist.
-            WriteFailed: writing to disk failed; the ref did not move.
+            WriteFailed: writing to disk failed; the ref did not move. If the ref moved and only the sync of its folder
+                failed, the message says so.
         """
         if self.tip(ref) != expected:
             return False
@@ -328,12 +329,12 @@ class Store:
         """Merge the packs written by baton that are due, or (`everything`) all of them, with recomputed deltas.
 
         Args:
-            progress: receives the number of packed objects.
+            progress: receives the number of packed objects, and the total.
 
         Raises:
             Busy: another process is packing.
-            Corrupt: a pack is damaged; nothing was changed.
-            WriteFailed: writing to disk failed; nothing was changed.
+            Corrupt: a pack is damaged. Its files are kept, and later calls merge the other packs without it.
+            WriteFailed: writing to disk failed; no pack of the failed step was removed.
         """
         with durable_files.writing(f"a pack in {self.repository.common_dir}"):
             report = self.housekeeping.pack(everything=everything, progress=progress)
@@ -342,9 +343,9 @@ class Store:
             raise Busy("another process is packing", hint="try again when it is done")
         return report
 
-    def checked_out_at(self, ref: str) -> Path | None:
+    def find_checkout(self, ref: str) -> Path | None:
         """Return the top folder of a work tree (main or linked) that has this branch checked out, or None."""
-        return checked_out_at(self.repository, ref)
+        return find_checkout(self.repository, ref)
 
     def _check_borrowed(self, draft: ObjectDraft, new: Oid) -> None:
         """Raise Corrupt if an object that the draft refers to but does not contain is missing."""
@@ -355,7 +356,7 @@ class Store:
 
     def _has_reflog(self, ref: str) -> bool:
         bare = self.repository.work_tree is None
-        return reflog.is_kept(self.ref_files.log_file(ref), ref, self._log_setting, bare=bare)
+        return reflog.is_logged(self.ref_files.log_file(ref), ref, self._log_setting, bare=bare)
 
     @cached_property
     def _shallow(self) -> frozenset[str]:
@@ -385,12 +386,19 @@ class Store:
         return self.repository.config().get("core.logAllRefUpdates")
 
     def store_draft(self, draft: ObjectDraft, ticket: Ticket | None = None) -> KeptPack | None:
-        """Write the draft as a durable pack; sync the ticket with it, so that only one sync is needed."""
+        """Write the draft as a durable pack, and sync the ticket together with it, which is faster than separately.
+
+        Returns:
+            The pack, with its `.keep` file, or None if the draft is empty.
+
+        Raises:
+            OSError: writing to disk failed; the incomplete files were removed.
+        """
         if not draft.objects:
             return None
         body, entries = encode_pack(draft.objects)
-        beside = () if ticket is None else (ticket.fd,)
-        pack = write_kept(self.housekeeping.packs, [body], entries, self.objects.form, beside)
+        also_sync = () if ticket is None else (ticket.fd,)
+        pack = write_kept(self.housekeeping.packs, [body], entries, self.objects.form, also_sync)
         if ticket is not None:
             ticket.synced = True
         return pack
@@ -406,7 +414,7 @@ class Store:
         """Return whether `commit` is among the newest commits of `ref`; False if they cannot be read."""
         with suppress(StoreError):
             tip = self.ref_files.tip(ref)
-            return tip is not None and any(info.oid == commit for info in islice(self.log(tip), _LATELY))
+            return tip is not None and any(info.oid == commit for info in islice(self.log(tip), _MAX_SEARCHED))
         return False
 
     def _settle(self, pack: KeptPack | None, draft: ObjectDraft, *, needed: bool) -> None:
@@ -416,7 +424,7 @@ class Store:
         if not needed:
             pack.discard()
             return
-        if not pack.is_there():  # deleted in spite of its .keep, before the ref could protect it
+        if not pack.exists():  # deleted in spite of its .keep, before the ref could protect it
             pack = self.store_draft(draft) or pack
         self.housekeeping.settle(pack)
         draft.is_stored = True
@@ -424,7 +432,7 @@ class Store:
             self.objects.add(oid, raw)
 
     def _sweep(self) -> None:
-        """Remove the leftovers of killed writers before the first write, because a merge of packs may never be due."""
+        """Remove the leftovers of killed writers before the first write. Merges of packs do this too, but are rare."""
         if not self._is_swept:
             self._is_swept = True
             self.housekeeping.clear_leftovers()
@@ -444,7 +452,7 @@ class Store:
 
         Raises:
             Corrupt: a pack is damaged.
-            OSError: writing to disk failed; nothing was changed.
+            OSError: writing to disk failed; no pack of the failed step was removed.
         """
         self.housekeeping.roll_up()
         self.locks.sweep()

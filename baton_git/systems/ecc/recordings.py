@@ -119,7 +119,7 @@ def _import_bodies(ws: Workspace, now: datetime, id_: str, recording: Recording)
             layout.encode({Key(Snapshot.kind, id_): step})  # refuse what cannot be stored before anything is written
         tip = tip if tip.commit is not None else ws.branch.create(stamp)
         if _commit_steps(ws, stamp, tip, steps):
-            where = ws.branch.store.checked_out_at(ws.branch.ref)
+            where = ws.branch.store.find_checkout(ws.branch.ref)
             return ImportedRecording(
                 ok=True, id=id_, added=len(new), revision=ws.branch.read().number,
                 redactions=list_redactions(redactions),

@@ -44,7 +44,7 @@ def _list_programs(examination: Examination) -> list[tuple[str, ...]]:
         inspection = setup.inspection
         installed = [scope for scope, file in inspection.files.items() if file.entries_or_none()]
         words = dict.fromkeys(inspection.programs[scope] for scope in installed)
-        programs += [program for program in words if inspection.health.problem(program, may_run=True) is None]
+        programs += [program for program in words if inspection.health.find_problem(program, may_run=True) is None]
     return list(dict.fromkeys(programs))
 
 
@@ -81,7 +81,7 @@ def check_mcp(examination: Examination) -> Iterator[Diagnostic]:
 def _find_problem(examination: Examination, setup: AgentSetup, scope: Scope, command: object) -> str | None:
     if not isinstance(command, str) or not command:
         return "its settings name no command"
-    problem = examination.local.health.problem([command], may_run=False)
+    problem = examination.local.health.find_problem([command], may_run=False)
     if problem is None and command == setup.inspection.programs[scope][0] and find_spec("mcp") is None:
         return "a package is missing: pip install 'baton-git[mcp]'"
     return problem

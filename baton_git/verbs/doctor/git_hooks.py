@@ -11,7 +11,7 @@ from baton_git.core.output import count_noun
 from baton_git.git.hooks.installing import install
 from baton_git.git.hooks.location import EVENTS, HookLocation, events_for
 from baton_git.git.hooks.reporting import EventState, status
-from baton_git.git.hooks.script import HookScript, read_marker, scripts
+from baton_git.git.hooks.script import HookScript, make_scripts, read_marker
 from baton_git.verbs.doctor.diagnostic import Diagnostic, Repair, ok
 from baton_git.verbs.doctor.examination import Examination
 from baton_git.verbs.doctor.hook_log import read_hook_log
@@ -50,7 +50,7 @@ def _list_scripts(examination: Examination, location: HookLocation) -> dict[str,
     """Return the hook scripts that are or would be installed here, by event."""
     wanted = events_for(examination.stored.repository)
     events = [event for event in EVENTS if event in wanted or (location.scripts / event).exists()]
-    return scripts(events, examination.prefix, examination.local.own_command)
+    return make_scripts(events, examination.prefix, examination.local.own_command)
 
 
 def _group_states(states: Iterable[EventState]) -> dict[str, list[str]]:

@@ -38,7 +38,7 @@ def check_refs(examination: Examination) -> Iterator[Diagnostic]:
     yield from broken
     heads = [ref for ref in names if ref.startswith(examination.prefix)]
     for ref in heads:
-        work_tree = store.checked_out_at(ref)
+        work_tree = store.find_checkout(ref)
         if work_tree is not None:
             yield Diagnostic(
                 "warning", f"{ref} is checked out in {work_tree}",

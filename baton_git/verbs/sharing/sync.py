@@ -14,7 +14,7 @@ from baton_git.core.errors import BatonError, NotFound, Unreachable
 from baton_git.core.names import Namespace
 from baton_git.core.output import count_noun
 from baton_git.core.verb import SETTLES, Input, Result, Tool, verb
-from baton_git.git.remotes import Configured, SshSettings, mask_logins, open_remote
+from baton_git.git.remotes import ConfiguredRemotes, SshSettings, mask_logins, open_remote
 from baton_git.namespace.branch import Branch
 from baton_git.namespace.namespaces import list_namespaces
 from baton_git.namespace.remote_selection import address_of, configured_remote, remote_of
@@ -137,7 +137,7 @@ def sync(
     branches = _list_branches(ws) if options.everything else [ws.branch]
     terms = _make_terms(ws, name, settle)
     try:
-        known = None if ws.reach.remotes is None else Configured(ws.reach.remotes, SshSettings(*ws.reach.ssh))
+        known = None if ws.reach.remotes is None else ConfiguredRemotes(ws.reach.remotes, SshSettings(*ws.reach.ssh))
         repository, progress = ws.branch.store.repository, ws.reach.progress
         reached = open_remote(repository, name, ws.environment, progress=progress, known=known)
         outcomes = synchronise(branches, reached, name, terms, ws.stamp("sync", now), options)

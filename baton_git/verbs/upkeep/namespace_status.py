@@ -52,7 +52,7 @@ def read_status(ws: Workspace) -> NamespaceStatus:
     gone_ids = find_gone_sessions(ws) if begun else {}
     active = tuple(session for session in begun if session.id not in gone_ids)
     gone = tuple(session for session in begun if session.id in gone_ids)
-    work_tree = ws.branch.store.checked_out_at(ws.branch.ref)
+    work_tree = ws.branch.store.find_checkout(ws.branch.ref)
     damaged = tuple(state.unreadable((*SINGLETONS, *KINDS)))
     waiting = tuple(waiting_counts(ws))
     try:

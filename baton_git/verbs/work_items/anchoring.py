@@ -101,7 +101,7 @@ def _make_default_anchors(ws: Workspace, files: SourceFiles) -> Iterator[Anchor]
     for path in list(paths)[:MAX_DEFAULT]:
         content = files.read_file(path)
         if content is not None:
-            yield _describe_anchor(files, path, files.name_blob(content), by_default=True)
+            yield _describe_anchor(files, path, files.hash_blob(content), by_default=True)
 
 
 def _list_changed(ws: Workspace, top: Path) -> Iterator[str]:

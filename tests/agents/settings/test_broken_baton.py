@@ -234,4 +234,4 @@ def test_overwritten_hooks_are_reported_as_missing(baton):
 
 
 def test_a_baton_that_can_be_imported_is_healthy():
-    assert ProgramHealth(os.environ).problem([sys.executable, "-m", "baton_git"], may_run=True) is None
+    assert ProgramHealth(os.environ).find_problem([sys.executable, "-m", "baton_git"], may_run=True) is None

@@ -10,7 +10,7 @@ import pytest
 from broken_programs import spoil
 from hook_world import CLIENT, everything, hook
 
-from baton_git.git.hooks.script import HookScript, read_marker, scripts
+from baton_git.git.hooks.script import HookScript, make_scripts, read_marker
 
 
 @pytest.fixture
@@ -192,7 +192,7 @@ def test_the_marker_line_identifies_batons_scripts():
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 def test_every_script_is_one_that_a_shell_can_read(tmp_path, shell):
-    for event, script in scripts((*CLIENT, "pre-receive", "post-receive"), "refs/baton/", ("/it's/here",)).items():
+    for event, script in make_scripts((*CLIENT, "pre-receive", "post-receive"), "refs/baton/", ("/it's/here",)).items():
         (tmp_path / event).write_bytes(script.text)
         subprocess.run([shell, "-n", str(tmp_path / event)], check=True)
 

@@ -86,7 +86,7 @@ def test_logins_of_urls_are_not_shown(text, shown):
      "cannot lock ref 'refs/heads/x': is at 1234 but expected 5678", "fetch first"],
 )  # fmt: skip
 def test_a_lost_race_on_the_server_is_recognised(why):
-    assert isinstance(push_outcome.by_server(why, []), PushOvertaken)
+    assert isinstance(push_outcome.classify_server_rejection(why, []), PushOvertaken)
 
 
 @for_each(
@@ -95,7 +95,7 @@ def test_a_lost_race_on_the_server_is_recognised(why):
      "deny updating a hidden ref", "branch is currently checked out", "unpacker error", "refname conflict"],
 )  # fmt: skip
 def test_unknown_server_messages_count_as_a_rejection(why):
-    assert push_outcome.by_server(why, [" not you", "Resolving deltas: 100% (1/1)", ""]) == PushRefused(
+    assert push_outcome.classify_server_rejection(why, [" not you", "Resolving deltas: 100% (1/1)", ""]) == PushRefused(
         why, ("not you",)
     )
 

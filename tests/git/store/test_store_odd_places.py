@@ -48,9 +48,9 @@ def test_worktrees_that_cannot_be_read_are_not_reported(store, top, git):
     nul.mkdir()
     (nul / "HEAD").write_text("ref: refs/heads/side\n")
     (nul / "gitdir").write_text("a\0b\n")
-    assert store.checked_out_at("refs/heads/side") is not None
+    assert store.find_checkout("refs/heads/side") is not None
     git(top, "worktree", "remove", "--force", "../linked")
-    assert store.checked_out_at("refs/heads/side") is None
+    assert store.find_checkout("refs/heads/side") is None
 
 
 def test_an_unlistable_folder_of_worktrees_counts_as_empty(store, top, monkeypatch):
@@ -61,14 +61,14 @@ def test_an_unlistable_folder_of_worktrees_counts_as_empty(store, top, monkeypat
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(type(folder), "iterdir", refused)
-    assert store.checked_out_at("refs/heads/side") is None
+    assert store.find_checkout("refs/heads/side") is None
 
 
 def test_a_broken_main_repository_does_not_fail_the_question(top, git, tmp_path):
     git(top, "worktree", "add", "../linked")
     with Store(Repository.open(tmp_path / "linked")) as store:
         (top / ".git/config").write_text("[core]\n\trepositoryformatversion = 9\n")
-        assert store.checked_out_at("refs/heads/main") is None
+        assert store.find_checkout("refs/heads/main") is None
 
 
 def test_a_pack_folder_that_is_a_file_is_a_store_error(top):

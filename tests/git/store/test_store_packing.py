@@ -224,7 +224,7 @@ def test_the_keep_file_of_a_living_writer_is_not_removed(store, top):
     os.utime(pack.keep_path, (Path(pack.keep_path).stat().st_mtime - 120,) * 2)
     store.pack(everything=True)
     assert Path(pack.keep_path).exists()
-    assert pack.is_there()
+    assert pack.exists()
 
 
 def test_only_one_process_packs(store, writer, top):

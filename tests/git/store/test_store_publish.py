@@ -290,16 +290,16 @@ def test_many_threads_on_one_ref_lose_nothing(top, git):
 
 def test_the_work_tree_of_a_checked_out_branch_is_found(store, writer, git, top, tmp_path):
     writer.commit({"a": b"1"})
-    assert store.checked_out_at(REF) is None
-    assert store.checked_out_at("refs/heads/main") == top
+    assert store.find_checkout(REF) is None
+    assert store.find_checkout("refs/heads/main") == top
     git(top, "worktree", "add", "../linked", "baton/x")
-    assert store.checked_out_at(REF) == tmp_path / "linked"
+    assert store.find_checkout(REF) == tmp_path / "linked"
     with Store(Repository.open(tmp_path / "linked")) as linked:
-        assert linked.checked_out_at("refs/heads/main") == top
+        assert linked.find_checkout("refs/heads/main") == top
     git(top, "checkout", "-q", "--detach")
-    assert store.checked_out_at("refs/heads/main") is None
+    assert store.find_checkout("refs/heads/main") is None
 
 
 def test_in_a_bare_repository_no_branch_is_checked_out(tmp_path):
     with Store(Repository.create_bare(tmp_path / "b.git")) as store:
-        assert store.checked_out_at("refs/heads/main") is None
+        assert store.find_checkout("refs/heads/main") is None

@@ -67,7 +67,7 @@ def test_a_broken_ref_is_an_error_with_the_way_back(store, writer, git, top, con
         with pytest.raises(Corrupt):
             store.publish(draft, REF, expected, new, ReflogEntry(WHO, 1, 0, "m"))
     git(top, "update-ref", REF, good, code=128)  # git cannot repair the ref, so the hint removes its file first
-    subprocess.run(caught.value.hint.partition("put it back with: ")[2], shell=True, check=True, cwd=top)
+    subprocess.run(caught.value.hint.partition("to restore it: ")[2], shell=True, check=True, cwd=top)
     assert store.tip(REF) == good
 
 

@@ -9,7 +9,7 @@ from baton_git.git.hooks.installing import HookReport, install, uninstall
 from baton_git.git.hooks.location import EVENTS, HookLocation, events_for
 from baton_git.git.hooks.program_health import ProgramHealth
 from baton_git.git.hooks.reporting import status
-from baton_git.git.hooks.script import scripts
+from baton_git.git.hooks.script import make_scripts
 from baton_git.git.local_git import LocalGit
 from baton_git.interfaces.cli.app import App, command, group
 from baton_git.interfaces.cli.machine.hook_events import run_command
@@ -31,7 +31,7 @@ def install_command(app: App, server: bool) -> None:
     """
     place = _find_location(app)
     events = events_for(app.settings.repository, server=server)
-    report = install(place, scripts(events, app.settings.prefix, own_command()))
+    report = install(place, make_scripts(events, app.settings.prefix, own_command()))
     _tell_report(app, place, report, f"installed: {', '.join(events)}")
 
 
@@ -45,7 +45,7 @@ def status_command(app: App) -> None:
     place = _find_location(app)
     installed = [event for event in EVENTS if (place.scripts / event).exists()]
     events = [event for event in EVENTS if event in installed or event in events_for(app.settings.repository)]
-    ours = scripts(events, app.settings.prefix, own_command())
+    ours = make_scripts(events, app.settings.prefix, own_command())
     states = status(place, list(ours.values()), ProgramHealth(outside_git(), own_command()))
     data = {
         "mode": place.mode, "git": ".".join(map(str, place.git.version)), "folder": str(place.folder),
